@@ -1,0 +1,96 @@
+"""What a bound stencil call costs beside GT4Py's own.
+
+The fields are so small that computing them takes next to nothing. `stencil(...)` is GT4Py's call
+after its first, when everything is cached; `stencil.run(...)` is what both end in, with arrays,
+origin and domain at hand and nothing checked. Without it the Python side of either call is left.
+"""
+
+import numpy as np
+from gt4py.cartesian import gtscript
+from gt4py.cartesian.gtscript import PARALLEL, Field, computation, interval
+from timing import Comparison, Peer, Row, Samples, load, sample, summarise
+
+SHAPE = (8, 8, 8)
+F64 = Field[np.float64]
+
+
+def two(f0: F64, out: F64) -> None:
+    """Read one field."""
+    with computation(PARALLEL), interval(...):
+        out = f0  # noqa: F841 (assigning to a parameter writes the field)
+
+
+def three(f0: F64, f1: F64, out: F64) -> None:
+    """Read two fields."""
+    with computation(PARALLEL), interval(...):
+        out = f0 + f1  # noqa: F841
+
+
+def ten(
+    f0: F64, f1: F64, f2: F64, f3: F64, f4: F64, f5: F64, f6: F64, f7: F64, f8: F64, out: F64
+) -> None:
+    """Read nine fields."""
+    with computation(PARALLEL), interval(...):
+        out = f0 + f1 + f2 + f3 + f4 + f5 + f6 + f7 + f8  # noqa: F841
+
+
+STENCILS = [
+    ("gt:cpu_kfirst", two),
+    ("gt:cpu_kfirst", three),
+    ("gt:cpu_kfirst", ten),
+    ("numpy", three),
+]
+
+ARGUMENTS = {
+    "NumPy": ("np.zeros(SHAPE)", 1.0),
+    "torch": ("torch.zeros(SHAPE, dtype=torch.float64)", 0.5),
+    "xarray": ("xr.DataArray(np.zeros(SHAPE), dims=('I', 'J', 'K'))", 0.5),
+    "Storage": ("dlf.zeros(SHAPE)", None),
+}
+"""Per kind of argument: how one is made, and how much of GT4Py's Python side may be taken."""
+
+SETUP = """
+run = dlf.bind(stencil)
+fields = [{make} for _ in stencil.field_info]
+bare = dict(zip(stencil.field_info, map(np.asarray, fields)))
+bare.update(_domain_=SHAPE, _origin_=dict.fromkeys(bare, (0, 0, 0)), exec_info=None)
+"""
+OURS = "run(*fields)"
+THEIRS = Peer("stencil(*fields)")
+BARE = Peer("stencil.run(**bare)")
+
+
+def rows(area: str) -> list[Row]:
+    """Measure every stencil with every kind of argument."""
+    names = {"SHAPE": SHAPE, "np": np}
+    names |= {"dlf": load("dlfield"), "torch": load("torch"), "xr": load("xarray")}
+    found = []
+    for backend, definition in STENCILS:
+        names["stencil"] = gtscript.stencil(backend=backend, definition=definition)
+        for kind, (make, limit) in ARGUMENTS.items():
+            what = f"{backend}, {definition.__name__} fields, {kind}"
+            setup = SETUP.format(make=make)
+            found += _rows_of(area, Comparison(what, OURS, [THEIRS, BARE], setup, names), limit)
+    return found
+
+
+def _rows_of(area: str, comparison: Comparison, limit: float | None) -> list[Row]:
+    """Give the whole call beside both of GT4Py's, then the Python sides beside each other."""
+    samples, problems = sample(comparison)
+    whole = [
+        summarise(area, comparison.what, OURS, peer, samples, problems) for peer in (THEIRS, BARE)
+    ]
+    what = f"{comparison.what}: Python side"
+    peer = Peer(THEIRS.statement, limit)
+    return [*whole, summarise(area, what, OURS, peer, _python_side(samples), problems)]
+
+
+def _python_side(samples: Samples) -> Samples:
+    """Take the bare run of each round off the calls of that round."""
+    if BARE.statement not in samples:
+        return {}
+    bare = samples[BARE.statement]
+    return {
+        statement: [max(t - b, 1.0) for t, b in zip(times, bare, strict=True)]
+        for statement, times in samples.items()
+    }

@@ -1,0 +1,196 @@
+"""Any array goes into a GT4Py stencil and its result goes anywhere, without a copy.
+
+Run it with `make demo`. It prints a table with a row per producer of the input, then one with a row
+per consumer of the result, and exits with an error that names the rows where something is wrong.
+"""
+
+import os
+import statistics
+import sys
+import timeit
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+# One thread per stencil: the fields are tiny, and waiting threads would disturb the times below.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import dlfield as dlf
+import numpy as np
+import torch
+import xarray as xr
+from gt4py.cartesian import gtscript
+from gt4py.cartesian.stencil_object import StencilObject
+from hdiff import HALO, hdiff, reference
+from producers import Producer, all_producers
+
+BACKENDS = ("numpy", "gt:cpu_kfirst", "gt:cpu_ifirst")
+SHAPE = (32, 32, 10)
+INTERIOR = tuple(size - 2 * width for size, width in zip(SHAPE, HALO, strict=True))
+
+
+@dataclass
+class Import:
+    """One row of the first table: an array on its way in."""
+
+    producer: Producer
+    door: str | None
+    zero_copy: bool
+    readonly: bool
+    nanoseconds: float
+    equal: dict[str, bool] = field(default_factory=dict)
+    """Per backend: did the stencil compute the reference from this input?"""
+
+    def is_right(self) -> bool:
+        """Tell whether the row shows what dlfield promises."""
+        return (
+            self.zero_copy
+            and self.readonly == self.producer.readonly
+            and all(self.equal[backend] for backend in BACKENDS)
+        )
+
+    def cells(self) -> list[str]:
+        """Spell the row for the table."""
+        facts = [self.producer.name, self.door or "-", yes(self.zero_copy), yes(self.readonly)]
+        results = [yes(self.equal[backend]) for backend in BACKENDS]
+        return [*facts, f"{self.nanoseconds:6.0f}", *results]
+
+
+@dataclass
+class Export:
+    """One row of the second table: the result on its way out."""
+
+    consumer: str
+    zero_copy: bool
+    nanoseconds: float
+    equal: bool
+
+    def is_right(self) -> bool:
+        """Tell whether the row shows what dlfield promises."""
+        return self.zero_copy and self.equal
+
+    def cells(self) -> list[str]:
+        """Spell the row for the table."""
+        return [self.consumer, yes(self.zero_copy), f"{self.nanoseconds:6.0f}", yes(self.equal)]
+
+
+def main() -> None:
+    """Send one field through every producer, every backend and every consumer."""
+    quiet_layout_warnings()
+    phi, coeff = make_values()
+    expected = reference(phi, coeff)
+    imports = [import_row(producer) for producer in all_producers(phi)]
+    for backend in BACKENDS:
+        # Compiles at the first run and is read from GT4Py's cache afterwards.
+        stencil = gtscript.stencil(backend=backend, definition=hdiff)
+        for row in imports:
+            result = diffuse(stencil, row.producer, coeff)
+            row.equal[backend] = np.array_equal(result.to_numpy(), expected)
+    exports = export_rows(result, expected)
+    headings = ["producer", "door", "zero-copy", "read-only", "    ns", *BACKENDS]
+    print_table(headings, [row.cells() for row in imports])
+    print_table(["consumer", "zero-copy", "    ns", "equal"], [row.cells() for row in exports])
+    wrong = [row.producer.name for row in imports if not row.is_right()]
+    wrong += [row.consumer for row in exports if not row.is_right()]
+    sys.exit(f"wrong: {'; '.join(wrong)}" if wrong else 0)
+
+
+def make_values() -> tuple[np.ndarray, np.ndarray]:
+    """Make the field with its halo, and the coefficient on the interior.
+
+    Whole numbers and a coefficient in 64ths keep every operation of the stencil exact, so the
+    results can be compared bit by bit, however a compiler orders them.
+    """
+    random = np.random.default_rng(seed=0)
+    phi = random.integers(0, 1000, SHAPE).astype(np.float64)
+    return phi, random.integers(1, 9, INTERIOR) / 64.0
+
+
+def import_row(producer: Producer) -> Import:
+    """Import one array and compare the address dlfield has with the producer's own."""
+    with named(producer.name):
+        # `as_storage` never copies. What cannot be taken as it is raises an error.
+        storage = dlf.as_storage(producer.array)
+        address = storage.__array_interface__["data"][0]
+        nanoseconds = time_statement("as_storage(x)", as_storage=dlf.as_storage, x=producer.array)
+    zero_copy = address == producer.address
+    return Import(producer, storage.door, zero_copy, storage.readonly, nanoseconds)
+
+
+def diffuse(stencil: StencilObject, producer: Producer, coeff: np.ndarray) -> dlf.Storage:
+    """Run the stencil on an array of any library and return a new field with the result."""
+    # The halo of `out` says where the computation starts and how far it goes. `phi` has the shape
+    # of `out`, so it is read with the same halo; `coeff` has the shape of the interior, so it
+    # starts at its first element. Names and shapes decide: there is no origin to get wrong.
+    out = dlf.zeros(SHAPE, halo=HALO, dims=("I", "J", "K"))
+    with named(producer.name):
+        run = dlf.bind(stencil, dims=producer.dims)
+        run(phi=producer.array, out=out, coeff=coeff)
+    return out
+
+
+def export_rows(storage: dlf.Storage, expected: np.ndarray) -> list[Export]:
+    """Hand the result to every consumer and compare the addresses they see."""
+    ways: dict[str, tuple[Callable[[], Any], Callable[[Any], int]]] = {
+        "numpy": (storage.to_numpy, lambda a: a.ctypes.data),
+        "torch": (lambda: torch.from_dlpack(storage), lambda t: t.data_ptr()),
+        # JAX trusts that nobody writes to what it was given: leave the storage alone from here on.
+        "jax": (storage.to_jax, lambda a: a.unsafe_buffer_pointer()),
+        "xarray": (
+            lambda: xr.DataArray(storage.to_numpy(), dims=storage.dims),
+            lambda da: da.data.ctypes.data,
+        ),
+    }
+    here = storage.__array_interface__["data"][0]
+    rows = []
+    for consumer, (take, address_of) in ways.items():
+        with named(consumer):
+            taken = take()
+            zero_copy = address_of(taken) == here
+            equal = np.array_equal(np.asarray(taken), expected)
+            rows.append(Export(consumer, zero_copy, time_statement("take()", take=take), equal))
+    return rows
+
+
+def time_statement(statement: str, **names: object) -> float:
+    """Return what running the statement takes in nanoseconds, the median of several series."""
+    series = timeit.repeat(statement, repeat=9, number=500, globals=names)
+    return statistics.median(series) / 500 * 1e9
+
+
+def quiet_layout_warnings() -> None:
+    """Silence the advice to allocate fields with `gt4py.storage`.
+
+    It is good advice for speed. Here every layout is taken as it comes, on purpose.
+    """
+    warnings.filterwarnings("ignore", message="The layout of the field .* is not recommended")
+
+
+@contextmanager
+def named(row: str) -> Iterator[None]:
+    """Add the name of the row to any error raised inside."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"in the row {row!r}")
+        raise
+
+
+def yes(fact: bool) -> str:  # noqa: FBT001 (the fact is the only argument there is)
+    """Spell a truth value."""
+    return "yes" if fact else "no"
+
+
+def print_table(headings: list[str], rows: list[list[str]]) -> None:
+    """Print the rows below their headings, each column as wide as its longest cell."""
+    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
+    for line in (headings, ["-" * width for width in widths], *rows):
+        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        print("  ".join(cells).rstrip())
+    print()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,12 @@
+//! Memory: from a shape and its wishes to an allocation.
+//!
+//! `plan` decides (pure arithmetic: bytes, offset, strides), `host` does.
+
+mod plan;
+mod host;
+
+pub use host::Fill;
+pub(crate) use host::allocate;
+#[cfg(feature = "python")]
+pub(crate) use plan::HOST_ALIGNMENT;
+pub(crate) use plan::{Plan, plan};

@@ -1,0 +1,65 @@
+//! Kinds of failure to Python exceptions: the one table.
+//!
+//! | [`Error`] | Python |
+//! |---|---|
+//! | `Argument` | `ValueError` |
+//! | `Buffer` | `BufferError` |
+//! | `Type` | `TypeError` |
+//! | `OutOfMemory` | `MemoryError` |
+//! | `Device` | `dlfield.DeviceUnavailable`, a `RuntimeError` |
+
+use pyo3::exceptions::{PyBufferError, PyMemoryError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::{PyErr, create_exception};
+
+use super::Error;
+
+create_exception!(
+    dlfield,
+    DeviceUnavailable,
+    PyRuntimeError,
+    "No usable device of the kind asked for: no driver, no such device, or a build without it."
+);
+
+impl From<Error> for PyErr {
+    fn from(error: Error) -> Self {
+        let text = error.to_string();
+        match error {
+            Error::Argument(_) => PyValueError::new_err(text),
+            Error::Buffer(_) => PyBufferError::new_err(text),
+            Error::Type(_) => PyTypeError::new_err(text),
+            Error::OutOfMemory(_) => PyMemoryError::new_err(text),
+            Error::Device(_) => DeviceUnavailable::new_err(text),
+        }
+    }
+}
+
+/// A failed import, with whose fault it is: what dlfield refuses may be said more precisely by a
+/// caller that knows the argument; what a producer raises reaches the user unchanged.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// dlfield's own refusal.
+    Ours(Error),
+    /// An exception of the producer.
+    Theirs(PyErr),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Ours(error)
+    }
+}
+
+impl From<PyErr> for Failure {
+    fn from(error: PyErr) -> Self {
+        Self::Theirs(error)
+    }
+}
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Ours(error) => error.into(),
+            Failure::Theirs(error) => error,
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Words: what a field knows about itself besides its memory: names of dimensions, halo, and the
+//! alignment it was asked to have.
+#![forbid(unsafe_code)]
+#![warn(clippy::arithmetic_side_effects)]
+
+use std::fmt;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::error::{Error, Result};
+use crate::layout::Extents;
+
+/// The meaning of one dimension.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Dim {
+    /// First horizontal dimension of GT4Py's cartesian grid.
+    I,
+    /// Second horizontal dimension.
+    J,
+    /// Vertical dimension.
+    K,
+    /// Data dimension with its number, spelled in decimal ("0", "1", ...).
+    Data(u32),
+    /// Any other name, such as "Cell" or "lon".
+    Named(Arc<str>),
+}
+
+/// Names of the dimensions in the order of the axes.
+pub type Dims = SmallVec<[Dim; 4]>;
+
+/// Points at the lower and at the upper end of one dimension that lie outside the domain.
+pub type HaloWidth = (i64, i64);
+
+/// One [`HaloWidth`] for each dimension.
+pub type Halo = SmallVec<[HaloWidth; 4]>;
+
+impl Dim {
+    /// Reads a name. Every text is a name: what is not I, J, K or a decimal is `Named`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Self {
+        let decimal = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+        match (name, name.parse::<u32>()) {
+            ("I", _) => Self::I,
+            ("J", _) => Self::J,
+            ("K", _) => Self::K,
+            (_, Ok(number)) if decimal && (name == "0" || !name.starts_with('0')) => {
+                Self::Data(number)
+            }
+            _ => Self::Named(name.into()),
+        }
+    }
+
+    /// Whether GT4Py's cartesian stencils know the name.
+    #[must_use]
+    pub fn is_gt4py(&self) -> bool {
+        !matches!(self, Self::Named(_))
+    }
+}
+
+impl fmt::Display for Dim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::I => f.write_str("I"),
+            Self::J => f.write_str("J"),
+            Self::K => f.write_str("K"),
+            Self::Data(number) => write!(f, "{number}"),
+            Self::Named(name) => f.write_str(name),
+        }
+    }
+}
+
+/// The names as a Python tuple prints them, for messages.
+#[must_use]
+pub(crate) fn show_dims(dims: &[Dim]) -> String {
+    let quoted: Vec<String> = dims.iter().map(|dim| format!("'{dim}'")).collect();
+    format!("({})", quoted.join(", "))
+}
+
+/// Dimensions, halo and alignment of a storage. All of it is about the storage's own axis order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Field {
+    /// `None`: nobody said.
+    pub dims: Option<Dims>,
+    /// `None`: unknown, which is not the same as no halo.
+    pub halo: Option<Halo>,
+    /// Index of the element that rows are aligned at; `None` stands for the lower halo.
+    pub aligned_index: Option<Extents>,
+    /// Requested alignment of that element, in bytes; 0 and 1 ask for nothing.
+    pub alignment: usize,
+}
+
+impl Field {
+    /// Checks the parts against the shape.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for dims that repeat, or parts whose length, halo widths or index do
+    /// not fit `shape`.
+    pub fn check(&self, shape: &[i64]) -> Result<()> {
+        if let Some(dims) = &self.dims {
+            check_length("dims", dims.len(), shape)?;
+            check_distinct(dims)?;
+        }
+        if let Some(halo) = &self.halo {
+            check_length("halo", halo.len(), shape)?;
+            check_halo(halo, shape)?;
+        }
+        if let Some(index) = &self.aligned_index {
+            check_length("aligned_index", index.len(), shape)?;
+            check_index(index, shape)?;
+        }
+        Ok(())
+    }
+
+    /// Index of the element that is aligned: the one asked for, else the lower halo, else 0.
+    #[must_use]
+    pub fn aligned_index(&self, ndim: usize) -> Extents {
+        match (&self.aligned_index, &self.halo) {
+            (Some(index), _) => index.clone(),
+            (None, Some(halo)) => halo.iter().map(|width| width.0).collect(),
+            (None, None) => Extents::from_elem(0, ndim),
+        }
+    }
+}
+
+fn check_length(what: &str, length: usize, shape: &[i64]) -> Result<()> {
+    if length == shape.len() {
+        return Ok(());
+    }
+    Err(Error::Argument(format!(
+        "{what}: expected one entry for each of the {} dimensions of shape {shape:?}, got {length}",
+        shape.len()
+    )))
+}
+
+fn check_distinct(dims: &[Dim]) -> Result<()> {
+    let mut rest = dims;
+    while let Some((first, tail)) = rest.split_first() {
+        if tail.contains(first) {
+            return Err(Error::Argument(format!(
+                "dims: expected distinct names, got '{first}' twice in {}",
+                show_dims(dims)
+            )));
+        }
+        rest = tail;
+    }
+    Ok(())
+}
+
+fn check_halo(halo: &[HaloWidth], shape: &[i64]) -> Result<()> {
+    for (axis, (&(low, high), &extent)) in halo.iter().zip(shape).enumerate() {
+        let fits = low >= 0 && high >= 0 && low.checked_add(high).is_some_and(|sum| sum <= extent);
+        if !fits {
+            return Err(Error::Argument(format!(
+                "halo: expected widths of at least 0 that fit in extent {extent}, got ({low}, {high}) \
+                 on axis {axis}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn check_index(index: &[i64], shape: &[i64]) -> Result<()> {
+    for (axis, (&at, &extent)) in index.iter().zip(shape).enumerate() {
+        if at < 0 || at >= extent.max(1) {
+            return Err(Error::Argument(format!(
+                "aligned_index: expected an index inside shape {shape:?}, got {at} on axis {axis}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smallvec::smallvec;
+
+    #[test]
+    fn a_name_leads_back_to_its_text() {
+        for name in [
+            "I",
+            "J",
+            "K",
+            "0",
+            "12",
+            "Cell",
+            "i",
+            "",
+            "007",
+            "4294967296",
+            "1.5",
+        ] {
+            assert_eq!(Dim::from_name(name).to_string(), name);
+        }
+        assert_eq!(Dim::from_name("12"), Dim::Data(12));
+        assert!(!Dim::from_name("007").is_gt4py() && !Dim::from_name("i").is_gt4py());
+    }
+
+    #[test]
+    fn a_name_given_twice_is_refused() {
+        let field = Field {
+            dims: Some(smallvec![Dim::I, Dim::I]),
+            ..Field::default()
+        };
+        assert!(
+            field
+                .check(&[2, 2])
+                .unwrap_err()
+                .to_string()
+                .contains("'I' twice")
+        );
+    }
+
+    #[test]
+    fn a_halo_may_fill_the_extent_but_not_exceed_it() {
+        let with = |width| Field {
+            halo: Some(smallvec![width]),
+            ..Field::default()
+        };
+        assert!(with((2, 2)).check(&[4]).is_ok());
+        for width in [(3, 2), (-1, 0), (i64::MAX, 1)] {
+            assert!(with(width).check(&[4]).is_err(), "{width:?}");
+        }
+    }
+
+    #[test]
+    fn the_aligned_element_is_the_first_of_the_domain_unless_said_otherwise() {
+        let mut field = Field {
+            halo: Some(smallvec![(3, 1), (0, 0)]),
+            ..Field::default()
+        };
+        assert_eq!(field.aligned_index(2).as_slice(), [3, 0]);
+        field.aligned_index = Some(smallvec![1, 1]);
+        assert_eq!(field.aligned_index(2).as_slice(), [1, 1]);
+        assert!(
+            field.check(&[8, 1]).is_err(),
+            "index 1 lies outside extent 1"
+        );
+    }
+}

@@ -1,0 +1,163 @@
+//! Whether two fields have a byte in common.
+//!
+//! Two views of one array interleave more often than they overlap (the two components of a wind
+//! field with a data dimension, for instance), so comparing spans would refuse good calls. The
+//! exact question is whether a bounded linear equation has a solution; the search below answers
+//! it, and gives up on the safe side where it would take long.
+
+use smallvec::SmallVec;
+
+use super::Layout;
+
+/// A coefficient in bytes and the largest value its unknown may take.
+type Term = (i128, i128);
+
+/// How many values the search tries before it says "may overlap".
+const BUDGET: u32 = 100_000;
+
+/// Whether `a`, whose first element is at address `a_at`, and `b` at `b_at` may share a byte.
+/// Exact unless the layouts are so contrived that the search gives up; then it says `true`.
+#[must_use]
+pub fn may_overlap(a: &Layout, a_at: usize, b: &Layout, b_at: usize) -> bool {
+    let (a_low, a_high) = bounds(a, a_at);
+    let (b_low, b_high) = bounds(b, b_at);
+    if a_low >= b_high || b_low >= a_high {
+        return false; // apart, or one of them is empty
+    }
+    // With every b-index counted from its far end, "a byte of a is a byte of b" reads
+    // sum(a-terms) + sum(b-terms) = the distance between b's last and a's first byte.
+    let mut terms: SmallVec<[Term; 16]> = terms_of(a).chain(terms_of(b)).collect();
+    terms.sort_unstable_by_key(|term| std::cmp::Reverse(term.0));
+    let terms = merge_equal(&terms);
+    let mut budget = BUDGET;
+    solvable(
+        &terms,
+        b_high.saturating_sub(1).saturating_sub(a_low),
+        &mut budget,
+    )
+}
+
+/// Lowest byte and one past the highest; equal for an empty layout.
+fn bounds(layout: &Layout, at: usize) -> (i128, i128) {
+    let (at, span) = (at as i128, layout.span());
+    (
+        at.saturating_add(span.low as i128),
+        at.saturating_add(span.high as i128),
+    )
+}
+
+/// One term for each dimension that has a second element, and one for the bytes of an item.
+fn terms_of(layout: &Layout) -> impl Iterator<Item = Term> {
+    let item = layout.itemsize() as i128;
+    let last = |extent: i64| i128::from(extent.saturating_sub(1));
+    layout
+        .axes()
+        .filter(|&(extent, stride)| extent > 1 && stride != 0)
+        .map(move |(extent, stride)| {
+            (
+                i128::from(stride.unsigned_abs()).saturating_mul(item),
+                last(extent),
+            )
+        })
+        .chain([(1, item.saturating_sub(1))])
+}
+
+/// Two views of one array have the same strides: their unknowns can be counted together.
+fn merge_equal(terms: &[Term]) -> SmallVec<[Term; 16]> {
+    let mut merged: SmallVec<[Term; 16]> = SmallVec::new();
+    for &(coefficient, bound) in terms {
+        match merged.last_mut() {
+            Some(last) if last.0 == coefficient => last.1 = last.1.saturating_add(bound),
+            _ => merged.push((coefficient, bound)),
+        }
+    }
+    merged
+}
+
+/// Whether `target` is a sum of `coefficient * x` with `0 <= x <= bound`; largest first.
+fn solvable(terms: &[Term], target: i128, budget: &mut u32) -> bool {
+    let Some((&(coefficient, bound), rest)) = terms.split_first() else {
+        return target == 0;
+    };
+    let reach = rest.iter().fold(0_i128, |sum, term| {
+        sum.saturating_add(term.0.saturating_mul(term.1))
+    });
+    let least = target
+        .saturating_sub(reach)
+        .saturating_add(coefficient)
+        .saturating_sub(1);
+    let from = least.checked_div_euclid(coefficient).unwrap_or(0).max(0);
+    let to = target
+        .checked_div_euclid(coefficient)
+        .unwrap_or(0)
+        .min(bound);
+    (from..=to).any(|x| {
+        *budget = budget.saturating_sub(1);
+        *budget == 0
+            || solvable(
+                rest,
+                target.saturating_sub(coefficient.saturating_mul(x)),
+                budget,
+            )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(shape: &[i64], strides: &[i64]) -> Layout {
+        Layout::new(shape.into(), strides.into(), 8).unwrap()
+    }
+
+    #[test]
+    fn neighbouring_blocks_do_not_overlap_and_shifted_ones_do() {
+        let block = layout(&[4, 5], &[5, 1]);
+        assert!(!may_overlap(&block, 1000, &block, 1160));
+        assert!(may_overlap(&block, 1000, &block, 1152));
+        assert!(may_overlap(&block, 1000, &block, 1000));
+    }
+
+    #[test]
+    fn interleaved_components_do_not_overlap() {
+        let component = layout(&[8, 8], &[16, 2]);
+        assert!(!may_overlap(&component, 0x1000, &component, 0x1008));
+        assert!(may_overlap(&component, 0x1000, &component, 0x1010));
+    }
+
+    #[test]
+    fn left_and_right_half_of_an_array_do_not_overlap() {
+        let half = layout(&[8, 4], &[8, 1]);
+        assert!(!may_overlap(&half, 0x1000, &half, 0x1000 + 32));
+        assert!(may_overlap(&half, 0x1000, &half, 0x1000 + 24));
+    }
+
+    #[test]
+    fn a_reversed_view_overlaps_its_array() {
+        let (forward, backward) = (layout(&[8], &[1]), layout(&[8], &[-1]));
+        assert!(may_overlap(&forward, 0x1000, &backward, 0x1000 + 56));
+        assert!(!may_overlap(&forward, 0x1000, &backward, 0x1000 - 8));
+    }
+
+    #[test]
+    fn the_answer_agrees_with_counting_bytes() {
+        let bytes = |l: &Layout, at: i64| -> std::collections::BTreeSet<i64> {
+            let mut all = vec![at];
+            for (extent, stride) in l.axes() {
+                all = all
+                    .iter()
+                    .flat_map(|&b| (0..extent).map(move |x| b + x * stride * 8))
+                    .collect();
+            }
+            all.into_iter().flat_map(|b| b..b + 8).collect()
+        };
+        for (s0, s1) in [(1, 3), (3, 1), (2, 5), (-4, 1), (7, -2)] {
+            for at in (0..30).map(|x| 4096 + 4 * x) {
+                let (a, b) = (layout(&[3, 2], &[s0, s1]), layout(&[2, 2], &[s1, s0]));
+                let shared = !bytes(&a, 4096).is_disjoint(&bytes(&b, at));
+                let at = usize::try_from(at).unwrap();
+                assert_eq!(may_overlap(&a, 4096, &b, at), shared, "{s0} {s1} {at}");
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Layouts that must be refused, and what follows from those that are not.
+use super::*;
+use smallvec::smallvec;
+
+fn layout(shape: &[i64], strides: &[i64]) -> Result<Layout> {
+    Layout::new(shape.into(), strides.into(), 8)
+}
+
+#[test]
+fn sizes_distances_and_sums_that_overflow_are_refused() {
+    let big = 1_i64 << 62;
+    for (shape, strides) in [
+        (vec![1 << 33, 1 << 33], vec![1, 1]),
+        (vec![1 << 32, 1 << 32, 16], vec![1, 1, 1]),
+        (vec![i64::MAX], vec![1]),
+        (vec![0, big, big], vec![1, 1, 1]),
+        (vec![2], vec![big]),
+        (vec![2], vec![i64::MIN]),
+        (vec![2, 2], vec![big / 8, -big / 8]),
+        (vec![-1], vec![1]),
+        (vec![-1, -4], vec![1, 1]),
+    ] {
+        assert!(layout(&shape, &strides).is_err(), "{shape:?} {strides:?}");
+    }
+}
+
+#[test]
+fn the_stride_of_a_dimension_without_a_second_element_has_no_meaning() {
+    let odd = layout(&[1, 3], &[i64::MAX, 1]).unwrap();
+    assert!(odd.is_c_contiguous() && odd.is_f_contiguous());
+    assert_eq!(odd.span(), Span { low: 0, high: 24 });
+    assert!(layout(&[0, 5], &[1, i64::MIN]).unwrap().is_c_contiguous());
+}
+
+#[test]
+fn the_span_runs_from_the_lowest_to_the_highest_byte() {
+    assert_eq!(
+        layout(&[3, 4], &[-4, 1]).unwrap().span(),
+        Span { low: -64, high: 32 }
+    );
+    assert_eq!(layout(&[0, 4], &[4, 1]).unwrap().span().len(), 0);
+    assert_eq!(layout(&[], &[]).unwrap().span().len(), 8);
+}
+
+#[test]
+fn a_permutation_moves_shape_and_strides_together() {
+    let kji = Layout::compact(smallvec![2, 3, 4], 8)
+        .unwrap()
+        .permute(&[2, 1, 0])
+        .unwrap();
+    assert_eq!(
+        (kji.shape(), kji.strides()),
+        (&[4, 3, 2][..], &[1, 4, 12][..])
+    );
+    assert!(kji.is_f_contiguous());
+    assert!(kji.permute(&[0, 0, 1]).is_err() && kji.permute(&[0, 1]).is_err());
+}
+
+#[test]
+fn narrowing_moves_the_first_element_and_stays_inside() {
+    let (inner, moved) = Layout::compact(smallvec![4, 5], 8)
+        .unwrap()
+        .narrow(0, 1, 2)
+        .unwrap();
+    assert_eq!((inner.shape(), moved), (&[2, 5][..], 40));
+    assert!(inner.narrow(1, 3, 3).is_err() && inner.narrow(1, -1, 1).is_err());
+}
+
+#[test]
+fn a_broadcast_overlaps_itself_and_a_padded_field_does_not() {
+    assert!(layout(&[4, 5], &[0, 1]).unwrap().overlaps_itself());
+    assert!(layout(&[4, 5], &[4, 1]).unwrap().overlaps_itself());
+    assert!(!layout(&[4, 5], &[8, 1]).unwrap().overlaps_itself());
+    assert!(!layout(&[1, 5], &[0, -1]).unwrap().overlaps_itself());
+}

@@ -1,0 +1,46 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # The road
+//!
+//! The list of modules below is the road that data goes down, once: a file uses only what stands
+//! above it (`tests/road.rs` checks it).
+//!
+//! ```text
+//! foreign object ─import door─▶ Imported ─validate─▶ Managed ─+ Field─▶ Storage ─export door─▶ consumer
+//!                                                                         └─bind─▶ stencil call
+//! ```
+
+mod error;
+
+// Words: plain values, no unsafe code.
+mod dtype;
+mod device;
+mod layout;
+mod field;
+mod preset;
+
+// Memory.
+mod managed;
+mod alloc;
+mod copy;
+mod storage;
+
+// Doors, and stencil arguments.
+mod protocol;
+mod stencil;
+
+// Python skin.
+#[cfg(feature = "python")]
+mod python;
+
+pub use alloc::Fill;
+pub use device::{Device, DeviceKind};
+pub use dtype::DType;
+pub use error::{Error, Result};
+pub use field::{Dim, Dims, Field, Halo, HaloWidth};
+pub use layout::{Extents, Layout, MAX_NDIM, Span, may_overlap};
+pub use managed::{Described, Imported, Managed, Owner};
+pub use preset::Preset;
+pub use protocol::dlpack::{to_legacy, to_versioned};
+pub use stencil::{Access, Argument, CallPlan, FieldSpec, Request, StencilSpec, resolve};
+pub use storage::{Spec, Storage};

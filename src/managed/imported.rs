@@ -1,0 +1,263 @@
+//! What a door brings in: the claims of a producer, and the checks that turn them into facts.
+
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use dlpark::ffi::{DLManagedTensor, DLManagedTensorVersioned, DLTensor};
+use smallvec::SmallVec;
+
+use super::foreign::Foreign;
+use super::{Managed, Owner};
+use crate::device::Device;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::layout::{Extents, Layout, MAX_NDIM};
+
+/// An unchecked tensor. Dropping it releases the producer's memory.
+#[must_use = "dropping an import releases the producer's memory"]
+pub struct Imported {
+    claim: Claim,
+    immutable: bool,
+}
+
+enum Claim {
+    Dlpack(Foreign),
+    Described(Described),
+}
+
+/// The claims of a protocol that has no struct of its own: buffer protocol, array interface.
+#[expect(missing_debug_implementations, reason = "an owner cannot be shown")]
+pub struct Described {
+    /// Address of the first element.
+    pub address: usize,
+    /// Extents, in elements.
+    pub shape: Extents,
+    /// Strides, in bytes; `None` is C order.
+    pub byte_strides: Option<Extents>,
+    /// Type of an element.
+    pub dtype: DType,
+    /// Where the memory lives.
+    pub device: Device,
+    /// Whether the producer forbids writing.
+    pub readonly: bool,
+    /// Keeps the memory alive.
+    pub owner: Owner,
+}
+
+impl Imported {
+    /// Takes ownership of a versioned DLPack tensor and reads nothing of it.
+    ///
+    /// # Safety
+    /// `managed` points to a `DLManagedTensorVersioned` (of any version) that the caller owns,
+    /// whose deleter may be called once from any thread. Where the major version is 1, shape and
+    /// strides point to `ndim` numbers, or are caught by the checks of [`Imported::validate`], and
+    /// the elements stay valid until the deleter is called.
+    pub unsafe fn from_versioned(managed: NonNull<DLManagedTensorVersioned>) -> Self {
+        Self {
+            claim: Claim::Dlpack(Foreign::Versioned(managed)),
+            immutable: false,
+        }
+    }
+
+    /// Takes ownership of a legacy DLPack tensor and reads nothing of it.
+    ///
+    /// # Safety
+    /// As [`Imported::from_versioned`], for a `DLManagedTensor`.
+    pub unsafe fn from_legacy(managed: NonNull<DLManagedTensor>) -> Self {
+        Self {
+            claim: Claim::Dlpack(Foreign::Legacy(managed)),
+            immutable: false,
+        }
+    }
+
+    /// Takes claims that come without a struct.
+    ///
+    /// # Safety
+    /// Where the claims pass [`Imported::validate`], every byte of the span they describe stays
+    /// valid, reachable as `device` says, until `owner` is dropped.
+    pub unsafe fn from_described(described: Described) -> Self {
+        Self {
+            claim: Claim::Described(described),
+            immutable: false,
+        }
+    }
+
+    /// Notes that the producer's arrays never change, whatever the protocol says.
+    pub fn immutable(self, immutable: bool) -> Self {
+        Self {
+            immutable: self.immutable || immutable,
+            ..self
+        }
+    }
+
+    /// Checks every claim and takes the memory on trust from here on.
+    ///
+    /// # Errors
+    /// [`Error::Buffer`] that names the first claim that cannot hold. The producer's memory has
+    /// been released then.
+    pub fn validate(self) -> Result<Managed> {
+        let managed = match self.claim {
+            Claim::Dlpack(foreign) => validate_dlpack(foreign)?,
+            Claim::Described(described) => validate_described(described)?,
+        };
+        check_addresses(&managed)?;
+        Ok(if self.immutable {
+            managed.into_readonly()
+        } else {
+            managed
+        })
+    }
+}
+
+impl fmt::Debug for Imported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Imported(unchecked)")
+    }
+}
+
+fn validate_dlpack(foreign: Foreign) -> Result<Managed> {
+    let claim = foreign.claim()?;
+    let tensor = &claim.tensor;
+    let ndim = checked_ndim(tensor.ndim)?;
+    let dtype = DType::from_dlpack(tensor.dtype.code.0, tensor.dtype.bits, tensor.dtype.lanes)?;
+    let device = Device::from_dlpack(
+        i64::from(tensor.device.device_type.0),
+        tensor.device.device_id,
+    )?;
+    let shape = read_numbers("shape", tensor.shape, ndim)?.ok_or_else(|| {
+        Error::Buffer(format!(
+            "DLPack shape: expected a pointer to {ndim} extents, got NULL"
+        ))
+    })?;
+    let layout = match read_numbers("strides", tensor.strides, ndim)? {
+        Some(strides) => Layout::new(shape, strides, dtype.itemsize())?,
+        None => Layout::compact(shape, dtype.itemsize())?, // in every version (dlpack.h before 1.2)
+    };
+    let address = offset_address(tensor, &layout)?;
+    let data = tensor.data.cast::<u8>().with_addr(address);
+    Ok(Managed {
+        data,
+        layout,
+        dtype,
+        device,
+        readonly: claim.readonly,
+        owner: Arc::new(foreign),
+    })
+}
+
+fn checked_ndim(ndim: i32) -> Result<usize> {
+    usize::try_from(ndim)
+        .ok()
+        .filter(|&ndim| ndim <= MAX_NDIM)
+        .ok_or_else(|| {
+            Error::Buffer(format!(
+                "DLPack ndim: expected 0 to {MAX_NDIM} dimensions, got {ndim}"
+            ))
+        })
+}
+
+/// Copies `ndim` numbers, so that nobody can change them after they were checked. `None`: NULL.
+fn read_numbers(what: &str, from: *mut i64, ndim: usize) -> Result<Option<Extents>> {
+    if ndim == 0 {
+        return Ok(Some(SmallVec::new())); // may point anywhere
+    }
+    if from.is_null() {
+        return Ok(None);
+    }
+    if !from.is_aligned() {
+        return Err(Error::Buffer(format!(
+            "DLPack {what}: expected a pointer aligned to {} bytes, got {from:p}",
+            align_of::<i64>()
+        )));
+    }
+    // SAFETY: not NULL, aligned, and ndim is at most MAX_NDIM (checked above); that it points to
+    // ndim numbers is the producer's promise, which from_versioned and from_legacy demand.
+    let numbers = unsafe { std::slice::from_raw_parts(from, ndim) };
+    Ok(Some(Extents::from_slice(numbers)))
+}
+
+fn offset_address(tensor: &DLTensor, layout: &Layout) -> Result<usize> {
+    let base = tensor.data.addr();
+    if layout.size() == 0 {
+        return Ok(base); // never read
+    }
+    let address = usize::try_from(tensor.byte_offset)
+        .ok()
+        .and_then(|offset| base.checked_add(offset));
+    address.filter(|_| base != 0).ok_or_else(|| {
+        Error::Buffer(format!(
+            "DLPack data: expected an address for {} elements, got {base:#x} with byte_offset {}",
+            layout.size(),
+            tensor.byte_offset
+        ))
+    })
+}
+
+fn validate_described(described: Described) -> Result<Managed> {
+    let Described {
+        address,
+        shape,
+        byte_strides,
+        dtype,
+        device,
+        readonly,
+        owner,
+    } = described;
+    let layout = match byte_strides {
+        None => Layout::compact(shape, dtype.itemsize())?,
+        Some(strides) => {
+            let strides = in_elements(&shape, &strides, dtype)?;
+            Layout::new(shape, strides, dtype.itemsize())?
+        }
+    };
+    let data = std::ptr::with_exposed_provenance_mut(address);
+    Ok(Managed {
+        data,
+        layout,
+        dtype,
+        device,
+        readonly,
+        owner,
+    })
+}
+
+/// DLPack, and so dlfield, counts strides in elements.
+fn in_elements(shape: &[i64], byte_strides: &[i64], dtype: DType) -> Result<Extents> {
+    let item = i64::try_from(dtype.itemsize()).unwrap_or(1);
+    let empty = shape.contains(&0);
+    let strides = byte_strides.iter().enumerate().map(|(axis, &stride)| {
+        let counts = !empty && shape.get(axis).is_some_and(|&extent| extent > 1);
+        if counts && stride % item != 0 {
+            return Err(Error::Buffer(format!(
+                "stride of axis {axis}: expected a multiple of the item size {item}, got {stride} \
+                 bytes; dlfield counts in elements, as DLPack does: hand over a copy, or let \
+                 storage(..., copy=True) make one from np.ascontiguousarray(...)"
+            )));
+        }
+        Ok(stride / item)
+    });
+    strides.collect()
+}
+
+/// The last check: no element may lie at NULL or outside the address space.
+fn check_addresses(managed: &Managed) -> Result<()> {
+    let span = managed.span();
+    if span.is_empty() {
+        return Ok(());
+    }
+    let (address, low) = (
+        managed.address(),
+        managed.address().checked_add_signed(span.low),
+    );
+    let inside =
+        address != 0 && low.is_some_and(|low| low > 0 && low.checked_add(span.len()).is_some());
+    if inside {
+        return Ok(());
+    }
+    Err(Error::Buffer(format!(
+        "data: expected an address with {} bytes below and {} bytes above it, got {address:#x}",
+        span.low.unsigned_abs(),
+        span.high
+    )))
+}

@@ -1,0 +1,186 @@
+//! Stage 2 of 4. Takes an [`Imported`] from a door, gives a [`Managed`] to Storage.
+//!
+//! ```text
+//! foreign object ──door──▶ Imported ──validate()──▶ Managed ──▶ Storage
+//! ```
+//!
+//! Trust is a type. An [`Imported`] is what a producer claims; nothing in it can be reached. A
+//! [`Managed`] has been checked once, and nobody behind it checks again: its elements lie in
+//! memory that its owner keeps, its arithmetic does not overflow, its type and device are known.
+
+mod foreign;
+mod imported;
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::device::Device;
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::layout::{Layout, Span};
+
+pub use imported::{Described, Imported};
+
+/// Keeps memory alive. Dropping the last clone frees it, on whichever thread that happens.
+pub type Owner = Arc<dyn Any + Send + Sync>;
+
+/// A validated, owning tensor: DLPack's managed tensor with its promises checked.
+///
+/// Cloning copies no element. Every clone, view and export holds one reference to the owner; the
+/// producer's deleter runs when the last of them is gone.
+#[derive(Clone)]
+pub struct Managed {
+    data: *mut u8,
+    layout: Layout,
+    dtype: DType,
+    device: Device,
+    readonly: bool,
+    owner: Owner,
+}
+
+// SAFETY: the pointer is only an address; whoever reads or writes through it says why it may
+// (unsafe code elsewhere), and the owner behind it is Send by its type.
+unsafe impl Send for Managed {}
+// SAFETY: no method writes through the pointer, and the owner is Sync by its type.
+unsafe impl Sync for Managed {}
+
+impl Managed {
+    /// Describes memory that dlfield itself allocated.
+    ///
+    /// # Safety
+    /// Every byte of `layout`'s span, counted from `data`, lies in memory that `owner` keeps
+    /// valid, reachable as `device` says, until it is dropped.
+    #[must_use]
+    pub unsafe fn from_owned(
+        data: *mut u8,
+        layout: Layout,
+        dtype: DType,
+        device: Device,
+        owner: Owner,
+    ) -> Self {
+        Self {
+            data,
+            layout,
+            dtype,
+            device,
+            readonly: false,
+            owner,
+        }
+    }
+
+    /// Address of the first element (the one with index 0 in every dimension), which is not the
+    /// lowest where strides are negative. Of no meaning for size 0.
+    #[must_use]
+    pub fn data(&self) -> *mut u8 {
+        self.data
+    }
+
+    /// The address of [`Managed::data`] as a number.
+    #[must_use]
+    pub fn address(&self) -> usize {
+        self.data.addr()
+    }
+
+    /// Shape and strides.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Type of an element.
+    #[must_use]
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Where the memory lives.
+    #[must_use]
+    pub fn device(&self) -> Device {
+        self.device
+    }
+
+    /// Whether the memory must not be written through this description.
+    #[must_use]
+    pub fn readonly(&self) -> bool {
+        self.readonly
+    }
+
+    /// Whether every element lies where typed access needs it. True for size 0.
+    #[must_use]
+    pub fn is_aligned(&self) -> bool {
+        self.layout.size() == 0 || self.address().is_multiple_of(self.dtype.alignment())
+    }
+
+    /// Bytes from the lowest to the highest element.
+    #[must_use]
+    pub fn span(&self) -> Span {
+        self.layout.span()
+    }
+
+    /// A further reference to what keeps the memory alive.
+    #[must_use]
+    pub fn owner(&self) -> Owner {
+        Arc::clone(&self.owner)
+    }
+
+    /// The same memory, not to be written.
+    #[must_use]
+    pub fn into_readonly(self) -> Self {
+        Self {
+            readonly: true,
+            ..self
+        }
+    }
+
+    /// The same bytes read as another type of the same size. Copies nothing.
+    ///
+    /// # Errors
+    /// [`crate::Error::Argument`] where the sizes differ.
+    pub fn reinterpret(self, dtype: DType) -> Result<Self> {
+        if dtype.itemsize() != self.dtype.itemsize() {
+            return Err(crate::error::Error::Argument(format!(
+                "dtype: expected items of {} bytes, got {dtype}",
+                self.dtype.itemsize()
+            )));
+        }
+        Ok(Self { dtype, ..self })
+    }
+
+    /// A view with the dimensions in the order of `axes`. Copies nothing.
+    ///
+    /// # Errors
+    /// As [`Layout::permute`].
+    pub fn permute(&self, axes: &[usize]) -> Result<Self> {
+        Ok(Self {
+            layout: self.layout.permute(axes)?,
+            ..self.clone()
+        })
+    }
+
+    /// A view of `length` elements of `axis` from `start` on. Copies nothing.
+    ///
+    /// # Errors
+    /// As [`Layout::narrow`].
+    pub fn narrow(&self, axis: usize, start: i64, length: i64) -> Result<Self> {
+        let (layout, moved) = self.layout.narrow(axis, start, length)?;
+        Ok(Self {
+            data: self.data.wrapping_byte_offset(moved),
+            layout,
+            ..self.clone()
+        })
+    }
+}
+
+impl fmt::Debug for Managed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Managed")
+            .field("data", &self.data)
+            .field("shape", &self.layout.shape())
+            .field("strides", &self.layout.strides())
+            .field("dtype", &self.dtype)
+            .field("device", &self.device)
+            .field("readonly", &self.readonly)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,218 @@
+//! Producer: from a [`Managed`] to a buffer view.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use pyo3::exceptions::PyBufferError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use smallvec::SmallVec;
+
+use crate::dtype::DType;
+use crate::managed::Managed;
+
+/// What a view's `internal` points to: its shape and strides, freed with the view.
+pub(crate) struct Exported {
+    shape: SmallVec<[isize; 6]>,
+    byte_strides: SmallVec<[isize; 6]>,
+}
+
+impl Exported {
+    fn of(managed: &Managed) -> Box<Self> {
+        let narrow = |numbers: &[i64]| {
+            numbers
+                .iter()
+                .map(|&number| isize::try_from(number).unwrap_or(0))
+                .collect()
+        };
+        let layout = managed.layout();
+        Box::new(Self {
+            shape: narrow(layout.shape()),
+            byte_strides: narrow(&layout.byte_strides()),
+        })
+    }
+
+    /// Frees what `fill_view` put into a view.
+    ///
+    /// # Safety
+    /// `view` was filled by [`fill_view`] and is being released, once.
+    pub(crate) unsafe fn release(view: *mut ffi::Py_buffer) {
+        // SAFETY: the caller's promise: a view that fill_view filled, released by one thread.
+        let view = unsafe { &mut *view };
+        let exported = std::mem::replace(&mut view.internal, ptr::null_mut()).cast::<Self>();
+        if !exported.is_null() {
+            // SAFETY: from Box::into_raw in fill_view, and just taken out of the view.
+            drop(unsafe { Box::from_raw(exported) });
+        }
+    }
+}
+
+/// Fills `view` with `managed`'s memory, owned by `exporter`. Copies nothing.
+///
+/// # Errors
+/// `BufferError` where the consumer asks for what the memory is not: writable, contiguous, or of a
+/// type that PEP 3118 can name.
+///
+/// # Safety
+/// `view` points to a `Py_buffer` that is being filled (the `bf_getbuffer` slot), and `exporter`
+/// keeps `managed` alive for as long as it lives.
+pub(crate) unsafe fn fill_view(
+    exporter: &Bound<'_, PyAny>,
+    managed: &Managed,
+    readonly: bool,
+    view: *mut ffi::Py_buffer,
+    flags: c_int,
+) -> PyResult<()> {
+    if view.is_null() {
+        return Err(PyBufferError::new_err(
+            "buffer: expected a view to fill, got NULL",
+        ));
+    }
+    // SAFETY: not NULL; the caller gives room for a view, whose fields are plain values.
+    let view = unsafe { &mut *view };
+    view.obj = ptr::null_mut(); // as a failed request must leave it
+    *view = filled(managed, readonly, flags)?;
+    view.obj = exporter.clone().into_ptr(); // a new reference, which the view owns
+    Ok(())
+}
+
+fn filled(managed: &Managed, readonly: bool, flags: c_int) -> PyResult<ffi::Py_buffer> {
+    let asked = |flag: c_int| flags & flag == flag;
+    check_request(managed, readonly, asked)?;
+    let format = managed
+        .dtype()
+        .format()
+        .ok_or_else(|| no_format(managed.dtype()))?;
+    let layout = managed.layout();
+    let exported = Box::into_raw(Exported::of(managed)); // freed by Exported::release
+    // SAFETY: just made and not shared; its numbers stay where they are until it is freed.
+    let numbers = unsafe { &mut *exported };
+    let (shape, strides) = (
+        numbers.shape.as_mut_ptr(),
+        numbers.byte_strides.as_mut_ptr(),
+    );
+    let has_dims = layout.ndim() > 0;
+    Ok(ffi::Py_buffer {
+        buf: address(managed),
+        obj: ptr::null_mut(),
+        len: isize::try_from(layout.nbytes()).unwrap_or(0),
+        itemsize: isize::try_from(layout.itemsize()).unwrap_or(1),
+        readonly: c_int::from(readonly),
+        ndim: c_int::try_from(layout.ndim()).unwrap_or(0),
+        format: if asked(ffi::PyBUF_FORMAT) {
+            format.as_ptr().cast_mut()
+        } else {
+            ptr::null_mut()
+        },
+        shape: if has_dims && asked(ffi::PyBUF_ND) {
+            shape
+        } else {
+            ptr::null_mut()
+        },
+        strides: if has_dims && asked(ffi::PyBUF_STRIDES) {
+            strides
+        } else {
+            ptr::null_mut()
+        },
+        suboffsets: ptr::null_mut(),
+        internal: exported.cast(),
+    })
+}
+
+/// Consumers take NULL for "no memory", which an empty field is not: it has a shape.
+fn address(managed: &Managed) -> *mut c_void {
+    if managed.layout().size() == 0 {
+        ptr::without_provenance_mut(64)
+    } else {
+        managed.data().cast()
+    }
+}
+
+fn check_request(managed: &Managed, readonly: bool, asked: impl Fn(c_int) -> bool) -> PyResult<()> {
+    let refuse = |expected: &str, got: &str| {
+        Err(PyBufferError::new_err(format!(
+            "buffer: expected {expected}, got {got}"
+        )))
+    };
+    let (c, f) = (
+        managed.layout().is_c_contiguous(),
+        managed.layout().is_f_contiguous(),
+    );
+    if asked(ffi::PyBUF_WRITABLE) && readonly {
+        return refuse("writable memory", "a read-only storage; copy it first");
+    }
+    if !asked(ffi::PyBUF_STRIDES) && !c {
+        return refuse(
+            "a consumer that asks for strides",
+            "one that takes C order only; pass a copy",
+        );
+    }
+    if asked(ffi::PyBUF_C_CONTIGUOUS) && !c {
+        return refuse(
+            "C-contiguous memory",
+            "a field in another order; pass a copy",
+        );
+    }
+    if asked(ffi::PyBUF_F_CONTIGUOUS) && !f {
+        return refuse(
+            "Fortran-contiguous memory",
+            "a field in another order; pass a copy",
+        );
+    }
+    if asked(ffi::PyBUF_ANY_CONTIGUOUS) && !c && !f {
+        return refuse(
+            "contiguous memory",
+            "a field with gaps or permuted axes; pass a copy",
+        );
+    }
+    Ok(())
+}
+
+fn no_format(dtype: DType) -> PyErr {
+    PyBufferError::new_err(format!(
+        "buffer: expected a type that PEP 3118 can name, got {dtype}; use to_numpy() or DLPack"
+    ))
+}
+
+/// A buffer over a field's memory for one consumer at hand, with its own say about writing.
+///
+/// Items of a type without a format are shown as unsigned integers of the same size.
+#[pyclass(frozen, module = "dlfield._core")]
+pub(crate) struct ByteView {
+    managed: Managed,
+    readonly: bool,
+}
+
+impl ByteView {
+    /// Shows `managed` as read-only or not, whatever it says itself.
+    pub(crate) fn new(managed: Managed, readonly: bool) -> PyResult<Self> {
+        let managed = match (managed.dtype().format(), managed.dtype().itemsize()) {
+            (Some(_), _) => managed,
+            (None, 2) => managed.reinterpret(DType::UInt16)?,
+            (None, _) => managed.reinterpret(DType::UInt8)?,
+        };
+        Ok(Self { managed, readonly })
+    }
+}
+
+#[pymethods]
+impl ByteView {
+    /// # Safety
+    /// The `bf_getbuffer` slot.
+    unsafe fn __getbuffer__(
+        slf: &Bound<'_, Self>,
+        view: *mut ffi::Py_buffer,
+        flags: c_int,
+    ) -> PyResult<()> {
+        let this = slf.get();
+        // SAFETY: Python calls the slot with room for a view; the object owns its Managed.
+        unsafe { fill_view(slf.as_any(), &this.managed, this.readonly, view, flags) }
+    }
+
+    /// # Safety
+    /// The `bf_releasebuffer` slot.
+    unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
+        // SAFETY: Python releases a view of this object, which fill_view filled, once.
+        unsafe { Exported::release(view) };
+    }
+}

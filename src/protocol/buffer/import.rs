@@ -1,0 +1,234 @@
+//! Consumer: from an object with a buffer to an [`Imported`].
+
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::{ffi, intern};
+
+use crate::device::Device;
+use crate::dtype::DType;
+use crate::error::{Error, Failure, Result};
+use crate::layout::{Extents, MAX_NDIM};
+use crate::managed::{Described, Imported};
+
+/// Everything a NumPy-like consumer wants: format, shape and strides, but no indirection.
+const WRITABLE: i32 = ffi::PyBUF_RECORDS;
+const READ_ONLY: i32 = ffi::PyBUF_RECORDS_RO;
+
+/// A held buffer view, released once.
+pub(crate) struct PyView(Box<ffi::Py_buffer>);
+
+// SAFETY: the view is only read after it was filled, and released with the interpreter attached.
+unsafe impl Send for PyView {}
+// SAFETY: as above.
+unsafe impl Sync for PyView {}
+
+/// Takes a view of an object with a buffer. Zero-copy.
+///
+/// An object that has a buffer but refuses it (bfloat16 in JAX, device memory) may have a better
+/// door: where it also has `__dlpack__`, this one does not count.
+pub(crate) fn import(obj: &Bound<'_, PyAny>) -> std::result::Result<Option<Imported>, Failure> {
+    // SAFETY: asks the type for its slot; any object will do.
+    if unsafe { ffi::PyObject_CheckBuffer(obj.as_ptr()) } == 0 {
+        return Ok(None);
+    }
+    match PyView::of(obj) {
+        Ok(view) => Ok(Some(view.describe()?)),
+        Err(refusal) => match unnamed_items(obj)? {
+            Some((bytes, dtype)) => Ok(Some(PyView::of(&bytes)?.describe_as(Some(dtype))?)),
+            None if has_other_door(obj)? && is_refusal(obj.py(), &refusal) => Ok(None),
+            None => Err(refusal.into()),
+        },
+    }
+}
+
+fn is_refusal(py: Python<'_>, error: &PyErr) -> bool {
+    error.is_instance_of::<PyBufferError>(py)
+        || error.is_instance_of::<PyValueError>(py)
+        || error.is_instance_of::<PyTypeError>(py)
+}
+
+fn has_other_door(obj: &Bound<'_, PyAny>) -> PyResult<bool> {
+    obj.hasattr(intern!(obj.py(), "__dlpack__"))
+}
+
+/// A NumPy array of an `ml_dtypes` type has no buffer, but a view of its bytes as integers does.
+fn unnamed_items<'py>(obj: &Bound<'py, PyAny>) -> PyResult<Option<(Bound<'py, PyAny>, DType)>> {
+    let py = obj.py();
+    let (Some(dtype), Some(view)) = (
+        obj.getattr_opt(intern!(py, "dtype"))?,
+        obj.getattr_opt(intern!(py, "view"))?,
+    ) else {
+        return Ok(None);
+    };
+    let Some(name) = dtype.getattr_opt(intern!(py, "name"))? else {
+        return Ok(None);
+    };
+    match name.extract::<String>().map(|name| DType::from_name(&name)) {
+        Ok(Ok(dtype)) if dtype.format().is_none() => Ok(Some((
+            view.call1((format!("uint{}", 8 * dtype.itemsize()),))?,
+            dtype,
+        ))),
+        _ => Ok(None),
+    }
+}
+
+impl PyView {
+    /// A writable view of `obj`, or a read-only one where it gives no other.
+    ///
+    /// # Errors
+    /// What the object raises when asked for a read-only view.
+    pub(crate) fn of(obj: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Self::with_flags(obj, WRITABLE).or_else(|_| Self::with_flags(obj, READ_ONLY))
+    }
+
+    fn with_flags(obj: &Bound<'_, PyAny>, flags: i32) -> PyResult<Self> {
+        let mut view = Box::new(MaybeUninit::<ffi::Py_buffer>::zeroed());
+        // SAFETY: an object with a buffer slot and room for a view, with the interpreter attached.
+        if unsafe { ffi::PyObject_GetBuffer(obj.as_ptr(), view.as_mut_ptr(), flags) } != 0 {
+            return Err(PyErr::fetch(obj.py()));
+        }
+        // SAFETY: zeroed, which every field allows, and filled by the call, which said so.
+        Ok(Self(unsafe { view.assume_init() }))
+    }
+
+    /// First element, as a number.
+    pub(crate) fn address(&self) -> usize {
+        self.0.buf.addr()
+    }
+
+    /// Bytes of all elements.
+    pub(crate) fn len(&self) -> usize {
+        usize::try_from(self.0.len).unwrap_or(0)
+    }
+
+    pub(crate) fn readonly(&self) -> bool {
+        self.0.readonly != 0
+    }
+
+    /// Whether the bytes lie in C order without gaps.
+    pub(crate) fn is_contiguous(&self) -> bool {
+        // SAFETY: a filled view, only read.
+        unsafe {
+            ffi::PyBuffer_IsContiguous(&raw const *self.0, std::ffi::c_char::from_ne_bytes([b'C']))
+                != 0
+        }
+    }
+
+    fn describe(self) -> Result<Imported> {
+        self.describe_as(None)
+    }
+
+    /// The view's claims; `dtype` where it is known better than by the format.
+    fn describe_as(self, dtype: Option<DType>) -> Result<Imported> {
+        let ndim = self.checked_ndim()?;
+        let itemsize = usize::try_from(self.0.itemsize)
+            .ok()
+            .filter(|&size| size > 0)
+            .ok_or_else(|| {
+                Error::Buffer(format!(
+                    "buffer itemsize: expected at least 1 byte, got {}",
+                    self.0.itemsize
+                ))
+            })?;
+        let format = DType::from_format(&self.format()?, itemsize)?;
+        self.refuse_suboffsets(ndim)?;
+        let shape = self.numbers(self.0.shape, ndim).ok_or_else(|| {
+            Error::Buffer(format!("buffer shape: expected {ndim} extents, got NULL"))
+        })?;
+        self.check_len(&shape, itemsize)?;
+        let described = Described {
+            address: self.address(),
+            byte_strides: self.numbers(self.0.strides, ndim),
+            shape,
+            dtype: dtype.unwrap_or(format),
+            device: Device::CPU,
+            readonly: self.readonly(),
+            owner: Arc::new(self),
+        };
+        // SAFETY: an exporter keeps the memory of a view valid until it is released, which the
+        // owner does when it is dropped (PEP 3118).
+        Ok(unsafe { Imported::from_described(described) })
+    }
+
+    fn checked_ndim(&self) -> Result<usize> {
+        usize::try_from(self.0.ndim)
+            .ok()
+            .filter(|&ndim| ndim <= MAX_NDIM)
+            .ok_or_else(|| {
+                Error::Buffer(format!(
+                    "buffer ndim: expected 0 to {MAX_NDIM}, got {}",
+                    self.0.ndim
+                ))
+            })
+    }
+
+    /// No format stands for unsigned bytes (PEP 3118).
+    fn format(&self) -> Result<String> {
+        if self.0.format.is_null() {
+            return Ok("B".into());
+        }
+        // SAFETY: not NULL, and a text that the exporter keeps while the view is held.
+        let format = unsafe { CStr::from_ptr(self.0.format) };
+        format.to_str().map(str::to_owned).map_err(|_| {
+            Error::Buffer(format!(
+                "buffer format: expected ASCII, got {:?}",
+                format.to_string_lossy()
+            ))
+        })
+    }
+
+    fn numbers(&self, from: *const isize, ndim: usize) -> Option<Extents> {
+        if ndim == 0 {
+            return Some(Extents::new());
+        }
+        if from.is_null() || !from.is_aligned() {
+            return None;
+        }
+        // SAFETY: not NULL, aligned, at most MAX_NDIM; the exporter promises ndim numbers.
+        let numbers = unsafe { std::slice::from_raw_parts(from, ndim) };
+        numbers
+            .iter()
+            .map(|&number| i64::try_from(number).ok())
+            .collect()
+    }
+
+    fn refuse_suboffsets(&self, ndim: usize) -> Result<()> {
+        let Some(suboffsets) = self.numbers(self.0.suboffsets, ndim) else {
+            return Ok(());
+        };
+        if suboffsets.iter().all(|&offset| offset < 0) {
+            return Ok(());
+        }
+        Err(Error::Buffer("buffer: expected one block of memory, got rows behind pointers (suboffsets); copy it first".into()))
+    }
+
+    /// `len` is the product of the shape, also where strides leave gaps.
+    fn check_len(&self, shape: &[i64], itemsize: usize) -> Result<()> {
+        let item = i64::try_from(itemsize).ok();
+        let bytes = shape
+            .iter()
+            .fold(item, |bytes, &extent| bytes?.checked_mul(extent));
+        if bytes.is_some() && bytes == i64::try_from(self.0.len).ok() {
+            return Ok(());
+        }
+        Err(Error::Buffer(format!(
+            "buffer: expected len {} to be the bytes of shape {shape:?} with items of {itemsize}, got another number",
+            self.0.len
+        )))
+    }
+}
+
+impl Drop for PyView {
+    fn drop(&mut self) {
+        let view = &raw mut *self.0;
+        // After the interpreter is gone nobody can release the view: it leaks with its exporter.
+        let _ = Python::try_attach(|_| {
+            // SAFETY: a filled view, released once here, with the interpreter attached.
+            unsafe { ffi::PyBuffer_Release(view) };
+        });
+    }
+}

@@ -1,0 +1,120 @@
+//! Consumer: from `__dlpack__` to an [`Imported`].
+
+use std::ffi::{CStr, c_char};
+use std::ptr::NonNull;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyCapsule, PyCapsuleMethods, PyDict, PyTuple};
+use pyo3::{ffi, intern};
+
+use super::{LEGACY, USED_LEGACY, USED_VERSIONED, VERSIONED};
+use crate::error::{Error, Failure};
+use crate::managed::Imported;
+
+/// Asks an object with `__dlpack__` for a capsule and takes the tensor out of it. Zero-copy:
+/// `copy=False` is sent. The producer's deleter runs when the last view is dropped.
+pub(crate) fn import(obj: &Bound<'_, PyAny>) -> Result<Option<Imported>, Failure> {
+    match obj.getattr_opt(intern!(obj.py(), "__dlpack__"))? {
+        None => Ok(None),
+        Some(method) => take(&call_producer(&method)?).map(Some),
+    }
+}
+
+/// Calls with today's keywords. A producer whose signature lacks them is called without; every
+/// other exception is the producer's own and passes.
+fn call_producer<'py>(method: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = method.py();
+    let first = match method.call((), Some(keywords(py)?)) {
+        Ok(capsule) => return Ok(capsule),
+        Err(error) if is_about_the_signature(py, &error) => error,
+        Err(error) => return Err(error),
+    };
+    method.call0().map_err(|second| {
+        if second.is_instance_of::<PyTypeError>(py) {
+            first
+        } else {
+            second
+        }
+    })
+}
+
+/// `{max_version: (1, 3), copy: False}`, made once.
+fn keywords(py: Python<'_>) -> PyResult<&Bound<'_, PyDict>> {
+    static KEYWORDS: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+    let made = KEYWORDS.get_or_try_init(py, || {
+        let keywords = PyDict::new(py);
+        keywords.set_item("max_version", PyTuple::new(py, [1, 3])?)?;
+        keywords.set_item("copy", false)?;
+        PyResult::Ok(keywords.unbind())
+    })?;
+    Ok(made.bind(py))
+}
+
+/// A TypeError about unknown keywords is raised before any frame of the producer is entered; one
+/// from inside has a traceback. Subclasses (pyarrow's, for instance) are the producer's own.
+fn is_about_the_signature(py: Python<'_>, error: &PyErr) -> bool {
+    error.get_type(py).is(py.get_type::<PyTypeError>()) && error.traceback(py).is_none()
+}
+
+/// Takes ownership of a capsule's tensor. The capsule is renamed before anything can fail, so
+/// that nobody takes it twice; from then on the tensor is released here.
+fn take(answer: &Bound<'_, PyAny>) -> Result<Imported, Failure> {
+    let capsule = answer.cast::<PyCapsule>().map_err(|_| {
+        let name = answer
+            .get_type()
+            .name()
+            .map_or_else(|_| "?".into(), |name| name.to_string());
+        Error::Type(format!(
+            "__dlpack__: expected a capsule, got an object of type '{name}'"
+        ))
+    })?;
+    if capsule.is_valid_checked(Some(VERSIONED)) {
+        let tensor = consume(capsule, VERSIONED, USED_VERSIONED)?.cast();
+        // SAFETY: a capsule of this name holds an owned DLManagedTensorVersioned (DLPack's Python
+        // specification); it was renamed, so that ownership is ours alone.
+        return Ok(unsafe { Imported::from_versioned(tensor) });
+    }
+    if capsule.is_valid_checked(Some(LEGACY)) {
+        let tensor = consume(capsule, LEGACY, USED_LEGACY)?.cast();
+        // SAFETY: as above, for DLManagedTensor.
+        return Ok(unsafe { Imported::from_legacy(tensor) });
+    }
+    Err(unknown_name(capsule).into())
+}
+
+fn consume(
+    capsule: &Bound<'_, PyCapsule>,
+    name: &'static CStr,
+    used: &'static CStr,
+) -> PyResult<NonNull<std::ffi::c_void>> {
+    let tensor = capsule.pointer_checked(Some(name))?;
+    // SAFETY: a capsule (its type was checked) and a name that lives for ever.
+    let renamed =
+        unsafe { ffi::PyCapsule_SetName(capsule.as_ptr(), used.as_ptr().cast::<c_char>()) };
+    if renamed == 0 {
+        Ok(tensor)
+    } else {
+        Err(PyErr::fetch(capsule.py()))
+    }
+}
+
+fn unknown_name(capsule: &Bound<'_, PyCapsule>) -> Error {
+    // SAFETY: a capsule; its name is NULL or a text that its maker keeps while the capsule lives.
+    let name = unsafe { ffi::PyCapsule_GetName(capsule.as_ptr()) };
+    let shown = if name.is_null() {
+        "NULL".into()
+    } else {
+        // SAFETY: not NULL, and as above.
+        unsafe { CStr::from_ptr(name) }.to_string_lossy()
+    };
+    let hint = if shown.starts_with("used_") {
+        "; it was consumed before: call __dlpack__ again"
+    } else {
+        ""
+    };
+    Error::Argument(format!(
+        "DLPack capsule: expected the name 'dltensor_versioned' or 'dltensor', got '{shown}'{hint}"
+    ))
+}

@@ -1,0 +1,155 @@
+//! A managed tensor for somebody else: dlpark's structs, filled from a [`Managed`].
+
+use dlpark::ffi::{
+    DLDataType, DLDataTypeCode, DLDevice, DLDeviceType, DLManagedTensor, DLManagedTensorVersioned,
+};
+use dlpark::metadata::Dynamic;
+use dlpark::{DlpackFlags, ManagedTensorBase};
+
+use crate::error::{Error, Result};
+use crate::layout::Extents;
+use crate::managed::Managed;
+
+/// A versioned tensor over the same memory, to be released by its deleter. Copies no element.
+///
+/// READ_ONLY is set for read-only memory and where several indices name one element, IS_COPIED
+/// where `copied` says that nobody else has the memory.
+///
+/// # Errors
+/// [`Error::Buffer`] for negative strides, on which `torch.from_dlpack` aborts the process.
+pub fn to_versioned(
+    managed: &Managed,
+    copied: bool,
+) -> Result<dlpark::Managed<DLManagedTensorVersioned>> {
+    let mut flags = DlpackFlags::empty();
+    flags.set(
+        DlpackFlags::READ_ONLY,
+        managed.readonly() || managed.layout().overlaps_itself(),
+    );
+    flags.set(DlpackFlags::IS_COPIED, copied);
+    export(managed, flags)
+}
+
+/// A legacy tensor over the same memory. The struct cannot say that memory is read-only: the
+/// caller answers for it.
+///
+/// # Errors
+/// As [`to_versioned`].
+pub fn to_legacy(managed: &Managed) -> Result<dlpark::Managed<DLManagedTensor>> {
+    export(managed, DlpackFlags::empty())
+}
+
+fn export<M: ManagedTensorBase>(
+    managed: &Managed,
+    flags: DlpackFlags,
+) -> Result<dlpark::Managed<M>> {
+    let layout = managed.layout();
+    let strides = strides_for_export(managed)?;
+    let prepared = Dynamic::new(layout.shape(), strides.as_slice()).prepare_as::<M>();
+    let prepared = prepared.map_err(|error| Error::Buffer(format!("DLPack export: {error}")))?;
+    let mut tensor = prepared.initialize(Box::new(managed.owner()));
+    let (code, bits) = managed.dtype().dlpack();
+    let data = if layout.size() == 0 {
+        std::ptr::null_mut()
+    } else {
+        managed.data()
+    };
+    // The offset goes into data, as everybody has it; byte_offset stays 0.
+    tensor.set_data(data.cast()).set_device(device(managed)?);
+    tensor.set_dtype(DLDataType {
+        code: DLDataTypeCode(code),
+        bits,
+        lanes: 1,
+    });
+    // SAFETY: flags describe the memory (to_versioned); IS_COPIED comes from a caller who has just
+    // made the only reference.
+    unsafe { tensor.set_flags_unchecked(flags) };
+    // SAFETY: Managed vouches for data, shape and strides; shape and strides were copied into the
+    // tensor, and the owner in its context keeps the elements until the deleter runs.
+    Ok(unsafe { tensor.finish() })
+}
+
+/// Strides in elements. Negative ones of a single element have no meaning and become positive.
+fn strides_for_export(managed: &Managed) -> Result<Extents> {
+    let layout = managed.layout();
+    let empty = layout.size() == 0;
+    layout.axes().enumerate().map(|(axis, (extent, stride))| {
+        if stride >= 0 || extent <= 1 || empty {
+            return Ok(stride.max(0));
+        }
+        Err(Error::Buffer(format!(
+            "DLPack export: expected strides of at least 0, got {stride} elements on axis {axis}; several \
+             consumers abort on them: hand over a copy, or take to_numpy()"
+        )))
+    }).collect()
+}
+
+fn device(managed: &Managed) -> Result<DLDevice> {
+    let device = managed.device();
+    let code = u32::try_from(device.code())
+        .map_err(|_| Error::Buffer(format!("DLPack export: unknown device {device}")))?;
+    Ok(DLDevice {
+        device_type: DLDeviceType(code),
+        device_id: device.ordinal,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr::NonNull;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::alloc::{Fill, allocate, plan};
+    use crate::dtype::DType;
+    use crate::managed::Imported;
+
+    fn field() -> Managed {
+        allocate(
+            &plan(&[3, 4], DType::Float32, &[1, 0], 1, &[]).unwrap(),
+            Fill::Zeros,
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn a_round_trip_keeps_address_layout_and_owner() {
+        let field = field();
+        let owner = field.owner();
+        let raw = to_versioned(&field, false).unwrap().into_raw();
+        // SAFETY: just made by to_versioned, and owned here.
+        let back = unsafe { Imported::from_versioned(NonNull::new(raw).unwrap()) }
+            .validate()
+            .unwrap();
+        assert_eq!(
+            (back.address(), back.layout()),
+            (field.address(), field.layout())
+        );
+        drop(back);
+        assert_eq!(
+            Arc::strong_count(&owner),
+            2,
+            "the field and this test: the export let go"
+        );
+    }
+
+    #[test]
+    fn a_legacy_round_trip_releases_once_too() {
+        let field = field();
+        let owner = field.owner();
+        let raw = to_legacy(&field).unwrap().into_raw();
+        // SAFETY: just made by to_legacy, and owned here.
+        drop(unsafe { Imported::from_legacy(NonNull::new(raw).unwrap()) });
+        assert_eq!(Arc::strong_count(&owner), 2);
+    }
+
+    #[test]
+    fn read_only_memory_stays_read_only() {
+        let raw = to_versioned(&field().into_readonly(), false)
+            .unwrap()
+            .into_raw();
+        // SAFETY: as above.
+        let back = unsafe { Imported::from_versioned(NonNull::new(raw).unwrap()) };
+        assert!(back.validate().unwrap().readonly());
+    }
+}

@@ -1,0 +1,66 @@
+//! Door: what GT4Py reads off an object. `__gt_dims__` names the axes, as an attribute (as GT4Py
+//! has it) or as a method (storage allocation note); `.ndarray` is the array of a `gt4py.next`
+//! field.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+use crate::error::Error;
+use crate::field::{Dim, Dims};
+
+/// The object's `__gt_dims__`, or `None` where it has none or it is `None`.
+pub(crate) fn dims(obj: &Bound<'_, PyAny>) -> PyResult<Option<Dims>> {
+    let Some(found) = obj.getattr_opt(intern!(obj.py(), "__gt_dims__"))? else {
+        return Ok(None);
+    };
+    let found = if found.is_callable() {
+        found.call0()?
+    } else {
+        found
+    };
+    if found.is_none() {
+        Ok(None)
+    } else {
+        names(&found).map(Some)
+    }
+}
+
+/// A sequence of names. A plain text is a sequence of letters: "IJK".
+///
+/// # Errors
+/// `TypeError` where it is no sequence of texts.
+pub(crate) fn names(sequence: &Bound<'_, PyAny>) -> PyResult<Dims> {
+    let wrong = |_| {
+        let got = sequence
+            .get_type()
+            .name()
+            .map_or_else(|_| "?".into(), |name| name.to_string());
+        Error::Type(format!(
+            "dims: expected a sequence of names such as 'IJK' or ('lon', 'lat'), got '{got}'"
+        ))
+    };
+    let names = sequence.try_iter().map_err(wrong)?;
+    names.map(|name| name_of(&name?)).collect()
+}
+
+/// A name, or an object with one: a dimension of `gt4py.next` has `value`.
+fn name_of(name: &Bound<'_, PyAny>) -> PyResult<Dim> {
+    let text = match name.cast::<PyString>() {
+        Ok(text) => text.clone(),
+        Err(_) => match name.getattr_opt(intern!(name.py(), "value"))? {
+            Some(value) => value.str()?,
+            None => name.str()?,
+        },
+    };
+    Ok(Dim::from_name(&text.to_cow()?))
+}
+
+/// The array of an object that is no array itself, but has one as `.ndarray`.
+pub(super) fn ndarray<'py>(obj: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = obj.py();
+    let Some(inner) = obj.getattr_opt(intern!(py, "ndarray"))? else {
+        return Ok(None);
+    };
+    Ok(Some(inner).filter(|inner| !inner.is(obj) && !inner.is_none() && !inner.is_callable()))
+}

@@ -1,0 +1,22 @@
+//! Doors: one file for each protocol, with `import` and `export`.
+//!
+//! `import(obj)` answers `Ok(None)` where the object does not speak the protocol, and `Err` where
+//! it does and failed; a producer's own exception passes unchanged. This file alone knows the
+//! order in which doors are tried.
+
+pub(crate) mod dlpack;
+#[cfg(feature = "python")]
+mod producer;
+#[cfg(feature = "python")]
+pub(crate) mod buffer;
+#[cfg(feature = "python")]
+pub(crate) mod array_interface;
+#[cfg(feature = "python")]
+pub(crate) mod gt4py;
+#[cfg(feature = "python")]
+mod xarray;
+#[cfg(feature = "python")]
+mod arrival;
+
+#[cfg(feature = "python")]
+pub(crate) use arrival::arrive;

@@ -1,0 +1,170 @@
+//! What is known of some producers that no protocol says.
+//!
+//! - JAX and Arrow arrays are immutable, whatever their capsules and buffers claim. Writing
+//!   through one changes values that the library believes constant.
+//! - A torch tensor may have a lazy state: a pending conjugation or negation that lies in a bit of
+//!   the tensor and not in memory, or a place in an autograd graph. Its DLPack export loses the
+//!   negation silently, so the bits are asked before any door.
+//!
+//! The classes themselves are recognised by identity, which costs a comparison; their subclasses
+//! and everything else by the modules of the bases. Nothing is ever imported here.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyType};
+
+use crate::error::{Error, Failure};
+
+/// A kind of producer that needs more, or less, than its protocols.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Producer {
+    /// `numpy.ndarray`.
+    Numpy,
+    /// `torch.Tensor`.
+    Torch,
+    /// JAX arrays.
+    Jax,
+    /// Everything of pyarrow.
+    Arrow,
+    /// `xarray.DataArray`.
+    Xarray,
+    /// Everything else.
+    Other,
+}
+
+/// A producer and whether the object is exactly of its class, so that no attribute that a subclass
+/// may have added needs to be looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Recognised {
+    pub(super) producer: Producer,
+    pub(super) exactly: bool,
+}
+
+/// Class by module and name, remembered once it was met.
+struct Known {
+    producer: Producer,
+    module: &'static str,
+    name: &'static str,
+    class: PyOnceLock<Py<PyType>>,
+}
+
+const fn known(producer: Producer, module: &'static str, name: &'static str) -> Known {
+    Known {
+        producer,
+        module,
+        name,
+        class: PyOnceLock::new(),
+    }
+}
+
+static KNOWN: [Known; 4] = [
+    known(Producer::Numpy, "numpy", "ndarray"),
+    known(Producer::Torch, "torch", "Tensor"),
+    known(Producer::Jax, "jaxlib._jax", "ArrayImpl"),
+    known(Producer::Xarray, "xarray", "DataArray"),
+];
+
+impl Known {
+    /// The class, where its module was imported and has it by now.
+    fn class<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyType>>> {
+        if let Some(class) = self.class.get(py) {
+            return Ok(Some(class.bind(py).clone()));
+        }
+        let modules = py
+            .import(intern!(py, "sys"))?
+            .getattr(intern!(py, "modules"))?;
+        let Some(module) = modules.cast_into::<PyDict>()?.get_item(self.module)? else {
+            return Ok(None);
+        };
+        let found = module
+            .getattr_opt(self.name)?
+            .and_then(|class| class.cast_into::<PyType>().ok());
+        if let Some(class) = &found {
+            // Another thread may have been first; it found the same class.
+            let _ = self.class.set(py, class.clone().unbind());
+        }
+        Ok(found)
+    }
+}
+
+impl Recognised {
+    /// Recognises an object by its class.
+    pub(super) fn of(obj: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let (py, class) = (obj.py(), obj.get_type());
+        let met = |known: &&Known| known.class.get(py).is_some_and(|known| known.is(&class));
+        if let Some(known) = KNOWN.iter().find(met) {
+            return Ok(Self {
+                producer: known.producer,
+                exactly: true,
+            });
+        }
+        for known in &KNOWN {
+            if let Some(base) = known
+                .class(py)?
+                .filter(|base| obj.is_instance(base).unwrap_or(false))
+            {
+                return Ok(Self {
+                    producer: known.producer,
+                    exactly: base.is(&class),
+                });
+            }
+        }
+        Ok(Self {
+            producer: by_module(&class)?,
+            exactly: false,
+        })
+    }
+}
+
+fn by_module(class: &Bound<'_, PyType>) -> PyResult<Producer> {
+    for base in class.mro().iter() {
+        let module = base.cast_into::<PyType>()?.module()?;
+        match module.to_cow()?.split('.').next() {
+            Some("jaxlib" | "jax") => return Ok(Producer::Jax),
+            Some("pyarrow") => return Ok(Producer::Arrow),
+            _ => {}
+        }
+    }
+    Ok(Producer::Other)
+}
+
+impl Producer {
+    pub(super) fn is_immutable(self) -> bool {
+        matches!(self, Self::Jax | Self::Arrow)
+    }
+
+    /// What to call a read-only array of this producer in a message.
+    pub(super) fn readonly_kind(self) -> &'static str {
+        match self {
+            Self::Jax => "an immutable JAX array",
+            Self::Arrow => "immutable Arrow data",
+            _ => "a read-only array",
+        }
+    }
+
+    /// Refuses a tensor whose memory is not its value, with the call that helps.
+    pub(super) fn refuse_lazy(self, obj: &Bound<'_, PyAny>) -> Result<(), Failure> {
+        if self != Self::Torch {
+            return Ok(());
+        }
+        let py = obj.py();
+        if obj.getattr(intern!(py, "requires_grad"))?.is_truthy()? {
+            return Err(lazy("requires_grad=True", "detach()").into());
+        }
+        if obj.call_method0(intern!(py, "is_conj"))?.is_truthy()? {
+            return Err(lazy("a pending conjugation", "resolve_conj()").into());
+        }
+        if obj.call_method0(intern!(py, "is_neg"))?.is_truthy()? {
+            return Err(lazy("a pending negation", "resolve_neg()").into());
+        }
+        Ok(())
+    }
+}
+
+fn lazy(state: &str, call: &str) -> Error {
+    Error::Buffer(format!(
+        "torch tensor: expected one whose memory holds its values, got {state}; call tensor.{call} \
+         first"
+    ))
+}

@@ -1,0 +1,108 @@
+//! From the value of an argument to what `resolve` takes.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::BoundStencil;
+use super::declare::Parameter;
+use super::read::Values;
+use crate::error::Failure;
+use crate::field::{Dims, Halo};
+use crate::python::create::Source;
+use crate::stencil::{Access, Argument, FieldSpec};
+
+impl BoundStencil {
+    /// The fields, imported without a copy. `None` for an unused one.
+    pub(super) fn arguments(&self, values: &Values<'_>) -> PyResult<Vec<Option<Argument>>> {
+        let one = |(field, &at): (&FieldSpec, &usize)| match values.get(at).and_then(Option::as_ref)
+        {
+            Some(value) if !value.is_none() && field.access != Access::Unused => {
+                self.argument(field, value).map(Some)
+            }
+            _ => Ok(None),
+        };
+        self.spec
+            .fields
+            .iter()
+            .zip(&self.fields_at)
+            .map(one)
+            .collect()
+    }
+
+    fn argument(&self, field: &FieldSpec, value: &Bound<'_, PyAny>) -> PyResult<Argument> {
+        let source =
+            Source::of(value).map_err(|failure| named(value.py(), &field.name, failure))?;
+        let ndim = source.managed.layout().ndim();
+        let halo = match source.field.halo {
+            None if !source.is_storage => Some(Halo::from_elem((0, 0), ndim)), // plain arrays have none
+            known => known,
+        };
+        let dims = source.field.dims.map(|dims| self.translate(dims));
+        Ok(Argument {
+            managed: source.managed,
+            dims,
+            halo,
+            kind: source.kind,
+        })
+    }
+
+    /// The user's names into the stencil's.
+    fn translate(&self, dims: Dims) -> Dims {
+        if self.dims.is_empty() {
+            return dims;
+        }
+        dims.into_iter()
+            .map(|dim| self.dims.get(&dim).cloned().unwrap_or(dim))
+            .collect()
+    }
+
+    /// The parameters in their own order, checked; `None` for an unused one that is missing.
+    pub(super) fn scalars<'py>(&self, values: &Values<'py>) -> PyResult<Values<'py>> {
+        self.parameters
+            .iter()
+            .map(|parameter| self.scalar(parameter, values))
+            .collect()
+    }
+
+    fn scalar<'py>(
+        &self,
+        parameter: &Parameter,
+        values: &Values<'py>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match values.get(parameter.at).cloned().flatten() {
+            Some(value) if parameter.used => check_scalar(parameter, &value).map(|()| Some(value)),
+            given => Ok(given),
+        }
+    }
+}
+
+/// GT4Py's own rule: the type of the value has the declared dtype. Nothing is converted.
+fn check_scalar(parameter: &Parameter, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    let (py, kind) = (value.py(), value.get_type());
+    let dtype = py.import("numpy")?.call_method1("dtype", (&kind,));
+    if dtype.is_ok_and(|dtype| dtype.eq(&parameter.dtype).unwrap_or(false)) {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(format!(
+        "argument '{}': expected a scalar of {}, got {} of type {}; convert it, for example with \
+         numpy.{}(...)",
+        parameter.name,
+        parameter.dtype,
+        value.repr()?,
+        kind.name()?,
+        parameter.dtype
+    )))
+}
+
+/// Names the argument: in the text of dlfield's own error, in a note on the producer's.
+fn named(py: Python<'_>, name: &str, failure: Failure) -> PyErr {
+    match failure {
+        Failure::Ours(error) => error.about(&format!("argument '{name}'")).into(),
+        Failure::Theirs(error) => {
+            let note = format!("while dlfield imported argument '{name}'");
+            // Where even that fails, the exception itself still tells.
+            let _ = error.value(py).call_method1("add_note", (note,));
+            error
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The Python skin: thin. Every class and function of `dlfield._core`; assignment from foreign
+//! objects lives here too, since it needs the doors.
+
+mod exceptions;
+mod numpy;
+mod options;
+mod jax;
+mod storage;
+mod create;
+mod bind;
+
+use pyo3::prelude::*;
+
+/// The compiled part of dlfield. Import from `dlfield` instead.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("UNSET", options::unset(py)?)?;
+    module.add(
+        "DeviceUnavailable",
+        py.get_type::<crate::error::DeviceUnavailable>(),
+    )?;
+    module.add("GTNoSuchBufferError", exceptions::no_such_buffer(py)?)?;
+    module.add_class::<options::Unset>()?;
+    module.add_class::<storage::PyStorage>()?;
+    module.add_class::<storage::CpuStorage>()?;
+    module.add_class::<bind::BoundStencil>()?;
+    create::register(module)
+}

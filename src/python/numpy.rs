@@ -1,0 +1,63 @@
+//! NumPy at the border: dtypes in both directions, and arrays over a field's memory. NumPy is
+//! imported when it is first needed, `ml_dtypes` only for types that NumPy lacks.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+use crate::dtype::DType;
+use crate::error::Error;
+use crate::managed::Managed;
+use crate::protocol::buffer::ByteView;
+
+/// Reads anything that `np.dtype(...)` takes.
+///
+/// # Errors
+/// `ValueError` for a type that no storage can hold; NumPy's `TypeError` for no type at all.
+pub(super) fn dtype_from(obj: &Bound<'_, PyAny>) -> PyResult<DType> {
+    let py = obj.py();
+    let dtype = py
+        .import(intern!(py, "numpy"))?
+        .call_method1(intern!(py, "dtype"), (obj,))?;
+    let name = dtype
+        .getattr(intern!(py, "name"))?
+        .cast_into::<PyString>()?;
+    if !dtype.getattr(intern!(py, "isnative"))?.is_truthy()? {
+        let text = format!(
+            "dtype: expected native byte order, got {}; use newbyteorder('=')",
+            dtype.repr()?
+        );
+        return Err(Error::Argument(text).into());
+    }
+    Ok(DType::from_name(&name.to_cow()?)?)
+}
+
+/// The NumPy dtype of a type, from `ml_dtypes` where NumPy has none.
+///
+/// # Errors
+/// `ImportError` where `ml_dtypes` is needed and not installed.
+pub(super) fn dtype_to(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> {
+    let numpy = py.import(intern!(py, "numpy"))?;
+    let name = match dtype.format() {
+        Some(_) => PyString::intern(py, dtype.name()).into_any(),
+        None => py.import(intern!(py, "ml_dtypes"))?.getattr(dtype.name())?,
+    };
+    numpy.call_method1(intern!(py, "dtype"), (name,))
+}
+
+/// A NumPy array over the memory, in the same axis order. Zero-copy; the array holds a reference.
+/// It is writable or not as `readonly` says, whatever `managed` says.
+pub(super) fn array_over<'py>(
+    py: Python<'py>,
+    managed: &Managed,
+    readonly: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let view = Bound::new(py, ByteView::new(managed.clone(), readonly)?)?;
+    let array = py
+        .import(intern!(py, "numpy"))?
+        .call_method1(intern!(py, "asarray"), (view,))?;
+    if managed.dtype().format().is_some() {
+        return Ok(array);
+    }
+    array.call_method1(intern!(py, "view"), (dtype_to(py, managed.dtype())?,))
+}

@@ -1,0 +1,252 @@
+//! The keyword options of every function that creates a storage, and the `UNSET` sentinel.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyDict, PyInt, PyString};
+
+use crate::error::{DeviceUnavailable, Error};
+use crate::field::{Field, Halo, HaloWidth};
+use crate::layout::Extents;
+use crate::preset::Preset;
+use crate::protocol::gt4py;
+use crate::storage::Spec;
+
+const NAMES: [&str; 9] = [
+    "aligned_index",
+    "alignment_size",
+    "backend",
+    "defaults",
+    "device",
+    "dims",
+    "halo",
+    "layout",
+    "managed",
+];
+
+/// Type of `UNSET`: the value of an option that nobody gave, where `None` is a value of its own.
+#[pyclass(frozen, name = "UnsetType", module = "dlfield")]
+pub(super) struct Unset;
+
+#[pymethods]
+impl Unset {
+    fn __repr__(&self) -> &'static str {
+        "UNSET"
+    }
+
+    fn __reduce__(&self) -> &'static str {
+        "UNSET"
+    }
+
+    fn __bool__(&self) -> bool {
+        false
+    }
+}
+
+/// The one `UNSET`.
+pub(super) fn unset(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    static ONE: PyOnceLock<Py<Unset>> = PyOnceLock::new();
+    Ok(ONE
+        .get_or_try_init(py, || Py::new(py, Unset))?
+        .bind(py)
+        .clone()
+        .into_any())
+}
+
+/// Whether an argument was given at all.
+pub(super) fn is_set(value: &Bound<'_, PyAny>) -> bool {
+    !value.is_instance_of::<Unset>()
+}
+
+/// Reads the options into wishes. What they leave open is as in `base`.
+///
+/// # Errors
+/// `TypeError` for an unknown name or a wrong type, `ValueError` for a value that cannot be right
+/// or options that exclude each other.
+pub(super) fn parse(options: Option<&Bound<'_, PyDict>>, base: Field) -> PyResult<Spec> {
+    let mut spec = Spec {
+        alignment: (base.alignment > 1).then_some(base.alignment),
+        field: base,
+        ..Spec::default()
+    };
+    let Some(options) = options else {
+        return Ok(spec);
+    };
+    check_exclusive(options)?;
+    for (name, value) in options.iter() {
+        let name = name.cast_into::<PyString>()?;
+        if is_set(&value) {
+            set(&mut spec, &name.to_cow()?, &value)?;
+        } else {
+            check_known(&name.to_cow()?)?;
+        }
+    }
+    Ok(spec)
+}
+
+fn set(spec: &mut Spec, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    match name {
+        "dims" if value.is_none() => spec.field.dims = None,
+        "dims" => spec.field.dims = Some(agree(spec, gt4py::names(value)?)?),
+        "halo" => spec.field.halo = Some(halo(value)?),
+        "aligned_index" => spec.field.aligned_index = Some(ints(name, value)?),
+        "alignment_size" => spec.alignment = Some(alignment(value)?),
+        "layout" if value.is_none() => spec.layout = None,
+        "layout" => spec.layout = Some(ints(name, value)?),
+        "defaults" | "backend" if value.is_none() => {}
+        "defaults" | "backend" => {
+            spec.preset = Some(Preset::from_name(&value.extract::<String>()?)?)
+        }
+        "device" => check_device(value)?,
+        "managed" => check_managed(value)?,
+        _ => check_known(name)?,
+    }
+    Ok(())
+}
+
+fn check_known(name: &str) -> PyResult<()> {
+    if NAMES.contains(&name) {
+        return Ok(());
+    }
+    Err(PyTypeError::new_err(format!(
+        "option '{name}': expected one of {}",
+        NAMES.join(", ")
+    )))
+}
+
+/// `backend` stands for layout, alignment and device at once (storage allocation note).
+fn check_exclusive(options: &Bound<'_, PyDict>) -> PyResult<()> {
+    let given = |name: &str| -> PyResult<bool> {
+        Ok(options
+            .get_item(name)?
+            .is_some_and(|value| is_set(&value) && !value.is_none()))
+    };
+    if !given("backend")? {
+        return Ok(());
+    }
+    for name in ["defaults", "alignment_size", "device", "layout"] {
+        if given(name)? {
+            return Err(PyValueError::new_err(format!(
+                "backend: expected no '{name}' beside it, got both; use defaults= where explicit options are to override it"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Names that the data brought along may not be contradicted, only supplied.
+fn agree(spec: &Spec, given: crate::field::Dims) -> PyResult<crate::field::Dims> {
+    match &spec.field.dims {
+        Some(found) if *found != given => Err(PyValueError::new_err(format!(
+            "dims: expected {} as the array says, got {}; transpose or rename the array instead",
+            crate::field::show_dims(found),
+            crate::field::show_dims(&given)
+        ))),
+        _ => Ok(given),
+    }
+}
+
+fn check_device(device: &Bound<'_, PyAny>) -> PyResult<()> {
+    if device.is_none()
+        || device
+            .extract::<String>()
+            .is_ok_and(|device| device == "cpu")
+    {
+        return Ok(());
+    }
+    let gpu = match device.extract::<String>() {
+        Ok(name) => name == "gpu",
+        Err(_) => device
+            .extract::<(String, usize)>()
+            .is_ok_and(|(name, _)| name == "gpu"),
+    };
+    if gpu {
+        return Err(DeviceUnavailable::new_err(
+            "device: expected a CUDA device, got a build without GPU storages; leave device= out for host memory",
+        ));
+    }
+    Err(PyValueError::new_err(format!(
+        "device: expected None, 'cpu', 'gpu' or ('gpu', n), got {}",
+        device.repr()?
+    )))
+}
+
+/// Only a GPU storage is managed; on the host the option has no effect (GDP-3).
+fn check_managed(managed: &Bound<'_, PyAny>) -> PyResult<()> {
+    let known = managed.is_none()
+        || managed
+            .extract::<String>()
+            .is_ok_and(|name| ["gt4py", "cuda"].contains(&name.as_str()));
+    if known {
+        Ok(())
+    } else {
+        Err(PyValueError::new_err(format!(
+            "managed: expected None, 'gt4py' or 'cuda', got {}",
+            managed.repr()?
+        )))
+    }
+}
+
+fn alignment(value: &Bound<'_, PyAny>) -> PyResult<usize> {
+    int("alignment_size", value)?
+        .try_into()
+        .ok()
+        .filter(|&bytes| bytes > 0)
+        .ok_or_else(|| {
+            PyValueError::new_err(format!(
+                "alignment_size: expected at least 1 byte, got {value}"
+            ))
+        })
+}
+
+/// Widths per dimension: an int for both ends or a pair.
+fn halo(value: &Bound<'_, PyAny>) -> PyResult<Halo> {
+    let entries = value.try_iter().map_err(|_| {
+        PyTypeError::new_err(format!(
+            "halo: expected a sequence with an int or a pair for each dimension, got {value}"
+        ))
+    })?;
+    entries.map(|entry| width(&entry?)).collect()
+}
+
+fn width(entry: &Bound<'_, PyAny>) -> PyResult<HaloWidth> {
+    if let Ok(both) = int("halo", entry) {
+        return Ok((both, both));
+    }
+    match ints("halo", entry)?.as_slice() {
+        &[low, high] => Ok((low, high)),
+        other => Err(PyValueError::new_err(format!(
+            "halo: expected an int or a pair for each dimension, got {other:?}"
+        ))),
+    }
+}
+
+/// A sequence of ints; for shapes an int alone stands for one dimension.
+pub(super) fn ints(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Extents> {
+    let entries = value.try_iter().map_err(|_| {
+        PyTypeError::new_err(format!("{what}: expected a sequence of ints, got {value}"))
+    })?;
+    entries.map(|entry| int(what, &entry?)).collect()
+}
+
+/// As NumPy reads a shape.
+pub(super) fn shape_from(value: &Bound<'_, PyAny>) -> PyResult<Extents> {
+    if value.is_instance_of::<PyInt>() {
+        Ok(Extents::from_slice(&[int("shape", value)?]))
+    } else {
+        ints("shape", value)
+    }
+}
+
+/// What has `__index__`, but no bool.
+fn int(what: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    if value.is_instance_of::<PyBool>() || !value.hasattr("__index__")? {
+        return Err(PyTypeError::new_err(format!(
+            "{what}: expected an int, got {}",
+            value.repr()?
+        )));
+    }
+    value.extract().map_err(|_| {
+        Error::Argument(format!("{what}: expected an int of 64 bits, got {value}")).into()
+    })
+}

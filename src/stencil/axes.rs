@@ -1,0 +1,67 @@
+//! Which axis of an argument is which dimension of the field.
+
+use super::{Argument, Bound, FieldSpec};
+use crate::error::{Error, Result};
+use crate::field::{Dims, show_dims};
+use crate::layout::Extents;
+
+/// Puts an argument's axes in the declared order: by name where it has names, else by position.
+pub(super) fn bind<'a>(
+    spec: &'a FieldSpec,
+    argument: &'a Argument,
+    origin: Option<Extents>,
+) -> Result<Bound<'a>> {
+    let shape = argument.managed.layout().shape();
+    if shape.len() != spec.dims.len() {
+        return Err(Error::Argument(format!(
+            "argument '{}': expected {} dimensions {}, got {} with shape {shape:?}; add or drop a \
+             dimension, for example with x[..., np.newaxis] or x[0]",
+            spec.name,
+            spec.dims.len(),
+            show_dims(&spec.dims),
+            shape.len()
+        )));
+    }
+    let axes: Vec<usize> = match &argument.dims {
+        None => (0..shape.len()).collect(),
+        Some(dims) => by_name(spec, dims)?,
+    };
+    let pick = |axis: &usize| shape.get(*axis).copied();
+    let ordered: Extents = axes.iter().filter_map(pick).collect();
+    let halo = argument.halo.as_ref().map(|halo| {
+        axes.iter()
+            .filter_map(|&axis| halo.get(axis).copied())
+            .collect()
+    });
+    Ok(Bound {
+        spec,
+        argument,
+        axes,
+        shape: ordered,
+        halo,
+        origin,
+    })
+}
+
+fn by_name(spec: &FieldSpec, dims: &Dims) -> Result<Vec<usize>> {
+    let find = |wanted| dims.iter().position(|dim| dim == wanted);
+    let axes: Option<Vec<usize>> = spec.dims.iter().map(find).collect();
+    axes.ok_or_else(|| Error::Argument(unmatched(spec, dims)))
+}
+
+/// The error prints the line that would help: a mapping from the user's names.
+fn unmatched(spec: &FieldSpec, dims: &Dims) -> String {
+    let mut free = spec.dims.iter().filter(|dim| !dims.contains(dim));
+    let strange = dims.iter().filter(|dim| !spec.dims.contains(dim));
+    let pairs: Vec<_> = strange
+        .filter_map(|dim| Some(format!("\"{dim}\": \"{}\"", free.next()?)))
+        .collect();
+    format!(
+        "argument '{}': expected dims {} in any order, got {}; say which is which, for example \
+         bind(stencil, dims={{{}}})",
+        spec.name,
+        show_dims(&spec.dims),
+        show_dims(dims),
+        pairs.join(", ")
+    )
+}

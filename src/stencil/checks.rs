@@ -1,0 +1,131 @@
+//! What would be undefined behaviour in a stencil, asked at every call.
+
+use super::{Access, Argument, Bound, FieldSpec, StencilSpec};
+use crate::error::{Error, Result};
+use crate::layout::may_overlap;
+
+const NAMES: [&str; 3] = ["I", "J", "K"];
+
+/// The element types must agree: a stencil reads the bytes as the type it was compiled for.
+pub(super) fn check_dtype(spec: &FieldSpec, argument: &Argument) -> Result<()> {
+    let got = argument.managed.dtype();
+    if got == spec.dtype {
+        return Ok(());
+    }
+    Err(Error::Argument(format!(
+        "argument '{}': expected dtype {}, got {got}; convert it with astype('{}'), or compile the \
+         stencil for {got}",
+        spec.name, spec.dtype, spec.dtype
+    )))
+}
+
+/// Everything that needs origin and domain, and the rest.
+pub(super) fn check(spec: &StencilSpec, bound: &[Bound<'_>], domain: [i64; 3]) -> Result<()> {
+    for field in bound {
+        check_memory(spec, field)?;
+        check_data_shape(field)?;
+        check_bounds(field, domain)?;
+    }
+    check_outputs(bound)
+}
+
+fn check_memory(spec: &StencilSpec, field: &Bound<'_>) -> Result<()> {
+    let managed = &field.argument.managed;
+    let refuse = |text: String| Error::Buffer(format!("argument '{}': {text}", field.spec.name));
+    if !managed.device().is_host() {
+        return Err(refuse(format!(
+            "expected host memory, got {}; copy it to the host first",
+            managed.device()
+        )));
+    }
+    if spec.typed && !managed.is_aligned() {
+        return Err(refuse(format!(
+            "expected items aligned to {} bytes, got address {:#x}; pass a copy, for example x.copy()",
+            managed.dtype().alignment(),
+            managed.address()
+        )));
+    }
+    if field.spec.access == Access::Write && managed.readonly() {
+        return Err(refuse(format!(
+            "expected a writable output, got {}; write into a dlfield storage or a NumPy array instead",
+            field.argument.kind
+        )));
+    }
+    Ok(())
+}
+
+fn check_data_shape(field: &Bound<'_>) -> Result<()> {
+    let spatial = field.spatial().count();
+    let got = field.shape.get(spatial..).unwrap_or_default();
+    if got == field.spec.data_shape.as_slice() {
+        return Ok(());
+    }
+    Err(field.error(format!(
+        "expected data dimensions of {:?}, got {got:?}",
+        field.spec.data_shape.as_slice()
+    )))
+}
+
+fn check_bounds(field: &Bound<'_>, domain: [i64; 3]) -> Result<()> {
+    for (axis, at) in field.spatial() {
+        let (below, above) = field.spec.reach[axis];
+        let origin = field
+            .origin
+            .as_ref()
+            .and_then(|origin| origin.get(at).copied())
+            .unwrap_or(0);
+        let extent = field.shape.get(at).copied().unwrap_or(0);
+        if origin < below.max(0) {
+            return Err(field.error(format!(
+                "expected an origin of at least {below} along {}, where the stencil reads {below} points \
+                 before the domain, got {origin}; pass origin=, or a storage with a halo",
+                NAMES[axis]
+            )));
+        }
+        let end = origin
+            .checked_add(domain[axis])
+            .and_then(|end| end.checked_add(above));
+        if end.is_none_or(|end| end > extent) {
+            return Err(field.error(format!(
+                "expected at least {origin} + {} + {above} points along {} (origin, domain, reach of the \
+                 stencil), got {extent}; pass a larger array or a smaller domain=",
+                domain[axis], NAMES[axis]
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn check_outputs(bound: &[Bound<'_>]) -> Result<()> {
+    let outputs: Vec<_> = bound
+        .iter()
+        .filter(|field| field.spec.access == Access::Write)
+        .collect();
+    for (at, field) in outputs.iter().enumerate() {
+        let managed = &field.argument.managed;
+        if managed.layout().overlaps_itself() {
+            return Err(Error::Buffer(format!(
+                "argument '{}': expected an output with an element for every index, got strides of {:?} \
+                 elements that name some twice; pass a copy",
+                field.spec.name,
+                managed.layout().strides()
+            )));
+        }
+        for other in outputs.iter().skip(at + 1) {
+            let theirs = &other.argument.managed;
+            if may_overlap(
+                managed.layout(),
+                managed.address(),
+                theirs.layout(),
+                theirs.address(),
+            ) {
+                return Err(Error::Buffer(format!(
+                    "arguments '{}' and '{}': expected outputs in separate memory, got arrays that overlap; \
+                     pass a copy for one of them",
+                    field.spec.name, other.spec.name
+                )));
+            }
+        }
+    }
+    Ok(())
+}

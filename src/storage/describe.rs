@@ -1,0 +1,53 @@
+//! A storage in words.
+
+use std::fmt;
+
+use super::Storage;
+use crate::field::show_dims;
+
+/// One line about the storage, without its values: the first line of the Python `repr`.
+impl fmt::Display for Storage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&parts(self).join(", "))
+    }
+}
+
+fn parts(storage: &Storage) -> Vec<String> {
+    let (host, field) = (storage.host(), storage.field());
+    let mut parts = vec![
+        format!("shape={}", tuple(host.layout().shape())),
+        format!("dtype={}", host.dtype()),
+    ];
+    if let Some(dims) = &field.dims {
+        parts.push(format!("dims={}", show_dims(dims)));
+    }
+    match &field.halo {
+        Some(halo) if halo.iter().any(|&width| width != (0, 0)) => {
+            let widths: Vec<_> = halo
+                .iter()
+                .map(|(low, high)| format!("({low}, {high})"))
+                .collect();
+            parts.push(format!("halo=({})", widths.join(", ")));
+        }
+        Some(_) => {}
+        None => parts.push("halo=None".into()),
+    }
+    parts.push(format!("layout={}", tuple(&host.layout().ranks())));
+    if field.alignment > 1 {
+        parts.push(format!("alignment_size={}", field.alignment));
+    }
+    parts.push(format!("device={}", host.device()));
+    if host.readonly() {
+        parts.push("readonly".into());
+    }
+    parts
+}
+
+/// As Python prints a tuple of ints.
+fn tuple(numbers: &[i64]) -> String {
+    let shown: Vec<_> = numbers.iter().map(i64::to_string).collect();
+    match shown.as_slice() {
+        [one] => format!("({one},)"),
+        all => format!("({})", all.join(", ")),
+    }
+}

@@ -1,0 +1,195 @@
+//! Stage 3 of 4. Takes a [`Managed`] and what is known of the field, gives a [`Storage`] to the
+//! doors and to stencils.
+
+mod checks;
+mod describe;
+
+use crate::alloc::{Fill, Plan, allocate, plan};
+use crate::copy::copy;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::field::{Field, Halo};
+use crate::layout::Extents;
+use crate::managed::Managed;
+use crate::preset::Preset;
+
+/// What somebody wants of a storage; everything that is `None` is open.
+#[derive(Debug, Clone, Default)]
+pub struct Spec {
+    /// Rank of each dimension, 0 = largest stride.
+    pub layout: Option<Extents>,
+    /// Alignment of the aligned element, in bytes.
+    pub alignment: Option<usize>,
+    /// Suits a backend; explicit wishes override it.
+    pub preset: Option<&'static Preset>,
+    /// Names, halo, aligned index.
+    pub field: Field,
+}
+
+/// A field: memory with named dimensions, halo and alignment.
+///
+/// Cloning and viewing copy no element. The memory is freed, or given back to its producer, when
+/// the last storage, view and export of it is gone.
+#[derive(Debug, Clone)]
+pub struct Storage {
+    host: Managed,
+    field: Field,
+}
+
+impl Spec {
+    fn ranks(&self, ndim: usize, otherwise: impl FnOnce() -> Extents) -> Extents {
+        match (&self.layout, self.preset) {
+            (Some(layout), _) => layout.clone(),
+            (None, Some(preset)) => preset.layout(ndim, self.field.dims.as_deref()),
+            (None, None) => otherwise(),
+        }
+    }
+
+    fn alignment(&self, dtype: DType) -> usize {
+        self.alignment
+            .or_else(|| self.preset.map(|preset| preset.alignment(dtype.itemsize())))
+            .unwrap_or(1)
+    }
+
+    /// The field of a storage of `shape`: no halo where none was asked for.
+    fn field_for(&self, shape: &[i64], dtype: DType) -> Result<Field> {
+        let mut field = Field {
+            alignment: self.alignment(dtype),
+            ..self.field.clone()
+        };
+        field
+            .halo
+            .get_or_insert_with(|| Halo::from_elem((0, 0), shape.len()));
+        field.check(shape)?;
+        Ok(field)
+    }
+
+    fn check_device(&self) -> Result<()> {
+        match self.preset.filter(|preset| preset.gpu) {
+            None => Ok(()),
+            Some(preset) => Err(Error::Device(format!(
+                "preset '{}': expected a CUDA device, got a build without GPU storages; choose a \
+                 preset for the CPU",
+                preset.name
+            ))),
+        }
+    }
+
+    fn plan(
+        &self,
+        shape: &[i64],
+        dtype: DType,
+        field: &Field,
+        otherwise: impl FnOnce() -> Extents,
+    ) -> Result<Plan> {
+        let ranks = self.ranks(shape.len(), otherwise);
+        plan(
+            shape,
+            dtype,
+            &ranks,
+            field.alignment,
+            &field.aligned_index(shape.len()),
+        )
+    }
+}
+
+impl Storage {
+    /// Allocates a storage; without a layout or preset it is in C order.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for wishes that contradict each other or the shape,
+    /// [`Error::OutOfMemory`], [`Error::Device`] for a preset of a GPU backend.
+    pub fn allocate(shape: &[i64], dtype: DType, spec: &Spec, fill: Fill<'_>) -> Result<Self> {
+        spec.check_device()?;
+        let field = spec.field_for(shape, dtype)?;
+        let c_order = || (0_i64..).take(shape.len()).collect();
+        let host = allocate(&spec.plan(shape, dtype, &field, c_order)?, fill)?;
+        Ok(Self { host, field })
+    }
+
+    /// Puts existing memory into a storage. Copies nothing: every wish must hold already.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] that names the wish the memory does not meet; [`Error::Device`] for
+    /// memory that the host cannot reach.
+    pub fn wrap(host: Managed, spec: &Spec) -> Result<Self> {
+        check_on_host(&host)?;
+        spec.check_device()?;
+        let shape = host.layout().shape();
+        let field = spec.field_for(shape, host.dtype())?;
+        if spec.layout.is_some() || spec.preset.is_some() {
+            checks::check_ranks(&host, &spec.ranks(shape.len(), Extents::new))?;
+        }
+        checks::check_alignment(&host, &field)?;
+        Ok(Self { host, field })
+    }
+
+    /// Allocates a storage like `source` and copies its elements into it. What `spec` leaves open
+    /// is as in `source`.
+    ///
+    /// # Errors
+    /// As [`Storage::allocate`]; [`Error::Buffer`] for memory on a device.
+    ///
+    /// # Safety
+    /// Nobody writes the elements of `source` meanwhile.
+    pub unsafe fn copy_of(source: &Managed, spec: &Spec) -> Result<Self> {
+        check_on_host(source)?;
+        spec.check_device()?;
+        let shape = source.layout().shape();
+        let field = spec.field_for(shape, source.dtype())?;
+        let plan = spec.plan(shape, source.dtype(), &field, || source.layout().ranks())?;
+        let host = allocate(&plan, Fill::Nothing)?;
+        // SAFETY: the target was made here; the caller excludes writers of the source.
+        unsafe { copy(source, &host) }?;
+        Ok(Self { host, field })
+    }
+
+    /// The memory.
+    #[must_use]
+    pub fn host(&self) -> &Managed {
+        &self.host
+    }
+
+    /// Names, halo and alignment.
+    #[must_use]
+    pub fn field(&self) -> &Field {
+        &self.field
+    }
+
+    /// The part inside the halo, as a view whose halo is 0. Copies nothing.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] where the halo is unknown.
+    pub fn domain_view(&self) -> Result<Self> {
+        let halo = self.field.halo.as_ref().ok_or_else(|| {
+            Error::Argument("domain_view: expected a halo, got a view whose halo is unknown; slice the domain yourself".into())
+        })?;
+        let mut host = self.host.clone();
+        for (axis, &(low, high)) in halo.iter().enumerate() {
+            let extent = host.layout().shape().get(axis).copied().unwrap_or(0);
+            host = host.narrow(axis, low, extent - low - high)?;
+        }
+        let inner = Halo::from_elem((0, 0), halo.len());
+        Ok(Self {
+            host,
+            field: Field {
+                halo: Some(inner),
+                aligned_index: None,
+                ..self.field.clone()
+            },
+        })
+    }
+}
+
+fn check_on_host(host: &Managed) -> Result<()> {
+    if host.device().is_host() {
+        return Ok(());
+    }
+    Err(Error::Device(format!(
+        "device: expected memory that the host can reach, got {}; copy the array to the host first",
+        host.device()
+    )))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,251 @@
+//! The road: a file uses only what stands above it in the `mod` list of `src/lib.rs`, and inside a
+//! folder only what stands above it in the list of its `mod.rs`.
+//!
+//! Three kinds of path count: those of `use`, and those anywhere in the code that begin with
+//! `crate`, `super` or `self`. A name that a module re-exports counts as a use of the module it
+//! comes from.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+#[path = "road/reader.rs"]
+mod reader;
+#[path = "road/tree.rs"]
+mod tree;
+
+use std::fs;
+use std::path::Path;
+
+use reader::Module;
+use tree::Tree;
+
+fn read(folder: &Path, prefix: &str, into: &mut Vec<(String, String)>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = format!("{prefix}{}", path.file_name().unwrap().to_string_lossy());
+        if path.is_dir() {
+            read(&path, &format!("{name}/"), into);
+        } else if name.ends_with(".rs") {
+            into.push((name, fs::read_to_string(&path).unwrap()));
+        }
+    }
+}
+
+fn sources() -> Vec<(String, String)> {
+    let (folder, mut files) = (
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
+        Vec::new(),
+    );
+    read(&folder, "", &mut files);
+    files
+}
+
+fn this_crate() -> Tree {
+    let files = sources();
+    let borrowed = files.iter().map(|(file, text)| (&**file, &**text));
+    Tree::new(&borrowed.collect::<Vec<_>>())
+}
+
+fn assert_none<T: std::fmt::Debug>(found: &[T]) {
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+/// The files outside `homes` that name `word`.
+fn strays(word: &str, homes: &[&str]) -> Vec<String> {
+    let at_home = |file: &str| homes.iter().any(|home| file.starts_with(home));
+    let modules = this_crate().0.into_values();
+    let strays = modules.filter(|module| module.names(word) && !at_home(&module.file));
+    strays.map(|module| module.file).collect()
+}
+
+#[test]
+fn every_file_uses_only_what_stands_above_it() {
+    assert_none(&this_crate().violations());
+}
+
+#[test]
+fn every_file_is_in_a_mod_list() {
+    assert_none(&this_crate().unreachable());
+}
+
+#[test]
+fn no_file_or_folder_is_named_utils_or_common() {
+    let vague = |part: &str| matches!(part.trim_end_matches(".rs"), "utils" | "common");
+    let files = sources().into_iter().map(|(file, _)| file);
+    let found = files.filter(|file| file.split('/').any(vague));
+    assert_none(&found.collect::<Vec<_>>());
+}
+
+#[test]
+fn no_file_is_longer_than_400_lines() {
+    let lengths = sources()
+        .into_iter()
+        .map(|(file, text)| (file, text.lines().count()));
+    let long = lengths.filter(|(_, lines)| *lines > 400);
+    assert_none(&long.collect::<Vec<_>>());
+}
+
+#[test]
+fn dlpark_is_named_only_in_managed_and_the_dlpack_door() {
+    assert_none(&strays("dlpark", &["managed", "protocol/dlpack"]));
+}
+
+#[test]
+fn cudarc_is_named_only_in_cuda() {
+    assert_none(&strays("cudarc", &["cuda"]));
+}
+
+#[test]
+fn every_word_forbids_unsafe_code() {
+    let tree = this_crate();
+    for word in ["dtype", "device", "layout", "field", "preset"] {
+        let module = &tree.0[&vec![word.to_owned()]];
+        assert!(forbids_unsafe(module), "{} allows unsafe code", module.file);
+    }
+}
+
+/// Whether the file says `#![forbid(unsafe_code)]`.
+fn forbids_unsafe(module: &Module) -> bool {
+    let texts = module.tokens.iter().map(|token| token.text.as_str());
+    let texts: Vec<_> = texts.collect();
+    let wanted = ["#", "!", "[", "forbid", "(", "unsafe_code"];
+    texts.windows(wanted.len()).any(|some| some == wanted)
+}
+
+// ── the checker itself, on small crates ──
+
+/// What is found in `source` as module `b` of a crate whose road is a, b, c.
+fn found_in_b(source: &str) -> usize {
+    let root = "mod a; pub(crate) mod b; #[cfg(feature = \"c\")] mod c; pub use c::Late;";
+    Tree::new(&[
+        ("lib.rs", root),
+        ("a.rs", ""),
+        ("b.rs", source),
+        ("c.rs", ""),
+    ])
+    .violations()
+    .len()
+}
+
+/// What is found in `source` as file b of a folder whose list is a, b, c.
+fn found_in_folder(source: &str) -> usize {
+    let folder = "mod a; mod b; mod c; pub use a::A; use c::{C as Renamed}; use b::B;";
+    let files = [
+        ("x/mod.rs", folder),
+        ("x/a.rs", ""),
+        ("x/b.rs", source),
+        ("x/c.rs", ""),
+    ];
+    Tree::new(&[&[("lib.rs", "mod x;")], &files[..]].concat())
+        .violations()
+        .len()
+}
+
+#[test]
+fn a_use_from_above_or_from_outside_is_allowed() {
+    assert_eq!(
+        found_in_b("use crate::a::A; use std::fmt; use ::c::C; use c::C; use self::d::D;"),
+        0
+    );
+}
+
+#[test]
+fn a_use_from_below_is_found() {
+    assert_eq!(found_in_b("use crate::c::C;"), 1);
+    assert_eq!(found_in_b("pub(crate) use super::c;"), 1);
+}
+
+#[test]
+fn a_grouped_use_from_below_is_found() {
+    assert_eq!(found_in_b("use crate::{a::{self, A as Z}, c::{C, D}};"), 2);
+    assert_eq!(found_in_b("use {std::fmt, crate::c::*};"), 1);
+}
+
+#[test]
+fn a_path_from_below_inside_an_expression_is_found() {
+    assert_eq!(
+        found_in_b("fn f(x: &crate::c::C<'_>) -> u8 { crate::a::g(x) + super::c::g('{') }"),
+        2
+    );
+}
+
+#[test]
+fn comments_and_literals_are_not_uses() {
+    let source = r##"// crate::c::C
+        //! [`crate::c::C`]
+        /* /* crate::c */ crate::c::C */
+        const S: &str = "\" crate::c::C"; const R: &str = r#"" crate::c::C"#; const Q: char = '"';
+    "##;
+    assert_eq!(found_in_b(source), 0);
+}
+
+#[test]
+fn what_follows_a_literal_is_still_read() {
+    assert_eq!(
+        found_in_b(r###"const R: &str = r##""# "##; const C: char = '\''; use crate::c::C;"###),
+        1
+    );
+    assert_eq!(
+        found_in_b("fn f<'a>(s: &'a str) -> &'a str { s } use crate::c::C;"),
+        1
+    );
+}
+
+#[test]
+fn a_test_module_obeys_the_road_too() {
+    assert_eq!(
+        found_in_b("#[cfg(test)] mod tests { use super::*; use super::super::a::A; }"),
+        0
+    );
+    assert_eq!(found_in_b("#[cfg(test)] mod tests { use crate::c::C; }"), 1);
+    assert_eq!(found_in_b("mod tests { use super::super::c::C; }"), 1);
+}
+
+#[test]
+fn a_re_export_does_not_hide_what_stands_below() {
+    assert_eq!(found_in_b("use crate::Late;"), 1);
+    assert_eq!(found_in_folder("use super::Renamed;"), 1);
+    assert_eq!(found_in_folder("use super::{A, B};"), 0);
+}
+
+#[test]
+fn a_sibling_below_in_a_folder_is_found() {
+    assert_eq!(found_in_folder("use super::a::A; use crate::x::a;"), 0);
+    assert_eq!(found_in_folder("use super::c::C; use crate::x::c;"), 2);
+}
+
+#[test]
+fn a_star_that_takes_what_stands_below_is_found() {
+    assert_eq!(found_in_folder("use super::*;"), 1);
+    assert_eq!(found_in_b("use crate::*;"), 1);
+    assert_eq!(found_in_b("use crate::a::*;"), 0);
+}
+
+#[test]
+fn a_folder_may_use_all_that_lies_in_it() {
+    let files = [
+        ("lib.rs", "mod x; use x::f;"),
+        ("x/mod.rs", "mod a; mod b; use b::B; use self::a;"),
+    ];
+    assert_none(&Tree::new(&files).violations());
+}
+
+#[test]
+fn a_line_number_leads_to_the_use() {
+    let files = [
+        ("lib.rs", "mod b; mod c;"),
+        ("b.rs", "/*\n*/ \"\n\";\nuse crate::c::C;"),
+    ];
+    let expected = "b.rs:4 uses crate::c::C, which does not stand above it";
+    assert_eq!(Tree::new(&files).violations(), [expected]);
+}
+
+#[test]
+fn a_file_that_no_list_names_is_found() {
+    let files = [
+        ("lib.rs", "mod x; // mod y;"),
+        ("x/mod.rs", "mod a;"),
+        ("x/a.rs", ""),
+        ("x/b.rs", ""),
+        ("y.rs", ""),
+    ];
+    assert_eq!(Tree::new(&files).unreachable(), ["x/b.rs", "y.rs"]);
+}
