@@ -5,12 +5,12 @@ GT4Py is never imported here: a stencil brings what is asked of it.
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from dlfield._core import BoundStencil, DeviceUnavailable
 
 if TYPE_CHECKING:
+    import inspect
     from collections.abc import Mapping
 
 __all__ = ["CartesianStencil", "bind"]
@@ -90,6 +90,8 @@ def bind(stencil: CartesianStencil, *, dims: Mapping[str, str] | None = None) ->
 
 def _signature(stencil: CartesianStencil) -> dict[str, inspect.Parameter]:
     """Arguments of the definition, in its order."""
+    import inspect  # takes milliseconds to import, and is not needed without a stencil
+
     every = inspect.signature(stencil).parameters  # type: ignore[arg-type]
     return {name: parameter for name, parameter in every.items() if name not in _CALL_OPTIONS}
 
@@ -110,8 +112,8 @@ def _access(kind: Any) -> str:  # noqa: ANN401
 
 
 def _parameter(name: str, info: Any, signature: dict[str, inspect.Parameter]) -> tuple[Any, ...]:  # noqa: ANN401
-    default = signature[name].default if name in signature else inspect.Parameter.empty
-    given = None if default is inspect.Parameter.empty else (default,)
+    declared = signature[name]
+    given = None if declared.default is declared.empty else (declared.default,)
     return (name, info.dtype, info.access.name != "NONE", given)
 
 

@@ -134,7 +134,7 @@ impl PyView {
                     self.0.itemsize
                 ))
             })?;
-        let format = DType::from_format(&self.format()?, itemsize)?;
+        let format = DType::from_format(self.format()?, itemsize)?;
         self.refuse_suboffsets(ndim)?;
         let shape = self.numbers(self.0.shape, ndim).ok_or_else(|| {
             Error::Buffer(format!("buffer shape: expected {ndim} extents, got NULL"))
@@ -167,17 +167,15 @@ impl PyView {
     }
 
     /// No format stands for unsigned bytes (PEP 3118).
-    fn format(&self) -> Result<String> {
+    fn format(&self) -> Result<&str> {
         if self.0.format.is_null() {
-            return Ok("B".into());
+            return Ok("B");
         }
         // SAFETY: not NULL, and a text that the exporter keeps while the view is held.
         let format = unsafe { CStr::from_ptr(self.0.format) };
-        format.to_str().map(str::to_owned).map_err(|_| {
-            Error::Buffer(format!(
-                "buffer format: expected ASCII, got {:?}",
-                format.to_string_lossy()
-            ))
+        format.to_str().map_err(|_| {
+            let shown = format.to_string_lossy();
+            Error::Buffer(format!("buffer format: expected ASCII, got {shown:?}"))
         })
     }
 
