@@ -42,10 +42,7 @@ const CODES: [(i64, DeviceKind, &str); 6] = [
 ];
 
 impl DeviceKind {
-    #[expect(
-        clippy::indexing_slicing,
-        reason = "the table has a row for every variant (tested)"
-    )]
+    #[expect(clippy::indexing_slicing, reason = "the table has a row for every variant (tested)")]
     fn entry(self) -> &'static (i64, Self, &'static str) {
         &CODES[self as usize]
     }
@@ -53,25 +50,16 @@ impl DeviceKind {
 
 impl Device {
     /// Ordinary host memory.
-    pub const CPU: Self = Self {
-        kind: DeviceKind::Cpu,
-        ordinal: 0,
-    };
+    pub const CPU: Self = Self { kind: DeviceKind::Cpu, ordinal: 0 };
 
     /// Looks DLPack's pair up. Host memory has no ordinal: whatever is said reads as 0.
     ///
     /// # Errors
     /// [`Error::Buffer`] for a device type that dlfield cannot reach, or a negative ordinal.
     pub fn from_dlpack(code: i64, ordinal: i32) -> Result<Self> {
-        let kind = CODES
-            .iter()
-            .find(|entry| entry.0 == code)
-            .map(|entry| entry.1);
+        let kind = CODES.iter().find(|entry| entry.0 == code).map(|entry| entry.1);
         match kind.map(|kind| Self { kind, ordinal }) {
-            Some(device) if device.is_host() => Ok(Self {
-                ordinal: 0,
-                ..device
-            }),
+            Some(device) if device.is_host() => Ok(Self { ordinal: 0, ..device }),
             Some(device) if ordinal >= 0 => Ok(device),
             _ => Err(Error::Buffer(format!(
                 "device: expected host memory (DLPack codes 1, 3, 11, 13) or a CUDA or ROCm \
@@ -96,11 +84,7 @@ impl Device {
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.kind.entry().2)?;
-        if self.is_host() {
-            Ok(())
-        } else {
-            write!(f, ":{}", self.ordinal)
-        }
+        if self.is_host() { Ok(()) } else { write!(f, ":{}", self.ordinal) }
     }
 }
 
@@ -111,11 +95,7 @@ mod tests {
     #[test]
     fn every_code_leads_back_to_its_device() {
         for (code, kind, _) in CODES {
-            assert_eq!(
-                kind.entry().1,
-                kind,
-                "entries are in the order of the variants"
-            );
+            assert_eq!(kind.entry().1, kind, "entries are in the order of the variants");
             assert_eq!(Device::from_dlpack(code, 0).unwrap().code(), code);
         }
     }

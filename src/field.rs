@@ -178,19 +178,7 @@ mod tests {
 
     #[test]
     fn a_name_leads_back_to_its_text() {
-        for name in [
-            "I",
-            "J",
-            "K",
-            "0",
-            "12",
-            "Cell",
-            "i",
-            "",
-            "007",
-            "4294967296",
-            "1.5",
-        ] {
+        for name in ["I", "J", "K", "0", "12", "Cell", "i", "", "007", "4294967296", "1.5"] {
             assert_eq!(Dim::from_name(name).to_string(), name);
         }
         assert_eq!(Dim::from_name("12"), Dim::Data(12));
@@ -199,25 +187,13 @@ mod tests {
 
     #[test]
     fn a_name_given_twice_is_refused() {
-        let field = Field {
-            dims: Some(smallvec![Dim::I, Dim::I]),
-            ..Field::default()
-        };
-        assert!(
-            field
-                .check(&[2, 2])
-                .unwrap_err()
-                .to_string()
-                .contains("'I' twice")
-        );
+        let field = Field { dims: Some(smallvec![Dim::I, Dim::I]), ..Field::default() };
+        assert!(field.check(&[2, 2]).unwrap_err().to_string().contains("'I' twice"));
     }
 
     #[test]
     fn a_halo_may_fill_the_extent_but_not_exceed_it() {
-        let with = |width| Field {
-            halo: Some(smallvec![width]),
-            ..Field::default()
-        };
+        let with = |width| Field { halo: Some(smallvec![width]), ..Field::default() };
         assert!(with((2, 2)).check(&[4]).is_ok());
         for width in [(3, 2), (-1, 0), (i64::MAX, 1)] {
             assert!(with(width).check(&[4]).is_err(), "{width:?}");
@@ -226,16 +202,10 @@ mod tests {
 
     #[test]
     fn the_aligned_element_is_the_first_of_the_domain_unless_said_otherwise() {
-        let mut field = Field {
-            halo: Some(smallvec![(3, 1), (0, 0)]),
-            ..Field::default()
-        };
+        let mut field = Field { halo: Some(smallvec![(3, 1), (0, 0)]), ..Field::default() };
         assert_eq!(field.aligned_index(2).as_slice(), [3, 0]);
         field.aligned_index = Some(smallvec![1, 1]);
         assert_eq!(field.aligned_index(2).as_slice(), [1, 1]);
-        assert!(
-            field.check(&[8, 1]).is_err(),
-            "index 1 lies outside extent 1"
-        );
+        assert!(field.check(&[8, 1]).is_err(), "index 1 lies outside extent 1");
     }
 }

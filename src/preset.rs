@@ -35,12 +35,7 @@ pub struct Preset {
 }
 
 const fn preset(name: &'static str, order: Order, items: usize, gpu: bool) -> Preset {
-    Preset {
-        name,
-        order,
-        items,
-        gpu,
-    }
+    Preset { name, order, items, gpu }
 }
 
 /// GT4Py's layout registry, the names of GDP-3, and NumPy's two orders.
@@ -68,26 +63,16 @@ impl Preset {
     /// # Errors
     /// [`Error::Argument`] that lists the known names.
     pub fn from_name(name: &str) -> Result<&'static Self> {
-        PRESETS
-            .iter()
-            .find(|preset| preset.name == name)
-            .ok_or_else(|| {
-                let known: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
-                Error::Argument(format!(
-                    "preset: expected one of {}, got '{name}'",
-                    known.join(", ")
-                ))
-            })
+        PRESETS.iter().find(|preset| preset.name == name).ok_or_else(|| {
+            let known: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
+            Error::Argument(format!("preset: expected one of {}, got '{name}'", known.join(", ")))
+        })
     }
 
     /// Alignment in bytes of the aligned element for items of `itemsize` bytes.
     #[must_use]
     pub fn alignment(&self, itemsize: usize) -> usize {
-        if self.items > 1 {
-            self.items.saturating_mul(itemsize)
-        } else {
-            1
-        }
+        if self.items > 1 { self.items.saturating_mul(itemsize) } else { 1 }
     }
 
     /// Rank of each dimension (0 = largest stride). Without dims, I, J, K, 0, 1, ... are assumed.
@@ -96,12 +81,7 @@ impl Preset {
         let (i, j, k) = match self.order {
             Order::C => return (0_i64..).take(ndim).collect(),
             Order::F => {
-                return (0_i64..)
-                    .take(ndim)
-                    .collect::<Extents>()
-                    .into_iter()
-                    .rev()
-                    .collect();
+                return (0_i64..).take(ndim).collect::<Extents>().into_iter().rev().collect();
             }
             Order::Ijk(i, j, k) => (i, j, k),
         };
@@ -117,21 +97,14 @@ impl Preset {
         };
         let weights: SmallVec<[(u8, u64); 6]> = dims.iter().enumerate().map(weight).collect();
         let before = |own| weights.iter().filter(|weight| *weight < own).count();
-        weights
-            .iter()
-            .map(|own| i64::try_from(before(own)).unwrap_or(0))
-            .collect()
+        weights.iter().map(|own| i64::try_from(before(own)).unwrap_or(0)).collect()
     }
 }
 
 /// I, J, K and then data dimensions, which is what GT4Py assumes of a field without names.
 #[must_use]
 pub(crate) fn default_dims(ndim: usize) -> Dims {
-    [Dim::I, Dim::J, Dim::K]
-        .into_iter()
-        .chain((0..).map(Dim::Data))
-        .take(ndim)
-        .collect()
+    [Dim::I, Dim::J, Dim::K].into_iter().chain((0..).map(Dim::Data)).take(ndim).collect()
 }
 
 #[cfg(test)]
@@ -140,10 +113,7 @@ mod tests {
 
     fn layout(name: &str, dims: &[&str]) -> Vec<i64> {
         let dims: Dims = dims.iter().map(|name| Dim::from_name(name)).collect();
-        Preset::from_name(name)
-            .unwrap()
-            .layout(dims.len(), Some(&dims))
-            .to_vec()
+        Preset::from_name(name).unwrap().layout(dims.len(), Some(&dims)).to_vec()
     }
 
     #[test]
@@ -161,10 +131,7 @@ mod tests {
 
     #[test]
     fn data_dimensions_are_outermost_and_missing_ones_close_the_gap() {
-        assert_eq!(
-            layout("gt:cpu_ifirst", &["I", "J", "K", "0", "1"]),
-            [4, 3, 2, 0, 1]
-        );
+        assert_eq!(layout("gt:cpu_ifirst", &["I", "J", "K", "0", "1"]), [4, 3, 2, 0, 1]);
         assert_eq!(layout("dace:cpu", &["I", "K"]), [1, 0]);
         assert_eq!(layout("dace:cpu", &["J", "K"]), [1, 0]);
         assert_eq!(layout("gt:cpu_kfirst", &["I", "J", "0"]), [1, 2, 0]);
@@ -179,9 +146,6 @@ mod tests {
     #[test]
     fn an_unknown_name_is_answered_with_the_known_ones() {
         let error = Preset::from_name("gt:cpu").unwrap_err().to_string();
-        assert!(
-            error.contains("gt:cpu_kfirst") && error.contains("got 'gt:cpu'"),
-            "{error}"
-        );
+        assert!(error.contains("gt:cpu_kfirst") && error.contains("got 'gt:cpu'"), "{error}");
     }
 }

@@ -30,10 +30,7 @@ fn read(folder: &Path, prefix: &str, into: &mut Vec<(String, String)>) {
 }
 
 fn sources() -> Vec<(String, String)> {
-    let (folder, mut files) = (
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
-        Vec::new(),
-    );
+    let (folder, mut files) = (Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), Vec::new());
     read(&folder, "", &mut files);
     files
 }
@@ -76,9 +73,7 @@ fn no_file_or_folder_is_named_utils_or_common() {
 
 #[test]
 fn no_file_is_longer_than_400_lines() {
-    let lengths = sources()
-        .into_iter()
-        .map(|(file, text)| (file, text.lines().count()));
+    let lengths = sources().into_iter().map(|(file, text)| (file, text.lines().count()));
     let long = lengths.filter(|(_, lines)| *lines > 400);
     assert_none(&long.collect::<Vec<_>>());
 }
@@ -115,28 +110,14 @@ fn forbids_unsafe(module: &Module) -> bool {
 /// What is found in `source` as module `b` of a crate whose road is a, b, c.
 fn found_in_b(source: &str) -> usize {
     let root = "mod a; pub(crate) mod b; #[cfg(feature = \"c\")] mod c; pub use c::Late;";
-    Tree::new(&[
-        ("lib.rs", root),
-        ("a.rs", ""),
-        ("b.rs", source),
-        ("c.rs", ""),
-    ])
-    .violations()
-    .len()
+    Tree::new(&[("lib.rs", root), ("a.rs", ""), ("b.rs", source), ("c.rs", "")]).violations().len()
 }
 
 /// What is found in `source` as file b of a folder whose list is a, b, c.
 fn found_in_folder(source: &str) -> usize {
     let folder = "mod a; mod b; mod c; pub use a::A; use c::{C as Renamed}; use b::B;";
-    let files = [
-        ("x/mod.rs", folder),
-        ("x/a.rs", ""),
-        ("x/b.rs", source),
-        ("x/c.rs", ""),
-    ];
-    Tree::new(&[&[("lib.rs", "mod x;")], &files[..]].concat())
-        .violations()
-        .len()
+    let files = [("x/mod.rs", folder), ("x/a.rs", ""), ("x/b.rs", source), ("x/c.rs", "")];
+    Tree::new(&[&[("lib.rs", "mod x;")], &files[..]].concat()).violations().len()
 }
 
 #[test]
@@ -183,18 +164,12 @@ fn what_follows_a_literal_is_still_read() {
         found_in_b(r###"const R: &str = r##""# "##; const C: char = '\''; use crate::c::C;"###),
         1
     );
-    assert_eq!(
-        found_in_b("fn f<'a>(s: &'a str) -> &'a str { s } use crate::c::C;"),
-        1
-    );
+    assert_eq!(found_in_b("fn f<'a>(s: &'a str) -> &'a str { s } use crate::c::C;"), 1);
 }
 
 #[test]
 fn a_test_module_obeys_the_road_too() {
-    assert_eq!(
-        found_in_b("#[cfg(test)] mod tests { use super::*; use super::super::a::A; }"),
-        0
-    );
+    assert_eq!(found_in_b("#[cfg(test)] mod tests { use super::*; use super::super::a::A; }"), 0);
     assert_eq!(found_in_b("#[cfg(test)] mod tests { use crate::c::C; }"), 1);
     assert_eq!(found_in_b("mod tests { use super::super::c::C; }"), 1);
 }
@@ -221,19 +196,14 @@ fn a_star_that_takes_what_stands_below_is_found() {
 
 #[test]
 fn a_folder_may_use_all_that_lies_in_it() {
-    let files = [
-        ("lib.rs", "mod x; use x::f;"),
-        ("x/mod.rs", "mod a; mod b; use b::B; use self::a;"),
-    ];
+    let files =
+        [("lib.rs", "mod x; use x::f;"), ("x/mod.rs", "mod a; mod b; use b::B; use self::a;")];
     assert_none(&Tree::new(&files).violations());
 }
 
 #[test]
 fn a_line_number_leads_to_the_use() {
-    let files = [
-        ("lib.rs", "mod b; mod c;"),
-        ("b.rs", "/*\n*/ \"\n\";\nuse crate::c::C;"),
-    ];
+    let files = [("lib.rs", "mod b; mod c;"), ("b.rs", "/*\n*/ \"\n\";\nuse crate::c::C;")];
     let expected = "b.rs:4 uses crate::c::C, which does not stand above it";
     assert_eq!(Tree::new(&files).violations(), [expected]);
 }

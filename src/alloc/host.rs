@@ -42,13 +42,7 @@ pub(crate) fn allocate(plan: &Plan, fill: Fill<'_>) -> Result<Managed> {
     // SAFETY: the plan says that span and offset lie within plan.bytes, which `memory` holds from
     // `start` on; it is moved into the owner.
     let managed = unsafe {
-        Managed::from_owned(
-            data,
-            plan.layout.clone(),
-            plan.dtype,
-            Device::CPU,
-            Arc::new(memory),
-        )
+        Managed::from_owned(data, plan.layout.clone(), plan.dtype, Device::CPU, Arc::new(memory))
     };
     if let Fill::Item(item) = fill {
         fill_span(&managed, item)?;
@@ -110,20 +104,15 @@ fn from_heap(bytes: usize, alignment: usize, zeroed: bool) -> Result<HostMemory>
         unsafe { std::alloc::alloc(layout) }
     };
     let block = NonNull::new(block).ok_or(Error::OutOfMemory(bytes))?;
-    Ok(HostMemory {
-        start: align_up(block, alignment),
-        block: Block::Heap(block, layout),
-    })
+    Ok(HostMemory { start: align_up(block, alignment), block: Block::Heap(block, layout) })
 }
 
 #[cfg(unix)]
 fn map(bytes: usize, alignment: usize) -> Result<HostMemory> {
     let boundary = alignment.max(HUGE_PAGE);
     let total = padded(bytes, boundary)?;
-    let (protection, kind) = (
-        libc::PROT_READ | libc::PROT_WRITE,
-        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-    );
+    let (protection, kind) =
+        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
     // SAFETY: an anonymous mapping at an address of the system's choice touches nothing that exists.
     let block = unsafe { libc::mmap(std::ptr::null_mut(), total, protection, kind, -1, 0) };
     let block = NonNull::new(block.cast::<u8>()).filter(|_| block != libc::MAP_FAILED);
@@ -131,10 +120,7 @@ fn map(bytes: usize, alignment: usize) -> Result<HostMemory> {
     // A boundary that is no multiple of the huge page (an odd alignment) only costs speed.
     let start = align_up(block, boundary);
     advise_huge(start, bytes);
-    Ok(HostMemory {
-        start,
-        block: Block::Mapped(block, total),
-    })
+    Ok(HostMemory { start, block: Block::Mapped(block, total) })
 }
 
 #[cfg(target_os = "linux")]
@@ -220,29 +206,16 @@ mod tests {
     #[test]
     fn the_first_element_lies_on_a_cache_line_at_every_size() {
         for extent in [0, 1, 7, 1000, (4 << 20) / 8 - 1, (4 << 20) / 8, 6_000_000] {
-            assert!(
-                allocated(&[extent], Fill::Nothing)
-                    .address()
-                    .is_multiple_of(64),
-                "{extent}"
-            );
+            assert!(allocated(&[extent], Fill::Nothing).address().is_multiple_of(64), "{extent}");
         }
     }
 
     #[test]
     fn zeros_are_zero_and_items_are_repeated_on_both_sides_of_the_mapping_threshold() {
         for extent in [3, 5000, 700_000] {
-            assert!(
-                bytes(&allocated(&[extent], Fill::Zeros))
-                    .iter()
-                    .all(|&byte| byte == 0)
-            );
+            assert!(bytes(&allocated(&[extent], Fill::Zeros)).iter().all(|&byte| byte == 0));
             let filled = allocated(&[extent], Fill::Item(&2.5_f64.to_ne_bytes()));
-            assert!(
-                bytes(&filled)
-                    .chunks(8)
-                    .all(|item| item == 2.5_f64.to_ne_bytes())
-            );
+            assert!(bytes(&filled).chunks(8).all(|item| item == 2.5_f64.to_ne_bytes()));
         }
     }
 
@@ -255,10 +228,7 @@ mod tests {
     #[test]
     fn more_than_the_system_has_is_out_of_memory() {
         let plan = plan(&[1 << 59], DType::Float64, &[0], 1, &[]).unwrap();
-        assert_eq!(
-            allocate(&plan, Fill::Nothing).unwrap_err(),
-            Error::OutOfMemory(1 << 62)
-        );
+        assert_eq!(allocate(&plan, Fill::Nothing).unwrap_err(), Error::OutOfMemory(1 << 62));
     }
 
     #[test]

@@ -44,52 +44,38 @@ pub(crate) fn plan(
     check_shape(shape, dtype)?;
     check_ranks(ranks, shape.len())?;
     let quantum = items_per_boundary(alignment, dtype)?;
-    let inner = shape.len().checked_sub(1).and_then(|last| {
-        ranks
-            .iter()
-            .position(|&rank| usize::try_from(rank) == Ok(last))
-    });
+    let inner = shape
+        .len()
+        .checked_sub(1)
+        .and_then(|last| ranks.iter().position(|&rank| usize::try_from(rank) == Ok(last)));
     let padded = pad(shape, inner, quantum).ok_or_else(|| too_large(shape, dtype))?;
     let strides = strides_by_rank(&padded, ranks).ok_or_else(|| too_large(shape, dtype))?;
     let layout = Layout::new(shape.into(), strides, dtype.itemsize())
         .map_err(|_| too_large(shape, dtype))?;
-    let at = inner
-        .and_then(|axis| aligned_index.get(axis))
-        .copied()
-        .unwrap_or(0);
-    let lead = at.checked_rem(quantum).map_or(0, |past| {
-        quantum
-            .saturating_sub(past)
-            .checked_rem(quantum)
-            .unwrap_or(0)
-    });
-    let offset = usize::try_from(lead)
-        .unwrap_or(0)
-        .saturating_mul(dtype.itemsize());
-    let bytes = offset
-        .checked_add(layout.span().len())
-        .filter(|&bytes| isize::try_from(bytes).is_ok());
+    let at = inner.and_then(|axis| aligned_index.get(axis)).copied().unwrap_or(0);
+    let lead = at
+        .checked_rem(quantum)
+        .map_or(0, |past| quantum.saturating_sub(past).checked_rem(quantum).unwrap_or(0));
+    let offset = usize::try_from(lead).unwrap_or(0).saturating_mul(dtype.itemsize());
+    let bytes =
+        offset.checked_add(layout.span().len()).filter(|&bytes| isize::try_from(bytes).is_ok());
     let bytes = bytes.ok_or_else(|| too_large(shape, dtype))?;
     let alignment =
         common_multiple(alignment.max(1), HOST_ALIGNMENT).ok_or_else(|| too_large(shape, dtype))?;
-    Ok(Plan {
-        bytes,
-        alignment,
-        offset,
-        layout,
-        dtype,
-    })
+    Ok(Plan { bytes, alignment, offset, layout, dtype })
 }
 
-fn check_shape(shape: &[i64], dtype: DType) -> Result<()> {
+/// Refuses negative extents and more bytes than an address can count.
+///
+/// # Errors
+/// [`Error::Argument`].
+pub(crate) fn check_shape(shape: &[i64], dtype: DType) -> Result<()> {
     if let Some((axis, extent)) = shape.iter().enumerate().find(|(_, extent)| **extent < 0) {
         return Err(Error::Argument(format!(
             "shape: expected extents of at least 0, got {extent} on axis {axis} of {shape:?}"
         )));
     }
-    Layout::compact(shape.into(), dtype.itemsize())
-        .map(|_| ())
-        .map_err(|_| too_large(shape, dtype))
+    Layout::compact(shape.into(), dtype.itemsize()).map(|_| ()).map_err(|_| too_large(shape, dtype))
 }
 
 fn too_large(shape: &[i64], dtype: DType) -> Error {
@@ -130,9 +116,7 @@ fn items_per_boundary(alignment: usize, dtype: DType) -> Result<i64> {
 fn pad(shape: &[i64], inner: Option<usize>, quantum: i64) -> Option<Extents> {
     let mut padded = Extents::from_slice(shape);
     if let Some(extent) = inner.and_then(|axis| padded.get_mut(axis)) {
-        let whole = extent
-            .checked_add(quantum.checked_sub(1)?)?
-            .checked_div(quantum)?;
+        let whole = extent.checked_add(quantum.checked_sub(1)?)?.checked_div(quantum)?;
         *extent = whole.checked_mul(quantum)?;
     }
     Some(padded)
@@ -160,13 +144,9 @@ mod tests {
 
     #[test]
     fn bytes_beyond_the_address_space_are_refused() {
-        for shape in [
-            &[1 << 60][..],
-            &[i64::MAX],
-            &[1 << 32, 1 << 32],
-            &[0, 1 << 62, 1 << 62],
-            &[-1],
-        ] {
+        for shape in
+            [&[1 << 60][..], &[i64::MAX], &[1 << 32, 1 << 32], &[0, 1 << 62, 1 << 62], &[-1]]
+        {
             assert!(matches!(
                 plan(shape, F64, &[0, 1, 2][..shape.len()], 1, &[]),
                 Err(Error::Argument(_))
@@ -176,11 +156,9 @@ mod tests {
 
     #[test]
     fn the_aligned_element_of_every_row_lies_on_a_boundary() {
-        for (ranks, index) in [
-            ([0, 1, 2], [3, 3, 1]),
-            ([2, 1, 0], [3, 3, 1]),
-            ([1, 2, 0], [0, 5, 0]),
-        ] {
+        for (ranks, index) in
+            [([0, 1, 2], [3, 3, 1]), ([2, 1, 0], [3, 3, 1]), ([1, 2, 0], [0, 5, 0])]
+        {
             for alignment in [16, 32, 64, 256] {
                 let plan = plan(&[7, 9, 5], F64, &ranks, alignment, &index).unwrap();
                 let inner = ranks.iter().position(|&rank| rank == 2).unwrap();
@@ -190,11 +168,7 @@ mod tests {
                     first.is_multiple_of(alignment) && plan.alignment.is_multiple_of(alignment)
                 );
                 for axis in (0..3).filter(|&axis| axis != inner) {
-                    assert!(
-                        usize::try_from(8 * strides[axis])
-                            .unwrap()
-                            .is_multiple_of(alignment)
-                    );
+                    assert!(usize::try_from(8 * strides[axis]).unwrap().is_multiple_of(alignment));
                 }
             }
         }
@@ -203,26 +177,15 @@ mod tests {
     #[test]
     fn without_alignment_nothing_is_padded() {
         let plan = plan(&[7, 9, 5], F64, &[2, 1, 0], 1, &[3, 3, 0]).unwrap();
-        assert_eq!(
-            (plan.bytes, plan.offset, plan.alignment),
-            (7 * 9 * 5 * 8, 0, 64)
-        );
+        assert_eq!((plan.bytes, plan.offset, plan.alignment), (7 * 9 * 5 * 8, 0, 64));
         assert!(plan.layout.is_f_contiguous());
     }
 
     #[test]
     fn an_alignment_that_items_cannot_meet_is_refused() {
-        assert!(
-            plan(&[8], F64, &[0], 12, &[0])
-                .unwrap_err()
-                .to_string()
-                .contains("got 12")
-        );
+        assert!(plan(&[8], F64, &[0], 12, &[0]).unwrap_err().to_string().contains("got 12"));
         assert_eq!(plan(&[8], F64, &[0], 24, &[0]).unwrap().alignment, 192);
-        assert!(
-            plan(&[8, 8], F64, &[0, 0], 1, &[]).is_err(),
-            "ranks must be a permutation"
-        );
+        assert!(plan(&[8, 8], F64, &[0, 0], 1, &[]).is_err(), "ranks must be a permutation");
     }
 
     #[test]

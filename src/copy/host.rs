@@ -17,11 +17,7 @@ pub(crate) unsafe fn copy(source: &Managed, target: &Managed) -> Result<()> {
     check(source, target)?;
     let plan = plan(source.layout(), target.layout())?;
     if source.layout().size() > 0 {
-        let at = Cursor {
-            source: source.data(),
-            target: target.data(),
-            run: plan.run,
-        };
+        let at = Cursor { source: source.data(), target: target.data(), run: plan.run };
         // SAFETY: plan steps over exactly the elements of both layouts, which lie in memory that
         // Managed vouches for; they share no byte (checked); the caller excludes other accesses.
         unsafe { at.copy_loops(&plan.loops) };
@@ -42,19 +38,10 @@ fn check(source: &Managed, target: &Managed) -> Result<()> {
             "copy: expected host memory and a writable target, got {} into {}{}",
             source.device(),
             target.device(),
-            if target.readonly() {
-                " (read-only)"
-            } else {
-                ""
-            }
+            if target.readonly() { " (read-only)" } else { "" }
         )));
     }
-    if may_overlap(
-        source.layout(),
-        source.address(),
-        target.layout(),
-        target.address(),
-    ) {
+    if may_overlap(source.layout(), source.address(), target.layout(), target.address()) {
         return Err(Error::Buffer(
             "copy: expected separate memory, got fields that overlap".into(),
         ));
@@ -73,11 +60,7 @@ struct Cursor {
 impl Cursor {
     fn step(self, by: Loop) -> Self {
         let source = self.source.wrapping_byte_offset(by.source);
-        Self {
-            source,
-            target: self.target.wrapping_byte_offset(by.target),
-            run: self.run,
-        }
+        Self { source, target: self.target.wrapping_byte_offset(by.target), run: self.run }
     }
 
     /// # Safety
@@ -117,17 +100,10 @@ mod tests {
 
     /// Address of an element, counted independently of the code under test.
     fn at(field: &Managed, index: [i64; 3]) -> *mut i32 {
-        let steps: i64 = field
-            .layout()
-            .strides()
-            .iter()
-            .zip(index)
-            .map(|(stride, i)| stride * i)
-            .sum();
+        let steps: i64 =
+            field.layout().strides().iter().zip(index).map(|(stride, i)| stride * i).sum();
         let first: *mut std::ffi::c_void = field.data().cast();
-        first
-            .cast::<i32>()
-            .wrapping_offset(isize::try_from(steps).unwrap())
+        first.cast::<i32>().wrapping_offset(isize::try_from(steps).unwrap())
     }
 
     fn indices() -> impl Iterator<Item = [i64; 3]> {
@@ -136,16 +112,10 @@ mod tests {
 
     #[test]
     fn every_element_arrives_at_its_index_in_every_order() {
-        for (ranks, alignment) in [
-            ([0, 1, 2], 1),
-            ([2, 1, 0], 1),
-            ([1, 2, 0], 64),
-            ([2, 0, 1], 32),
-        ] {
-            let (source, target) = (
-                field(&[3, 4, 5], &[0, 1, 2], 1),
-                field(&[3, 4, 5], &ranks, alignment),
-            );
+        for (ranks, alignment) in [([0, 1, 2], 1), ([2, 1, 0], 1), ([1, 2, 0], 64), ([2, 0, 1], 32)]
+        {
+            let (source, target) =
+                (field(&[3, 4, 5], &[0, 1, 2], 1), field(&[3, 4, 5], &ranks, alignment));
             for (number, index) in (0..).zip(indices()) {
                 // SAFETY: an element of the field this test owns.
                 unsafe { at(&source, index).write(number) };

@@ -75,19 +75,14 @@ fn merge(loops: SmallVec<[Loop; 6]>) -> SmallVec<[Loop; 6]> {
     let mut merged: SmallVec<[Loop; 6]> = SmallVec::new();
     for inner in loops {
         let spans = |step: isize| {
-            isize::try_from(inner.count)
-                .ok()
-                .and_then(|count| step.checked_mul(count))
+            isize::try_from(inner.count).ok().and_then(|count| step.checked_mul(count))
         };
         match merged.last_mut() {
             Some(outer)
                 if Some(outer.source) == spans(inner.source)
                     && Some(outer.target) == spans(inner.target) =>
             {
-                *outer = Loop {
-                    count: outer.count.saturating_mul(inner.count),
-                    ..inner
-                };
+                *outer = Loop { count: outer.count.saturating_mul(inner.count), ..inner };
             }
             _ => merged.push(inner),
         }
@@ -107,13 +102,7 @@ mod tests {
     #[test]
     fn equal_compact_layouts_are_one_run() {
         let plan = plan(&compact(&[4, 1, 6]), &compact(&[4, 1, 6])).unwrap();
-        assert_eq!(
-            plan,
-            CopyPlan {
-                loops: smallvec![],
-                run: 4 * 6 * 8
-            }
-        );
+        assert_eq!(plan, CopyPlan { loops: smallvec![], run: 4 * 6 * 8 });
     }
 
     #[test]
@@ -121,32 +110,14 @@ mod tests {
         let padded = Layout::new(smallvec![3, 4, 5], smallvec![32, 8, 1], 8).unwrap();
         let plan = plan(&padded, &compact(&[3, 4, 5])).unwrap();
         assert_eq!(plan.run, 40);
-        assert_eq!(
-            plan.loops.as_slice(),
-            [Loop {
-                count: 12,
-                source: 64,
-                target: 40
-            }]
-        );
+        assert_eq!(plan.loops.as_slice(), [Loop { count: 12, source: 64, target: 40 }]);
     }
 
     #[test]
     fn a_transposition_writes_in_the_order_of_the_target() {
-        let plan = plan(
-            &compact(&[3, 4]).permute(&[1, 0]).unwrap(),
-            &compact(&[4, 3]),
-        )
-        .unwrap();
+        let plan = plan(&compact(&[3, 4]).permute(&[1, 0]).unwrap(), &compact(&[4, 3])).unwrap();
         assert_eq!(plan.run, 8);
-        assert_eq!(
-            plan.loops.last(),
-            Some(&Loop {
-                count: 3,
-                source: 32,
-                target: 8
-            })
-        );
+        assert_eq!(plan.loops.last(), Some(&Loop { count: 3, source: 32, target: 8 }));
     }
 
     #[test]

@@ -15,10 +15,7 @@ use crate::error::{Error, Result};
 
 /// The type of one element: one lane, a whole number of bytes, native byte order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[expect(
-    missing_docs,
-    reason = "the variants are the NumPy and ml_dtypes names"
-)]
+#[expect(missing_docs, reason = "the variants are the NumPy and ml_dtypes names")]
 pub enum DType {
     Bool,
     Int8,
@@ -62,14 +59,7 @@ const fn row(
     format: Option<&'static CStr>,
     name: &'static str,
 ) -> Spelling {
-    Spelling {
-        dtype,
-        code,
-        bits,
-        typestr,
-        format,
-        name,
-    }
+    Spelling { dtype, code, bits, typestr, format, name }
 }
 
 /// `long` is what NumPy calls a 64-bit integer where it has 8 bytes, so both agree on the type.
@@ -91,46 +81,16 @@ const SPELLINGS: [Spelling; 23] = [
     row(DType::Float16, (2, 16), Some("f2"), Some(c"e"), "float16"),
     row(DType::Float32, (2, 32), Some("f4"), Some(c"f"), "float32"),
     row(DType::Float64, (2, 64), Some("f8"), Some(c"d"), "float64"),
-    row(
-        DType::Complex64,
-        (5, 64),
-        Some("c8"),
-        Some(c"Zf"),
-        "complex64",
-    ),
-    row(
-        DType::Complex128,
-        (5, 128),
-        Some("c16"),
-        Some(c"Zd"),
-        "complex128",
-    ),
+    row(DType::Complex64, (5, 64), Some("c8"), Some(c"Zf"), "complex64"),
+    row(DType::Complex128, (5, 128), Some("c16"), Some(c"Zd"), "complex128"),
     row(DType::BFloat16, (4, 16), None, None, "bfloat16"),
     row(DType::Float8E3M4, (7, 8), None, None, "float8_e3m4"),
     row(DType::Float8E4M3, (8, 8), None, None, "float8_e4m3"),
-    row(
-        DType::Float8E4M3B11Fnuz,
-        (9, 8),
-        None,
-        None,
-        "float8_e4m3b11fnuz",
-    ),
+    row(DType::Float8E4M3B11Fnuz, (9, 8), None, None, "float8_e4m3b11fnuz"),
     row(DType::Float8E4M3Fn, (10, 8), None, None, "float8_e4m3fn"),
-    row(
-        DType::Float8E4M3Fnuz,
-        (11, 8),
-        None,
-        None,
-        "float8_e4m3fnuz",
-    ),
+    row(DType::Float8E4M3Fnuz, (11, 8), None, None, "float8_e4m3fnuz"),
     row(DType::Float8E5M2, (12, 8), None, None, "float8_e5m2"),
-    row(
-        DType::Float8E5M2Fnuz,
-        (13, 8),
-        None,
-        None,
-        "float8_e5m2fnuz",
-    ),
+    row(DType::Float8E5M2Fnuz, (13, 8), None, None, "float8_e5m2fnuz"),
     row(DType::Float8E8M0Fnu, (14, 8), None, None, "float8_e8m0fnu"),
 ];
 
@@ -139,10 +99,7 @@ const ACCEPTED: &str = "expected bool, int8..int64, uint8..uint64, float16..floa
                         complex128, bfloat16 or a float8 type in native byte order";
 
 impl DType {
-    #[expect(
-        clippy::indexing_slicing,
-        reason = "the table has a row for every variant (tested)"
-    )]
+    #[expect(clippy::indexing_slicing, reason = "the table has a row for every variant (tested)")]
     fn spelling(self) -> &'static Spelling {
         &SPELLINGS[self as usize]
     }
@@ -210,9 +167,7 @@ impl DType {
     /// [`Error::Argument`] for a type that no storage can hold.
     pub fn from_name(name: &str) -> Result<Self> {
         find(|row| row.name == name).ok_or_else(|| {
-            Error::Argument(format!(
-                "dtype: {ACCEPTED}, got {name}; convert with astype(...)"
-            ))
+            Error::Argument(format!("dtype: {ACCEPTED}, got {name}; convert with astype(...)"))
         })
     }
 }
@@ -224,10 +179,7 @@ impl fmt::Display for DType {
 }
 
 fn find(matches: impl Fn(&Spelling) -> bool) -> Option<DType> {
-    SPELLINGS
-        .iter()
-        .find(|row| matches(row))
-        .map(|row| row.dtype)
+    SPELLINGS.iter().find(|row| matches(row)).map(|row| row.dtype)
 }
 
 #[cfg(test)]

@@ -31,9 +31,7 @@ impl DType {
     /// [`Error::Buffer`] for a format that is no single native number, or whose size is not
     /// `itemsize`.
     pub fn from_format(format: &str, itemsize: usize) -> Result<Self> {
-        let order = format
-            .get(..1)
-            .filter(|c| ["@", "=", "<", ">", "!", "^"].contains(c));
+        let order = format.get(..1).filter(|c| ["@", "=", "<", ">", "!", "^"].contains(c));
         let body = format.get(order.map_or(0, str::len)..).unwrap_or_default();
         let native = matches!(order, None | Some("@" | "^"));
         let (kind, size) =
@@ -50,11 +48,7 @@ impl DType {
 }
 
 fn is_foreign(order: &str) -> bool {
-    let foreign: &[&str] = if cfg!(target_endian = "little") {
-        &[">", "!"]
-    } else {
-        &["<"]
-    };
+    let foreign: &[&str] = if cfg!(target_endian = "little") { &[">", "!"] } else { &["<"] };
     foreign.contains(&order)
 }
 
@@ -69,18 +63,12 @@ fn check_order(text: &str, foreign: bool, size: usize) -> Result<()> {
 }
 
 fn unusable(what: &str, text: &str) -> Error {
-    Error::Buffer(format!(
-        "{what}: {ACCEPTED}, got '{text}'; convert with astype(...)"
-    ))
+    Error::Buffer(format!("{what}: {ACCEPTED}, got '{text}'; convert with astype(...)"))
 }
 
 /// DLPack code and size in bytes of one `struct` character; `l`, `L` shrink in standard sizes.
 fn format_code(body: &str, native: bool) -> Option<(u8, usize)> {
-    let long = if native {
-        size_of::<std::ffi::c_long>()
-    } else {
-        4
-    };
+    let long = if native { size_of::<std::ffi::c_long>() } else { 4 };
     Some(match body {
         "?" => (6, 1),
         "b" => (0, 1),

@@ -70,15 +70,9 @@ impl Layout {
                 strides.len()
             )));
         }
-        let layout = Self {
-            shape,
-            strides,
-            itemsize,
-        };
+        let layout = Self { shape, strides, itemsize };
         layout.check_extents()?;
-        layout
-            .checked_span()
-            .ok_or_else(|| layout.too_large("a distance"))?;
+        layout.checked_span().ok_or_else(|| layout.too_large("a distance"))?;
         Ok(layout)
     }
 
@@ -107,11 +101,7 @@ impl Layout {
             bytes = bytes.and_then(|bytes| bytes.checked_mul(extent.max(1)));
         }
         let fits = bytes.is_some_and(|bytes| isize::try_from(bytes).is_ok());
-        if fits {
-            Ok(())
-        } else {
-            Err(self.too_large("a size"))
-        }
+        if fits { Ok(()) } else { Err(self.too_large("a size")) }
     }
 
     fn too_large(&self, what: &str) -> Error {
@@ -140,10 +130,7 @@ impl Layout {
             }
         }
         isize::try_from(high.checked_sub(low)?).ok()?;
-        Some(Span {
-            low: isize::try_from(low).ok()?,
-            high: isize::try_from(high).ok()?,
-        })
+        Some(Span { low: isize::try_from(low).ok()?, high: isize::try_from(high).ok()? })
     }
 
     /// From the lowest to the highest byte that an element occupies. Empty for size 0.
@@ -173,10 +160,7 @@ impl Layout {
     #[must_use]
     pub fn byte_strides(&self) -> Extents {
         let item = i64::try_from(self.itemsize).unwrap_or(i64::MAX);
-        self.strides
-            .iter()
-            .map(|stride| stride.saturating_mul(item))
-            .collect()
+        self.strides.iter().map(|stride| stride.saturating_mul(item)).collect()
     }
 
     /// Size of an item, in bytes.
@@ -194,10 +178,7 @@ impl Layout {
     /// Number of elements.
     #[must_use]
     pub fn size(&self) -> usize {
-        let size = self
-            .shape
-            .iter()
-            .fold(1_i64, |size, &extent| size.saturating_mul(extent));
+        let size = self.shape.iter().fold(1_i64, |size, &extent| size.saturating_mul(extent));
         usize::try_from(size).unwrap_or(0)
     }
 
@@ -286,23 +267,13 @@ impl Layout {
         if axes.len() != self.ndim() {
             return Err(self.no_permutation(axes));
         }
-        let pick = |from: &Extents| {
-            axes.iter()
-                .filter_map(|&axis| from.get(axis).copied())
-                .collect()
-        };
-        Ok(Self {
-            shape: pick(&self.shape),
-            strides: pick(&self.strides),
-            itemsize: self.itemsize,
-        })
+        let pick =
+            |from: &Extents| axes.iter().filter_map(|&axis| from.get(axis).copied()).collect();
+        Ok(Self { shape: pick(&self.shape), strides: pick(&self.strides), itemsize: self.itemsize })
     }
 
     fn no_permutation(&self, axes: &[usize]) -> Error {
-        Error::Argument(format!(
-            "axes: expected a permutation of 0..{}, got {axes:?}",
-            self.ndim()
-        ))
+        Error::Argument(format!("axes: expected a permutation of 0..{}, got {axes:?}", self.ndim()))
     }
 
     /// Keeps `length` elements of `axis` from `start` on. Also gives the distance of the new first

@@ -18,12 +18,7 @@ pub(crate) fn compact_strides(shape: &[i64]) -> Option<Extents> {
 pub(crate) fn strides_by_rank(shape: &[i64], ranks: &[i64]) -> Option<Extents> {
     let mut strides = Extents::from_elem(0, shape.len());
     let mut step = 1_i64;
-    for rank in (0_i64..)
-        .take(shape.len())
-        .collect::<Extents>()
-        .into_iter()
-        .rev()
-    {
+    for rank in (0_i64..).take(shape.len()).collect::<Extents>().into_iter().rev() {
         let axis = ranks.iter().position(|&r| r == rank)?;
         *strides.get_mut(axis)? = step;
         step = step.checked_mul((*shape.get(axis)?).max(1))?;

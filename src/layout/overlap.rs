@@ -30,20 +30,13 @@ pub fn may_overlap(a: &Layout, a_at: usize, b: &Layout, b_at: usize) -> bool {
     terms.sort_unstable_by_key(|term| std::cmp::Reverse(term.0));
     let terms = merge_equal(&terms);
     let mut budget = BUDGET;
-    solvable(
-        &terms,
-        b_high.saturating_sub(1).saturating_sub(a_low),
-        &mut budget,
-    )
+    solvable(&terms, b_high.saturating_sub(1).saturating_sub(a_low), &mut budget)
 }
 
 /// Lowest byte and one past the highest; equal for an empty layout.
 fn bounds(layout: &Layout, at: usize) -> (i128, i128) {
     let (at, span) = (at as i128, layout.span());
-    (
-        at.saturating_add(span.low as i128),
-        at.saturating_add(span.high as i128),
-    )
+    (at.saturating_add(span.low as i128), at.saturating_add(span.high as i128))
 }
 
 /// One term for each dimension that has a second element, and one for the bytes of an item.
@@ -54,10 +47,7 @@ fn terms_of(layout: &Layout) -> impl Iterator<Item = Term> {
         .axes()
         .filter(|&(extent, stride)| extent > 1 && stride != 0)
         .map(move |(extent, stride)| {
-            (
-                i128::from(stride.unsigned_abs()).saturating_mul(item),
-                last(extent),
-            )
+            (i128::from(stride.unsigned_abs()).saturating_mul(item), last(extent))
         })
         .chain([(1, item.saturating_sub(1))])
 }
@@ -79,26 +69,14 @@ fn solvable(terms: &[Term], target: i128, budget: &mut u32) -> bool {
     let Some((&(coefficient, bound), rest)) = terms.split_first() else {
         return target == 0;
     };
-    let reach = rest.iter().fold(0_i128, |sum, term| {
-        sum.saturating_add(term.0.saturating_mul(term.1))
-    });
-    let least = target
-        .saturating_sub(reach)
-        .saturating_add(coefficient)
-        .saturating_sub(1);
+    let reach =
+        rest.iter().fold(0_i128, |sum, term| sum.saturating_add(term.0.saturating_mul(term.1)));
+    let least = target.saturating_sub(reach).saturating_add(coefficient).saturating_sub(1);
     let from = least.checked_div_euclid(coefficient).unwrap_or(0).max(0);
-    let to = target
-        .checked_div_euclid(coefficient)
-        .unwrap_or(0)
-        .min(bound);
+    let to = target.checked_div_euclid(coefficient).unwrap_or(0).min(bound);
     (from..=to).any(|x| {
         *budget = budget.saturating_sub(1);
-        *budget == 0
-            || solvable(
-                rest,
-                target.saturating_sub(coefficient.saturating_mul(x)),
-                budget,
-            )
+        *budget == 0 || solvable(rest, target.saturating_sub(coefficient.saturating_mul(x)), budget)
     })
 }
 

@@ -34,34 +34,22 @@ fn the_stride_of_a_dimension_without_a_second_element_has_no_meaning() {
 
 #[test]
 fn the_span_runs_from_the_lowest_to_the_highest_byte() {
-    assert_eq!(
-        layout(&[3, 4], &[-4, 1]).unwrap().span(),
-        Span { low: -64, high: 32 }
-    );
+    assert_eq!(layout(&[3, 4], &[-4, 1]).unwrap().span(), Span { low: -64, high: 32 });
     assert_eq!(layout(&[0, 4], &[4, 1]).unwrap().span().len(), 0);
     assert_eq!(layout(&[], &[]).unwrap().span().len(), 8);
 }
 
 #[test]
 fn a_permutation_moves_shape_and_strides_together() {
-    let kji = Layout::compact(smallvec![2, 3, 4], 8)
-        .unwrap()
-        .permute(&[2, 1, 0])
-        .unwrap();
-    assert_eq!(
-        (kji.shape(), kji.strides()),
-        (&[4, 3, 2][..], &[1, 4, 12][..])
-    );
+    let kji = Layout::compact(smallvec![2, 3, 4], 8).unwrap().permute(&[2, 1, 0]).unwrap();
+    assert_eq!((kji.shape(), kji.strides()), (&[4, 3, 2][..], &[1, 4, 12][..]));
     assert!(kji.is_f_contiguous());
     assert!(kji.permute(&[0, 0, 1]).is_err() && kji.permute(&[0, 1]).is_err());
 }
 
 #[test]
 fn narrowing_moves_the_first_element_and_stays_inside() {
-    let (inner, moved) = Layout::compact(smallvec![4, 5], 8)
-        .unwrap()
-        .narrow(0, 1, 2)
-        .unwrap();
+    let (inner, moved) = Layout::compact(smallvec![4, 5], 8).unwrap().narrow(0, 1, 2).unwrap();
     assert_eq!((inner.shape(), moved), (&[2, 5][..], 40));
     assert!(inner.narrow(1, 3, 3).is_err() && inner.narrow(1, -1, 1).is_err());
 }

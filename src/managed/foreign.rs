@@ -50,10 +50,7 @@ impl Foreign {
             Self::Legacy(managed) => {
                 // SAFETY: the door established that this is a legacy managed tensor, owned here.
                 let managed = unsafe { managed.read() };
-                Ok(Claim {
-                    tensor: managed.dl_tensor,
-                    readonly: false,
-                })
+                Ok(Claim { tensor: managed.dl_tensor, readonly: false })
             }
             Self::Versioned(managed) => {
                 check_version(header(*managed).version)?;
@@ -61,10 +58,7 @@ impl Foreign {
                 // version is ours, so that the whole struct is there.
                 let managed = unsafe { managed.read() };
                 let readonly = managed.flags.contains(DlpackFlags::READ_ONLY);
-                Ok(Claim {
-                    tensor: managed.dl_tensor,
-                    readonly,
-                })
+                Ok(Claim { tensor: managed.dl_tensor, readonly })
             }
         }
     }

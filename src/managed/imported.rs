@@ -54,10 +54,7 @@ impl Imported {
     /// strides point to `ndim` numbers, or are caught by the checks of [`Imported::validate`], and
     /// the elements stay valid until the deleter is called.
     pub unsafe fn from_versioned(managed: NonNull<DLManagedTensorVersioned>) -> Self {
-        Self {
-            claim: Claim::Dlpack(Foreign::Versioned(managed)),
-            immutable: false,
-        }
+        Self { claim: Claim::Dlpack(Foreign::Versioned(managed)), immutable: false }
     }
 
     /// Takes ownership of a legacy DLPack tensor and reads nothing of it.
@@ -65,10 +62,7 @@ impl Imported {
     /// # Safety
     /// As [`Imported::from_versioned`], for a `DLManagedTensor`.
     pub unsafe fn from_legacy(managed: NonNull<DLManagedTensor>) -> Self {
-        Self {
-            claim: Claim::Dlpack(Foreign::Legacy(managed)),
-            immutable: false,
-        }
+        Self { claim: Claim::Dlpack(Foreign::Legacy(managed)), immutable: false }
     }
 
     /// Takes claims that come without a struct.
@@ -77,18 +71,12 @@ impl Imported {
     /// Where the claims pass [`Imported::validate`], every byte of the span they describe stays
     /// valid, reachable as `device` says, until `owner` is dropped.
     pub unsafe fn from_described(described: Described) -> Self {
-        Self {
-            claim: Claim::Described(described),
-            immutable: false,
-        }
+        Self { claim: Claim::Described(described), immutable: false }
     }
 
     /// Notes that the producer's arrays never change, whatever the protocol says.
     pub fn immutable(self, immutable: bool) -> Self {
-        Self {
-            immutable: self.immutable || immutable,
-            ..self
-        }
+        Self { immutable: self.immutable || immutable, ..self }
     }
 
     /// Checks every claim and takes the memory on trust from here on.
@@ -102,11 +90,7 @@ impl Imported {
             Claim::Described(described) => validate_described(described)?,
         };
         check_addresses(&managed)?;
-        Ok(if self.immutable {
-            managed.into_readonly()
-        } else {
-            managed
-        })
+        Ok(if self.immutable { managed.into_readonly() } else { managed })
     }
 }
 
@@ -121,14 +105,10 @@ fn validate_dlpack(foreign: Foreign) -> Result<Managed> {
     let tensor = &claim.tensor;
     let ndim = checked_ndim(tensor.ndim)?;
     let dtype = DType::from_dlpack(tensor.dtype.code.0, tensor.dtype.bits, tensor.dtype.lanes)?;
-    let device = Device::from_dlpack(
-        i64::from(tensor.device.device_type.0),
-        tensor.device.device_id,
-    )?;
+    let device =
+        Device::from_dlpack(i64::from(tensor.device.device_type.0), tensor.device.device_id)?;
     let shape = read_numbers("shape", tensor.shape, ndim)?.ok_or_else(|| {
-        Error::Buffer(format!(
-            "DLPack shape: expected a pointer to {ndim} extents, got NULL"
-        ))
+        Error::Buffer(format!("DLPack shape: expected a pointer to {ndim} extents, got NULL"))
     })?;
     let layout = match read_numbers("strides", tensor.strides, ndim)? {
         Some(strides) => Layout::new(shape, strides, dtype.itemsize())?,
@@ -136,25 +116,13 @@ fn validate_dlpack(foreign: Foreign) -> Result<Managed> {
     };
     let address = offset_address(tensor, &layout)?;
     let data = tensor.data.cast::<u8>().with_addr(address);
-    Ok(Managed {
-        data,
-        layout,
-        dtype,
-        device,
-        readonly: claim.readonly,
-        owner: Arc::new(foreign),
-    })
+    Ok(Managed { data, layout, dtype, device, readonly: claim.readonly, owner: Arc::new(foreign) })
 }
 
 fn checked_ndim(ndim: i32) -> Result<usize> {
-    usize::try_from(ndim)
-        .ok()
-        .filter(|&ndim| ndim <= MAX_NDIM)
-        .ok_or_else(|| {
-            Error::Buffer(format!(
-                "DLPack ndim: expected 0 to {MAX_NDIM} dimensions, got {ndim}"
-            ))
-        })
+    usize::try_from(ndim).ok().filter(|&ndim| ndim <= MAX_NDIM).ok_or_else(|| {
+        Error::Buffer(format!("DLPack ndim: expected 0 to {MAX_NDIM} dimensions, got {ndim}"))
+    })
 }
 
 /// Copies `ndim` numbers, so that nobody can change them after they were checked. `None`: NULL.
@@ -182,9 +150,8 @@ fn offset_address(tensor: &DLTensor, layout: &Layout) -> Result<usize> {
     if layout.size() == 0 {
         return Ok(base); // never read
     }
-    let address = usize::try_from(tensor.byte_offset)
-        .ok()
-        .and_then(|offset| base.checked_add(offset));
+    let address =
+        usize::try_from(tensor.byte_offset).ok().and_then(|offset| base.checked_add(offset));
     address.filter(|_| base != 0).ok_or_else(|| {
         Error::Buffer(format!(
             "DLPack data: expected an address for {} elements, got {base:#x} with byte_offset {}",
@@ -195,15 +162,7 @@ fn offset_address(tensor: &DLTensor, layout: &Layout) -> Result<usize> {
 }
 
 fn validate_described(described: Described) -> Result<Managed> {
-    let Described {
-        address,
-        shape,
-        byte_strides,
-        dtype,
-        device,
-        readonly,
-        owner,
-    } = described;
+    let Described { address, shape, byte_strides, dtype, device, readonly, owner } = described;
     let layout = match byte_strides {
         None => Layout::compact(shape, dtype.itemsize())?,
         Some(strides) => {
@@ -212,14 +171,7 @@ fn validate_described(described: Described) -> Result<Managed> {
         }
     };
     let data = std::ptr::with_exposed_provenance_mut(address);
-    Ok(Managed {
-        data,
-        layout,
-        dtype,
-        device,
-        readonly,
-        owner,
-    })
+    Ok(Managed { data, layout, dtype, device, readonly, owner })
 }
 
 /// DLPack, and so dlfield, counts strides in elements.
@@ -246,10 +198,7 @@ fn check_addresses(managed: &Managed) -> Result<()> {
     if span.is_empty() {
         return Ok(());
     }
-    let (address, low) = (
-        managed.address(),
-        managed.address().checked_add_signed(span.low),
-    );
+    let (address, low) = (managed.address(), managed.address().checked_add_signed(span.low));
     let inside =
         address != 0 && low.is_some_and(|low| low > 0 && low.checked_add(span.len()).is_some());
     if inside {

@@ -59,14 +59,7 @@ impl Managed {
         device: Device,
         owner: Owner,
     ) -> Self {
-        Self {
-            data,
-            layout,
-            dtype,
-            device,
-            readonly: false,
-            owner,
-        }
+        Self { data, layout, dtype, device, readonly: false, owner }
     }
 
     /// Address of the first element (the one with index 0 in every dimension), which is not the
@@ -127,10 +120,7 @@ impl Managed {
     /// The same memory, not to be written.
     #[must_use]
     pub fn into_readonly(self) -> Self {
-        Self {
-            readonly: true,
-            ..self
-        }
+        Self { readonly: true, ..self }
     }
 
     /// The same bytes read as another type of the same size. Copies nothing.
@@ -152,10 +142,7 @@ impl Managed {
     /// # Errors
     /// As [`Layout::permute`].
     pub fn permute(&self, axes: &[usize]) -> Result<Self> {
-        Ok(Self {
-            layout: self.layout.permute(axes)?,
-            ..self.clone()
-        })
+        Ok(Self { layout: self.layout.permute(axes)?, ..self.clone() })
     }
 
     /// A view of `length` elements of `axis` from `start` on. Copies nothing.
@@ -164,11 +151,7 @@ impl Managed {
     /// As [`Layout::narrow`].
     pub fn narrow(&self, axis: usize, start: i64, length: i64) -> Result<Self> {
         let (layout, moved) = self.layout.narrow(axis, start, length)?;
-        Ok(Self {
-            data: self.data.wrapping_byte_offset(moved),
-            layout,
-            ..self.clone()
-        })
+        Ok(Self { data: self.data.wrapping_byte_offset(moved), layout, ..self.clone() })
     }
 }
 

@@ -27,29 +27,20 @@ pub(crate) fn import(obj: &Bound<'_, PyAny>) -> Result<Option<Imported>, Failure
         .cast_into::<PyMapping>()
         .map_err(|error| wrong_type("__array_interface__", "a dict", &error.into_inner()))?;
     let typestr = required(&interface, "typestr")?;
-    let typestr = typestr
-        .cast::<PyString>()
-        .map_err(|_| wrong_type("typestr", "a text", &typestr))?;
+    let typestr =
+        typestr.cast::<PyString>().map_err(|_| wrong_type("typestr", "a text", &typestr))?;
     let dtype = DType::from_typestr(&typestr.to_cow()?)?;
     refuse_extras(&interface, &typestr.to_cow()?)?;
     let shape = ints("shape", &required(&interface, "shape")?)?;
-    let strides = optional(&interface, "strides")?
-        .map(|strides| ints("strides", &strides))
-        .transpose()?;
-    if strides
-        .as_ref()
-        .is_some_and(|strides| strides.len() != shape.len())
-    {
+    let strides =
+        optional(&interface, "strides")?.map(|strides| ints("strides", &strides)).transpose()?;
+    if strides.as_ref().is_some_and(|strides| strides.len() != shape.len()) {
         return Err(Error::Argument(
             "strides: expected one for each extent of shape, got another number".into(),
         )
         .into());
     }
-    let source = Source {
-        shape,
-        strides,
-        dtype,
-    };
+    let source = Source { shape, strides, dtype };
     source.locate(obj, &interface).map(Some)
 }
 
@@ -67,20 +58,14 @@ impl Source {
         interface: &Bound<'_, PyMapping>,
     ) -> Result<Imported, Failure> {
         let keep: Owner = Arc::new(obj.clone().unbind());
-        let data = interface
-            .get_item(intern!(obj.py(), "data"))
-            .map_err(|_| missing("data"))?;
+        let data = interface.get_item(intern!(obj.py(), "data")).map_err(|_| missing("data"))?;
         if let Ok(pair) = data.cast::<PyTuple>() {
             let (address, readonly) = pointer(pair)?;
             return Ok(self.describe(address, readonly, keep));
         }
         let holder = if data.is_none() { obj } else { &data };
         let view = PyView::of(holder).map_err(|error| {
-            if data.is_none() {
-                missing("data").into()
-            } else {
-                Failure::from(error)
-            }
+            if data.is_none() { missing("data").into() } else { Failure::from(error) }
         })?;
         let offset =
             optional(interface, "offset")?.map_or(Ok(0), |offset| whole("offset", &offset))?;
@@ -112,28 +97,15 @@ impl Source {
                 view.len()
             )).into());
         }
-        usize::try_from(offset)
-            .map(|offset| view.address().wrapping_add(offset))
-            .map_err(|_| {
-                Error::Argument(format!("offset: expected at least 0, got {offset}")).into()
-            })
+        usize::try_from(offset).map(|offset| view.address().wrapping_add(offset)).map_err(|_| {
+            Error::Argument(format!("offset: expected at least 0, got {offset}")).into()
+        })
     }
 
     fn describe(self, address: usize, readonly: bool, owner: Owner) -> Imported {
-        let Self {
-            shape,
-            strides: byte_strides,
-            dtype,
-        } = self;
-        let described = Described {
-            address,
-            shape,
-            byte_strides,
-            dtype,
-            device: Device::CPU,
-            readonly,
-            owner,
-        };
+        let Self { shape, strides: byte_strides, dtype } = self;
+        let described =
+            Described { address, shape, byte_strides, dtype, device: Device::CPU, readonly, owner };
         // SAFETY: the protocol's promise: the memory lives as long as the object that shows it,
         // which the owner holds (and for a buffer, the view that holds it).
         unsafe { Imported::from_described(described) }
@@ -178,9 +150,7 @@ fn pointer(pair: &Bound<'_, PyTuple>) -> Result<(usize, bool), Failure> {
 }
 
 fn ints(what: &str, tuple: &Bound<'_, PyAny>) -> Result<Extents, Failure> {
-    let tuple = tuple
-        .cast::<PyTuple>()
-        .map_err(|_| wrong_type(what, "a tuple of ints", tuple))?;
+    let tuple = tuple.cast::<PyTuple>().map_err(|_| wrong_type(what, "a tuple of ints", tuple))?;
     if tuple.len() > MAX_NDIM {
         return Err(Error::Argument(format!(
             "{what}: expected at most {MAX_NDIM} dimensions, got {}",
@@ -224,9 +194,7 @@ fn missing(key: &str) -> Error {
 }
 
 fn wrong_type(what: &str, expected: &str, got: &Bound<'_, PyAny>) -> Error {
-    let got = got
-        .repr()
-        .map_or_else(|_| "?".into(), |repr| repr.to_string());
+    let got = got.repr().map_or_else(|_| "?".into(), |repr| repr.to_string());
     Error::Type(format!("{what}: expected {expected}, got {got}"))
 }
 
@@ -246,10 +214,7 @@ pub(crate) fn export<'py>(
     interface.set_item("version", 3)?;
     interface.set_item("typestr", typestr)?;
     interface.set_item("shape", PyTuple::new(py, managed.layout().shape())?)?;
-    interface.set_item(
-        "strides",
-        PyTuple::new(py, managed.layout().byte_strides())?,
-    )?;
+    interface.set_item("strides", PyTuple::new(py, managed.layout().byte_strides())?)?;
     interface.set_item("data", (managed.address(), readonly))?;
     Ok(Some(interface))
 }

@@ -52,10 +52,7 @@ fn arrive_at(obj: &Bound<'_, PyAny>, depth: usize) -> Result<Arrival, Failure> {
     match producer {
         Producer::Xarray => {
             let (inner, dims) = xarray::unwrap(obj)?;
-            Ok(Arrival {
-                dims: Some(dims),
-                ..arrive_at(&inner, depth + 1)?
-            })
+            Ok(Arrival { dims: Some(dims), ..arrive_at(&inner, depth + 1)? })
         }
         _ if exactly => through_doors(obj, producer, None),
         _ => arrive_unknown(obj, producer, depth),
@@ -74,11 +71,7 @@ fn arrive_unknown(
     let dims = gt4py::dims(obj)?;
     if let Some(inner) = gt4py::ndarray(obj)? {
         let arrival = arrive_at(&inner, depth + 1)?;
-        return Ok(Arrival {
-            dims: dims.or(arrival.dims),
-            door: "ndarray",
-            ..arrival
-        });
+        return Ok(Arrival { dims: dims.or(arrival.dims), door: "ndarray", ..arrival });
     }
     through_doors(obj, producer, dims)
 }
@@ -92,12 +85,7 @@ fn through_doors(
     for (door, import) in DOORS {
         if let Some(imported) = import(obj)? {
             let managed = imported.immutable(producer.is_immutable()).validate()?;
-            return Ok(Arrival {
-                managed,
-                dims,
-                door,
-                kind: producer.readonly_kind(),
-            });
+            return Ok(Arrival { managed, dims, door, kind: producer.readonly_kind() });
         }
     }
     Err(no_protocol(obj).into())

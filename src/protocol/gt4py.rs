@@ -14,16 +14,8 @@ pub(crate) fn dims(obj: &Bound<'_, PyAny>) -> PyResult<Option<Dims>> {
     let Some(found) = obj.getattr_opt(intern!(obj.py(), "__gt_dims__"))? else {
         return Ok(None);
     };
-    let found = if found.is_callable() {
-        found.call0()?
-    } else {
-        found
-    };
-    if found.is_none() {
-        Ok(None)
-    } else {
-        names(&found).map(Some)
-    }
+    let found = if found.is_callable() { found.call0()? } else { found };
+    if found.is_none() { Ok(None) } else { names(&found).map(Some) }
 }
 
 /// A sequence of names. A plain text is a sequence of letters: "IJK".
@@ -32,10 +24,7 @@ pub(crate) fn dims(obj: &Bound<'_, PyAny>) -> PyResult<Option<Dims>> {
 /// `TypeError` where it is no sequence of texts.
 pub(crate) fn names(sequence: &Bound<'_, PyAny>) -> PyResult<Dims> {
     let wrong = |_| {
-        let got = sequence
-            .get_type()
-            .name()
-            .map_or_else(|_| "?".into(), |name| name.to_string());
+        let got = sequence.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
         Error::Type(format!(
             "dims: expected a sequence of names such as 'IJK' or ('lon', 'lat'), got '{got}'"
         ))

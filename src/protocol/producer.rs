@@ -50,12 +50,7 @@ struct Known {
 }
 
 const fn known(producer: Producer, module: &'static str, name: &'static str) -> Known {
-    Known {
-        producer,
-        module,
-        name,
-        class: PyOnceLock::new(),
-    }
+    Known { producer, module, name, class: PyOnceLock::new() }
 }
 
 static KNOWN: [Known; 4] = [
@@ -71,15 +66,12 @@ impl Known {
         if let Some(class) = self.class.get(py) {
             return Ok(Some(class.bind(py).clone()));
         }
-        let modules = py
-            .import(intern!(py, "sys"))?
-            .getattr(intern!(py, "modules"))?;
+        let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
         let Some(module) = modules.cast_into::<PyDict>()?.get_item(self.module)? else {
             return Ok(None);
         };
-        let found = module
-            .getattr_opt(self.name)?
-            .and_then(|class| class.cast_into::<PyType>().ok());
+        let found =
+            module.getattr_opt(self.name)?.and_then(|class| class.cast_into::<PyType>().ok());
         if let Some(class) = &found {
             // Another thread may have been first; it found the same class.
             let _ = self.class.set(py, class.clone().unbind());
@@ -94,26 +86,16 @@ impl Recognised {
         let (py, class) = (obj.py(), obj.get_type());
         let met = |known: &&Known| known.class.get(py).is_some_and(|known| known.is(&class));
         if let Some(known) = KNOWN.iter().find(met) {
-            return Ok(Self {
-                producer: known.producer,
-                exactly: true,
-            });
+            return Ok(Self { producer: known.producer, exactly: true });
         }
         for known in &KNOWN {
-            if let Some(base) = known
-                .class(py)?
-                .filter(|base| obj.is_instance(base).unwrap_or(false))
+            if let Some(base) =
+                known.class(py)?.filter(|base| obj.is_instance(base).unwrap_or(false))
             {
-                return Ok(Self {
-                    producer: known.producer,
-                    exactly: base.is(&class),
-                });
+                return Ok(Self { producer: known.producer, exactly: base.is(&class) });
             }
         }
-        Ok(Self {
-            producer: by_module(&class)?,
-            exactly: false,
-        })
+        Ok(Self { producer: by_module(&class)?, exactly: false })
     }
 }
 

@@ -33,13 +33,7 @@ fn empty(
     dtype: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<CpuStorage>> {
-    allocate(
-        py,
-        &shape_from(shape)?,
-        wanted(dtype)?,
-        options,
-        Fill::Nothing,
-    )
+    allocate(py, &shape_from(shape)?, wanted(dtype)?, options, Fill::Nothing)
 }
 
 /// Allocates a storage of zeros. No page of it is touched.
@@ -51,13 +45,7 @@ fn zeros(
     dtype: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<CpuStorage>> {
-    allocate(
-        py,
-        &shape_from(shape)?,
-        wanted(dtype)?,
-        options,
-        Fill::Zeros,
-    )
+    allocate(py, &shape_from(shape)?, wanted(dtype)?, options, Fill::Zeros)
 }
 
 /// Allocates a storage of ones.
@@ -87,9 +75,7 @@ fn full(
 }
 
 fn wanted(dtype: Option<&Bound<'_, PyAny>>) -> PyResult<DType> {
-    dtype
-        .filter(|dtype| is_set(dtype))
-        .map_or(Ok(DType::Float64), dtype_from)
+    dtype.filter(|dtype| is_set(dtype)).map_or(Ok(DType::Float64), dtype_from)
 }
 
 fn allocate(
@@ -113,14 +99,10 @@ fn filled(
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<CpuStorage>> {
     let dtype = wanted(dtype)?;
-    let item = py
-        .import("numpy")?
-        .call_method1("array", (value, dtype_to(py, dtype)?))?;
+    let item = py.import("numpy")?.call_method1("array", (value, dtype_to(py, dtype)?))?;
     let bytes: Vec<u8> = item.call_method0("tobytes")?.extract()?;
     if bytes.len() != dtype.itemsize() {
-        return Err(PyValueError::new_err(format!(
-            "fill_value: expected one number, got {value}"
-        )));
+        return Err(PyValueError::new_err(format!("fill_value: expected one number, got {value}")));
     }
     allocate(py, shape, dtype, options, Fill::Item(&bytes))
 }
@@ -149,9 +131,8 @@ fn storage(
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<CpuStorage>> {
     let source = Source::of(data)?;
-    let dtype = dtype
-        .filter(|dtype| is_set(dtype))
-        .map_or(Ok(source.managed.dtype()), dtype_from)?;
+    let dtype =
+        dtype.filter(|dtype| is_set(dtype)).map_or(Ok(source.managed.dtype()), dtype_from)?;
     let spec = parse(options, source.field)?;
     match (copy, dtype == source.managed.dtype()) {
         (true, true) => PyStorage::wrap(py, copy_with(py, &source.managed, &spec)?, None),
@@ -189,10 +170,8 @@ impl Source {
     pub(super) fn of(data: &Bound<'_, PyAny>) -> Result<Self, Failure> {
         if let Ok(storage) = data.cast::<PyStorage>() {
             let storage = storage.get();
-            let (managed, field) = (
-                storage.storage().host().clone(),
-                storage.storage().field().clone(),
-            );
+            let (managed, field) =
+                (storage.storage().host().clone(), storage.storage().field().clone());
             return Ok(Self {
                 managed,
                 field,
@@ -202,10 +181,7 @@ impl Source {
             });
         }
         let arrival = arrive(data)?;
-        let field = Field {
-            dims: arrival.dims,
-            ..Field::default()
-        };
+        let field = Field { dims: arrival.dims, ..Field::default() };
         Ok(Self {
             managed: arrival.managed,
             field,

@@ -10,22 +10,12 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 pub(super) fn no_such_buffer(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let class = CLASS.get_or_try_init(py, || {
-        let bases = PyTuple::new(
-            py,
-            [
-                py.get_type::<PyBufferError>(),
-                py.get_type::<PyAttributeError>(),
-            ],
-        )?;
+        let bases =
+            PyTuple::new(py, [py.get_type::<PyBufferError>(), py.get_type::<PyAttributeError>()])?;
         let body = PyDict::new(py);
         body.set_item("__module__", "dlfield")?;
-        body.set_item(
-            "__doc__",
-            "The storage has no buffer of the kind asked for.",
-        )?;
-        let class = py
-            .get_type::<PyType>()
-            .call1(("GTNoSuchBufferError", bases, body))?;
+        body.set_item("__doc__", "The storage has no buffer of the kind asked for.")?;
+        let class = py.get_type::<PyType>().call1(("GTNoSuchBufferError", bases, body))?;
         PyResult::Ok(class.cast_into::<PyType>()?.unbind())
     })?;
     Ok(class.bind(py))

@@ -45,30 +45,22 @@ pub(super) fn to_jax<'py>(
     let jax = py.import(intern!(py, "jax"))?;
     check_wide_types(&jax, managed)?;
     if copy == Some(true) {
-        let array = jax
-            .getattr("numpy")?
-            .call_method1("array", (array_over(py, managed, true)?,))?;
+        let array =
+            jax.getattr("numpy")?.call_method1("array", (array_over(py, managed, true)?,))?;
         return check_dtype(array, managed);
     }
     check_layout(managed)?;
     let door = Bound::new(py, ForJax(managed.clone()))?;
     let keywords = pyo3::types::PyDict::new(py);
     keywords.set_item("copy", false)?;
-    let array = py
-        .import("jax.dlpack")?
-        .call_method("from_dlpack", (door,), Some(&keywords))?;
+    let array = py.import("jax.dlpack")?.call_method("from_dlpack", (door,), Some(&keywords))?;
     check_address(check_dtype(array, managed)?, managed)
 }
 
 /// JAX narrows 64-bit types silently unless it is told to keep them.
 fn check_wide_types(jax: &Bound<'_, PyModule>, managed: &Managed) -> PyResult<()> {
     let wide = ["float64", "int64", "uint64", "complex128"].contains(&managed.dtype().name());
-    if !wide
-        || jax
-            .getattr("config")?
-            .getattr("jax_enable_x64")?
-            .is_truthy()?
-    {
+    if !wide || jax.getattr("config")?.getattr("jax_enable_x64")?.is_truthy()? {
         return Ok(());
     }
     Err(PyBufferError::new_err(format!(
@@ -97,10 +89,7 @@ fn check_layout(managed: &Managed) -> PyResult<()> {
 }
 
 fn check_dtype<'py>(array: Bound<'py, PyAny>, managed: &Managed) -> PyResult<Bound<'py, PyAny>> {
-    if array
-        .getattr("dtype")?
-        .eq(dtype_to(array.py(), managed.dtype())?)?
-    {
+    if array.getattr("dtype")?.eq(dtype_to(array.py(), managed.dtype())?)? {
         return Ok(array);
     }
     Err(PyBufferError::new_err(format!(
@@ -113,10 +102,7 @@ fn check_dtype<'py>(array: Bound<'py, PyAny>, managed: &Managed) -> PyResult<Bou
 /// What JAX's own word for "no copy" is worth is measured, not believed.
 fn check_address<'py>(array: Bound<'py, PyAny>, managed: &Managed) -> PyResult<Bound<'py, PyAny>> {
     let shared = managed.layout().size() == 0
-        || array
-            .call_method0("unsafe_buffer_pointer")?
-            .extract::<usize>()?
-            == managed.address();
+        || array.call_method0("unsafe_buffer_pointer")?.extract::<usize>()? == managed.address();
     if shared {
         return Ok(array);
     }

@@ -17,10 +17,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("UNSET", options::unset(py)?)?;
-    module.add(
-        "DeviceUnavailable",
-        py.get_type::<crate::error::DeviceUnavailable>(),
-    )?;
+    module.add("DeviceUnavailable", py.get_type::<crate::error::DeviceUnavailable>())?;
     module.add("GTNoSuchBufferError", exceptions::no_such_buffer(py)?)?;
     module.add_class::<options::Unset>()?;
     module.add_class::<storage::PyStorage>()?;

@@ -16,12 +16,8 @@ use crate::protocol::buffer::ByteView;
 /// `ValueError` for a type that no storage can hold; NumPy's `TypeError` for no type at all.
 pub(super) fn dtype_from(obj: &Bound<'_, PyAny>) -> PyResult<DType> {
     let py = obj.py();
-    let dtype = py
-        .import(intern!(py, "numpy"))?
-        .call_method1(intern!(py, "dtype"), (obj,))?;
-    let name = dtype
-        .getattr(intern!(py, "name"))?
-        .cast_into::<PyString>()?;
+    let dtype = py.import(intern!(py, "numpy"))?.call_method1(intern!(py, "dtype"), (obj,))?;
+    let name = dtype.getattr(intern!(py, "name"))?.cast_into::<PyString>()?;
     if !dtype.getattr(intern!(py, "isnative"))?.is_truthy()? {
         let text = format!(
             "dtype: expected native byte order, got {}; use newbyteorder('=')",
@@ -53,9 +49,7 @@ pub(super) fn array_over<'py>(
     readonly: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let view = Bound::new(py, ByteView::new(managed.clone(), readonly)?)?;
-    let array = py
-        .import(intern!(py, "numpy"))?
-        .call_method1(intern!(py, "asarray"), (view,))?;
+    let array = py.import(intern!(py, "numpy"))?.call_method1(intern!(py, "asarray"), (view,))?;
     if managed.dtype().format().is_some() {
         return Ok(array);
     }

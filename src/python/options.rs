@@ -46,11 +46,7 @@ impl Unset {
 /// The one `UNSET`.
 pub(super) fn unset(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     static ONE: PyOnceLock<Py<Unset>> = PyOnceLock::new();
-    Ok(ONE
-        .get_or_try_init(py, || Py::new(py, Unset))?
-        .bind(py)
-        .clone()
-        .into_any())
+    Ok(ONE.get_or_try_init(py, || Py::new(py, Unset))?.bind(py).clone().into_any())
 }
 
 /// Whether an argument was given at all.
@@ -108,18 +104,13 @@ fn check_known(name: &str) -> PyResult<()> {
     if NAMES.contains(&name) {
         return Ok(());
     }
-    Err(PyTypeError::new_err(format!(
-        "option '{name}': expected one of {}",
-        NAMES.join(", ")
-    )))
+    Err(PyTypeError::new_err(format!("option '{name}': expected one of {}", NAMES.join(", "))))
 }
 
 /// `backend` stands for layout, alignment and device at once (storage allocation note).
 fn check_exclusive(options: &Bound<'_, PyDict>) -> PyResult<()> {
     let given = |name: &str| -> PyResult<bool> {
-        Ok(options
-            .get_item(name)?
-            .is_some_and(|value| is_set(&value) && !value.is_none()))
+        Ok(options.get_item(name)?.is_some_and(|value| is_set(&value) && !value.is_none()))
     };
     if !given("backend")? {
         return Ok(());
@@ -147,18 +138,12 @@ fn agree(spec: &Spec, given: crate::field::Dims) -> PyResult<crate::field::Dims>
 }
 
 fn check_device(device: &Bound<'_, PyAny>) -> PyResult<()> {
-    if device.is_none()
-        || device
-            .extract::<String>()
-            .is_ok_and(|device| device == "cpu")
-    {
+    if device.is_none() || device.extract::<String>().is_ok_and(|device| device == "cpu") {
         return Ok(());
     }
     let gpu = match device.extract::<String>() {
         Ok(name) => name == "gpu",
-        Err(_) => device
-            .extract::<(String, usize)>()
-            .is_ok_and(|(name, _)| name == "gpu"),
+        Err(_) => device.extract::<(String, usize)>().is_ok_and(|(name, _)| name == "gpu"),
     };
     if gpu {
         return Err(DeviceUnavailable::new_err(
@@ -174,9 +159,7 @@ fn check_device(device: &Bound<'_, PyAny>) -> PyResult<()> {
 /// Only a GPU storage is managed; on the host the option has no effect (GDP-3).
 fn check_managed(managed: &Bound<'_, PyAny>) -> PyResult<()> {
     let known = managed.is_none()
-        || managed
-            .extract::<String>()
-            .is_ok_and(|name| ["gt4py", "cuda"].contains(&name.as_str()));
+        || managed.extract::<String>().is_ok_and(|name| ["gt4py", "cuda"].contains(&name.as_str()));
     if known {
         Ok(())
     } else {
@@ -188,15 +171,9 @@ fn check_managed(managed: &Bound<'_, PyAny>) -> PyResult<()> {
 }
 
 fn alignment(value: &Bound<'_, PyAny>) -> PyResult<usize> {
-    int("alignment_size", value)?
-        .try_into()
-        .ok()
-        .filter(|&bytes| bytes > 0)
-        .ok_or_else(|| {
-            PyValueError::new_err(format!(
-                "alignment_size: expected at least 1 byte, got {value}"
-            ))
-        })
+    int("alignment_size", value)?.try_into().ok().filter(|&bytes| bytes > 0).ok_or_else(|| {
+        PyValueError::new_err(format!("alignment_size: expected at least 1 byte, got {value}"))
+    })
 }
 
 /// Widths per dimension: an int for both ends or a pair.

@@ -40,10 +40,7 @@ impl PyStorage {
         inner: Storage,
         door: Option<&'static str>,
     ) -> PyResult<Py<CpuStorage>> {
-        Py::new(
-            py,
-            PyClassInitializer::from(Self { inner, door }).add_subclass(CpuStorage),
-        )
+        Py::new(py, PyClassInitializer::from(Self { inner, door }).add_subclass(CpuStorage))
     }
 
     pub(super) fn storage(&self) -> &Storage {
@@ -180,14 +177,8 @@ impl PyStorage {
         let py = slf.py();
         let managed = slf.get().managed();
         let values = array_over(py, managed, true)?;
-        let shown = py
-            .import("numpy")?
-            .call_method1("array2string", (values,))?;
-        Ok(format!(
-            "<{} {}>\n{shown}",
-            slf.get_type().name()?,
-            slf.get().inner
-        ))
+        let shown = py.import("numpy")?.call_method1("array2string", (values,))?;
+        Ok(format!("<{} {}>\n{shown}", slf.get_type().name()?, slf.get().inner))
     }
 }
 
@@ -270,13 +261,7 @@ impl CpuStorage {
         dl_device: Option<&Bound<'py, PyAny>>,
         copy: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let answer = dlpack::ExportRequest {
-            stream,
-            max_version,
-            dl_device,
-            copy,
-        }
-        .check()?;
+        let answer = dlpack::ExportRequest { stream, max_version, dl_device, copy }.check()?;
         let managed = slf.as_super().get().managed();
         if !answer.copy {
             return dlpack::export(slf.py(), managed, answer, false);

@@ -28,19 +28,11 @@ pub(super) fn bind<'a>(
     };
     let pick = |axis: &usize| shape.get(*axis).copied();
     let ordered: Extents = axes.iter().filter_map(pick).collect();
-    let halo = argument.halo.as_ref().map(|halo| {
-        axes.iter()
-            .filter_map(|&axis| halo.get(axis).copied())
-            .collect()
-    });
-    Ok(Bound {
-        spec,
-        argument,
-        axes,
-        shape: ordered,
-        halo,
-        origin,
-    })
+    let halo = argument
+        .halo
+        .as_ref()
+        .map(|halo| axes.iter().filter_map(|&axis| halo.get(axis).copied()).collect());
+    Ok(Bound { spec, argument, axes, shape: ordered, halo, origin })
 }
 
 fn by_name(spec: &FieldSpec, dims: &Dims) -> Result<Vec<usize>> {
@@ -53,9 +45,8 @@ fn by_name(spec: &FieldSpec, dims: &Dims) -> Result<Vec<usize>> {
 fn unmatched(spec: &FieldSpec, dims: &Dims) -> String {
     let mut free = spec.dims.iter().filter(|dim| !dims.contains(dim));
     let strange = dims.iter().filter(|dim| !spec.dims.contains(dim));
-    let pairs: Vec<_> = strange
-        .filter_map(|dim| Some(format!("\"{dim}\": \"{}\"", free.next()?)))
-        .collect();
+    let pairs: Vec<_> =
+        strange.filter_map(|dim| Some(format!("\"{dim}\": \"{}\"", free.next()?))).collect();
     format!(
         "argument '{}': expected dims {} in any order, got {}; say which is which, for example \
          bind(stencil, dims={{{}}})",

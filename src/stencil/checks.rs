@@ -69,11 +69,7 @@ fn check_data_shape(field: &Bound<'_>) -> Result<()> {
 fn check_bounds(field: &Bound<'_>, domain: [i64; 3]) -> Result<()> {
     for (axis, at) in field.spatial() {
         let (below, above) = field.spec.reach[axis];
-        let origin = field
-            .origin
-            .as_ref()
-            .and_then(|origin| origin.get(at).copied())
-            .unwrap_or(0);
+        let origin = field.origin.as_ref().and_then(|origin| origin.get(at).copied()).unwrap_or(0);
         let extent = field.shape.get(at).copied().unwrap_or(0);
         if origin < below.max(0) {
             return Err(field.error(format!(
@@ -82,9 +78,7 @@ fn check_bounds(field: &Bound<'_>, domain: [i64; 3]) -> Result<()> {
                 NAMES[axis]
             )));
         }
-        let end = origin
-            .checked_add(domain[axis])
-            .and_then(|end| end.checked_add(above));
+        let end = origin.checked_add(domain[axis]).and_then(|end| end.checked_add(above));
         if end.is_none_or(|end| end > extent) {
             return Err(field.error(format!(
                 "expected at least {origin} + {} + {above} points along {} (origin, domain, reach of the \
@@ -97,10 +91,7 @@ fn check_bounds(field: &Bound<'_>, domain: [i64; 3]) -> Result<()> {
 }
 
 fn check_outputs(bound: &[Bound<'_>]) -> Result<()> {
-    let outputs: Vec<_> = bound
-        .iter()
-        .filter(|field| field.spec.access == Access::Write)
-        .collect();
+    let outputs: Vec<_> = bound.iter().filter(|field| field.spec.access == Access::Write).collect();
     for (at, field) in outputs.iter().enumerate() {
         let managed = &field.argument.managed;
         if managed.layout().overlaps_itself() {
@@ -113,12 +104,7 @@ fn check_outputs(bound: &[Bound<'_>]) -> Result<()> {
         }
         for other in outputs.iter().skip(at + 1) {
             let theirs = &other.argument.managed;
-            if may_overlap(
-                managed.layout(),
-                managed.address(),
-                theirs.layout(),
-                theirs.address(),
-            ) {
+            if may_overlap(managed.layout(), managed.address(), theirs.layout(), theirs.address()) {
                 return Err(Error::Buffer(format!(
                     "arguments '{}' and '{}': expected outputs in separate memory, got arrays that overlap; \
                      pass a copy for one of them",

@@ -29,11 +29,7 @@ pub(super) fn resolve(
         None if with_halo => Some(domain_of_halos(bound)?),
         None => None,
     };
-    let frame = if with_halo {
-        frame_of_halos(bound)
-    } else {
-        [None; 3]
-    };
+    let frame = if with_halo { frame_of_halos(bound) } else { [None; 3] };
     for field in bound.iter_mut() {
         match &field.origin {
             Some(origin) => field.origin = Some(check_origin(field, origin)?),
@@ -47,18 +43,11 @@ pub(super) fn resolve(
 }
 
 fn carries_halo(field: &Bound<'_>) -> bool {
-    field
-        .halo
-        .as_ref()
-        .is_some_and(|halo| halo.iter().any(|&width| width != (0, 0)))
+    field.halo.as_ref().is_some_and(|halo| halo.iter().any(|&width| width != (0, 0)))
 }
 
 fn halo_at(field: &Bound<'_>, at: usize) -> HaloWidth {
-    field
-        .halo
-        .as_ref()
-        .and_then(|halo| halo.get(at).copied())
-        .unwrap_or((0, 0))
+    field.halo.as_ref().and_then(|halo| halo.get(at).copied()).unwrap_or((0, 0))
 }
 
 fn extent_at(field: &Bound<'_>, at: usize) -> i64 {
@@ -91,10 +80,7 @@ fn fill_open_axes(bound: &[Bound<'_>], domain: [Option<i64>; 3]) -> Result<[i64;
     let mut filled = [1; 3];
     for (axis, found) in domain.into_iter().enumerate() {
         let extents = bound.iter().flat_map(|field| {
-            field
-                .spatial()
-                .filter(move |s| s.0 == axis)
-                .map(|s| extent_at(field, s.1))
+            field.spatial().filter(move |s| s.0 == axis).map(|s| extent_at(field, s.1))
         });
         filled[axis] = found.or_else(|| extents.min()).unwrap_or(1);
     }
@@ -172,10 +158,9 @@ fn origin_without_halo(field: &Bound<'_>) -> Result<Extents> {
 fn check_origin(field: &Bound<'_>, origin: &Extents) -> Result<Extents> {
     let (spatial, all) = (field.spatial().count(), field.shape.len());
     if origin.len() != spatial && origin.len() != all {
-        return Err(field.error(format!(
-            "origin: expected {spatial} numbers, got {:?}",
-            origin.as_slice()
-        )));
+        return Err(
+            field.error(format!("origin: expected {spatial} numbers, got {:?}", origin.as_slice()))
+        );
     }
     let mut whole = origin.clone();
     whole.resize(all, 0);
@@ -187,11 +172,8 @@ fn largest_domain(bound: &[Bound<'_>]) -> Result<[i64; 3]> {
     let mut domain: [Option<i64>; 3] = [None; 3];
     for field in bound {
         for (axis, at) in field.spatial() {
-            let origin = field
-                .origin
-                .as_ref()
-                .and_then(|origin| origin.get(at).copied())
-                .unwrap_or(0);
+            let origin =
+                field.origin.as_ref().and_then(|origin| origin.get(at).copied()).unwrap_or(0);
             let room = extent_at(field, at)
                 .saturating_sub(origin)
                 .saturating_sub(field.spec.reach[axis].1);

@@ -110,11 +110,7 @@ impl Bound<'_> {
             Dim::K => Some(2),
             _ => None,
         };
-        self.spec
-            .dims
-            .iter()
-            .enumerate()
-            .filter_map(move |(at, dim)| Some((axis(dim)?, at)))
+        self.spec.dims.iter().enumerate().filter_map(move |(at, dim)| Some((axis(dim)?, at)))
     }
 
     fn error(&self, text: impl std::fmt::Display) -> Error {
@@ -152,18 +148,11 @@ pub fn resolve(
 }
 
 fn missing(field: &FieldSpec) -> Error {
-    Error::Argument(format!(
-        "argument '{}': expected a field, got None",
-        field.name
-    ))
+    Error::Argument(format!("argument '{}': expected a field, got None", field.name))
 }
 
 fn collect(spec: &StencilSpec, bound: Vec<Bound<'_>>, domain: [i64; 3]) -> CallPlan {
-    let mut plan = CallPlan {
-        axes: Vec::new(),
-        origins: Vec::new(),
-        domain,
-    };
+    let mut plan = CallPlan { axes: Vec::new(), origins: Vec::new(), domain };
     let mut bound = bound.into_iter().peekable();
     for field in &spec.fields {
         let found = bound.next_if(|bound| std::ptr::eq(bound.spec, field));

@@ -10,19 +10,12 @@ use crate::field::{Dim, Dims, Halo};
 use crate::managed::Managed;
 
 fn dims(names: &str) -> Dims {
-    names
-        .chars()
-        .map(|name| Dim::from_name(&name.to_string()))
-        .collect()
+    names.chars().map(|name| Dim::from_name(&name.to_string())).collect()
 }
 
 fn memory(shape: &[i64]) -> Managed {
     let ranks: Vec<i64> = (0..).take(shape.len()).collect();
-    allocate(
-        &plan(shape, DType::Float64, &ranks, 1, &[]).unwrap(),
-        Fill::Zeros,
-    )
-    .unwrap()
+    allocate(&plan(shape, DType::Float64, &ranks, 1, &[]).unwrap(), Fill::Zeros).unwrap()
 }
 
 fn argument(shape: &[i64], names: Option<&str>, width: i64) -> Option<Argument> {
@@ -32,12 +25,7 @@ fn argument(shape: &[i64], names: Option<&str>, width: i64) -> Option<Argument> 
         .map(|(axis, _)| if axis < 2 { (width, width) } else { (0, 0) })
         .collect();
     let managed = memory(shape);
-    Some(Argument {
-        managed,
-        dims: names.map(dims),
-        halo: Some(halo),
-        kind: "a read-only array",
-    })
+    Some(Argument { managed, dims: names.map(dims), halo: Some(halo), kind: "a read-only array" })
 }
 
 fn field(name: &str, names: &str, access: Access, reach: i64) -> FieldSpec {
@@ -53,16 +41,8 @@ fn field(name: &str, names: &str, access: Access, reach: i64) -> FieldSpec {
 }
 
 fn stencil() -> StencilSpec {
-    let fields = vec![
-        field("inp", "IJK", Access::Read, 1),
-        field("out", "IJK", Access::Write, 0),
-    ];
-    StencilSpec {
-        name: "lap".into(),
-        fields,
-        min_k: 0,
-        typed: true,
-    }
+    let fields = vec![field("inp", "IJK", Access::Read, 1), field("out", "IJK", Access::Write, 0)];
+    StencilSpec { name: "lap".into(), fields, min_k: 0, typed: true }
 }
 
 fn message<T: std::fmt::Debug>(result: Result<T>) -> String {
@@ -71,39 +51,23 @@ fn message<T: std::fmt::Debug>(result: Result<T>) -> String {
 
 #[test]
 fn axes_are_ordered_by_name_and_origins_follow_the_declared_order() {
-    let args = [
-        argument(&[4, 16, 26], Some("KJI"), 0),
-        argument(&[26, 16, 4], None, 3),
-    ];
+    let args = [argument(&[4, 16, 26], Some("KJI"), 0), argument(&[26, 16, 4], None, 3)];
     let plan = resolve(&stencil(), &args, &Request::default()).unwrap();
     assert_eq!(plan.axes, [Some(vec![2, 1, 0]), Some(vec![0, 1, 2])]);
-    assert_eq!(
-        plan.origins[0].as_slice(),
-        [3, 3, 0],
-        "whole shape: starts at the lower halo"
-    );
+    assert_eq!(plan.origins[0].as_slice(), [3, 3, 0], "whole shape: starts at the lower halo");
     assert_eq!(plan.domain, [20, 10, 4]);
 }
 
 #[test]
 fn an_output_without_halo_starts_at_zero_where_its_shape_is_the_domain() {
-    let args = [
-        argument(&[26, 16, 4], None, 3),
-        argument(&[20, 10, 4], None, 0),
-    ];
+    let args = [argument(&[26, 16, 4], None, 3), argument(&[20, 10, 4], None, 0)];
     let plan = resolve(&stencil(), &args, &Request::default()).unwrap();
-    assert_eq!(
-        (plan.origins[1].as_slice(), plan.domain),
-        (&[0, 0, 0][..], [20, 10, 4])
-    );
+    assert_eq!((plan.origins[1].as_slice(), plan.domain), (&[0, 0, 0][..], [20, 10, 4]));
 }
 
 #[test]
 fn a_shape_that_is_neither_domain_nor_whole_asks_for_origin_and_domain() {
-    let args = [
-        argument(&[26, 16, 4], None, 3),
-        argument(&[21, 10, 4], None, 0),
-    ];
+    let args = [argument(&[26, 16, 4], None, 3), argument(&[21, 10, 4], None, 0)];
     let text = message(resolve(&stencil(), &args, &Request::default()));
     assert!(
         text.contains("'out'") && text.contains("got 21") && text.contains("origin="),
@@ -113,47 +77,26 @@ fn a_shape_that_is_neither_domain_nor_whole_asks_for_origin_and_domain() {
 
 #[test]
 fn halos_that_disagree_about_the_domain_are_refused() {
-    let args = [
-        argument(&[26, 16, 4], None, 3),
-        argument(&[26, 16, 4], None, 2),
-    ];
+    let args = [argument(&[26, 16, 4], None, 3), argument(&[26, 16, 4], None, 2)];
     let text = message(resolve(&stencil(), &args, &Request::default()));
-    assert!(
-        text.contains("expected 20 points") && text.contains("got 22"),
-        "{text}"
-    );
+    assert!(text.contains("expected 20 points") && text.contains("got 22"), "{text}");
 }
 
 #[test]
 fn without_halos_the_stencils_reach_must_be_covered_by_an_origin() {
     let args = [argument(&[8, 8, 4], None, 0), argument(&[8, 8, 4], None, 0)];
     let text = message(resolve(&stencil(), &args, &Request::default()));
-    assert!(
-        text.contains("origin of at least 1 along I") && text.contains("got 0"),
-        "{text}"
-    );
-    let request = Request {
-        domain: None,
-        origins: vec![Some(smallvec![1, 1, 0]), Some(smallvec![1, 1, 0])],
-    };
-    assert_eq!(
-        resolve(&stencil(), &args, &request).unwrap().domain,
-        [6, 6, 4]
-    );
+    assert!(text.contains("origin of at least 1 along I") && text.contains("got 0"), "{text}");
+    let request =
+        Request { domain: None, origins: vec![Some(smallvec![1, 1, 0]), Some(smallvec![1, 1, 0])] };
+    assert_eq!(resolve(&stencil(), &args, &request).unwrap().domain, [6, 6, 4]);
 }
 
 #[test]
 fn an_output_too_small_for_origin_and_domain_is_refused() {
     let args = [argument(&[8, 8, 4], None, 0), argument(&[4, 8, 4], None, 0)];
     let origins = vec![Some(smallvec![1, 1, 0]), Some(smallvec![1, 1, 0])];
-    let text = message(resolve(
-        &stencil(),
-        &args,
-        &Request {
-            domain: Some([6, 6, 4]),
-            origins,
-        },
-    ));
+    let text = message(resolve(&stencil(), &args, &Request { domain: Some([6, 6, 4]), origins }));
     assert!(
         text.contains("'out'") && text.contains("1 + 6 + 0") && text.contains("got 4"),
         "{text}"
@@ -163,17 +106,10 @@ fn an_output_too_small_for_origin_and_domain_is_refused() {
 #[test]
 fn a_name_that_is_not_mapped_is_refused_with_the_line_that_maps_it() {
     let mut inp = argument(&[8, 8, 4], None, 0);
-    inp.as_mut().unwrap().dims = Some(
-        ["lon", "lat", "K"]
-            .map(Dim::from_name)
-            .into_iter()
-            .collect(),
-    );
-    let text = message(resolve(
-        &stencil(),
-        &[inp, argument(&[8, 8, 4], None, 1)],
-        &Request::default(),
-    ));
+    inp.as_mut().unwrap().dims =
+        Some(["lon", "lat", "K"].map(Dim::from_name).into_iter().collect());
+    let text =
+        message(resolve(&stencil(), &[inp, argument(&[8, 8, 4], None, 1)], &Request::default()));
     assert!(text.contains(r#"dims={"lon": "I", "lat": "J"}"#), "{text}");
 }
 
@@ -181,10 +117,7 @@ fn a_name_that_is_not_mapped_is_refused_with_the_line_that_maps_it() {
 fn another_number_of_dimensions_is_refused() {
     let args = [argument(&[8, 8], None, 0), argument(&[8, 8, 4], None, 1)];
     let text = message(resolve(&stencil(), &args, &Request::default()));
-    assert!(
-        text.contains("expected 3 dimensions ('I', 'J', 'K'), got 2"),
-        "{text}"
-    );
+    assert!(text.contains("expected 3 dimensions ('I', 'J', 'K'), got 2"), "{text}");
 }
 
 #[test]
@@ -200,20 +133,11 @@ fn a_read_only_output_is_refused_and_a_read_only_input_is_not() {
 
 #[test]
 fn two_outputs_in_the_same_memory_are_refused_by_name() {
-    let fields = vec![
-        field("u", "IJK", Access::Write, 0),
-        field("v", "IJK", Access::Write, 0),
-    ];
-    let spec = StencilSpec {
-        fields,
-        ..stencil()
-    };
+    let fields = vec![field("u", "IJK", Access::Write, 0), field("v", "IJK", Access::Write, 0)];
+    let spec = StencilSpec { fields, ..stencil() };
     let one = argument(&[8, 8, 4], None, 0);
     let text = message(resolve(&spec, &[one.clone(), one], &Request::default()));
-    assert!(
-        text.contains("'u' and 'v'") && text.contains("overlap"),
-        "{text}"
-    );
+    assert!(text.contains("'u' and 'v'") && text.contains("overlap"), "{text}");
 }
 
 #[test]
@@ -229,35 +153,19 @@ fn another_type_is_refused_even_where_the_sizes_agree() {
 fn a_lower_dimensional_field_takes_part_along_the_axes_it_has() {
     let mut spec = stencil();
     spec.fields.push(field("level", "K", Access::Read, 0));
-    let args = [
-        argument(&[26, 16, 4], None, 3),
-        argument(&[26, 16, 4], None, 3),
-        argument(&[4], None, 0),
-    ];
+    let args =
+        [argument(&[26, 16, 4], None, 3), argument(&[26, 16, 4], None, 3), argument(&[4], None, 0)];
     let plan = resolve(&spec, &args, &Request::default()).unwrap();
-    assert_eq!(
-        (plan.origins[2].as_slice(), plan.domain),
-        (&[0][..], [20, 10, 4])
-    );
+    assert_eq!((plan.origins[2].as_slice(), plan.domain), (&[0][..], [20, 10, 4]));
 }
 
 #[test]
 fn an_unused_field_may_be_missing() {
     let mut spec = stencil();
     spec.fields.push(field("spare", "IJK", Access::Unused, 0));
-    let args = [
-        argument(&[8, 8, 4], None, 1),
-        argument(&[8, 8, 4], None, 1),
-        None,
-    ];
-    assert_eq!(
-        resolve(&spec, &args, &Request::default()).unwrap().axes[2],
-        None
-    );
-    assert!(
-        resolve(&spec, &args[..1], &Request::default()).is_err(),
-        "a used one may not"
-    );
+    let args = [argument(&[8, 8, 4], None, 1), argument(&[8, 8, 4], None, 1), None];
+    assert_eq!(resolve(&spec, &args, &Request::default()).unwrap().axes[2], None);
+    assert!(resolve(&spec, &args[..1], &Request::default()).is_err(), "a used one may not");
 }
 
 #[test]

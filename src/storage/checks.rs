@@ -7,11 +7,8 @@ use crate::managed::Managed;
 /// The strides, largest first by the wanted ranks, must not grow. Extents of 1 do not matter.
 pub(super) fn check_ranks(host: &Managed, ranks: &[i64]) -> Result<()> {
     let layout = host.layout();
-    let mut wanted: Vec<_> = ranks
-        .iter()
-        .zip(layout.axes())
-        .filter(|(_, axis)| axis.0 > 1)
-        .collect();
+    let mut wanted: Vec<_> =
+        ranks.iter().zip(layout.axes()).filter(|(_, axis)| axis.0 > 1).collect();
     wanted.sort_by_key(|(rank, _)| **rank);
     let falling = wanted.is_sorted_by(|a, b| a.1.1.unsigned_abs() >= b.1.1.unsigned_abs());
     if ranks.len() == layout.ndim() && (falling || layout.size() == 0) {
@@ -36,20 +33,11 @@ pub(super) fn check_alignment(host: &Managed, field: &Field) -> Result<()> {
     let first = strides
         .iter()
         .zip(&index)
-        .fold(host.address() as i128, |at, (&stride, &i)| {
-            at + i128::from(stride) * i128::from(i)
-        });
-    let inner = layout
-        .axes()
-        .filter(|axis| axis.0 > 1)
-        .map(|axis| axis.1.unsigned_abs())
-        .min();
-    let rows = layout
-        .axes()
-        .zip(&strides)
-        .all(|((extent, stride), &bytes)| {
-            extent <= 1 || Some(stride.unsigned_abs()) == inner || i128::from(bytes) % boundary == 0
-        });
+        .fold(host.address() as i128, |at, (&stride, &i)| at + i128::from(stride) * i128::from(i));
+    let inner = layout.axes().filter(|axis| axis.0 > 1).map(|axis| axis.1.unsigned_abs()).min();
+    let rows = layout.axes().zip(&strides).all(|((extent, stride), &bytes)| {
+        extent <= 1 || Some(stride.unsigned_abs()) == inner || i128::from(bytes) % boundary == 0
+    });
     if first % boundary == 0 && rows {
         return Ok(());
     }

@@ -14,19 +14,15 @@ impl fmt::Display for Storage {
 
 fn parts(storage: &Storage) -> Vec<String> {
     let (host, field) = (storage.host(), storage.field());
-    let mut parts = vec![
-        format!("shape={}", tuple(host.layout().shape())),
-        format!("dtype={}", host.dtype()),
-    ];
+    let mut parts =
+        vec![format!("shape={}", tuple(host.layout().shape())), format!("dtype={}", host.dtype())];
     if let Some(dims) = &field.dims {
         parts.push(format!("dims={}", show_dims(dims)));
     }
     match &field.halo {
         Some(halo) if halo.iter().any(|&width| width != (0, 0)) => {
-            let widths: Vec<_> = halo
-                .iter()
-                .map(|(low, high)| format!("({low}, {high})"))
-                .collect();
+            let widths: Vec<_> =
+                halo.iter().map(|(low, high)| format!("({low}, {high})")).collect();
             parts.push(format!("halo=({})", widths.join(", ")));
         }
         Some(_) => {}

@@ -4,7 +4,7 @@
 mod checks;
 mod describe;
 
-use crate::alloc::{Fill, Plan, allocate, plan};
+use crate::alloc::{Fill, Plan, allocate, check_shape, plan};
 use crate::copy::copy;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -53,13 +53,8 @@ impl Spec {
 
     /// The field of a storage of `shape`: no halo where none was asked for.
     fn field_for(&self, shape: &[i64], dtype: DType) -> Result<Field> {
-        let mut field = Field {
-            alignment: self.alignment(dtype),
-            ..self.field.clone()
-        };
-        field
-            .halo
-            .get_or_insert_with(|| Halo::from_elem((0, 0), shape.len()));
+        let mut field = Field { alignment: self.alignment(dtype), ..self.field.clone() };
+        field.halo.get_or_insert_with(|| Halo::from_elem((0, 0), shape.len()));
         field.check(shape)?;
         Ok(field)
     }
@@ -83,13 +78,7 @@ impl Spec {
         otherwise: impl FnOnce() -> Extents,
     ) -> Result<Plan> {
         let ranks = self.ranks(shape.len(), otherwise);
-        plan(
-            shape,
-            dtype,
-            &ranks,
-            field.alignment,
-            &field.aligned_index(shape.len()),
-        )
+        plan(shape, dtype, &ranks, field.alignment, &field.aligned_index(shape.len()))
     }
 }
 
@@ -101,6 +90,7 @@ impl Storage {
     /// [`Error::OutOfMemory`], [`Error::Device`] for a preset of a GPU backend.
     pub fn allocate(shape: &[i64], dtype: DType, spec: &Spec, fill: Fill<'_>) -> Result<Self> {
         spec.check_device()?;
+        check_shape(shape, dtype)?;
         let field = spec.field_for(shape, dtype)?;
         let c_order = || (0_i64..).take(shape.len()).collect();
         let host = allocate(&spec.plan(shape, dtype, &field, c_order)?, fill)?;
@@ -172,11 +162,7 @@ impl Storage {
         let inner = Halo::from_elem((0, 0), halo.len());
         Ok(Self {
             host,
-            field: Field {
-                halo: Some(inner),
-                aligned_index: None,
-                ..self.field.clone()
-            },
+            field: Field { halo: Some(inner), aligned_index: None, ..self.field.clone() },
         })
     }
 }

@@ -3,15 +3,8 @@ use super::*;
 use smallvec::smallvec;
 
 fn with_halo(shape: &[i64], preset: &str) -> Storage {
-    let field = Field {
-        halo: Some(smallvec![(3, 3), (3, 2), (0, 0)]),
-        ..Field::default()
-    };
-    let spec = Spec {
-        preset: Some(Preset::from_name(preset).unwrap()),
-        field,
-        ..Spec::default()
-    };
+    let field = Field { halo: Some(smallvec![(3, 3), (3, 2), (0, 0)]), ..Field::default() };
+    let spec = Spec { preset: Some(Preset::from_name(preset).unwrap()), field, ..Spec::default() };
     Storage::allocate(shape, DType::Float64, &spec, Fill::Zeros).unwrap()
 }
 
@@ -20,46 +13,25 @@ fn the_domain_view_starts_behind_the_halo_and_has_none() {
     let storage = with_halo(&[10, 9, 4], "gt:cpu_kfirst");
     let domain = storage.domain_view().unwrap();
     assert_eq!(domain.host().layout().shape(), [4, 4, 4]);
-    assert_eq!(
-        domain.host().address() - storage.host().address(),
-        (3 * 36 + 3 * 4) * 8
-    );
-    assert!(
-        domain
-            .field()
-            .halo
-            .iter()
-            .flatten()
-            .all(|&width| width == (0, 0))
-    );
+    assert_eq!(domain.host().address() - storage.host().address(), (3 * 36 + 3 * 4) * 8);
+    assert!(domain.field().halo.iter().flatten().all(|&width| width == (0, 0)));
 }
 
 #[test]
 fn wrapping_checks_a_layout_that_the_memory_does_not_have() {
     let host = with_halo(&[10, 9, 4], "gt:cpu_kfirst").host().clone();
-    let spec = Spec {
-        preset: Some(Preset::from_name("gt:cpu_ifirst").unwrap()),
-        ..Spec::default()
-    };
+    let spec =
+        Spec { preset: Some(Preset::from_name("gt:cpu_ifirst").unwrap()), ..Spec::default() };
     let error = Storage::wrap(host.clone(), &spec).unwrap_err().to_string();
-    assert!(
-        error.contains("ordered as [2, 1, 0]") && error.contains("copy=True"),
-        "{error}"
-    );
+    assert!(error.contains("ordered as [2, 1, 0]") && error.contains("copy=True"), "{error}");
     assert!(Storage::wrap(host, &Spec::default()).is_ok());
 }
 
 #[test]
 fn wrapping_checks_an_alignment_that_the_rows_do_not_have() {
     let host = with_halo(&[10, 9, 4], "gt:cpu_kfirst").host().clone();
-    let aligned = |alignment| Spec {
-        alignment: Some(alignment),
-        ..Spec::default()
-    };
-    assert!(
-        Storage::wrap(host.clone(), &aligned(32)).is_ok(),
-        "rows of 4 * 8 bytes"
-    );
+    let aligned = |alignment| Spec { alignment: Some(alignment), ..Spec::default() };
+    assert!(Storage::wrap(host.clone(), &aligned(32)).is_ok(), "rows of 4 * 8 bytes");
     assert!(Storage::wrap(host, &aligned(64)).is_err());
 }
 
@@ -69,10 +41,7 @@ fn a_copy_keeps_the_order_of_its_source_unless_told_otherwise() {
     // SAFETY: nobody else has the source.
     let same = unsafe { Storage::copy_of(source.host(), &Spec::default()) }.unwrap();
     assert_eq!(same.host().layout().ranks().as_slice(), [2, 1, 0]);
-    let spec = Spec {
-        layout: Some(smallvec![0, 1, 2]),
-        ..Spec::default()
-    };
+    let spec = Spec { layout: Some(smallvec![0, 1, 2]), ..Spec::default() };
     // SAFETY: as above.
     let other = unsafe { Storage::copy_of(source.host(), &spec) }.unwrap();
     assert!(other.host().layout().is_c_contiguous());
@@ -80,10 +49,7 @@ fn a_copy_keeps_the_order_of_its_source_unless_told_otherwise() {
 
 #[test]
 fn a_gpu_preset_is_refused_without_a_gpu() {
-    let spec = Spec {
-        preset: Some(Preset::from_name("gt:gpu").unwrap()),
-        ..Spec::default()
-    };
+    let spec = Spec { preset: Some(Preset::from_name("gt:gpu").unwrap()), ..Spec::default() };
     let refused = Storage::allocate(&[2], DType::Float64, &spec, Fill::Zeros);
     assert!(matches!(refused, Err(Error::Device(_))));
 }

@@ -194,13 +194,7 @@ fn uses(tokens: &[Token], own: &[String]) -> Vec<Use> {
         let import = tokens[at].text == "use" && braces.is_empty();
         for (path, name) in paths {
             let inside = own.iter().chain(braces.iter().flatten()).cloned().collect();
-            found.push(Use {
-                line,
-                inside,
-                path,
-                name,
-                import,
-            });
+            found.push(Use { line, inside, path, name, import });
         }
         at = end;
     }
@@ -221,12 +215,7 @@ impl Module {
         let mods = triples.filter(|three| three[0].text == "mod" && three[2].text == ";");
         let children = mods.map(|three| three[1].text.clone()).collect();
         let uses = uses(&tokens, &module_path(file));
-        Self {
-            file: file.to_owned(),
-            tokens,
-            children,
-            uses,
-        }
+        Self { file: file.to_owned(), tokens, children, uses }
     }
 
     pub(crate) fn names(&self, word: &str) -> bool {

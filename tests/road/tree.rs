@@ -66,9 +66,7 @@ impl Tree {
                 let used = self.resolve(&found.inside, &found.path, 8);
                 if !self.may_use(user, &used) || self.takes_all(user, &used, found) {
                     let (file, line, path) = (&module.file, found.line, found.path.join("::"));
-                    all.push(format!(
-                        "{file}:{line} uses {path}, which does not stand above it"
-                    ));
+                    all.push(format!("{file}:{line} uses {path}, which does not stand above it"));
                 }
             }
         }

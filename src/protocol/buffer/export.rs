@@ -20,10 +20,7 @@ pub(crate) struct Exported {
 impl Exported {
     fn of(managed: &Managed) -> Box<Self> {
         let narrow = |numbers: &[i64]| {
-            numbers
-                .iter()
-                .map(|&number| isize::try_from(number).unwrap_or(0))
-                .collect()
+            numbers.iter().map(|&number| isize::try_from(number).unwrap_or(0)).collect()
         };
         let layout = managed.layout();
         Box::new(Self {
@@ -64,9 +61,7 @@ pub(crate) unsafe fn fill_view(
     flags: c_int,
 ) -> PyResult<()> {
     if view.is_null() {
-        return Err(PyBufferError::new_err(
-            "buffer: expected a view to fill, got NULL",
-        ));
+        return Err(PyBufferError::new_err("buffer: expected a view to fill, got NULL"));
     }
     // SAFETY: not NULL; the caller gives room for a view, whose fields are plain values.
     let view = unsafe { &mut *view };
@@ -79,18 +74,12 @@ pub(crate) unsafe fn fill_view(
 fn filled(managed: &Managed, readonly: bool, flags: c_int) -> PyResult<ffi::Py_buffer> {
     let asked = |flag: c_int| flags & flag == flag;
     check_request(managed, readonly, asked)?;
-    let format = managed
-        .dtype()
-        .format()
-        .ok_or_else(|| no_format(managed.dtype()))?;
+    let format = managed.dtype().format().ok_or_else(|| no_format(managed.dtype()))?;
     let layout = managed.layout();
     let exported = Box::into_raw(Exported::of(managed)); // freed by Exported::release
     // SAFETY: just made and not shared; its numbers stay where they are until it is freed.
     let numbers = unsafe { &mut *exported };
-    let (shape, strides) = (
-        numbers.shape.as_mut_ptr(),
-        numbers.byte_strides.as_mut_ptr(),
-    );
+    let (shape, strides) = (numbers.shape.as_mut_ptr(), numbers.byte_strides.as_mut_ptr());
     let has_dims = layout.ndim() > 0;
     Ok(ffi::Py_buffer {
         buf: address(managed),
@@ -99,21 +88,9 @@ fn filled(managed: &Managed, readonly: bool, flags: c_int) -> PyResult<ffi::Py_b
         itemsize: isize::try_from(layout.itemsize()).unwrap_or(1),
         readonly: c_int::from(readonly),
         ndim: c_int::try_from(layout.ndim()).unwrap_or(0),
-        format: if asked(ffi::PyBUF_FORMAT) {
-            format.as_ptr().cast_mut()
-        } else {
-            ptr::null_mut()
-        },
-        shape: if has_dims && asked(ffi::PyBUF_ND) {
-            shape
-        } else {
-            ptr::null_mut()
-        },
-        strides: if has_dims && asked(ffi::PyBUF_STRIDES) {
-            strides
-        } else {
-            ptr::null_mut()
-        },
+        format: if asked(ffi::PyBUF_FORMAT) { format.as_ptr().cast_mut() } else { ptr::null_mut() },
+        shape: if has_dims && asked(ffi::PyBUF_ND) { shape } else { ptr::null_mut() },
+        strides: if has_dims && asked(ffi::PyBUF_STRIDES) { strides } else { ptr::null_mut() },
         suboffsets: ptr::null_mut(),
         internal: exported.cast(),
     })
@@ -130,14 +107,9 @@ fn address(managed: &Managed) -> *mut c_void {
 
 fn check_request(managed: &Managed, readonly: bool, asked: impl Fn(c_int) -> bool) -> PyResult<()> {
     let refuse = |expected: &str, got: &str| {
-        Err(PyBufferError::new_err(format!(
-            "buffer: expected {expected}, got {got}"
-        )))
+        Err(PyBufferError::new_err(format!("buffer: expected {expected}, got {got}")))
     };
-    let (c, f) = (
-        managed.layout().is_c_contiguous(),
-        managed.layout().is_f_contiguous(),
-    );
+    let (c, f) = (managed.layout().is_c_contiguous(), managed.layout().is_f_contiguous());
     if asked(ffi::PyBUF_WRITABLE) && readonly {
         return refuse("writable memory", "a read-only storage; copy it first");
     }
@@ -148,22 +120,13 @@ fn check_request(managed: &Managed, readonly: bool, asked: impl Fn(c_int) -> boo
         );
     }
     if asked(ffi::PyBUF_C_CONTIGUOUS) && !c {
-        return refuse(
-            "C-contiguous memory",
-            "a field in another order; pass a copy",
-        );
+        return refuse("C-contiguous memory", "a field in another order; pass a copy");
     }
     if asked(ffi::PyBUF_F_CONTIGUOUS) && !f {
-        return refuse(
-            "Fortran-contiguous memory",
-            "a field in another order; pass a copy",
-        );
+        return refuse("Fortran-contiguous memory", "a field in another order; pass a copy");
     }
     if asked(ffi::PyBUF_ANY_CONTIGUOUS) && !c && !f {
-        return refuse(
-            "contiguous memory",
-            "a field with gaps or permuted axes; pass a copy",
-        );
+        return refuse("contiguous memory", "a field with gaps or permuted axes; pass a copy");
     }
     Ok(())
 }

@@ -58,20 +58,18 @@ fn has_other_door(obj: &Bound<'_, PyAny>) -> PyResult<bool> {
 /// A NumPy array of an `ml_dtypes` type has no buffer, but a view of its bytes as integers does.
 fn unnamed_items<'py>(obj: &Bound<'py, PyAny>) -> PyResult<Option<(Bound<'py, PyAny>, DType)>> {
     let py = obj.py();
-    let (Some(dtype), Some(view)) = (
-        obj.getattr_opt(intern!(py, "dtype"))?,
-        obj.getattr_opt(intern!(py, "view"))?,
-    ) else {
+    let (Some(dtype), Some(view)) =
+        (obj.getattr_opt(intern!(py, "dtype"))?, obj.getattr_opt(intern!(py, "view"))?)
+    else {
         return Ok(None);
     };
     let Some(name) = dtype.getattr_opt(intern!(py, "name"))? else {
         return Ok(None);
     };
     match name.extract::<String>().map(|name| DType::from_name(&name)) {
-        Ok(Ok(dtype)) if dtype.format().is_none() => Ok(Some((
-            view.call1((format!("uint{}", 8 * dtype.itemsize()),))?,
-            dtype,
-        ))),
+        Ok(Ok(dtype)) if dtype.format().is_none() => {
+            Ok(Some((view.call1((format!("uint{}", 8 * dtype.itemsize()),))?, dtype)))
+        }
         _ => Ok(None),
     }
 }
@@ -125,10 +123,8 @@ impl PyView {
     /// The view's claims; `dtype` where it is known better than by the format.
     fn describe_as(self, dtype: Option<DType>) -> Result<Imported> {
         let ndim = self.checked_ndim()?;
-        let itemsize = usize::try_from(self.0.itemsize)
-            .ok()
-            .filter(|&size| size > 0)
-            .ok_or_else(|| {
+        let itemsize =
+            usize::try_from(self.0.itemsize).ok().filter(|&size| size > 0).ok_or_else(|| {
                 Error::Buffer(format!(
                     "buffer itemsize: expected at least 1 byte, got {}",
                     self.0.itemsize
@@ -155,15 +151,9 @@ impl PyView {
     }
 
     fn checked_ndim(&self) -> Result<usize> {
-        usize::try_from(self.0.ndim)
-            .ok()
-            .filter(|&ndim| ndim <= MAX_NDIM)
-            .ok_or_else(|| {
-                Error::Buffer(format!(
-                    "buffer ndim: expected 0 to {MAX_NDIM}, got {}",
-                    self.0.ndim
-                ))
-            })
+        usize::try_from(self.0.ndim).ok().filter(|&ndim| ndim <= MAX_NDIM).ok_or_else(|| {
+            Error::Buffer(format!("buffer ndim: expected 0 to {MAX_NDIM}, got {}", self.0.ndim))
+        })
     }
 
     /// No format stands for unsigned bytes (PEP 3118).
@@ -188,10 +178,7 @@ impl PyView {
         }
         // SAFETY: not NULL, aligned, at most MAX_NDIM; the exporter promises ndim numbers.
         let numbers = unsafe { std::slice::from_raw_parts(from, ndim) };
-        numbers
-            .iter()
-            .map(|&number| i64::try_from(number).ok())
-            .collect()
+        numbers.iter().map(|&number| i64::try_from(number).ok()).collect()
     }
 
     fn refuse_suboffsets(&self, ndim: usize) -> Result<()> {
@@ -207,9 +194,7 @@ impl PyView {
     /// `len` is the product of the shape, also where strides leave gaps.
     fn check_len(&self, shape: &[i64], itemsize: usize) -> Result<()> {
         let item = i64::try_from(itemsize).ok();
-        let bytes = shape
-            .iter()
-            .fold(item, |bytes, &extent| bytes?.checked_mul(extent));
+        let bytes = shape.iter().fold(item, |bytes, &extent| bytes?.checked_mul(extent));
         if bytes.is_some() && bytes == i64::try_from(self.0.len).ok() {
             return Ok(());
         }

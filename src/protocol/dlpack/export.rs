@@ -41,12 +41,10 @@ impl ExportRequest<'_, '_> {
         self.stream.map_or(Ok(()), check_stream)?;
         self.dl_device.map_or(Ok(()), check_device)?;
         let versioned = self.max_version.map_or(Ok(false), knows_versioned)?;
-        let copy = self
-            .copy
-            .map_or(Ok(false), |copy| match copy.cast::<PyBool>() {
-                Ok(copy) => Ok(copy.is_true()),
-                Err(_) => Err(wrong_type("copy", "True, False or None", copy)),
-            })?;
+        let copy = self.copy.map_or(Ok(false), |copy| match copy.cast::<PyBool>() {
+            Ok(copy) => Ok(copy.is_true()),
+            Err(_) => Err(wrong_type("copy", "True, False or None", copy)),
+        })?;
         Ok(Answer { versioned, copy })
     }
 }
@@ -59,9 +57,7 @@ fn check_stream(stream: &Bound<'_, PyAny>) -> PyResult<()> {
     if stream.extract::<i64>().is_ok_and(|stream| stream == -1) {
         return Ok(());
     }
-    Err(PyValueError::new_err(format!(
-        "stream: expected None or -1 for host memory, got {stream}"
-    )))
+    Err(PyValueError::new_err(format!("stream: expected None or -1 for host memory, got {stream}")))
 }
 
 fn check_device(device: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -97,9 +93,7 @@ fn pair(what: &str, value: &Bound<'_, PyAny>) -> PyResult<(i64, i64)> {
 }
 
 fn wrong_type(what: &str, expected: &str, got: &Bound<'_, PyAny>) -> PyErr {
-    let got = got
-        .repr()
-        .map_or_else(|_| "?".into(), |repr| repr.to_string());
+    let got = got.repr().map_or_else(|_| "?".into(), |repr| repr.to_string());
     PyTypeError::new_err(format!("{what}: expected {expected}, got {got}"))
 }
 

@@ -31,13 +31,11 @@ fn call_producer<'py>(method: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>
         Err(error) if is_about_the_signature(py, &error) => error,
         Err(error) => return Err(error),
     };
-    method.call0().map_err(|second| {
-        if second.is_instance_of::<PyTypeError>(py) {
-            first
-        } else {
-            second
-        }
-    })
+    method.call0().map_err(
+        |second| {
+            if second.is_instance_of::<PyTypeError>(py) { first } else { second }
+        },
+    )
 }
 
 /// `{max_version: (1, 3), copy: False}`, made once.
@@ -62,13 +60,8 @@ fn is_about_the_signature(py: Python<'_>, error: &PyErr) -> bool {
 /// that nobody takes it twice; from then on the tensor is released here.
 fn take(answer: &Bound<'_, PyAny>) -> Result<Imported, Failure> {
     let capsule = answer.cast::<PyCapsule>().map_err(|_| {
-        let name = answer
-            .get_type()
-            .name()
-            .map_or_else(|_| "?".into(), |name| name.to_string());
-        Error::Type(format!(
-            "__dlpack__: expected a capsule, got an object of type '{name}'"
-        ))
+        let name = answer.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
+        Error::Type(format!("__dlpack__: expected a capsule, got an object of type '{name}'"))
     })?;
     if capsule.is_valid_checked(Some(VERSIONED)) {
         let tensor = consume(capsule, VERSIONED, USED_VERSIONED)?.cast();
@@ -93,11 +86,7 @@ fn consume(
     // SAFETY: a capsule (its type was checked) and a name that lives for ever.
     let renamed =
         unsafe { ffi::PyCapsule_SetName(capsule.as_ptr(), used.as_ptr().cast::<c_char>()) };
-    if renamed == 0 {
-        Ok(tensor)
-    } else {
-        Err(PyErr::fetch(capsule.py()))
-    }
+    if renamed == 0 { Ok(tensor) } else { Err(PyErr::fetch(capsule.py())) }
 }
 
 fn unknown_name(capsule: &Bound<'_, PyCapsule>) -> Error {

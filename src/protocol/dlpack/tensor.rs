@@ -22,10 +22,7 @@ pub fn to_versioned(
     copied: bool,
 ) -> Result<dlpark::Managed<DLManagedTensorVersioned>> {
     let mut flags = DlpackFlags::empty();
-    flags.set(
-        DlpackFlags::READ_ONLY,
-        managed.readonly() || managed.layout().overlaps_itself(),
-    );
+    flags.set(DlpackFlags::READ_ONLY, managed.readonly() || managed.layout().overlaps_itself());
     flags.set(DlpackFlags::IS_COPIED, copied);
     export(managed, flags)
 }
@@ -49,18 +46,10 @@ fn export<M: ManagedTensorBase>(
     let prepared = prepared.map_err(|error| Error::Buffer(format!("DLPack export: {error}")))?;
     let mut tensor = prepared.initialize(Box::new(managed.owner()));
     let (code, bits) = managed.dtype().dlpack();
-    let data = if layout.size() == 0 {
-        std::ptr::null_mut()
-    } else {
-        managed.data()
-    };
+    let data = if layout.size() == 0 { std::ptr::null_mut() } else { managed.data() };
     // The offset goes into data, as everybody has it; byte_offset stays 0.
     tensor.set_data(data.cast()).set_device(device(managed)?);
-    tensor.set_dtype(DLDataType {
-        code: DLDataTypeCode(code),
-        bits,
-        lanes: 1,
-    });
+    tensor.set_dtype(DLDataType { code: DLDataTypeCode(code), bits, lanes: 1 });
     // SAFETY: flags describe the memory (to_versioned); IS_COPIED comes from a caller who has just
     // made the only reference.
     unsafe { tensor.set_flags_unchecked(flags) };
@@ -88,10 +77,7 @@ fn device(managed: &Managed) -> Result<DLDevice> {
     let device = managed.device();
     let code = u32::try_from(device.code())
         .map_err(|_| Error::Buffer(format!("DLPack export: unknown device {device}")))?;
-    Ok(DLDevice {
-        device_type: DLDeviceType(code),
-        device_id: device.ordinal,
-    })
+    Ok(DLDevice { device_type: DLDeviceType(code), device_id: device.ordinal })
 }
 
 #[cfg(test)]
@@ -105,11 +91,7 @@ mod tests {
     use crate::managed::Imported;
 
     fn field() -> Managed {
-        allocate(
-            &plan(&[3, 4], DType::Float32, &[1, 0], 1, &[]).unwrap(),
-            Fill::Zeros,
-        )
-        .unwrap()
+        allocate(&plan(&[3, 4], DType::Float32, &[1, 0], 1, &[]).unwrap(), Fill::Zeros).unwrap()
     }
 
     #[test]
@@ -118,19 +100,11 @@ mod tests {
         let owner = field.owner();
         let raw = to_versioned(&field, false).unwrap().into_raw();
         // SAFETY: just made by to_versioned, and owned here.
-        let back = unsafe { Imported::from_versioned(NonNull::new(raw).unwrap()) }
-            .validate()
-            .unwrap();
-        assert_eq!(
-            (back.address(), back.layout()),
-            (field.address(), field.layout())
-        );
+        let back =
+            unsafe { Imported::from_versioned(NonNull::new(raw).unwrap()) }.validate().unwrap();
+        assert_eq!((back.address(), back.layout()), (field.address(), field.layout()));
         drop(back);
-        assert_eq!(
-            Arc::strong_count(&owner),
-            2,
-            "the field and this test: the export let go"
-        );
+        assert_eq!(Arc::strong_count(&owner), 2, "the field and this test: the export let go");
     }
 
     #[test]
@@ -145,9 +119,7 @@ mod tests {
 
     #[test]
     fn read_only_memory_stays_read_only() {
-        let raw = to_versioned(&field().into_readonly(), false)
-            .unwrap()
-            .into_raw();
+        let raw = to_versioned(&field().into_readonly(), false).unwrap().into_raw();
         // SAFETY: as above.
         let back = unsafe { Imported::from_versioned(NonNull::new(raw).unwrap()) };
         assert!(back.validate().unwrap().readonly());

@@ -21,12 +21,7 @@ impl BoundStencil {
             }
             _ => Ok(None),
         };
-        self.spec
-            .fields
-            .iter()
-            .zip(&self.fields_at)
-            .map(one)
-            .collect()
+        self.spec.fields.iter().zip(&self.fields_at).map(one).collect()
     }
 
     fn argument(&self, field: &FieldSpec, value: &Bound<'_, PyAny>) -> PyResult<Argument> {
@@ -38,12 +33,7 @@ impl BoundStencil {
             known => known,
         };
         let dims = source.field.dims.map(|dims| self.translate(dims));
-        Ok(Argument {
-            managed: source.managed,
-            dims,
-            halo,
-            kind: source.kind,
-        })
+        Ok(Argument { managed: source.managed, dims, halo, kind: source.kind })
     }
 
     /// The user's names into the stencil's.
@@ -51,27 +41,30 @@ impl BoundStencil {
         if self.dims.is_empty() {
             return dims;
         }
-        dims.into_iter()
-            .map(|dim| self.dims.get(&dim).cloned().unwrap_or(dim))
-            .collect()
+        dims.into_iter().map(|dim| self.dims.get(&dim).cloned().unwrap_or(dim)).collect()
     }
 
     /// The parameters in their own order, checked; `None` for an unused one that is missing.
-    pub(super) fn scalars<'py>(&self, values: &Values<'py>) -> PyResult<Values<'py>> {
-        self.parameters
-            .iter()
-            .map(|parameter| self.scalar(parameter, values))
-            .collect()
+    pub(super) fn scalars<'py>(
+        &self,
+        py: Python<'py>,
+        values: &Values<'py>,
+    ) -> PyResult<Values<'py>> {
+        self.parameters.iter().map(|parameter| self.scalar(py, parameter, values)).collect()
     }
 
     fn scalar<'py>(
         &self,
+        py: Python<'py>,
         parameter: &Parameter,
         values: &Values<'py>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        match values.get(parameter.at).cloned().flatten() {
+        // GT4Py gives every parameter without a default the default None.
+        let given = values.get(parameter.at).cloned().flatten().filter(|value| !value.is_none());
+        match given.or_else(|| parameter.default.as_ref().map(|one| one.bind(py).clone())) {
             Some(value) if parameter.used => check_scalar(parameter, &value).map(|()| Some(value)),
-            given => Ok(given),
+            None if parameter.used => Err(self.missing(py, &parameter.name)),
+            unused => Ok(unused),
         }
     }
 }

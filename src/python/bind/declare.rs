@@ -25,21 +25,13 @@ pub(super) struct Parameter {
 impl Parameter {
     pub(super) fn new(at: usize, declared: DeclaredParameter) -> PyResult<Self> {
         let (name, dtype, used, default) = declared;
-        Ok(Self {
-            at,
-            name,
-            dtype,
-            used,
-            default: default.map(|one| one.0),
-        })
+        Ok(Self { at, name, dtype, used, default: default.map(|one| one.0) })
     }
 }
 
 /// Where `name` stands in the order of the arguments.
 pub(super) fn position(order: &[Bound<'_, PyString>], name: &str) -> PyResult<usize> {
-    let found = order
-        .iter()
-        .position(|one| one.to_cow().is_ok_and(|one| one == name));
+    let found = order.iter().position(|one| one.to_cow().is_ok_and(|one| one == name));
     found.ok_or_else(|| {
         PyValueError::new_err(format!(
             "bind: expected '{name}' among the stencil's arguments, got none"
@@ -49,14 +41,8 @@ pub(super) fn position(order: &[Bound<'_, PyString>], name: &str) -> PyResult<us
 
 /// Name, dims, data shape, dtype, access and reach of a field.
 pub(super) fn field_spec(field: &Bound<'_, PyAny>) -> PyResult<FieldSpec> {
-    type Declared<'py> = (
-        String,
-        Bound<'py, PyAny>,
-        Bound<'py, PyAny>,
-        Bound<'py, PyAny>,
-        String,
-        [(i64, i64); 3],
-    );
+    type Declared<'py> =
+        (String, Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>, String, [(i64, i64); 3]);
     let (name, dims, data_shape, dtype, access, reach): Declared<'_> = field.extract()?;
     let access = match access.as_str() {
         "read" => Access::Read,
@@ -64,12 +50,5 @@ pub(super) fn field_spec(field: &Bound<'_, PyAny>) -> PyResult<FieldSpec> {
         _ => Access::Unused,
     };
     let (dims, data_shape) = (gt4py::names(&dims)?, ints("data_dims", &data_shape)?);
-    Ok(FieldSpec {
-        name,
-        dims,
-        data_shape,
-        dtype: dtype_from(&dtype)?,
-        access,
-        reach,
-    })
+    Ok(FieldSpec { name, dims, data_shape, dtype: dtype_from(&dtype)?, access, reach })
 }

@@ -54,23 +54,13 @@ impl BoundStencil {
     ) -> PyResult<Self> {
         let fields: Vec<_> = fields.iter().map(field_spec).collect::<PyResult<_>>()?;
         let at = |name: &str| position(&order, name);
-        let fields_at = fields
-            .iter()
-            .map(|field| at(&field.name))
-            .collect::<PyResult<_>>()?;
-        let declared = parameters
-            .into_iter()
-            .map(|one| Parameter::new(at(&one.0)?, one));
+        let fields_at = fields.iter().map(|field| at(&field.name)).collect::<PyResult<_>>()?;
+        let declared = parameters.into_iter().map(|one| Parameter::new(at(&one.0)?, one));
         let dim =
             |(theirs, ours): (&String, &String)| (Dim::from_name(theirs), Dim::from_name(ours));
         Ok(Self {
             stencil,
-            spec: StencilSpec {
-                name,
-                fields,
-                min_k,
-                typed,
-            },
+            spec: StencilSpec { name, fields, min_k, typed },
             fields_at,
             parameters: declared.collect::<PyResult<_>>()?,
             names: order.into_iter().map(Bound::unbind).collect(),
@@ -91,11 +81,7 @@ impl BoundStencil {
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
-        format!(
-            "<dlfield.bind({}) of ({})>",
-            self.spec.name,
-            self.listed(py)
-        )
+        format!("<dlfield.bind({}) of ({})>", self.spec.name, self.listed(py))
     }
 
     #[pyo3(signature = (*args, origin = None, domain = None, exec_info = None, **kwargs))]
@@ -109,11 +95,8 @@ impl BoundStencil {
     ) -> PyResult<()> {
         let values = self.assign(args, kwargs)?;
         let domain = domain.map(read::domain).transpose()?;
-        let request = Request {
-            domain,
-            origins: self.origins(origin)?,
-        };
-        let scalars = self.scalars(&values)?;
+        let request = Request { domain, origins: self.origins(origin)? };
+        let scalars = self.scalars(args.py(), &values)?;
         let arguments = self.arguments(&values)?;
         let plan = resolve(&self.spec, &arguments, &request)?;
         self.send(args.py(), &arguments, &scalars, &plan, exec_info)
@@ -123,11 +106,7 @@ impl BoundStencil {
 impl BoundStencil {
     /// The names of the arguments, for messages.
     fn listed(&self, py: Python<'_>) -> String {
-        let names: Vec<_> = self
-            .names
-            .iter()
-            .map(|name| name.bind(py).to_string())
-            .collect();
+        let names: Vec<_> = self.names.iter().map(|name| name.bind(py).to_string()).collect();
         names.join(", ")
     }
 }

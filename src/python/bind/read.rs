@@ -42,7 +42,12 @@ impl BoundStencil {
                 Some(_) => {
                     return Err(self.wrong(name.py(), &format!("one value for '{name}', got two")));
                 }
-                None => return Err(self.wrong(name.py(), &format!("these, got '{name}'"))),
+                None => {
+                    return Err(self.wrong(
+                        name.py(),
+                        &format!("these, origin, domain or exec_info, got '{name}'"),
+                    ));
+                }
             }
         }
         self.check_complete(args.py(), &values)?;
@@ -57,23 +62,23 @@ impl BoundStencil {
         let known = |one: &Py<PyString>| {
             one.is(name) || one.bind(name.py()).as_any().eq(name).unwrap_or(false)
         };
-        Ok(self
-            .names
-            .iter()
-            .position(known)
-            .and_then(|at| values.get_mut(at)))
+        Ok(self.names.iter().position(known).and_then(|at| values.get_mut(at)))
     }
 
     fn check_complete(&self, py: Python<'_>, values: &Values<'_>) -> PyResult<()> {
         for (field, &at) in self.spec.fields.iter().zip(&self.fields_at) {
             if field.access != Access::Unused && !matches!(values.get(at), Some(Some(_))) {
-                return Err(self.wrong(py, &format!("an argument '{}', got none", field.name)));
+                return Err(self.missing(py, &field.name));
             }
         }
         Ok(())
     }
 
-    pub(super) fn wrong(&self, py: Python<'_>, what: &str) -> PyErr {
+    pub(super) fn missing(&self, py: Python<'_>, name: &str) -> PyErr {
+        self.wrong(py, &format!("an argument '{name}', got none"))
+    }
+
+    fn wrong(&self, py: Python<'_>, what: &str) -> PyErr {
         let (name, names) = (&self.spec.name, self.listed(py));
         PyTypeError::new_err(format!("{name}({names}): expected {what}"))
     }
@@ -96,10 +101,7 @@ impl BoundStencil {
                 .collect());
         };
         self.check_origin_names(named)?;
-        let all = named
-            .get_item("_all_")?
-            .map(|all| ints("origin", &all))
-            .transpose()?;
+        let all = named.get_item("_all_")?.map(|all| ints("origin", &all)).transpose()?;
         let own = |field: &FieldSpec| match named.get_item(&field.name)? {
             Some(own) => ints(&format!("origin of '{}'", field.name), &own).map(Some),
             None => Ok(all.as_ref().map(|all| on_axes_of(field, all))),
@@ -127,9 +129,6 @@ fn on_axes_of(field: &FieldSpec, all: &Extents) -> Extents {
     if all.len() != spatial.len() {
         return all.clone(); // a field's own dimensions, or an error that resolve reports
     }
-    let own = spatial
-        .iter()
-        .zip(all)
-        .filter(|(dim, _)| field.dims.contains(dim));
+    let own = spatial.iter().zip(all).filter(|(dim, _)| field.dims.contains(dim));
     own.map(|(_, &at)| at).collect()
 }

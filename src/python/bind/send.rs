@@ -25,11 +25,7 @@ impl BoundStencil {
     ) -> PyResult<()> {
         let keywords = PyDict::new(py);
         for (parameter, value) in self.parameters.iter().zip(scalars) {
-            let default = parameter
-                .default
-                .as_ref()
-                .map(|default| default.bind(py).clone());
-            keywords.set_item(self.names.get(parameter.at), value.clone().or(default))?;
+            keywords.set_item(self.names.get(parameter.at), value)?;
         }
         self.put_fields(arguments, plan, &keywords)?;
         let (domain, origins) = (PyTuple::new(py, plan.domain)?, self.origin_dict(py, plan)?);
@@ -59,11 +55,7 @@ impl BoundStencil {
             let array = match (argument, axes) {
                 (Some(argument), Some(axes)) => {
                     let ordered = argument.managed.permute(axes)?;
-                    Some(array_over(
-                        py,
-                        &ordered,
-                        self.shown_readonly(field, &ordered),
-                    )?)
+                    Some(array_over(py, &ordered, self.shown_readonly(field, &ordered))?)
                 }
                 _ => None,
             };
