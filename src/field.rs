@@ -121,6 +121,20 @@ impl Field {
             (None, None) => Extents::from_elem(0, ndim),
         }
     }
+
+    /// The field of a view whose first element is at index `start`: the aligned element moves with
+    /// it. Where it lies outside `shape`, the view makes no claim about alignment.
+    #[must_use]
+    pub fn moved_by(&self, start: &[i64], shape: &[i64]) -> Self {
+        let index = self.aligned_index(shape.len());
+        let moved: Extents =
+            index.iter().zip(start).map(|(at, by)| at.saturating_sub(*by)).collect();
+        let inside = check_index(&moved, shape).is_ok();
+        match (self.alignment > 1, inside) {
+            (true, true) => Self { aligned_index: Some(moved), ..self.clone() },
+            _ => Self { aligned_index: None, alignment: 1, ..self.clone() },
+        }
+    }
 }
 
 fn check_length(what: &str, length: usize, shape: &[i64]) -> Result<()> {

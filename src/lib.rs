@@ -43,4 +43,4 @@ pub use managed::{Described, Imported, Managed, Owner};
 pub use preset::Preset;
 pub use protocol::dlpack::{to_legacy, to_versioned};
 pub use stencil::{Access, Argument, CallPlan, FieldSpec, Request, StencilSpec, resolve};
-pub use storage::{Spec, Storage};
+pub use storage::{Order, Spec, Storage};

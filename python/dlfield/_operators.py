@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 _BINARY = (
     "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor".split()  # noqa: SIM905
 )
-_UNARY = ("neg", "pos", "abs", "invert", "bool")
+#: Without the conversions Python would read a storage of bytes as the text of a number.
+_UNARY = ("neg", "pos", "abs", "invert", "bool", "int", "float", "complex", "index", "round")
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 

@@ -10,19 +10,16 @@ impl DType {
     /// [`Error::Argument`] where it is no typestr, [`Error::Buffer`] for a type or a byte order
     /// that a storage cannot hold. `O` in particular: such a pointer could be forged.
     pub fn from_typestr(text: &str) -> Result<Self> {
-        let malformed = || {
+        let (order, kind, size) = split_typestr(text).ok_or_else(|| {
             Error::Argument(format!(
                 "typestr: expected an order, a kind and a size as in '<f8', got '{text}'"
             ))
-        };
-        let (order, body) = text.split_at_checked(1).ok_or_else(malformed)?;
-        let (_, size) = body.split_at_checked(1).ok_or_else(malformed)?;
-        let size: usize = size.parse().map_err(|_| malformed())?;
-        if !["<", ">", "=", "|"].contains(&order) {
-            return Err(malformed());
-        }
-        check_order(text, is_foreign(order) || (order == "|" && size > 1), size)?;
-        find(|row| row.typestr == Some(body)).ok_or_else(|| unusable("typestr", text))
+        })?;
+        let body = text.get(order.len()..).unwrap_or_default();
+        let dtype = find(|row| row.typestr == Some(body));
+        let dtype = dtype.filter(|_| kind != "O").ok_or_else(|| unusable("typestr", text))?;
+        check_order(text, is_foreign(order) || order == "|", size)?;
+        Ok(dtype)
     }
 
     /// Parses a PEP 3118 `format` for one item of `itemsize` bytes.
@@ -45,6 +42,15 @@ impl DType {
         find(|row| row.code == kind && usize::from(row.bits / 8) == size)
             .ok_or_else(|| unusable("buffer format", format))
     }
+}
+
+/// Order, kind and size of a typestr (NumPy's reference, "The array interface protocol").
+fn split_typestr(text: &str) -> Option<(&str, &str, usize)> {
+    let (order, body) = text.split_at_checked(1)?;
+    let (kind, rest) = body.split_at_checked(1)?;
+    let digits = rest.split('[').next()?; // a unit of time may follow
+    let known = ["<", ">", "=", "|"].contains(&order) && "tbiufcmMOSUV".contains(kind);
+    if known { Some((order, kind, digits.parse().ok()?)) } else { None }
 }
 
 fn is_foreign(order: &str) -> bool {

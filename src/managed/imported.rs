@@ -105,8 +105,9 @@ fn validate_dlpack(foreign: Foreign) -> Result<Managed> {
     let tensor = &claim.tensor;
     let ndim = checked_ndim(tensor.ndim)?;
     let dtype = DType::from_dlpack(tensor.dtype.code.0, tensor.dtype.bits, tensor.dtype.lanes)?;
-    let device =
-        Device::from_dlpack(i64::from(tensor.device.device_type.0), tensor.device.device_id)?;
+    // An enum in dlpack.h: a signed int.
+    let device_type = i64::from(tensor.device.device_type.0.cast_signed());
+    let device = Device::from_dlpack(device_type, tensor.device.device_id)?;
     let shape = read_numbers("shape", tensor.shape, ndim)?.ok_or_else(|| {
         Error::Buffer(format!("DLPack shape: expected a pointer to {ndim} extents, got NULL"))
     })?;
@@ -150,8 +151,8 @@ fn offset_address(tensor: &DLTensor, layout: &Layout) -> Result<usize> {
     if layout.size() == 0 {
         return Ok(base); // never read
     }
-    let address =
-        usize::try_from(tensor.byte_offset).ok().and_then(|offset| base.checked_add(offset));
+    let offset = isize::try_from(tensor.byte_offset).ok();
+    let address = offset.and_then(|offset| base.checked_add_signed(offset));
     address.filter(|_| base != 0).ok_or_else(|| {
         Error::Buffer(format!(
             "DLPack data: expected an address for {} elements, got {base:#x} with byte_offset {}",

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use pyo3::exceptions::{PyKeyError, PyOverflowError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyMapping, PyString, PyTuple};
@@ -32,6 +33,7 @@ pub(crate) fn import(obj: &Bound<'_, PyAny>) -> Result<Option<Imported>, Failure
     let dtype = DType::from_typestr(&typestr.to_cow()?)?;
     refuse_extras(&interface, &typestr.to_cow()?)?;
     let shape = ints("shape", &required(&interface, "shape")?)?;
+    check_shape(&shape, dtype)?;
     let strides =
         optional(&interface, "strides")?.map(|strides| ints("strides", &strides)).transpose()?;
     if strides.as_ref().is_some_and(|strides| strides.len() != shape.len()) {
@@ -42,6 +44,14 @@ pub(crate) fn import(obj: &Bound<'_, PyAny>) -> Result<Option<Imported>, Failure
     }
     let source = Source { shape, strides, dtype };
     source.locate(obj, &interface).map(Some)
+}
+
+/// A shape that cannot be right is a wrong value here, not a wrong buffer.
+fn check_shape(shape: &Extents, dtype: DType) -> Result<(), Error> {
+    Layout::compact(shape.clone(), dtype.itemsize()).map(|_| ()).map_err(|error| match error {
+        Error::Buffer(text) => Error::Argument(text),
+        other => other,
+    })
 }
 
 struct Source {
@@ -58,7 +68,7 @@ impl Source {
         interface: &Bound<'_, PyMapping>,
     ) -> Result<Imported, Failure> {
         let keep: Owner = Arc::new(obj.clone().unbind());
-        let data = interface.get_item(intern!(obj.py(), "data")).map_err(|_| missing("data"))?;
+        let data = required(interface, "data")?;
         if let Ok(pair) = data.cast::<PyTuple>() {
             let (address, readonly) = pointer(pair)?;
             return Ok(self.describe(address, readonly, keep));
@@ -123,8 +133,8 @@ fn refuse_extras(interface: &Bound<'_, PyMapping>, typestr: &str) -> Result<(), 
     let Some(descr) = optional(interface, "descr")? else {
         return Ok(());
     };
-    let plain = [("", typestr)];
-    if descr.eq(plain)? {
+    let native = typestr.replace('=', if cfg!(target_endian = "little") { "<" } else { ">" });
+    if descr.eq([("", typestr)])? || descr.eq([("", native)])? {
         return Ok(());
     }
     Err(Error::Buffer(format!(
@@ -165,8 +175,12 @@ fn whole(what: &str, number: &Bound<'_, PyAny>) -> Result<i64, Failure> {
     if number.is_instance_of::<PyBool>() || !number.hasattr(intern!(number.py(), "__index__"))? {
         return Err(wrong_type(what, "an int", number).into());
     }
-    number.extract().map_err(|_| {
-        Error::Argument(format!("{what}: expected an int of 64 bits, got {number}")).into()
+    number.extract().map_err(|error: PyErr| {
+        if error.is_instance_of::<PyOverflowError>(number.py()) {
+            Error::Argument(format!("{what}: expected an int of 64 bits, got {number}")).into()
+        } else {
+            error.into() // what its __index__ raised
+        }
     })
 }
 
@@ -174,7 +188,7 @@ fn required<'py>(
     interface: &Bound<'py, PyMapping>,
     key: &str,
 ) -> Result<Bound<'py, PyAny>, Failure> {
-    interface.get_item(key).map_err(|_| missing(key).into())
+    interface.get_item(key).map_err(|error| absent_or(interface.py(), error, key))
 }
 
 fn optional<'py>(
@@ -185,6 +199,11 @@ fn optional<'py>(
         return Ok(None);
     }
     Ok(Some(interface.get_item(key)?).filter(|value| !value.is_none()))
+}
+
+/// A missing key is a KeyError; whatever else a mapping raises is its own.
+fn absent_or(py: Python<'_>, error: PyErr, key: &str) -> Failure {
+    if error.is_instance_of::<PyKeyError>(py) { missing(key).into() } else { error.into() }
 }
 
 fn missing(key: &str) -> Error {

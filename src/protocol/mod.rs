@@ -19,4 +19,4 @@ mod xarray;
 mod arrival;
 
 #[cfg(feature = "python")]
-pub(crate) use arrival::arrive;
+pub(crate) use arrival::{Arrival, arrive};

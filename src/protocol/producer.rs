@@ -2,6 +2,7 @@
 //!
 //! - JAX and Arrow arrays are immutable, whatever their capsules and buffers claim. Writing
 //!   through one changes values that the library believes constant.
+//! - A masked array hides elements that its buffer shows.
 //! - A torch tensor may have a lazy state: a pending conjugation or negation that lies in a bit of
 //!   the tensor and not in memory, or a place in an autograd graph. Its DLPack export loses the
 //!   negation silently, so the bits are asked before any door.
@@ -19,6 +20,8 @@ use crate::error::{Error, Failure};
 /// A kind of producer that needs more, or less, than its protocols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Producer {
+    /// `numpy.ma.MaskedArray`.
+    Masked,
     /// `numpy.ndarray`.
     Numpy,
     /// `torch.Tensor`.
@@ -53,7 +56,8 @@ const fn known(producer: Producer, module: &'static str, name: &'static str) -> 
     Known { producer, module, name, class: PyOnceLock::new() }
 }
 
-static KNOWN: [Known; 4] = [
+static KNOWN: [Known; 5] = [
+    known(Producer::Masked, "numpy.ma", "MaskedArray"), // before the class it derives from
     known(Producer::Numpy, "numpy", "ndarray"),
     known(Producer::Torch, "torch", "Tensor"),
     known(Producer::Jax, "jaxlib._jax", "ArrayImpl"),
@@ -101,8 +105,10 @@ impl Recognised {
 
 fn by_module(class: &Bound<'_, PyType>) -> PyResult<Producer> {
     for base in class.mro().iter() {
-        let module = base.cast_into::<PyType>()?.module()?;
-        match module.to_cow()?.split('.').next() {
+        // A class may lie about its module, or have none.
+        let module = base.getattr_opt(intern!(class.py(), "__module__"))?;
+        let module = module.and_then(|module| module.extract::<String>().ok());
+        match module.as_deref().and_then(|module| module.split('.').next()) {
             Some("jaxlib" | "jax") => return Ok(Producer::Jax),
             Some("pyarrow") => return Ok(Producer::Arrow),
             _ => {}
@@ -125,23 +131,40 @@ impl Producer {
         }
     }
 
-    /// Refuses a tensor whose memory is not its value, with the call that helps.
+    /// Refuses an array whose memory is not its value, with the call that helps.
     pub(super) fn refuse_lazy(self, obj: &Bound<'_, PyAny>) -> Result<(), Failure> {
-        if self != Self::Torch {
-            return Ok(());
+        match self {
+            Self::Torch => refuse_lazy_tensor(obj),
+            Self::Masked => refuse_masked(obj),
+            _ => Ok(()),
         }
-        let py = obj.py();
-        if obj.getattr(intern!(py, "requires_grad"))?.is_truthy()? {
-            return Err(lazy("requires_grad=True", "detach()").into());
-        }
-        if obj.call_method0(intern!(py, "is_conj"))?.is_truthy()? {
-            return Err(lazy("a pending conjugation", "resolve_conj()").into());
-        }
-        if obj.call_method0(intern!(py, "is_neg"))?.is_truthy()? {
-            return Err(lazy("a pending negation", "resolve_neg()").into());
-        }
-        Ok(())
     }
+}
+
+fn refuse_lazy_tensor(obj: &Bound<'_, PyAny>) -> Result<(), Failure> {
+    let py = obj.py();
+    if obj.getattr(intern!(py, "requires_grad"))?.is_truthy()? {
+        return Err(lazy("requires_grad=True", "detach()").into());
+    }
+    if obj.call_method0(intern!(py, "is_conj"))?.is_truthy()? {
+        return Err(lazy("a pending conjugation", "resolve_conj()").into());
+    }
+    if obj.call_method0(intern!(py, "is_neg"))?.is_truthy()? {
+        return Err(lazy("a pending negation", "resolve_neg()").into());
+    }
+    Ok(())
+}
+
+/// A mask that hides nothing may be dropped, one that hides an element may not.
+fn refuse_masked(obj: &Bound<'_, PyAny>) -> Result<(), Failure> {
+    let mask = obj.getattr(intern!(obj.py(), "mask"))?;
+    let numpy = obj.py().import(intern!(obj.py(), "numpy"))?;
+    if !numpy.call_method1(intern!(obj.py(), "any"), (mask,))?.is_truthy()? {
+        return Ok(());
+    }
+    let text =
+        "masked array: expected values everywhere, got masked elements; call x.filled(...) first";
+    Err(Error::Buffer(text.into()).into())
 }
 
 fn lazy(state: &str, call: &str) -> Error {

@@ -5,11 +5,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::numpy::{array_over, dtype_from, dtype_to};
-use super::options::{is_set, parse, shape_from};
+use super::options::{ints_or_int, is_set, parse};
+use super::source::Source;
 use super::storage::{CpuStorage, PyStorage, copy_with};
 use crate::alloc::Fill;
 use crate::dtype::DType;
-use crate::error::Failure;
 use crate::field::Field;
 use crate::managed::Managed;
 use crate::protocol::arrive;
@@ -33,7 +33,7 @@ fn empty(
     dtype: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<CpuStorage>> {
-    allocate(py, &shape_from(shape)?, wanted(dtype)?, options, Fill::Nothing)
+    allocate(py, &ints_or_int("shape", shape)?, wanted(dtype)?, options, Fill::Nothing)
 }
 
 /// Allocates a storage of zeros. No page of it is touched.
@@ -45,7 +45,7 @@ fn zeros(
     dtype: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<CpuStorage>> {
-    allocate(py, &shape_from(shape)?, wanted(dtype)?, options, Fill::Zeros)
+    allocate(py, &ints_or_int("shape", shape)?, wanted(dtype)?, options, Fill::Zeros)
 }
 
 /// Allocates a storage of ones.
@@ -58,7 +58,7 @@ fn ones(
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<CpuStorage>> {
     let one = 1_i32.into_pyobject(py)?.into_any();
-    filled(py, &shape_from(shape)?, &one, dtype, options)
+    filled(py, &ints_or_int("shape", shape)?, &one, dtype, options)
 }
 
 /// Allocates a storage with `fill_value` in every element.
@@ -71,7 +71,7 @@ fn full(
     dtype: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<CpuStorage>> {
-    filled(py, &shape_from(shape)?, fill_value, dtype, options)
+    filled(py, &ints_or_int("shape", shape)?, fill_value, dtype, options)
 }
 
 fn wanted(dtype: Option<&Bound<'_, PyAny>>) -> PyResult<DType> {
@@ -130,7 +130,7 @@ fn storage(
     copy: bool,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<CpuStorage>> {
-    let source = Source::of(data)?;
+    let source = if copy { Source::to_copy(data)? } else { Source::of(data)? };
     let dtype =
         dtype.filter(|dtype| is_set(dtype)).map_or(Ok(source.managed.dtype()), dtype_from)?;
     let spec = parse(options, source.field)?;
@@ -153,41 +153,4 @@ fn storage(
 fn converted(py: Python<'_>, managed: &Managed, dtype: DType) -> PyResult<Managed> {
     let array = array_over(py, managed, true)?.call_method1("astype", (dtype_to(py, dtype)?,))?;
     Ok(arrive(&array)?.managed)
-}
-
-/// What an argument brings along, be it a storage or foreign.
-pub(super) struct Source {
-    pub(super) managed: Managed,
-    pub(super) field: Field,
-    pub(super) door: Option<&'static str>,
-    pub(super) kind: &'static str,
-    /// Whether it is a storage, whose unknown halo means something.
-    pub(super) is_storage: bool,
-}
-
-impl Source {
-    /// A storage is taken as it is, everything else through the doors.
-    pub(super) fn of(data: &Bound<'_, PyAny>) -> Result<Self, Failure> {
-        if let Ok(storage) = data.cast::<PyStorage>() {
-            let storage = storage.get();
-            let (managed, field) =
-                (storage.storage().host().clone(), storage.storage().field().clone());
-            return Ok(Self {
-                managed,
-                field,
-                door: storage.door(),
-                kind: "a read-only storage",
-                is_storage: true,
-            });
-        }
-        let arrival = arrive(data)?;
-        let field = Field { dims: arrival.dims, ..Field::default() };
-        Ok(Self {
-            managed: arrival.managed,
-            field,
-            door: Some(arrival.door),
-            kind: arrival.kind,
-            is_storage: false,
-        })
-    }
 }

@@ -6,6 +6,7 @@ mod numpy;
 mod options;
 mod jax;
 mod storage;
+mod source;
 mod create;
 mod bind;
 

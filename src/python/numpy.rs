@@ -10,12 +10,15 @@ use crate::error::Error;
 use crate::managed::Managed;
 use crate::protocol::buffer::ByteView;
 
-/// Reads anything that `np.dtype(...)` takes.
+/// Reads anything that `np.dtype(...)` takes, and the names of `ml_dtypes` without it.
 ///
 /// # Errors
 /// `ValueError` for a type that no storage can hold; NumPy's `TypeError` for no type at all.
 pub(super) fn dtype_from(obj: &Bound<'_, PyAny>) -> PyResult<DType> {
     let py = obj.py();
+    if let Some(known) = obj.cast::<PyString>().ok().and_then(|name| by_name(name)) {
+        return Ok(known);
+    }
     let dtype = py.import(intern!(py, "numpy"))?.call_method1(intern!(py, "dtype"), (obj,))?;
     let name = dtype.getattr(intern!(py, "name"))?.cast_into::<PyString>()?;
     if !dtype.getattr(intern!(py, "isnative"))?.is_truthy()? {
@@ -26,6 +29,10 @@ pub(super) fn dtype_from(obj: &Bound<'_, PyAny>) -> PyResult<DType> {
         return Err(Error::Argument(text).into());
     }
     Ok(DType::from_name(&name.to_cow()?)?)
+}
+
+fn by_name(name: &Bound<'_, PyString>) -> Option<DType> {
+    DType::from_name(&name.to_cow().ok()?).ok()
 }
 
 /// The NumPy dtype of a type, from `ml_dtypes` where NumPy has none.

@@ -1,16 +1,16 @@
 //! The keyword options of every function that creates a storage, and the `UNSET` sentinel.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyDict, PyInt, PyString};
+use pyo3::types::{PyBool, PyDict, PyString};
 
 use crate::error::{DeviceUnavailable, Error};
 use crate::field::{Field, Halo, HaloWidth};
 use crate::layout::Extents;
 use crate::preset::Preset;
 use crate::protocol::gt4py;
-use crate::storage::Spec;
+use crate::storage::{Order, Spec};
 
 const NAMES: [&str; 9] = [
     "aligned_index",
@@ -60,11 +60,7 @@ pub(super) fn is_set(value: &Bound<'_, PyAny>) -> bool {
 /// `TypeError` for an unknown name or a wrong type, `ValueError` for a value that cannot be right
 /// or options that exclude each other.
 pub(super) fn parse(options: Option<&Bound<'_, PyDict>>, base: Field) -> PyResult<Spec> {
-    let mut spec = Spec {
-        alignment: (base.alignment > 1).then_some(base.alignment),
-        field: base,
-        ..Spec::default()
-    };
+    let mut spec = Spec { field: base, ..Spec::default() };
     let Some(options) = options else {
         return Ok(spec);
     };
@@ -87,13 +83,14 @@ fn set(spec: &mut Spec, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
         "halo" => spec.field.halo = Some(halo(value)?),
         "aligned_index" => spec.field.aligned_index = Some(ints(name, value)?),
         "alignment_size" => spec.alignment = Some(alignment(value)?),
-        "layout" if value.is_none() => spec.layout = None,
-        "layout" => spec.layout = Some(ints(name, value)?),
+        "layout" if value.is_none() => spec.layout = Order::Any,
+        "layout" => spec.layout = Order::Ranks(ints(name, value)?),
         "defaults" | "backend" if value.is_none() => {}
-        "defaults" | "backend" => {
-            spec.preset = Some(Preset::from_name(&value.extract::<String>()?)?)
+        "defaults" | "backend" => spec.preset = Some(Preset::from_name(&text(name, value)?)?),
+        "device" => {
+            check_device(value)?;
+            spec.on_host = true;
         }
-        "device" => check_device(value)?,
         "managed" => check_managed(value)?,
         _ => check_known(name)?,
     }
@@ -110,7 +107,9 @@ fn check_known(name: &str) -> PyResult<()> {
 /// `backend` stands for layout, alignment and device at once (storage allocation note).
 fn check_exclusive(options: &Bound<'_, PyDict>) -> PyResult<()> {
     let given = |name: &str| -> PyResult<bool> {
-        Ok(options.get_item(name)?.is_some_and(|value| is_set(&value) && !value.is_none()))
+        let value = options.get_item(name)?.filter(is_set);
+        // None is a value of its own for a device and a layout, and no value for a preset.
+        Ok(value.is_some_and(|value| name == "device" || name == "layout" || !value.is_none()))
     };
     if !given("backend")? {
         return Ok(());
@@ -178,19 +177,16 @@ fn alignment(value: &Bound<'_, PyAny>) -> PyResult<usize> {
 
 /// Widths per dimension: an int for both ends or a pair.
 fn halo(value: &Bound<'_, PyAny>) -> PyResult<Halo> {
-    let entries = value.try_iter().map_err(|_| {
-        PyTypeError::new_err(format!(
-            "halo: expected a sequence with an int or a pair for each dimension, got {value}"
-        ))
-    })?;
-    entries.map(|entry| width(&entry?)).collect()
+    if !is_sequence(value) {
+        let expected = "a sequence with an int or a pair for each dimension";
+        return Err(wrong_type("halo", expected, value));
+    }
+    value.try_iter()?.map(|entry| width(&entry?)).collect()
 }
 
 fn width(entry: &Bound<'_, PyAny>) -> PyResult<HaloWidth> {
-    if let Ok(both) = int("halo", entry) {
-        return Ok((both, both));
-    }
-    match ints("halo", entry)?.as_slice() {
+    match ints_or_int("halo", entry)?.as_slice() {
+        &[both] if !is_sequence(entry) => Ok((both, both)),
         &[low, high] => Ok((low, high)),
         other => Err(PyValueError::new_err(format!(
             "halo: expected an int or a pair for each dimension, got {other:?}"
@@ -198,32 +194,50 @@ fn width(entry: &Bound<'_, PyAny>) -> PyResult<HaloWidth> {
     }
 }
 
-/// A sequence of ints; for shapes an int alone stands for one dimension.
-pub(super) fn ints(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Extents> {
-    let entries = value.try_iter().map_err(|_| {
-        PyTypeError::new_err(format!("{what}: expected a sequence of ints, got {value}"))
-    })?;
-    entries.map(|entry| int(what, &entry?)).collect()
+fn text(what: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
+    let text = value.cast::<PyString>().map_err(|_| wrong_type(what, "a name", value))?;
+    Ok(text.to_cow()?.into_owned())
 }
 
-/// As NumPy reads a shape.
-pub(super) fn shape_from(value: &Bound<'_, PyAny>) -> PyResult<Extents> {
-    if value.is_instance_of::<PyInt>() {
-        Ok(Extents::from_slice(&[int("shape", value)?]))
-    } else {
-        ints("shape", value)
+/// A sequence of ints.
+pub(super) fn ints(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Extents> {
+    if !is_sequence(value) {
+        return Err(wrong_type(what, "a sequence of ints", value));
     }
+    value.try_iter()?.map(|entry| int(what, &entry?)).collect()
+}
+
+/// As NumPy reads a shape: an int alone stands for one dimension.
+pub(super) fn ints_or_int(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Extents> {
+    if is_sequence(value) {
+        ints(what, value)
+    } else if !value.hasattr("__index__")? {
+        Err(wrong_type(what, "a sequence of ints or an int", value))
+    } else {
+        Ok(Extents::from_slice(&[int(what, value)?]))
+    }
+}
+
+/// Whether there is something to go through; a NumPy scalar has `__index__` and no elements.
+fn is_sequence(value: &Bound<'_, PyAny>) -> bool {
+    value.try_iter().is_ok()
 }
 
 /// What has `__index__`, but no bool.
 fn int(what: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
     if value.is_instance_of::<PyBool>() || !value.hasattr("__index__")? {
-        return Err(PyTypeError::new_err(format!(
-            "{what}: expected an int, got {}",
-            value.repr()?
-        )));
+        return Err(wrong_type(what, "an int", value));
     }
-    value.extract().map_err(|_| {
-        Error::Argument(format!("{what}: expected an int of 64 bits, got {value}")).into()
+    value.extract().map_err(|error: PyErr| {
+        if error.is_instance_of::<PyOverflowError>(value.py()) {
+            Error::Argument(format!("{what}: expected an int of 64 bits, got {value}")).into()
+        } else {
+            error // what its __index__ raised
+        }
     })
+}
+
+fn wrong_type(what: &str, expected: &str, got: &Bound<'_, PyAny>) -> PyErr {
+    let got = got.repr().map_or_else(|_| "?".into(), |repr| repr.to_string());
+    PyTypeError::new_err(format!("{what}: expected {expected}, got {got}"))
 }

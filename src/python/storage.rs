@@ -11,7 +11,7 @@ use pyo3::types::{PyCapsule, PyDict, PyTuple};
 
 use super::exceptions::absent;
 use super::jax;
-use super::numpy::{array_over, dtype_from, dtype_to};
+use super::numpy::{array_over, dtype_to};
 use crate::field::Dim;
 use crate::managed::Managed;
 use crate::protocol::buffer::{Exported, fill_view};
@@ -205,18 +205,18 @@ impl CpuStorage {
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let array = Self::to_numpy(slf)?;
+        let numpy = slf.py().import("numpy")?;
+        let own = array.getattr("dtype")?;
         let other = match dtype.filter(|dtype| !dtype.is_none()) {
-            Some(dtype) if dtype_from(dtype)? != slf.as_super().get().managed().dtype() => {
-                Some(dtype)
-            }
-            _ => None,
+            Some(dtype) => Some(numpy.call_method1("dtype", (dtype,))?)
+                .filter(|other| !own.eq(other).unwrap_or(false)),
+            None => None,
         };
         match (other, copy) {
-            (Some(dtype), Some(false)) => Err(PyValueError::new_err(format!(
-                "__array__: expected the storage's dtype {} with copy=False, got {dtype}; pass copy=None",
-                slf.as_super().get().managed().dtype()
+            (Some(other), Some(false)) => Err(PyValueError::new_err(format!(
+                "__array__: expected the storage's dtype {own} with copy=False, got {other}; pass copy=None"
             ))),
-            (Some(dtype), _) => array.call_method1("astype", (dtype,)),
+            (Some(other), _) => array.call_method1("astype", (other,)),
             (None, Some(true)) => array.call_method0("copy"),
             (None, _) => Ok(array),
         }

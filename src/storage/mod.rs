@@ -16,14 +16,28 @@ use crate::preset::Preset;
 /// What somebody wants of a storage; everything that is `None` is open.
 #[derive(Debug, Clone, Default)]
 pub struct Spec {
-    /// Rank of each dimension, 0 = largest stride.
-    pub layout: Option<Extents>,
+    /// The order of the dimensions in memory.
+    pub layout: Order,
     /// Alignment of the aligned element, in bytes.
     pub alignment: Option<usize>,
     /// Suits a backend; explicit wishes override it.
     pub preset: Option<&'static Preset>,
-    /// Names, halo, aligned index.
+    /// Host memory, also where the preset is for a GPU.
+    pub on_host: bool,
+    /// Names, halo, aligned index; an alignment that only counts where nothing else asks for one.
     pub field: Field,
+}
+
+/// How somebody wants the dimensions ordered in memory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Order {
+    /// Nothing said: the preset decides, then the data, then C order.
+    #[default]
+    Open,
+    /// As it comes, whatever the preset says.
+    Any,
+    /// Rank of each dimension, 0 = largest stride.
+    Ranks(Extents),
 }
 
 /// A field: memory with named dimensions, halo and alignment.
@@ -39,16 +53,16 @@ pub struct Storage {
 impl Spec {
     fn ranks(&self, ndim: usize, otherwise: impl FnOnce() -> Extents) -> Extents {
         match (&self.layout, self.preset) {
-            (Some(layout), _) => layout.clone(),
-            (None, Some(preset)) => preset.layout(ndim, self.field.dims.as_deref()),
-            (None, None) => otherwise(),
+            (Order::Ranks(ranks), _) => ranks.clone(),
+            (Order::Open, Some(preset)) => preset.layout(ndim, self.field.dims.as_deref()),
+            (Order::Any, _) | (Order::Open, None) => otherwise(),
         }
     }
 
     fn alignment(&self, dtype: DType) -> usize {
         self.alignment
             .or_else(|| self.preset.map(|preset| preset.alignment(dtype.itemsize())))
-            .unwrap_or(1)
+            .unwrap_or(self.field.alignment.max(1))
     }
 
     /// The field of a storage of `shape`: no halo where none was asked for.
@@ -60,7 +74,7 @@ impl Spec {
     }
 
     fn check_device(&self) -> Result<()> {
-        match self.preset.filter(|preset| preset.gpu) {
+        match self.preset.filter(|preset| preset.gpu && !self.on_host) {
             None => Ok(()),
             Some(preset) => Err(Error::Device(format!(
                 "preset '{}': expected a CUDA device, got a build without GPU storages; choose a \
@@ -107,9 +121,8 @@ impl Storage {
         spec.check_device()?;
         let shape = host.layout().shape();
         let field = spec.field_for(shape, host.dtype())?;
-        if spec.layout.is_some() || spec.preset.is_some() {
-            checks::check_ranks(&host, &spec.ranks(shape.len(), Extents::new))?;
-        }
+        let wanted = spec.ranks(shape.len(), || host.layout().ranks());
+        checks::check_ranks(&host, &wanted)?;
         checks::check_alignment(&host, &field)?;
         Ok(Self { host, field })
     }
@@ -159,10 +172,11 @@ impl Storage {
             let extent = host.layout().shape().get(axis).copied().unwrap_or(0);
             host = host.narrow(axis, low, extent - low - high)?;
         }
-        let inner = Halo::from_elem((0, 0), halo.len());
+        let lower: Extents = halo.iter().map(|width| width.0).collect();
+        let field = self.field.moved_by(&lower, host.layout().shape());
         Ok(Self {
             host,
-            field: Field { halo: Some(inner), aligned_index: None, ..self.field.clone() },
+            field: Field { halo: Some(Halo::from_elem((0, 0), lower.len())), ..field },
         })
     }
 }

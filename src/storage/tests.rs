@@ -41,7 +41,7 @@ fn a_copy_keeps_the_order_of_its_source_unless_told_otherwise() {
     // SAFETY: nobody else has the source.
     let same = unsafe { Storage::copy_of(source.host(), &Spec::default()) }.unwrap();
     assert_eq!(same.host().layout().ranks().as_slice(), [2, 1, 0]);
-    let spec = Spec { layout: Some(smallvec![0, 1, 2]), ..Spec::default() };
+    let spec = Spec { layout: Order::Ranks(smallvec![0, 1, 2]), ..Spec::default() };
     // SAFETY: as above.
     let other = unsafe { Storage::copy_of(source.host(), &spec) }.unwrap();
     assert!(other.host().layout().is_c_contiguous());

@@ -80,7 +80,10 @@ impl PyView {
     /// # Errors
     /// What the object raises when asked for a read-only view.
     pub(crate) fn of(obj: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Self::with_flags(obj, WRITABLE).or_else(|_| Self::with_flags(obj, READ_ONLY))
+        match Self::with_flags(obj, WRITABLE) {
+            Err(refusal) if is_refusal(obj.py(), &refusal) => Self::with_flags(obj, READ_ONLY),
+            answer => answer,
+        }
     }
 
     fn with_flags(obj: &Bound<'_, PyAny>, flags: i32) -> PyResult<Self> {
@@ -140,7 +143,7 @@ impl PyView {
             address: self.address(),
             byte_strides: self.numbers(self.0.strides, ndim),
             shape,
-            dtype: dtype.unwrap_or(format),
+            dtype: named_as(dtype.unwrap_or(format), itemsize)?,
             device: Device::CPU,
             readonly: self.readonly(),
             owner: Arc::new(self),
@@ -203,6 +206,17 @@ impl PyView {
             self.0.len
         )))
     }
+}
+
+/// The bytes of a type without a format came as integers, which a foreign `view` method made.
+fn named_as(dtype: DType, itemsize: usize) -> Result<DType> {
+    if dtype.itemsize() == itemsize {
+        return Ok(dtype);
+    }
+    Err(Error::Buffer(format!(
+        "buffer: expected items of {} bytes for {dtype}, got a view with items of {itemsize}",
+        dtype.itemsize()
+    )))
 }
 
 impl Drop for PyView {

@@ -64,29 +64,33 @@ fn take(answer: &Bound<'_, PyAny>) -> Result<Imported, Failure> {
         Error::Type(format!("__dlpack__: expected a capsule, got an object of type '{name}'"))
     })?;
     if capsule.is_valid_checked(Some(VERSIONED)) {
-        let tensor = consume(capsule, VERSIONED, USED_VERSIONED)?.cast();
+        let tensor = consume(capsule, VERSIONED, USED_VERSIONED)?;
         // SAFETY: a capsule of this name holds an owned DLManagedTensorVersioned (DLPack's Python
         // specification); it was renamed, so that ownership is ours alone.
         return Ok(unsafe { Imported::from_versioned(tensor) });
     }
     if capsule.is_valid_checked(Some(LEGACY)) {
-        let tensor = consume(capsule, LEGACY, USED_LEGACY)?.cast();
+        let tensor = consume(capsule, LEGACY, USED_LEGACY)?;
         // SAFETY: as above, for DLManagedTensor.
         return Ok(unsafe { Imported::from_legacy(tensor) });
     }
     Err(unknown_name(capsule).into())
 }
 
-fn consume(
+fn consume<T>(
     capsule: &Bound<'_, PyCapsule>,
     name: &'static CStr,
     used: &'static CStr,
-) -> PyResult<NonNull<std::ffi::c_void>> {
-    let tensor = capsule.pointer_checked(Some(name))?;
+) -> Result<NonNull<T>, Failure> {
+    let tensor = capsule.pointer_checked(Some(name))?.cast::<T>();
+    if !tensor.is_aligned() {
+        let text = format!("DLPack capsule: expected an aligned struct, got one at {tensor:p}");
+        return Err(Error::Buffer(text).into()); // nothing of it can be read, nor its deleter called
+    }
     // SAFETY: a capsule (its type was checked) and a name that lives for ever.
     let renamed =
         unsafe { ffi::PyCapsule_SetName(capsule.as_ptr(), used.as_ptr().cast::<c_char>()) };
-    if renamed == 0 { Ok(tensor) } else { Err(PyErr::fetch(capsule.py())) }
+    if renamed == 0 { Ok(tensor) } else { Err(PyErr::fetch(capsule.py()).into()) }
 }
 
 fn unknown_name(capsule: &Bound<'_, PyCapsule>) -> Error {

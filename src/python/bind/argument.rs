@@ -8,7 +8,7 @@ use super::declare::Parameter;
 use super::read::Values;
 use crate::error::Failure;
 use crate::field::{Dims, Halo};
-use crate::python::create::Source;
+use crate::python::source::Source;
 use crate::stencil::{Access, Argument, FieldSpec};
 
 impl BoundStencil {

@@ -1,0 +1,67 @@
+//! What an argument brings along, be it a storage or foreign.
+
+use pyo3::prelude::*;
+
+use super::storage::PyStorage;
+use crate::error::{Error, Failure};
+use crate::field::Field;
+use crate::managed::Managed;
+use crate::protocol::{Arrival, arrive};
+
+/// Memory that came in, with what is known of it.
+pub(super) struct Source {
+    pub(super) managed: Managed,
+    pub(super) field: Field,
+    /// The protocol it came through; `None` for memory that dlfield allocated.
+    pub(super) door: Option<&'static str>,
+    /// What to call it in messages where it is read-only.
+    pub(super) kind: &'static str,
+    /// Whether it is a storage, whose unknown halo means something.
+    pub(super) is_storage: bool,
+}
+
+impl Source {
+    /// A storage is taken as it is, everything else through the doors. Copies nothing.
+    pub(super) fn of(data: &Bound<'_, PyAny>) -> Result<Self, Failure> {
+        let Ok(storage) = data.cast::<PyStorage>() else {
+            return Ok(Self::foreign(arrive(data)?));
+        };
+        let (door, storage) = (storage.get().door(), storage.get().storage());
+        Ok(Self {
+            managed: storage.host().clone(),
+            field: storage.field().clone(),
+            door,
+            kind: "a read-only storage",
+            is_storage: true,
+        })
+    }
+
+    /// As `of`, for a copy: a NumPy array that cannot be shared (byte-swapped, or with strides
+    /// that are no multiple of its items) is copied into one that can.
+    pub(super) fn to_copy(data: &Bound<'_, PyAny>) -> Result<Self, Failure> {
+        match Self::of(data) {
+            Err(Failure::Ours(Error::Buffer(text))) => match native_copy(data)? {
+                Some(copy) => Ok(Self::foreign(arrive(&copy)?)),
+                None => Err(Error::Buffer(text).into()),
+            },
+            answer => answer,
+        }
+    }
+
+    fn foreign(arrival: Arrival) -> Self {
+        let field = Field { dims: arrival.dims, ..Field::default() };
+        let Arrival { managed, door, kind, .. } = arrival;
+        Self { managed, field, door: Some(door), kind, is_storage: false }
+    }
+}
+
+/// A copy in native byte order, where `data` is a NumPy array whose elements are all there.
+fn native_copy<'py>(data: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let numpy = data.py().import("numpy")?;
+    let masked = numpy.getattr("ma")?.getattr("MaskedArray")?;
+    if !data.is_instance(&numpy.getattr("ndarray")?)? || data.is_instance(&masked)? {
+        return Ok(None);
+    }
+    let native = data.getattr("dtype")?.call_method1("newbyteorder", ("=",))?;
+    numpy.call_method1("array", (data, native)).map(Some)
+}

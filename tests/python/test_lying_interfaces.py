@@ -1,0 +1,179 @@
+"""Array interfaces and buffers that lie. Each runs in a process of its own."""
+
+import json
+
+import pytest
+from support import run_in_subprocess
+
+INTERFACES = (
+    # arguments of Interface, error, text
+    ("without=['shape']", "ValueError", "expected the key 'shape'"),
+    ("without=['typestr']", "ValueError", "expected the key 'typestr'"),
+    ("without=['data']", "ValueError", "expected the key 'data'"),
+    ("shape=[4]", "TypeError", "shape: expected a tuple of ints, got [4]"),
+    ("shape=None", "TypeError", "shape: expected a tuple of ints, got None"),
+    ("shape=(4.0,)", "TypeError", "shape: expected an int, got 4.0"),
+    ("shape=(True,)", "TypeError", "shape: expected an int, got True"),
+    ("shape=('4',)", "TypeError", "shape: expected an int, got '4'"),
+    ("shape=(-1,)", "ValueError", "got -1 on axis 0"),
+    ("shape=(-1, -4)", "ValueError", "got -1 on axis 0"),
+    ("shape=(2**70,)", "ValueError", "shape: expected an int of 64 bits"),
+    ("shape=(2**63 - 1,)", "ValueError", str(2**63 - 1)),
+    ("shape=(2**33, 2**33)", "ValueError", str(2**33)),
+    ("shape=(2**32, 2**32, 16)", "ValueError", str(2**32)),
+    ("shape=(1,) * 65", "ValueError", "at most 64 dimensions, got 65"),
+    ("typestr=42", "TypeError", "typestr: expected a text, got 42"),
+    ("typestr=None", "TypeError", "typestr: expected a text, got None"),
+    ("typestr=b'<f8'", "TypeError", "typestr: expected a text, got b'<f8'"),
+    ("typestr=''", "ValueError", "typestr: expected an order, a kind and a size"),
+    ("typestr='<f'", "ValueError", "got '<f'"),
+    ("typestr='f8'", "ValueError", "got 'f8'"),
+    ("typestr='<f-4'", "ValueError", "got '<f-4'"),
+    ("typestr='<f' + '9' * 40", "ValueError", "9999'"),
+    ("typestr='é8'", "ValueError", "got 'é8'"),
+    ("typestr='<é'", "ValueError", "got '<é'"),
+    ("typestr='<x9'", "ValueError", "got '<x9'"),
+    ("typestr='|O8'", "BufferError", "expected bool, int8..int64"),
+    ("typestr='<O8'", "BufferError", "got '<O8'"),
+    ("typestr='|V2'", "BufferError", "expected bool, int8..int64"),
+    ("typestr='|S8'", "BufferError", "expected bool, int8..int64"),
+    ("typestr='<U2'", "BufferError", "got '<U2'"),
+    ("typestr='<M8[s]'", "BufferError", "got '<M8[s]'"),
+    ("typestr='|t8'", "BufferError", "expected bool, int8..int64"),
+    ("typestr='<f16'", "BufferError", "got '<f16'"),
+    ("typestr='<c32'", "BufferError", "got '<c32'"),
+    ("typestr='>f4'", "BufferError", "native byte order, got byte-swapped"),
+    ("typestr='|f8'", "BufferError", "byte order"),
+    ("data=(1,)", "TypeError", "data: expected a pair (address, read-only)"),
+    ("data=()", "TypeError", "data: expected a pair (address, read-only)"),
+    ("data=(1, False, 0)", "TypeError", "data: expected a pair (address, read-only)"),
+    ("data=(None, False)", "TypeError", "data: expected a pair (address, read-only)"),
+    ("data=(1.0, False)", "TypeError", "data: expected a pair (address, read-only)"),
+    ("data='x'", "TypeError", "bytes-like object"),
+    ("data=3", "TypeError", "bytes-like object"),
+    ("data=None", "ValueError", "expected the key 'data'"),
+    ("data=(-1, False)", "ValueError", "data: expected an address, got -1"),
+    ("data=(2**64, False)", "ValueError", "data: expected an address, got 1844674407370955"),
+    ("data=(0, False)", "BufferError", "data: expected an address"),
+    ("data=(2**64 - 8, False)", "BufferError", "data: expected an address"),
+    ("data=(64, False), strides=(-(2**40),)", "BufferError", "data: expected an address"),
+    ("strides=[8]", "TypeError", "strides: expected a tuple of ints, got [8]"),
+    ("strides=(8.0,)", "TypeError", "strides: expected an int, got 8.0"),
+    ("strides=()", "ValueError", "strides: expected one for each extent"),
+    ("strides=(8, 8)", "ValueError", "strides: expected one for each extent"),
+    ("strides=(2**62,)", "BufferError", "distance beyond that"),
+    ("strides=(-(2**63),)", "BufferError", "distance beyond that"),
+    ("strides=(2**63,)", "ValueError", "strides: expected an int of 64 bits"),
+    ("strides=(12,)", "BufferError", "multiple of the item size 8, got 12"),
+    ("data=bytes(31)", "BufferError", "0 to 32 for this shape, strides and offset, got 31"),
+    ("data=bytes(32), offset=1", "BufferError", "1 to 33"),
+    ("data=bytes(64), offset=-8", "BufferError", "-8 to 24"),
+    ("data=bytes(64), offset=2**63 - 1", "BufferError", "got 64 bytes"),
+    ("data=bytes(64), offset=2**63", "ValueError", "offset: expected an int of 64 bits"),
+    ("data=bytes(64), offset=0.5", "TypeError", "offset: expected an int"),
+    ("data=bytes(64), strides=(-8,)", "BufferError", "-24 to 8"),
+    ("data=bytes(64), strides=(24,)", "BufferError", "0 to 80"),
+    ("data=bytes(7), shape=()", "BufferError", "0 to 8"),
+    ("data=memoryview(bytes(80))[::2]", "BufferError", "contiguous buffer"),
+    ("mask=(1, False)", "BufferError", "mask: expected none"),
+    ("descr=[('a', '<i4'), ('b', '<f4')]", "BufferError", "descr: expected [('', '<f8')]"),
+)
+
+BUFFERS = (
+    # arguments of lying_view, text
+    ("len=31", "len"),
+    ("len=64", "len"),
+    ("len=-32", "len"),
+    ("itemsize=4", "got itemsize 4"),
+    ("itemsize=0", "itemsize: expected at least 1 byte, got 0"),
+    ("itemsize=-8", "itemsize: expected at least 1 byte, got -8"),
+    ("format=b'=l'", "expected items of 4 bytes as '=l' says, got itemsize 8"),
+    *(
+        (f"format={text.encode()!r}", "buffer format: expected")
+        for text in (
+            *("T{d:a:}", "2f", "(2,2)f", "O", "P", "&d", "Z", "", ":a:d", "X{}", "g", "8s", "é"),
+            *("<", "@", " d", "d ", "dd", "x", "<n", "<Zg"),
+        )
+    ),
+    *((f"format={text!r}", "native byte order") for text in (b">d", b"!d", b">q")),
+    ("shape=(-4,)", "[-4]"),
+    ("shape=(2**61,)", "len"),
+    ("shape=(2**33, 2**33), strides=(8, 8)", "len"),
+    ("strides=(2**62,)", "distance beyond that"),
+    ("strides=(-(2**63),)", "distance beyond that"),
+    ("strides=(12,)", "multiple of the item size 8, got 12"),
+    ("buf=2**64 - 8", "data: expected an address"),
+    ("suboffsets=(0,)", "suboffsets"),
+)
+
+
+def outcome(lie, more=""):
+    printed = run_in_subprocess(f"from lying_producers import *; {more}\nreport({lie})")
+    return json.loads(printed)
+
+
+@pytest.mark.parametrize(("arguments", "error", "text"), INTERFACES)
+def test_an_interface_that_lies_is_refused_by_name(arguments, error, text):
+    seen = outcome(f"Interface({arguments})")
+    assert seen["error"] == error, seen
+    assert text in seen["text"]
+
+
+@pytest.mark.parametrize(("arguments", "text"), BUFFERS)
+def test_a_buffer_that_lies_is_refused_by_name(arguments, text):
+    seen = outcome(f"lying_view({arguments})")
+    assert seen["error"] == "BufferError", seen
+    assert text in seen["text"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "data=(0, False), shape=(0,)",
+        "data=(2**64 - 1, False), shape=(4, 0)",
+        "data=bytes(0), shape=(0,)",
+        "data=(3, False), shape=(0,), strides=(5,)",
+        "data=bytes(8), shape=(1,), strides=(5,)",
+    ],
+)
+def test_what_has_no_meaning_in_an_interface_is_not_looked_at(arguments):
+    assert outcome(f"Interface({arguments})")["error"] is None
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "buf=2**64 - 1, shape=(0,), len=0",
+        "shape=(1,), len=8, strides=(5,)",
+        "format=None, itemsize=1, len=4, strides=(1,)",
+        "format=b'^d'",
+        "format=b'=q'",
+    ],
+)
+def test_what_is_strange_but_true_in_a_buffer_is_taken(arguments):
+    assert outcome(f"lying_view({arguments})")["error"] is None
+
+
+@pytest.mark.parametrize("claimed", ["[]", "3", "'<f8'", "None"])
+def test_an_interface_that_is_no_dict_is_refused(claimed):
+    seen = outcome("i", f"i = Interface(); i.__array_interface__ = {claimed}")
+    assert seen["error"] == "TypeError", seen
+    assert "__array_interface__: expected a dict" in seen["text"]
+
+
+def test_a_type_that_lies_about_its_size_is_not_read_beyond_its_end():
+    printed = run_in_subprocess("""
+        from types import SimpleNamespace
+
+        import numpy as np
+        from lying_producers import report
+
+        class Liar(np.ndarray):
+            dtype = SimpleNamespace(name="bfloat16")
+
+            def view(self, *_):
+                return bytearray(1)
+
+        report(np.zeros(1, "M8[s]").view(Liar))
+    """)
+    assert json.loads(printed)["error"] == "BufferError", printed

@@ -1,0 +1,101 @@
+"""Arithmetic is refused with the way out, never done silently on the wrong thing."""
+
+import operator
+
+import dlfield as dlf
+import numpy as np
+import pytest
+
+BINARY = [
+    "add",
+    "sub",
+    "mul",
+    "matmul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "lshift",
+    "rshift",
+    "and_",
+    "or_",
+    "xor",
+    "iadd",
+    "isub",
+    "imul",
+    "imatmul",
+    "itruediv",
+    "ifloordiv",
+    "imod",
+    "ipow",
+    "ilshift",
+    "irshift",
+    "iand",
+    "ior",
+    "ixor",
+]
+WAY_OUT = r"to_numpy\(\)"
+
+
+@pytest.mark.parametrize("name", [*BINARY, "lt", "le", "eq", "ne", "ge", "gt"])
+@pytest.mark.parametrize("other", [1, np.ones(3), np.float64(2), dlf.zeros((3,))], ids=type)
+def test_operators_and_comparisons_are_refused(name, other):
+    with pytest.raises(TypeError, match=WAY_OUT):
+        getattr(operator, name)(dlf.zeros((3,)), other)
+
+
+@pytest.mark.parametrize("name", [*BINARY[:13], "lt", "le", "eq", "ne", "ge", "gt"])
+@pytest.mark.parametrize("other", [1, np.ones(3), np.float64(2)], ids=type)
+def test_they_are_refused_on_the_right_side_too(name, other):
+    with pytest.raises(TypeError, match=WAY_OUT):
+        getattr(operator, name)(other, dlf.zeros((3,)))
+
+
+@pytest.mark.parametrize("operation", [divmod, lambda a, b: divmod(b, a)])
+def test_divmod_is_refused(operation):
+    with pytest.raises(TypeError, match=WAY_OUT):
+        operation(dlf.zeros((3,)), 2)
+
+
+@pytest.mark.parametrize(
+    "operation", [operator.neg, operator.pos, abs, operator.invert, bool, operator.not_]
+)
+def test_unary_operators_and_truth_are_refused(operation):
+    with pytest.raises(TypeError, match=WAY_OUT):
+        operation(dlf.zeros((1,)))
+
+
+@pytest.mark.parametrize("number", [int, float])
+def test_the_bytes_of_a_storage_are_not_read_as_the_text_of_a_number(number):
+    with pytest.raises(TypeError, match=WAY_OUT):
+        number(dlf.full((), ord("5"), "uint8"))
+
+
+@pytest.mark.parametrize("call", [np.add, np.multiply, np.equal, np.maximum])
+def test_universal_functions_are_refused(call):
+    with pytest.raises(TypeError, match="__array_ufunc__"):
+        call(dlf.zeros((3,)), 1)
+
+
+def test_a_universal_function_does_not_write_into_a_storage():
+    storage = dlf.zeros((3,))
+    with pytest.raises(TypeError):
+        np.add(np.ones(3), 1, out=storage)
+    assert not storage.to_numpy().any()
+
+
+def test_an_array_is_not_added_to_in_place_with_a_storage():
+    array = np.ones(3)
+    with pytest.raises(TypeError):
+        array += dlf.ones((3,))
+    assert array.tolist() == [1, 1, 1]
+
+
+def test_a_refusal_names_the_operator_and_the_class():
+    with pytest.raises(TypeError, match="__add__: expected an array, got a CPUStorage"):
+        dlf.zeros((3,)) + 1
+
+
+def test_membership_is_not_quietly_false():
+    with pytest.raises(TypeError, match=WAY_OUT):
+        assert dlf.zeros((3,)) in [0]
