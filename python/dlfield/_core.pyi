@@ -188,6 +188,7 @@ class BoundStencil:
         parameters: Sequence[Any],
         order: Sequence[str],
         *,
+        positional: int,
         min_k: int,
         typed: bool,
         dims: Mapping[str, str],

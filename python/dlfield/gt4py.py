@@ -5,13 +5,13 @@ GT4Py is never imported here: a stencil brings what is asked of it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from dlfield._core import BoundStencil, DeviceUnavailable
 
 if TYPE_CHECKING:
     import inspect
-    from collections.abc import Mapping
 
 __all__ = ["CartesianStencil", "bind"]
 
@@ -66,9 +66,10 @@ def bind(stencil: CartesianStencil, *, dims: Mapping[str, str] | None = None) ->
     DeviceUnavailable
         Where the stencil computes on a GPU.
     """
-    if not isinstance(stencil, CartesianStencil):
+    if isinstance(stencil, type) or not isinstance(stencil, CartesianStencil):
+        got = stencil if isinstance(stencil, type) else type(stencil)
         raise TypeError(
-            f"bind: expected a stencil made by gtscript.stencil, got {type(stencil).__name__}; "
+            f"bind: expected a stencil made by gtscript.stencil, got {got.__name__}; "
             "decorate the definition with @gtscript.stencil(backend=...)"
         )
     if stencil.backend.endswith("gpu") or ":gpu" in stencil.backend:
@@ -82,6 +83,7 @@ def bind(stencil: CartesianStencil, *, dims: Mapping[str, str] | None = None) ->
         [_field(name, info) for name, info in stencil.field_info.items()],
         [_parameter(name, info, parameters) for name, info in stencil.parameter_info.items()],
         list(parameters),
+        positional=sum(one.kind is not one.KEYWORD_ONLY for one in parameters.values()),
         min_k=stencil.domain_info.min_sequential_axis_size,
         typed=stencil.backend not in _UNTYPED_BACKENDS,
         dims=_checked(dims or {}),
@@ -118,7 +120,11 @@ def _parameter(name: str, info: Any, signature: dict[str, inspect.Parameter]) ->
 
 
 def _checked(dims: Mapping[str, str]) -> dict[str, str]:
+    if not isinstance(dims, Mapping):
+        raise TypeError(f"dims: expected a mapping of your names to 'I', 'J', 'K', got {dims!r}")
     for name, target in dims.items():
+        if not (isinstance(name, str) and isinstance(target, str)):
+            raise TypeError(f"dims: expected names, got {name!r}: {target!r}")
         if target not in ("I", "J", "K") and not target.isdecimal():
             expected = f"expected 'I', 'J', 'K' or a decimal for '{name}'"
             raise ValueError(f"dims: {expected}, got '{target}'")

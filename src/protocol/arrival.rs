@@ -51,8 +51,15 @@ fn arrive_at(obj: &Bound<'_, PyAny>, depth: usize) -> Result<Arrival, Failure> {
     let Recognised { producer, exactly } = Recognised::of(obj)?;
     match producer {
         Producer::Xarray => {
-            let (inner, dims) = xarray::unwrap(obj)?;
-            Ok(Arrival { dims: Some(dims), ..arrive_at(&inner, depth + 1)? })
+            let held = xarray::unwrap(obj)?;
+            let arrival = arrive_at(&held.data, depth + 1)?;
+            if let Some(again) = held.again {
+                let again = arrive_at(&again, depth + 1)?;
+                if again.managed.address() != arrival.managed.address() {
+                    return Err(xarray::not_loaded().into());
+                }
+            }
+            Ok(Arrival { dims: Some(held.dims), ..arrival })
         }
         _ if exactly => through_doors(obj, producer, None),
         _ => arrive_unknown(obj, producer, depth),

@@ -24,6 +24,14 @@ pub(super) fn bind<'a>(
     }
     let axes: Vec<usize> = match &argument.dims {
         None => (0..shape.len()).collect(),
+        Some(dims) if dims.len() != shape.len() => {
+            return Err(Error::Argument(format!(
+                "argument '{}': expected a name for each of its {} dimensions, got {}",
+                spec.name,
+                shape.len(),
+                show_dims(dims)
+            )));
+        }
         Some(dims) => by_name(spec, dims)?,
     };
     let pick = |axis: &usize| shape.get(*axis).copied();
@@ -47,12 +55,16 @@ fn unmatched(spec: &FieldSpec, dims: &Dims) -> String {
     let strange = dims.iter().filter(|dim| !spec.dims.contains(dim));
     let pairs: Vec<_> =
         strange.filter_map(|dim| Some(format!("\"{dim}\": \"{}\"", free.next()?))).collect();
+    let way_out = match pairs.as_slice() {
+        [] => "name each axis of the array once".into(),
+        pairs => {
+            format!("say which is which, for example bind(stencil, dims={{{}}})", pairs.join(", "))
+        }
+    };
     format!(
-        "argument '{}': expected dims {} in any order, got {}; say which is which, for example \
-         bind(stencil, dims={{{}}})",
+        "argument '{}': expected dims {} in any order, got {}; {way_out}",
         spec.name,
         show_dims(&spec.dims),
-        show_dims(dims),
-        pairs.join(", ")
+        show_dims(dims)
     )
 }

@@ -136,13 +136,13 @@ fn neither(
     frame: Agreed,
 ) -> Error {
     let inner = domain.map_or(0, |domain| domain[axis]);
-    let outer = frame.map_or("fields with different halos".into(), |(whole, _)| {
-        format!("{whole} points with halo")
-    });
-    field.error(format!(
-        "expected {inner} points of the domain or {outer} along {}, got {extent} and no halo; {WAY_OUT}",
-        NAMES[axis]
-    ))
+    let expected = match frame {
+        Some((whole, _)) => format!("expected {inner} points (the domain) or {whole} (with halo)"),
+        None => {
+            format!("expected {inner} points (the domain), since the halos of the others differ,")
+        }
+    };
+    field.error(format!("{expected} along {}, got {extent} and no halo; {WAY_OUT}", NAMES[axis]))
 }
 
 fn origin_without_halo(field: &Bound<'_>) -> Result<Extents> {

@@ -58,6 +58,10 @@ fn has_other_door(obj: &Bound<'_, PyAny>) -> PyResult<bool> {
 /// A NumPy array of an `ml_dtypes` type has no buffer, but a view of its bytes as integers does.
 fn unnamed_items<'py>(obj: &Bound<'py, PyAny>) -> PyResult<Option<(Bound<'py, PyAny>, DType)>> {
     let py = obj.py();
+    // Of others `view` may copy, as it does in JAX.
+    if !obj.is_instance(&py.import(intern!(py, "numpy"))?.getattr(intern!(py, "ndarray"))?)? {
+        return Ok(None);
+    }
     let (Some(dtype), Some(view)) =
         (obj.getattr_opt(intern!(py, "dtype"))?, obj.getattr_opt(intern!(py, "view"))?)
     else {

@@ -31,6 +31,8 @@ pub(super) struct BoundStencil {
     parameters: Vec<Parameter>,
     /// Names in the order of positional arguments.
     names: Vec<Py<PyString>>,
+    /// How many of them may be given without their name.
+    positional: usize,
     /// The user's names of dimensions, and the stencil's.
     dims: HashMap<Dim, Dim>,
 }
@@ -40,7 +42,7 @@ impl BoundStencil {
     /// `fields`: (name, dims, data shape, dtype, access, reach below and above I, J, K);
     /// `parameters`: (name, dtype, used, default or None in a tuple).
     #[new]
-    #[pyo3(signature = (stencil, name, fields, parameters, order, *, min_k, typed, dims))]
+    #[pyo3(signature = (stencil, name, fields, parameters, order, *, positional, min_k, typed, dims))]
     #[expect(clippy::too_many_arguments, reason = "called from one place, by name")]
     fn new(
         stencil: Py<PyAny>,
@@ -48,6 +50,7 @@ impl BoundStencil {
         fields: Vec<Bound<'_, PyAny>>,
         parameters: Vec<DeclaredParameter>,
         order: Vec<Bound<'_, PyString>>,
+        positional: usize,
         min_k: i64,
         typed: bool,
         dims: HashMap<String, String>,
@@ -63,6 +66,7 @@ impl BoundStencil {
             spec: StencilSpec { name, fields, min_k, typed },
             fields_at,
             parameters: declared.collect::<PyResult<_>>()?,
+            positional,
             names: order.into_iter().map(Bound::unbind).collect(),
             dims: dims.iter().map(dim).collect(),
         })

@@ -30,9 +30,10 @@ impl BoundStencil {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Values<'py>> {
         let mut values: Values<'py> = args.iter().map(Some).collect();
-        if values.len() > self.names.len() {
-            let (most, got) = (self.names.len(), values.len());
-            return Err(self.wrong(args.py(), &format!("at most {most} arguments, got {got}")));
+        if values.len() > self.positional {
+            let (most, got) = (self.positional, values.len());
+            let what = format!("at most {most} arguments without a name, got {got}");
+            return Err(self.wrong(args.py(), &what));
         }
         values.resize(self.names.len(), None);
         for (name, value) in kwargs.into_iter().flatten() {

@@ -1,0 +1,180 @@
+"""Bound stencils: any producer as input and output, on every CPU backend."""
+
+import dlfield as dlf
+import numpy as np
+import pytest
+
+from .producers import EVERY, WRITABLE
+from .recorder import Recorder
+from .stencils import SKEWED_HALO, mixed_reference, skewed_reference
+from .support import assert_freed_once, library
+
+SHAPE = (5, 6, 4)
+VALUES = np.arange(5 * 6 * 4.0).reshape(SHAPE) ** 2
+ORIGIN = (0, 2, 0)
+
+
+def output():
+    """Return a storage whose halo says where `skewed` starts and how far it goes."""
+    return dlf.full(SHAPE, -1.0, dims="IJK", halo=SKEWED_HALO)
+
+
+@pytest.mark.parametrize("producer", EVERY, ids=str)
+def test_every_producer_is_read_as_numpy_reads_it(compiled, backend, producer):
+    held, out = producer.hold(VALUES), output()
+    dlf.bind(compiled("skewed", backend), dims=producer.dims)(inp=held.array, out=out)
+    assert np.array_equal(out.to_numpy(), skewed_reference(VALUES))
+    assert np.array_equal(held.read(), VALUES)
+
+
+@pytest.mark.parametrize("producer", WRITABLE, ids=str)
+def test_every_writable_producer_shows_the_result_and_nothing_else(compiled, backend, producer):
+    held = producer.hold(np.full(SHAPE, -1.0))
+    run = dlf.bind(compiled("skewed", backend), dims=producer.dims)
+    run(inp=VALUES, out=held.array, origin=ORIGIN, domain=(4, 4, 4))
+    assert np.array_equal(held.read(), skewed_reference(VALUES))
+
+
+@pytest.mark.parametrize("producer", EVERY, ids=str)
+def test_a_stencil_sees_the_producers_own_memory_in_the_order_of_its_dims(compiled, producer):
+    recorder, held = Recorder(compiled("skewed", "numpy")), producer.hold(VALUES)
+    dlf.bind(recorder, dims=producer.dims)(inp=held.array, out=output())
+    seen = recorder.calls[0].arguments["inp"]
+    assert seen.ctypes.data == held.address
+    assert np.array_equal(seen, VALUES)
+
+
+def test_a_call_holds_no_argument_afterwards(compiled):
+    run = dlf.bind(compiled("split", "gt:cpu_kfirst"))
+
+    def call(inp):
+        run(inp, np.zeros(inp.shape), np.zeros(inp.shape))
+        return inp
+
+    assert_freed_once(np.from_dlpack, lambda array: array[:, :, None], call)
+
+
+def test_a_call_that_is_refused_holds_no_argument_afterwards(compiled):
+    run, out = dlf.bind(compiled("split", "gt:cpu_kfirst")), np.zeros((4, 3, 1))
+
+    def call(inp):
+        with pytest.raises(BufferError):
+            run(inp, out, out)
+        return inp
+
+    assert_freed_once(np.from_dlpack, lambda array: array[:, :, None], call)
+
+
+@pytest.mark.parametrize(("kind", "writable"), [("gt:cpu_kfirst", True), ("numpy", False)])
+def test_only_a_compiled_backend_is_shown_a_read_only_input_as_writable(compiled, kind, writable):
+    recorder = Recorder(compiled("skewed", "numpy"), backend=kind)
+    inp = VALUES.copy()
+    inp.flags.writeable = False
+    dlf.bind(recorder)(inp=inp, out=output())
+    assert recorder.calls[0].arguments["inp"].flags.writeable == writable
+    assert not inp.flags.writeable
+
+
+def mixed_arguments():
+    random = np.random.default_rng(seed=0)
+    shapes = {"field": (4, 3, 2), "plane": (4, 3), "profile": (2,), "pair": (4, 3, 2, 2)}
+    return {name: random.integers(0, 9, shape).astype("f8") for name, shape in shapes.items()}
+
+
+def test_planes_columns_vectors_scalars_and_in_out_fields(compiled, backend):
+    given = mixed_arguments()
+    expected = mixed_reference(**given, scale=3.0)
+    dlf.bind(compiled("mixed", backend))(**given, spare=None, scale=3.0)
+    assert np.array_equal(given["field"], expected)
+
+
+def test_planes_and_vectors_are_ordered_by_name(compiled, backend, xr):
+    given = mixed_arguments()
+    expected = mixed_reference(**given, scale=3.0)
+    given["plane"] = xr.DataArray(given["plane"].T, dims=("J", "I"))
+    given["profile"] = xr.DataArray(given["profile"], dims="K")
+    given["pair"] = xr.DataArray(given["pair"].transpose(3, 2, 0, 1), dims=("0", "K", "I", "J"))
+    dlf.bind(compiled("mixed", backend))(**given, spare=None, scale=3.0)
+    assert np.array_equal(given["field"], expected)
+
+
+def test_arguments_may_be_positional(compiled, backend):
+    given = mixed_arguments()
+    expected = mixed_reference(**given, scale=3.0)
+    dlf.bind(compiled("mixed", backend))(*given.values(), None, scale=3.0)
+    assert np.array_equal(given["field"], expected)
+
+
+def test_a_field_that_the_stencil_does_not_use_may_be_left_out(compiled, backend):
+    given = mixed_arguments()
+    expected = mixed_reference(**given, scale=3.0)
+    dlf.bind(compiled("mixed", backend))(**given, scale=3.0)
+    assert np.array_equal(given["field"], expected)
+
+
+def test_a_scalar_that_is_left_out_takes_the_default_of_the_definition(compiled):
+    field = np.full((4, 3, 2), 5.0)
+    dlf.bind(compiled("scaled", "numpy"))(field)
+    assert np.array_equal(field, np.full((4, 3, 2), 10.0))
+
+
+def test_fields_of_other_types_are_taken_as_they_are(compiled):
+    out = np.zeros((4, 3, 2), dtype=np.float32)
+    given = {"steps": np.full((4, 3, 2), 5, dtype=np.int32), "land": np.arange(24) % 2 == 0}
+    given["land"] = given["land"].reshape(4, 3, 2)
+    dlf.bind(compiled("choose", "numpy"))(**given, out=out, more=2)
+    assert np.array_equal(out, np.where(given["land"], 7.0, 0.0))
+
+
+@pytest.mark.parametrize("scale", [3.0, np.float64(3.0)])
+def test_a_scalar_may_be_of_python_or_of_numpy(compiled, scale):
+    given = mixed_arguments()
+    expected = mixed_reference(**given, scale=3.0)
+    dlf.bind(compiled("mixed", "numpy"))(**given, scale=scale)
+    assert np.array_equal(given["field"], expected)
+
+
+def test_exec_info_gets_the_times_of_the_stencil_and_the_result_is_the_same(compiled, backend):
+    out, info = output(), {}
+    dlf.bind(compiled("skewed", backend))(inp=VALUES, out=out, exec_info=info)
+    assert info["run_end_time"] >= info["run_start_time"]
+    assert np.array_equal(out.to_numpy(), skewed_reference(VALUES))
+
+
+def test_exec_info_works_with_an_immutable_input(compiled, backend):
+    jnp, out = library("jax.numpy"), output()
+    dlf.bind(compiled("skewed", backend))(inp=jnp.array(VALUES), out=out, exec_info={})
+    assert np.array_equal(out.to_numpy(), skewed_reference(VALUES))
+
+
+def test_exec_info_works_with_every_kind_of_field(compiled, backend):
+    given, info = mixed_arguments(), {}
+    expected = mixed_reference(**given, scale=3.0)
+    dlf.bind(compiled("mixed", backend))(**given, scale=3.0, exec_info=info)
+    assert np.array_equal(given["field"], expected)
+
+
+def test_the_order_of_the_fields_of_a_stencil_is_that_of_its_definition(compiled):
+    run = dlf.bind(compiled("mixed", "numpy"))
+    assert run.argument_names == ("field", "plane", "profile", "pair", "spare", "scale")
+
+
+def test_outputs_that_interleave_without_overlap_are_both_written(compiled, backend):
+    whole, inp = np.zeros((4, 3, 8)), np.full((4, 3, 4), 5.0)
+    dlf.bind(compiled("split", backend))(inp, whole[:, :, ::2], whole[:, :, 1::2])
+    assert whole[0, 0].tolist() == [6.0, 4.0] * 4
+
+
+def test_a_field_may_be_input_and_output_at_once(compiled, backend):
+    field = np.full((4, 3, 2), 5.0)
+    dlf.bind(compiled("split", backend))(field, field, np.zeros((4, 3, 2)))
+    assert np.array_equal(field, np.full((4, 3, 2), 6.0))
+
+
+def test_what_a_stencil_raises_reaches_the_caller_unchanged(compiled):
+    class Failing(Recorder):
+        def run(self, **_keywords):
+            raise ArithmeticError("the stencil's own")
+
+    with pytest.raises(ArithmeticError, match="the stencil's own"):
+        dlf.bind(Failing(compiled("skewed", "numpy")))(inp=VALUES, out=output())

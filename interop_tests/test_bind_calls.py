@@ -1,0 +1,100 @@
+"""Calls that do not fit the definition of a stencil, and what cannot be bound at all."""
+
+import dlfield as dlf
+import numpy as np
+import pytest
+
+from .recorder import Recorder
+from .support import refused
+
+
+@pytest.fixture
+def mixed(compiled):
+    return dlf.bind(compiled("mixed", "numpy"))
+
+
+GOOD = {"field": (5, 6, 4), "plane": (5, 6), "profile": (4,), "pair": (5, 6, 4, 2)}
+
+
+def good():
+    return {name: np.full(shape, -1.0) for name, shape in GOOD.items()} | {"scale": 1.0}
+
+
+@pytest.mark.parametrize("name", [*GOOD, "scale"])
+def test_a_missing_argument_is_named_and_nothing_is_written(mixed, name):
+    given = good()
+    missing = given.pop(name)
+    with refused(TypeError, f"'{name}'", "got none"):
+        mixed(**given)
+    assert (missing == -1.0).all() if name != "scale" else (given["field"] == -1.0).all()
+
+
+WRONG_CALLS = {
+    "unexpected": (lambda: ((), good() | {"colour": 1}), "got 'colour'"),
+    "twice": (
+        lambda: ((np.zeros(GOOD["field"]),), good()),
+        "expected one value for 'field', got two",
+    ),
+    "too many": (lambda: ((None,) * 7, {}), "got 7"),
+    "an option of gt4py that bind decides": (
+        lambda: ((), good() | {"validate_args": False}),
+        "got",
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "text"), WRONG_CALLS.values(), ids=WRONG_CALLS)
+def test_arguments_that_do_not_fit_the_definition_are_refused(mixed, make, text):
+    arguments, keywords = make()
+    with refused(TypeError, "mixed(field, plane, profile, pair, spare, scale)", text):
+        mixed(*arguments, **keywords)
+
+
+@pytest.mark.parametrize("scale", [2, np.float32(2.0), True, None, "2", np.array(2.0), 1j])
+def test_a_scalar_of_another_type_is_refused_and_nothing_is_written(mixed, scale):
+    given = good() | {"scale": scale}
+    with refused((ValueError, TypeError), "'scale'", "got"):
+        mixed(**given)
+    assert (given["field"] == -1.0).all()
+
+
+def test_data_dimensions_of_another_extent_are_refused(mixed):
+    given = good() | {"pair": np.zeros((5, 6, 4, 3))}
+    with refused(ValueError, "argument 'pair'", "data dimensions of [2], got [3]"):
+        mixed(**given)
+    assert (given["field"] == -1.0).all()
+
+
+@pytest.mark.parametrize("what", [None, 1, len, lambda inp, out: None, Recorder, "skewed"])
+def test_what_is_no_stencil_cannot_be_bound(what):
+    with refused(TypeError, "bind: expected a stencil", "got", "gtscript.stencil"):
+        dlf.bind(what)
+
+
+def test_neither_the_class_of_a_stencil_nor_a_bound_one_can_be_bound(compiled):
+    stencil = compiled("split", "numpy")
+    for what in (type(stencil), dlf.bind(stencil)):
+        with refused(TypeError, "bind: expected a stencil", "got"):
+            dlf.bind(what)
+
+
+@pytest.mark.parametrize("backend", ["gt:gpu", "dace:gpu"])
+def test_a_stencil_for_a_gpu_is_refused_when_it_is_bound(compiled, backend):
+    with refused(dlf.DeviceUnavailable, backend):
+        dlf.bind(Recorder(compiled("split", "numpy"), backend=backend))
+
+
+@pytest.mark.parametrize(
+    ("dims", "error"),
+    [
+        ({"x": "Q"}, ValueError),
+        ({"x": "i"}, ValueError),
+        ({"x": "I", "y": "I"}, ValueError),
+        ({"x": 1}, (TypeError, ValueError)),
+        (["x", "y"], TypeError),
+        ("IJK", TypeError),
+    ],
+)
+def test_dims_that_map_to_nothing_are_refused_when_the_stencil_is_bound(compiled, dims, error):
+    with refused(error, "dims: expected", "got"):
+        dlf.bind(compiled("split", "numpy"), dims=dims)

@@ -1,0 +1,108 @@
+"""Origins, domains and halos that a bound stencil refuses, before anything was written."""
+
+import dlfield as dlf
+import numpy as np
+import pytest
+
+from .support import refused
+
+SHAPE = (5, 6, 4)
+VALUES = np.arange(5 * 6 * 4.0).reshape(SHAPE)
+
+
+@pytest.fixture(params=["numpy", "gt:cpu_kfirst"])
+def split(request, compiled):
+    return dlf.bind(compiled("split", request.param))
+
+
+@pytest.fixture
+def skewed(compiled):
+    return dlf.bind(compiled("skewed", "gt:cpu_kfirst"))
+
+
+def untouched(*shape):
+    return np.full(shape or SHAPE, -1.0)
+
+
+BOUNDS = {
+    "origin inside the reach": ({"origin": (0, 1, 0)}, "inp", "expected an origin of at least 2"),
+    "no origin": ({}, "inp", "pass origin=, or a storage with a halo"),
+    "domain into the reach": ({"origin": (0, 2, 0), "domain": (5, 4, 4)}, "inp", "0 + 5 + 1"),
+    "domain beyond the array": ({"origin": (0, 2, 0), "domain": (4, 5, 4)}, "inp", "2 + 5 + 0"),
+    "negative origin": ({"origin": (-1, 2, 0)}, "inp", "along I"),
+    "origin beyond the array": ({"origin": (0, 2, 4), "domain": (4, 4, 1)}, "inp", "got 4"),
+    "huge domain": ({"origin": (0, 2, 0), "domain": (2**62, 4, 4)}, "inp", "smaller domain="),
+    "huge origin": ({"origin": (2**63 - 1, 2, 0), "domain": (1, 1, 1)}, "inp", "along I"),
+}
+
+
+@pytest.mark.parametrize(("options", "name", "text"), BOUNDS.values(), ids=BOUNDS)
+def test_a_call_beyond_the_bounds_is_refused_and_nothing_is_written(skewed, options, name, text):
+    out = untouched()
+    with refused(ValueError, f"argument '{name}'", "expected", "got", text):
+        skewed(VALUES, out, **options)
+    assert (out == -1.0).all()
+
+
+def test_an_output_smaller_than_origin_domain_and_reach_is_refused(skewed):
+    out = untouched(5, 5, 4)
+    with refused(ValueError, "argument 'out'", "2 + 4 + 0 points along J", "got 5", "larger array"):
+        skewed(VALUES, out, origin=(0, 2, 0), domain=(4, 4, 4))
+    assert (out == -1.0).all()
+
+
+@pytest.mark.parametrize("domain", [(0, 4, 4), (-1, 4, 4), (4, 4, 0)])
+def test_a_domain_without_points_is_refused(split, domain):
+    with refused(ValueError, "domain of 'split'", "expected at least 1 point along"):
+        split(VALUES, untouched(), untouched(), domain=domain)
+
+
+def test_fields_without_points_are_refused(split):
+    with refused(ValueError, "expected at least 1 point along J", "pass larger fields"):
+        split(untouched(5, 0, 4), untouched(), untouched())
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"domain": (4, 4)}, ValueError),
+        ({"domain": 4}, TypeError),
+        ({"domain": (4.0, 4, 4)}, TypeError),
+        ({"domain": (2**70, 4, 4)}, ValueError),
+        ({"origin": (0, 0)}, ValueError),
+        ({"origin": 0}, TypeError),
+        ({"origin": (0.5, 0, 0)}, TypeError),
+        ({"origin": {"up": (0, 0, 0)}}, ValueError),
+        ({"origin": {"inp": (0, 0, 0, 0)}}, ValueError),
+    ],
+)
+def test_an_origin_or_domain_that_makes_no_sense_is_refused(split, options, error):
+    with refused(error, *options, "expected", "got"):
+        split(VALUES, untouched(), untouched(), **options)
+
+
+def test_halos_that_leave_different_domains_are_refused(split):
+    left, right = dlf.zeros((8, 9, 4), halo=(2, 3, 0)), dlf.zeros((8, 9, 4), halo=(1, 3, 0))
+    with refused(ValueError, "argument 'right'", "expected 4 points", "got 6", "pass origin="):
+        split(untouched(4, 3, 4), left, right)
+    assert not left.to_numpy().any()
+
+
+def test_an_array_of_neither_shape_beside_halos_is_refused(split):
+    left = dlf.zeros((8, 9, 4), halo=(2, 3, 0))
+    with refused(ValueError, "argument 'inp'", "got 5 and no halo", "pass origin= and domain="):
+        split(untouched(5, 3, 4), left, untouched(4, 3, 4))
+    assert not left.to_numpy().any()
+
+
+def test_an_array_of_the_whole_shape_is_refused_where_halos_differ(split):
+    left, right = dlf.zeros((8, 3, 4), halo=(2, 0, 0)), dlf.zeros((8, 3, 4), halo=((3, 1), 0, 0))
+    with refused(ValueError, "argument 'inp'", "halos of the others differ", "pass origin= and domain="):
+        split(untouched(8, 3, 4), left, right)
+
+
+def test_a_domain_with_fewer_levels_than_the_stencil_needs_is_refused(compiled):
+    out = untouched(5, 6, 1)
+    with refused(ValueError, "domain of 'cumulate'", "at least 2 points along K, got 1"):
+        dlf.bind(compiled("cumulate", "numpy"))(untouched(5, 6, 1), out)
+    assert (out == -1.0).all()

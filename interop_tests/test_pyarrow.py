@@ -1,0 +1,141 @@
+"""Arrow tensors, arrays and buffers into storages, always read-only, and storages into Arrow."""
+
+import dlfield as dlf
+import numpy as np
+import pytest
+
+from .support import address_of, assert_freed_once, library
+
+pa = library("pyarrow")
+
+NUMBERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+NUMBERS += ("float16", "float32", "float64")
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_a_tensor_of_every_dtype_arrives_with_its_values(dtype):
+    values = np.array([[0, 1, 1], [1, 0, 1]], dtype=dtype)
+    storage = dlf.as_storage(pa.Tensor.from_numpy(values))
+    assert storage.dtype == dtype
+    assert address_of(storage) == values.ctypes.data
+    assert np.array_equal(storage.to_numpy(), values)
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_an_array_of_every_dtype_arrives_with_its_values(dtype):
+    array = pa.array(np.array([0, 1, 1], dtype=dtype))
+    storage = dlf.as_storage(array)
+    assert storage.dtype == dtype
+    assert address_of(storage) == array.buffers()[1].address
+    assert storage.to_numpy().tolist() == [0, 1, 1]
+
+
+def test_a_permuted_tensor_arrives_with_its_strides():
+    tensor = pa.Tensor.from_numpy(np.zeros((4, 3, 2)).transpose(2, 0, 1))
+    storage = dlf.as_storage(tensor)
+    assert storage.shape == (2, 4, 3)
+    assert storage.strides == tensor.strides == (8, 48, 16)
+
+
+def test_a_slice_of_an_array_starts_at_its_own_first_element():
+    array = pa.array([1.0, 2.0, 3.0])
+    storage = dlf.as_storage(array[1:])
+    assert address_of(storage) == array.buffers()[1].address + 8
+    assert storage.to_numpy().tolist() == [2.0, 3.0]
+
+
+def test_a_buffer_arrives_as_its_bytes():
+    buffer = pa.py_buffer(b"abc")
+    storage = dlf.as_storage(buffer)
+    assert address_of(storage) == buffer.address
+    assert bytes(storage) == b"abc"
+
+
+def test_a_tensor_of_the_memory_shows_later_writes():
+    values = np.zeros((4, 3))
+    storage = dlf.as_storage(pa.Tensor.from_numpy(values))
+    values[2, 1] = 7.0
+    assert storage.to_numpy()[2, 1] == 7.0
+
+
+IMMUTABLE = {
+    "tensor": lambda: pa.Tensor.from_numpy(np.zeros((4, 3))),
+    "array": lambda: pa.array([1.0, 2.0]),
+    "buffer": lambda: pa.py_buffer(b"abc"),
+    "buffer that calls itself mutable": lambda: pa.allocate_buffer(64),
+}
+
+
+@pytest.mark.parametrize("make", IMMUTABLE.values(), ids=IMMUTABLE)
+def test_everything_of_arrow_is_read_only(make):
+    storage = dlf.as_storage(make())
+    assert storage.readonly
+    with pytest.raises(ValueError, match="read-only"):
+        storage.to_numpy()[0] = 1
+
+
+def test_a_tensor_lives_as_long_as_its_storage_and_no_longer():
+    assert_freed_once(np.from_dlpack, pa.Tensor.from_numpy, dlf.as_storage)
+
+
+def test_an_array_lives_as_long_as_its_storage_and_no_longer():
+    def array(memory):
+        return pa.Array.from_buffers(pa.float64(), 12, [None, pa.py_buffer(memory)])
+
+    assert_freed_once(np.from_dlpack, array, dlf.as_storage)
+
+
+REFUSED = {
+    "nulls": lambda: pa.array([1.0, None]),
+    "bits": lambda: pa.array([True, False]),
+    "texts": lambda: pa.array(["a"]),
+    "lists": lambda: pa.array([[1.0], [2.0, 3.0]]),
+    "chunks": lambda: pa.chunked_array([[1.0], [2.0]]),
+    "a table": lambda: pa.table({"a": [1.0]}),
+}
+
+
+@pytest.mark.parametrize("make", REFUSED.values(), ids=REFUSED)
+def test_arrow_data_without_one_plain_block_is_refused(make):
+    with pytest.raises(TypeError):
+        dlf.as_storage(make())
+
+
+def bytes_of(buffer):
+    return np.frombuffer(buffer, dtype=np.float64)
+
+
+CONSUMERS = {
+    "tensor from dlpack": (pa.Tensor.from_dlpack, lambda tensor: tensor.to_numpy().ravel()),
+    "tensor from numpy": (
+        lambda storage: pa.Tensor.from_numpy(storage.to_numpy()),
+        lambda tensor: tensor.to_numpy().ravel(),
+    ),
+    "buffer": (pa.py_buffer, bytes_of),
+}
+
+
+@pytest.mark.parametrize(("consume", "values"), CONSUMERS.values(), ids=CONSUMERS)
+def test_arrow_sees_the_memory_of_a_storage_and_later_writes(consume, values):
+    storage = dlf.zeros((4, 3))
+    taken = consume(storage)
+    storage.to_numpy()[2, 1] = 7.0
+    assert values(taken).ctypes.data == address_of(storage)
+    assert values(taken)[7] == 7.0
+
+
+@pytest.mark.parametrize("consume", [c for c, _ in CONSUMERS.values()], ids=CONSUMERS)
+def test_arrow_keeps_the_memory_of_a_storage_and_frees_it_once(consume):
+    assert_freed_once(dlf.as_storage, consume)
+
+
+def test_an_arrow_array_shares_a_storage_of_one_dimension():
+    storage = dlf.ones(4)
+    array = pa.Array.from_dlpack(storage)
+    assert array.buffers()[1].address == address_of(storage)
+    assert array.to_pylist() == [1.0] * 4
+
+
+@pytest.mark.parametrize("consume", [pa.Tensor.from_dlpack, pa.py_buffer])
+def test_arrow_calls_a_read_only_storage_immutable(consume):
+    assert not consume(dlf.as_storage(np.frombuffer(bytes(16)))).is_mutable

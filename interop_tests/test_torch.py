@@ -1,0 +1,167 @@
+"""torch tensors into storages, and storages into torch."""
+
+import dlfield as dlf
+import numpy as np
+import pytest
+
+from .support import assert_freed_once, library
+
+torch = library("torch")
+
+DTYPES = (
+    "bool",
+    *("int8", "int16", "int32", "int64"),
+    *("uint8", "uint16", "uint32", "uint64"),
+    *("float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"),
+    *("complex64", "complex128"),
+)
+
+LAYOUTS = {
+    "compact": lambda: torch.zeros((4, 3, 2)),
+    "permuted": lambda: torch.zeros((4, 3, 2)).permute(2, 0, 1),
+    "every second": lambda: torch.zeros((8, 6))[::2, 1::2],
+    "with an offset": lambda: torch.zeros((6, 5))[2:, 1:],
+    "a diagonal": lambda: torch.zeros((5, 5)).diagonal(),
+    "0-d": lambda: torch.zeros(()),
+    "parameter, detached": lambda: torch.nn.Parameter(torch.zeros((4, 3))).detach(),
+}
+
+
+def address_of(storage):
+    return storage.to_numpy().ctypes.data  # the array interface cannot name bfloat16
+
+
+@pytest.mark.parametrize("make", LAYOUTS.values(), ids=LAYOUTS)
+def test_every_layout_arrives_at_the_same_address_with_the_same_strides(make):
+    tensor = make()
+    storage = dlf.as_storage(tensor)
+    assert address_of(storage) == tensor.data_ptr()
+    assert storage.shape == tuple(tensor.shape)
+    assert storage.strides == tuple(4 * stride for stride in tensor.stride())
+
+
+@pytest.mark.parametrize("make", LAYOUTS.values(), ids=LAYOUTS)
+def test_every_layout_comes_back_to_torch_as_it_was(make):
+    tensor = make()
+    back = torch.from_dlpack(dlf.as_storage(tensor))
+    assert back.data_ptr() == tensor.data_ptr()
+    assert (back.shape, back.stride()) == (tensor.shape, tensor.stride())
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_every_dtype_arrives_and_leaves_with_its_values(name):
+    tensor = torch.tensor([[0, 1, 1], [1, 0, 1]]).to(getattr(torch, name))
+    storage = dlf.as_storage(tensor)
+    assert storage.dtype.name == name
+    assert address_of(storage) == tensor.data_ptr()
+    assert np.array_equal(storage.to_numpy().astype(complex), [[0, 1, 1], [1, 0, 1]])
+    assert torch.from_dlpack(storage).dtype == tensor.dtype
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_a_write_to_the_tensor_is_seen_in_the_storage(name):
+    tensor = torch.zeros((4, 3)).to(getattr(torch, name))
+    storage = dlf.as_storage(tensor)
+    tensor[2, 1] = 1
+    assert storage.to_numpy()[2, 1] == 1
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_a_write_to_the_storage_is_seen_in_the_tensor(name):
+    tensor = torch.zeros((4, 3)).to(getattr(torch, name))
+    dlf.as_storage(tensor).to_numpy()[2, 1] = 1
+    assert tensor[2, 1].to(torch.complex128) == 1
+
+
+def test_an_empty_tensor_keeps_its_shape_and_dtype_both_ways():
+    storage = dlf.as_storage(torch.zeros((0, 3), dtype=torch.int16))
+    assert (storage.shape, storage.dtype) == ((0, 3), np.int16)
+    back = torch.from_dlpack(storage)
+    assert (tuple(back.shape), back.dtype) == ((0, 3), torch.int16)
+
+
+def test_a_tensor_lives_as_long_as_its_storage_and_no_longer():
+    assert_freed_once(torch.from_dlpack, dlf.as_storage)
+
+
+def test_a_tensor_keeps_the_memory_of_its_storage_and_frees_it_once():
+    assert_freed_once(dlf.as_storage, torch.from_dlpack)
+
+
+def test_a_tensor_passed_on_twice_frees_its_memory_once():
+    assert_freed_once(torch.from_dlpack, dlf.as_storage, torch.from_dlpack, dlf.as_storage)
+
+
+def test_torch_sees_the_memory_of_a_storage_and_writes_it():
+    storage = dlf.zeros((4, 3), layout=(1, 0))
+    tensor = torch.from_dlpack(storage)
+    assert tensor.data_ptr() == address_of(storage)
+    tensor[2, 1] = 7.0
+    assert storage.to_numpy()[2, 1] == 7.0
+
+
+def test_a_view_inside_the_halo_reaches_torch_with_its_strides():
+    storage = dlf.zeros((6, 5), halo=(2, 1))
+    tensor = torch.from_dlpack(storage.domain_view)
+    assert tensor.data_ptr() == storage.to_numpy()[2:, 1:].ctypes.data
+    assert tensor.stride() == (5, 1)
+
+
+def test_negative_strides_are_refused_since_torch_would_abort():
+    with pytest.raises(BufferError, match="expected strides of at least 0"):
+        torch.from_dlpack(dlf.as_storage(np.zeros(3)[::-1]))
+
+
+def complex_zeros():
+    return torch.zeros(3, dtype=torch.complex64)
+
+
+LAZY = {
+    "requires_grad": (lambda: torch.zeros(3, requires_grad=True), "detach"),
+    "parameter": (lambda: torch.nn.Parameter(torch.zeros(3)), "detach"),
+    "result of a graph": (lambda: 2 * torch.zeros(3, requires_grad=True), "detach"),
+    "conj bit": (lambda: complex_zeros().conj(), "resolve_conj"),
+    "neg bit": (lambda: complex_zeros().conj().imag, "resolve_neg"),
+    "neg bit, strided": (lambda: torch._neg_view(torch.zeros(6)[::2]), "resolve_neg"),
+}
+
+
+@pytest.mark.parametrize(("make", "advice"), LAZY.values(), ids=LAZY)
+def test_a_tensor_whose_memory_is_not_its_value_is_refused(make, advice):
+    with pytest.raises(BufferError, match=rf"call tensor\.{advice}\(\) first"):
+        dlf.as_storage(make())
+
+
+@pytest.mark.parametrize(("make", "advice"), LAZY.values(), ids=LAZY)
+def test_the_advice_for_a_refused_tensor_helps(make, advice):
+    helped = getattr(make(), advice)()
+    assert address_of(dlf.as_storage(helped)) == helped.data_ptr()
+
+
+def test_a_subclass_of_tensor_is_refused_for_the_same_reasons():
+    class Labelled(torch.Tensor):
+        pass
+
+    tensor = complex_zeros().conj().as_subclass(Labelled)
+    with pytest.raises(BufferError, match="resolve_conj"):
+        dlf.as_storage(tensor)
+    assert dlf.as_storage(torch.zeros(3).as_subclass(Labelled)).shape == (3,)
+
+
+WITHOUT_MEMORY = {
+    "sparse": lambda: torch.zeros(3).to_sparse(),
+    "zero": lambda: torch._efficientzerotensor(3),
+    "meta": lambda: torch.zeros(3, device="meta"),
+}
+
+
+@pytest.mark.parametrize("make", WITHOUT_MEMORY.values(), ids=WITHOUT_MEMORY)
+def test_a_tensor_without_plain_memory_is_refused(make):
+    with pytest.raises(BufferError, match=r"Can.t export|Cannot pack|expected an address"):
+        dlf.as_storage(make())
+
+
+def test_an_expanded_tensor_is_read_as_what_it_shows():
+    storage = dlf.as_storage(torch.ones(1).expand(4))
+    assert np.array_equal(storage.to_numpy(), np.ones(4))
+    assert np.asarray(storage).strides == (0,)
