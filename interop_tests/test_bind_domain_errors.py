@@ -97,7 +97,8 @@ def test_an_array_of_neither_shape_beside_halos_is_refused(split):
 
 def test_an_array_of_the_whole_shape_is_refused_where_halos_differ(split):
     left, right = dlf.zeros((8, 3, 4), halo=(2, 0, 0)), dlf.zeros((8, 3, 4), halo=((3, 1), 0, 0))
-    with refused(ValueError, "argument 'inp'", "halos of the others differ", "pass origin= and domain="):
+    texts = ("argument 'inp'", "halos of the others differ", "pass origin= and domain=")
+    with refused(ValueError, *texts):
         split(untouched(8, 3, 4), left, right)
 
 

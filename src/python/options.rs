@@ -1,9 +1,10 @@
 //! The keyword options of every function that creates a storage, and the `UNSET` sentinel.
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyDict, PyString};
+use pyo3::types::{PyBool, PyDict, PyInt, PyString, PyTuple};
 
 use crate::error::{DeviceUnavailable, Error};
 use crate::field::{Field, Halo, HaloWidth};
@@ -211,7 +212,7 @@ pub(super) fn ints(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Extents> {
 pub(super) fn ints_or_int(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Extents> {
     if is_sequence(value) {
         ints(what, value)
-    } else if !value.hasattr("__index__")? {
+    } else if !has_index(value)? {
         Err(wrong_type(what, "a sequence of ints or an int", value))
     } else {
         Ok(Extents::from_slice(&[int(what, value)?]))
@@ -220,12 +221,13 @@ pub(super) fn ints_or_int(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Exte
 
 /// Whether there is something to go through; a NumPy scalar has `__index__` and no elements.
 fn is_sequence(value: &Bound<'_, PyAny>) -> bool {
-    value.try_iter().is_ok()
+    value.is_instance_of::<PyTuple>() || value.try_iter().is_ok()
 }
 
 /// What has `__index__`, but no bool.
 fn int(what: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
-    if value.is_instance_of::<PyBool>() || !value.hasattr("__index__")? {
+    let plain = value.is_exact_instance_of::<PyInt>();
+    if !plain && (value.is_instance_of::<PyBool>() || !has_index(value)?) {
         return Err(wrong_type(what, "an int", value));
     }
     value.extract().map_err(|error: PyErr| {
@@ -235,6 +237,10 @@ fn int(what: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
             error // what its __index__ raised
         }
     })
+}
+
+fn has_index(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    value.hasattr(intern!(value.py(), "__index__"))
 }
 
 fn wrong_type(what: &str, expected: &str, got: &Bound<'_, PyAny>) -> PyErr {
