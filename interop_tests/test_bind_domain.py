@@ -97,13 +97,13 @@ def test_without_any_halo_the_domain_is_what_gt4py_itself_takes(compiled, name, 
 
 def test_an_origin_for_all_fields_wins_over_their_halos(split):
     fields = {name: dlf.zeros((8, 9, 4), halo=(2, 3, 0)) for name in ("inp", "left", "right")}
-    called = call(split, **fields, origin=(1, 0, 0))
+    called = call(split, **fields, origin=(1, 0, 0), domain=(2, 3, 4))
     assert called.origin == dict.fromkeys(fields, (1, 0, 0))
 
 
 def test_a_field_without_an_origin_of_its_own_keeps_that_of_its_halo(split):
     fields = {name: dlf.zeros((8, 9, 4), halo=(2, 3, 0)) for name in ("inp", "left", "right")}
-    called = call(split, **fields, origin={"inp": (1, 0, 0)})
+    called = call(split, **fields, origin={"inp": (1, 0, 0)}, domain=(4, 3, 4))
     assert called.origin == {"inp": (1, 0, 0), "left": (2, 3, 0), "right": (2, 3, 0)}
 
 
@@ -204,3 +204,22 @@ def test_exec_info_gets_the_same_origin_and_domain(split):
     called = call(split, **fields, exec_info=info)
     assert called.exec_info is info
     assert (called.domain, called.origin["inp"]) == ((4, 3, 4), (2, 3, 0))
+
+
+class Placed(np.ndarray):
+    """An array that says where its domain begins."""
+
+    __gt_origin__ = (2, 1, 0)
+
+
+def test_an_origin_that_the_array_names_counts_as_in_gt4py(split):
+    fields = {name: plain(8, 9, 4).view(Placed) for name in ("inp", "left", "right")}
+    called = call(split, **fields)
+    assert called.origin == dict.fromkeys(fields, (2, 1, 0))
+    assert called.domain == (6, 8, 4)
+
+
+def test_an_origin_of_the_call_wins_over_one_that_the_array_names(split):
+    fields = {name: plain(8, 9, 4).view(Placed) for name in ("inp", "left", "right")}
+    called = call(split, **fields, origin=(0, 0, 0))
+    assert called.origin == dict.fromkeys(fields, (0, 0, 0))

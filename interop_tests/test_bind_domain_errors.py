@@ -107,3 +107,9 @@ def test_a_domain_with_fewer_levels_than_the_stencil_needs_is_refused(compiled):
     with refused(ValueError, "domain of 'cumulate'", "at least 2 points along K, got 1"):
         dlf.bind(compiled("cumulate", "numpy"))(untouched(5, 6, 1), out)
     assert (out == -1.0).all()
+
+
+def test_an_origin_off_the_halo_without_a_domain_is_refused(split):
+    fields = {name: dlf.zeros((8, 9, 4), halo=(2, 3, 0)) for name in ("inp", "left", "right")}
+    with refused(ValueError, "argument 'inp'", "domain=", "[1, 0, 0]"):
+        split(**fields, origin=(1, 0, 0))

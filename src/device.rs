@@ -74,6 +74,13 @@ impl Device {
         self.kind.entry().0
     }
 
+    /// The device that exports announce: every kind of host memory is CPU memory to a consumer,
+    /// which may refuse the codes that are finer (torch does).
+    #[must_use]
+    pub fn announced(self) -> Self {
+        if self.is_host() { Self::CPU } else { self }
+    }
+
     /// Whether the host may read and write the memory.
     #[must_use]
     pub fn is_host(self) -> bool {

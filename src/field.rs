@@ -104,6 +104,7 @@ impl Field {
         if let Some(halo) = &self.halo {
             check_length("halo", halo.len(), shape)?;
             check_halo(halo, shape)?;
+            check_data_dims(halo, self.dims.as_deref().unwrap_or_default())?;
         }
         if let Some(index) = &self.aligned_index {
             check_length("aligned_index", index.len(), shape)?;
@@ -168,6 +169,18 @@ fn check_halo(halo: &[HaloWidth], shape: &[i64]) -> Result<()> {
             return Err(Error::Argument(format!(
                 "halo: expected widths of at least 0 that fit in extent {extent}, got ({low}, {high}) \
                  on axis {axis}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// A data dimension is no direction of the grid: nothing lies around it.
+fn check_data_dims(halo: &[HaloWidth], dims: &[Dim]) -> Result<()> {
+    for (dim, width) in dims.iter().zip(halo) {
+        if matches!(dim, Dim::Data(_)) && *width != (0, 0) {
+            return Err(Error::Argument(format!(
+                "halo: expected 0 for the data dimension '{dim}', got {width:?}"
             )));
         }
     }

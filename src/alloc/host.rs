@@ -107,9 +107,20 @@ fn from_heap(bytes: usize, alignment: usize, zeroed: bool) -> Result<HostMemory>
     Ok(HostMemory { start: align_up(block, alignment), block: Block::Heap(block, layout) })
 }
 
+/// A multiple of the alignment, and of the huge page where that costs little address space.
+#[cfg(unix)]
+fn boundary(alignment: usize) -> usize {
+    let odd = alignment >> alignment.trailing_zeros();
+    match odd {
+        1 => alignment.max(HUGE_PAGE), // both are powers of two
+        2..=64 => odd * HUGE_PAGE.max(alignment / odd),
+        _ => alignment,
+    }
+}
+
 #[cfg(unix)]
 fn map(bytes: usize, alignment: usize) -> Result<HostMemory> {
-    let boundary = alignment.max(HUGE_PAGE);
+    let boundary = boundary(alignment);
     let total = padded(bytes, boundary)?;
     let (protection, kind) =
         (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
@@ -117,7 +128,6 @@ fn map(bytes: usize, alignment: usize) -> Result<HostMemory> {
     let block = unsafe { libc::mmap(std::ptr::null_mut(), total, protection, kind, -1, 0) };
     let block = NonNull::new(block.cast::<u8>()).filter(|_| block != libc::MAP_FAILED);
     let block = block.ok_or(Error::OutOfMemory(bytes))?;
-    // A boundary that is no multiple of the huge page (an odd alignment) only costs speed.
     let start = align_up(block, boundary);
     advise_huge(start, bytes);
     Ok(HostMemory { start, block: Block::Mapped(block, total) })
@@ -125,10 +135,13 @@ fn map(bytes: usize, alignment: usize) -> Result<HostMemory> {
 
 #[cfg(target_os = "linux")]
 fn advise_huge(start: NonNull<u8>, bytes: usize) {
-    let start = align_up(start, HUGE_PAGE);
-    // SAFETY: the range lies in the mapping, which is longer by a boundary. The call changes how
-    // pages are made, not what they hold; where the system refuses, pages are small.
-    unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
+    let from = align_up(start, HUGE_PAGE);
+    let skipped = from.addr().get() - start.addr().get();
+    let Some(length) = bytes.checked_sub(skipped) else { return };
+    // SAFETY: `length` bytes from `from` on lie in the mapping, which has `bytes` from `start` on.
+    // The call changes how pages are made, not what they hold; where the system refuses, pages
+    // are small.
+    unsafe { libc::madvise(from.as_ptr().cast(), length, libc::MADV_HUGEPAGE) };
 }
 
 #[cfg(all(unix, not(target_os = "linux")))]
@@ -207,6 +220,15 @@ mod tests {
     fn the_first_element_lies_on_a_cache_line_at_every_size() {
         for extent in [0, 1, 7, 1000, (4 << 20) / 8 - 1, (4 << 20) / 8, 6_000_000] {
             assert!(allocated(&[extent], Fill::Nothing).address().is_multiple_of(64), "{extent}");
+        }
+    }
+
+    #[test]
+    fn an_alignment_that_is_no_power_of_two_holds_in_mapped_memory_too() {
+        for alignment in [24, 40, 8 * 67, 3 << 21] {
+            let plan = plan(&[700_000], DType::Float64, &[0], alignment, &[0]).unwrap();
+            let field = allocate(&plan, Fill::Zeros).unwrap();
+            assert!(field.address().is_multiple_of(alignment), "{alignment}");
         }
     }
 

@@ -9,4 +9,4 @@ pub use host::Fill;
 pub(crate) use host::allocate;
 #[cfg(feature = "python")]
 pub(crate) use plan::HOST_ALIGNMENT;
-pub(crate) use plan::{Plan, check_shape, plan};
+pub(crate) use plan::{Plan, check_ranks, check_shape, plan};

@@ -85,7 +85,9 @@ fn too_large(shape: &[i64], dtype: DType) -> Error {
     ))
 }
 
-fn check_ranks(ranks: &[i64], ndim: usize) -> Result<()> {
+/// # Errors
+/// [`Error::Argument`] where `ranks` is no permutation of `0..ndim`.
+pub(crate) fn check_ranks(ranks: &[i64], ndim: usize) -> Result<()> {
     let complete = ranks.len() == ndim && (0_i64..).take(ndim).all(|rank| ranks.contains(&rank));
     if complete {
         return Ok(());

@@ -244,7 +244,7 @@ impl Layout {
         let mut reach = 0_u64; // of the smaller strides, in elements
         for (stride, extent) in axes {
             if stride <= reach {
-                return self.size() > 0;
+                return self.size() > 0 && overlap::repeats_an_element(self); // or only interleaved
             }
             reach = reach
                 .saturating_add(stride.saturating_mul(extent.saturating_sub(1).unsigned_abs()));

@@ -19,10 +19,13 @@ const BUDGET: u32 = 100_000;
 /// Exact unless the layouts are so contrived that the search gives up; then it says `true`.
 #[must_use]
 pub fn may_overlap(a: &Layout, a_at: usize, b: &Layout, b_at: usize) -> bool {
+    if a.span().is_empty() || b.span().is_empty() {
+        return false;
+    }
     let (a_low, a_high) = bounds(a, a_at);
     let (b_low, b_high) = bounds(b, b_at);
     if a_low >= b_high || b_low >= a_high {
-        return false; // apart, or one of them is empty
+        return false; // apart
     }
     // With every b-index counted from its far end, "a byte of a is a byte of b" reads
     // sum(a-terms) + sum(b-terms) = the distance between b's last and a's first byte.
@@ -31,6 +34,40 @@ pub fn may_overlap(a: &Layout, a_at: usize, b: &Layout, b_at: usize) -> bool {
     let terms = merge_equal(&terms);
     let mut budget = BUDGET;
     solvable(&terms, b_high.saturating_sub(1).saturating_sub(a_low), &mut budget)
+}
+
+/// Whether two different indices of `layout` name the same element. Exact, or `true` where the
+/// search gives up.
+pub(super) fn repeats_an_element(layout: &Layout) -> bool {
+    let axes: SmallVec<[Term; 8]> = layout
+        .axes()
+        .filter(|axis| axis.0 > 1)
+        .map(|(extent, stride)| (i128::from(stride.unsigned_abs()), i128::from(extent)))
+        .collect();
+    let mut budget = BUDGET;
+    (0..axes.len())
+        .any(|first| differs_first_in(axes.get(first..).unwrap_or_default(), &mut budget))
+}
+
+/// Whether two indices that differ in the first of `axes` and perhaps in later ones meet.
+///
+/// With `d` the difference of the indices, d0 from 1 to n0 - 1 and the others from -(n - 1) to
+/// n - 1, they meet where the sum of stride * d is 0. Counted from the far ends, every unknown
+/// starts at 0 and every coefficient is positive.
+fn differs_first_in(axes: &[Term], budget: &mut u32) -> bool {
+    let Some((&(stride, extent), rest)) = axes.split_first() else { return false };
+    if stride == 0 {
+        return true;
+    }
+    let mut terms: SmallVec<[Term; 16]> = SmallVec::new();
+    terms.push((stride, extent.saturating_sub(2)));
+    let mut target = stride.saturating_mul(extent.saturating_sub(1));
+    for &(stride, extent) in rest.iter().filter(|axis| axis.0 > 0) {
+        terms.push((stride, extent.saturating_sub(1).saturating_mul(2)));
+        target = target.saturating_add(stride.saturating_mul(extent.saturating_sub(1)));
+    }
+    terms.sort_unstable_by_key(|term| std::cmp::Reverse(term.0));
+    solvable(&merge_equal(&terms), target, budget)
 }
 
 /// Lowest byte and one past the highest; equal for an empty layout.
@@ -115,6 +152,18 @@ mod tests {
         let (forward, backward) = (layout(&[8], &[1]), layout(&[8], &[-1]));
         assert!(may_overlap(&forward, 0x1000, &backward, 0x1000 + 56));
         assert!(!may_overlap(&forward, 0x1000, &backward, 0x1000 - 8));
+    }
+
+    #[test]
+    fn an_element_is_repeated_exactly_where_two_indices_give_one_offset() {
+        for strides in [[1, 1], [2, 3], [0, 1], [3, 1], [-1, 2], [5, 2], [7, 7], [2, 0]] {
+            let candidate = layout(&[4, 3], &strides);
+            let mut offsets: Vec<i64> =
+                (0..12).map(|n| n / 3 * strides[0] + n % 3 * strides[1]).collect();
+            offsets.sort_unstable();
+            let repeated = offsets.windows(2).any(|pair| pair[0] == pair[1]);
+            assert_eq!(repeats_an_element(&candidate), repeated, "{strides:?}");
+        }
     }
 
     #[test]

@@ -19,6 +19,17 @@ use crate::layout::{Extents, Layout, MAX_NDIM};
 pub struct Imported {
     claim: Claim,
     immutable: bool,
+    /// What `check` found, so that it is found once.
+    facts: Option<Facts>,
+}
+
+/// Claims that hold.
+struct Facts {
+    data: *mut u8,
+    layout: Layout,
+    dtype: DType,
+    device: Device,
+    readonly: bool,
 }
 
 enum Claim {
@@ -54,7 +65,7 @@ impl Imported {
     /// strides point to `ndim` numbers, or are caught by the checks of [`Imported::validate`], and
     /// the elements stay valid until the deleter is called.
     pub unsafe fn from_versioned(managed: NonNull<DLManagedTensorVersioned>) -> Self {
-        Self { claim: Claim::Dlpack(Foreign::Versioned(managed)), immutable: false }
+        Self { claim: Claim::Dlpack(Foreign::Versioned(managed)), immutable: false, facts: None }
     }
 
     /// Takes ownership of a legacy DLPack tensor and reads nothing of it.
@@ -62,7 +73,7 @@ impl Imported {
     /// # Safety
     /// As [`Imported::from_versioned`], for a `DLManagedTensor`.
     pub unsafe fn from_legacy(managed: NonNull<DLManagedTensor>) -> Self {
-        Self { claim: Claim::Dlpack(Foreign::Legacy(managed)), immutable: false }
+        Self { claim: Claim::Dlpack(Foreign::Legacy(managed)), immutable: false, facts: None }
     }
 
     /// Takes claims that come without a struct.
@@ -71,7 +82,7 @@ impl Imported {
     /// Where the claims pass [`Imported::validate`], every byte of the span they describe stays
     /// valid, reachable as `device` says, until `owner` is dropped.
     pub unsafe fn from_described(described: Described) -> Self {
-        Self { claim: Claim::Described(described), immutable: false }
+        Self { claim: Claim::Described(described), immutable: false, facts: None }
     }
 
     /// Notes that the producer's arrays never change, whatever the protocol says.
@@ -79,18 +90,42 @@ impl Imported {
         Self { immutable: self.immutable || immutable, ..self }
     }
 
-    /// Checks every claim and takes the memory on trust from here on.
+    /// Checks every claim and touches nothing else: an import that fails here can be left to
+    /// whoever owned it before.
     ///
     /// # Errors
-    /// [`Error::Buffer`] that names the first claim that cannot hold. The producer's memory has
-    /// been released then.
-    pub fn validate(self) -> Result<Managed> {
-        let managed = match self.claim {
-            Claim::Dlpack(foreign) => validate_dlpack(foreign)?,
-            Claim::Described(described) => validate_described(described)?,
+    /// [`Error::Buffer`] that names the first claim that cannot hold.
+    pub fn check(&mut self) -> Result<()> {
+        if self.facts.is_none() {
+            let facts = match &self.claim {
+                Claim::Dlpack(foreign) => facts_of_dlpack(foreign)?,
+                Claim::Described(described) => facts_of_described(described)?,
+            };
+            check_addresses(&facts)?;
+            self.facts = Some(facts);
+        }
+        Ok(())
+    }
+
+    /// Checks every claim and takes the memory on trust from here on.
+    ///
+    /// Memory in which several indices name one element is read-only from here on: who writes one
+    /// element of a broadcast writes others.
+    ///
+    /// # Errors
+    /// As [`Imported::check`]. The producer's memory has been released then.
+    pub fn validate(mut self) -> Result<Managed> {
+        self.check()?;
+        let Self { claim, immutable, facts } = self;
+        let Some(Facts { data, layout, dtype, device, readonly }) = facts else {
+            return Err(Error::Buffer("import: expected checked claims, got none".into()));
         };
-        check_addresses(&managed)?;
-        Ok(if self.immutable { managed.into_readonly() } else { managed })
+        let owner: Owner = match claim {
+            Claim::Dlpack(foreign) => Arc::new(foreign),
+            Claim::Described(described) => described.owner,
+        };
+        let readonly = readonly || immutable || layout.overlaps_itself();
+        Ok(Managed { data, layout, dtype, device, readonly, owner })
     }
 }
 
@@ -100,7 +135,7 @@ impl fmt::Debug for Imported {
     }
 }
 
-fn validate_dlpack(foreign: Foreign) -> Result<Managed> {
+fn facts_of_dlpack(foreign: &Foreign) -> Result<Facts> {
     let claim = foreign.claim()?;
     let tensor = &claim.tensor;
     let ndim = checked_ndim(tensor.ndim)?;
@@ -117,7 +152,7 @@ fn validate_dlpack(foreign: Foreign) -> Result<Managed> {
     };
     let address = offset_address(tensor, &layout)?;
     let data = tensor.data.cast::<u8>().with_addr(address);
-    Ok(Managed { data, layout, dtype, device, readonly: claim.readonly, owner: Arc::new(foreign) })
+    Ok(Facts { data, layout, dtype, device, readonly: claim.readonly })
 }
 
 fn checked_ndim(ndim: i32) -> Result<usize> {
@@ -162,17 +197,18 @@ fn offset_address(tensor: &DLTensor, layout: &Layout) -> Result<usize> {
     })
 }
 
-fn validate_described(described: Described) -> Result<Managed> {
-    let Described { address, shape, byte_strides, dtype, device, readonly, owner } = described;
-    let layout = match byte_strides {
+fn facts_of_described(described: &Described) -> Result<Facts> {
+    let &Described { address, dtype, device, readonly, .. } = described;
+    let shape = described.shape.clone();
+    let layout = match &described.byte_strides {
         None => Layout::compact(shape, dtype.itemsize())?,
         Some(strides) => {
-            let strides = in_elements(&shape, &strides, dtype)?;
+            let strides = in_elements(&shape, strides, dtype)?;
             Layout::new(shape, strides, dtype.itemsize())?
         }
     };
     let data = std::ptr::with_exposed_provenance_mut(address);
-    Ok(Managed { data, layout, dtype, device, readonly, owner })
+    Ok(Facts { data, layout, dtype, device, readonly })
 }
 
 /// DLPack, and so dlfield, counts strides in elements.
@@ -184,8 +220,7 @@ fn in_elements(shape: &[i64], byte_strides: &[i64], dtype: DType) -> Result<Exte
         if counts && stride % item != 0 {
             return Err(Error::Buffer(format!(
                 "stride of axis {axis}: expected a multiple of the item size {item}, got {stride} \
-                 bytes; dlfield counts in elements, as DLPack does: hand over a copy, or let \
-                 storage(..., copy=True) make one from np.ascontiguousarray(...)"
+                 bytes; dlfield counts in elements, as DLPack does: copy the array with storage(...)"
             )));
         }
         Ok(stride / item)
@@ -194,12 +229,13 @@ fn in_elements(shape: &[i64], byte_strides: &[i64], dtype: DType) -> Result<Exte
 }
 
 /// The last check: no element may lie at NULL or outside the address space.
-fn check_addresses(managed: &Managed) -> Result<()> {
-    let span = managed.span();
+fn check_addresses(facts: &Facts) -> Result<()> {
+    let span = facts.layout.span();
     if span.is_empty() {
         return Ok(());
     }
-    let (address, low) = (managed.address(), managed.address().checked_add_signed(span.low));
+    let address = facts.data.addr();
+    let low = address.checked_add_signed(span.low);
     let inside =
         address != 0 && low.is_some_and(|low| low > 0 && low.checked_add(span.len()).is_some());
     if inside {

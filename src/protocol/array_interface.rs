@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyMapping, PyString, PyTuple};
 
 use super::buffer::PyView;
+use super::keep::Keep;
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Failure};
@@ -67,7 +68,7 @@ impl Source {
         obj: &Bound<'_, PyAny>,
         interface: &Bound<'_, PyMapping>,
     ) -> Result<Imported, Failure> {
-        let keep: Owner = Arc::new(obj.clone().unbind());
+        let keep: Owner = Arc::new(Keep::new(obj));
         let data = required(interface, "data")?;
         if let Ok(pair) = data.cast::<PyTuple>() {
             let (address, readonly) = pointer(pair)?;
@@ -229,7 +230,7 @@ pub(crate) fn export<'py>(
         return Ok(None);
     };
     let interface = PyDict::new(py);
-    let readonly = managed.readonly() || managed.layout().overlaps_itself();
+    let readonly = managed.readonly();
     interface.set_item("version", 3)?;
     interface.set_item("typestr", typestr)?;
     interface.set_item("shape", PyTuple::new(py, managed.layout().shape())?)?;

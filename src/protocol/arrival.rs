@@ -7,12 +7,15 @@ use super::producer::{Producer, Recognised};
 use super::{array_interface, buffer, dlpack, gt4py, xarray};
 use crate::error::{Error, Failure};
 use crate::field::Dims;
+use crate::layout::Extents;
 use crate::managed::{Imported, Managed};
 
 /// A foreign array, checked, with what the object says about its dimensions.
 pub(crate) struct Arrival {
     pub(crate) managed: Managed,
     pub(crate) dims: Option<Dims>,
+    /// Where the object says that its domain begins, in the order I, J, K, data dimensions.
+    pub(crate) origin: Option<Extents>,
     /// Name of the door it came through.
     pub(crate) door: &'static str,
     /// What to call it in messages where it is read-only.
@@ -59,9 +62,9 @@ fn arrive_at(obj: &Bound<'_, PyAny>, depth: usize) -> Result<Arrival, Failure> {
                     return Err(xarray::not_loaded().into());
                 }
             }
-            Ok(Arrival { dims: Some(held.dims), ..arrival })
+            Ok(Arrival { dims: Some(held.dims), origin: held.origin.or(arrival.origin), ..arrival })
         }
-        _ if exactly => through_doors(obj, producer, None),
+        _ if exactly => through_doors(obj, producer),
         _ => arrive_unknown(obj, producer, depth),
     }
 }
@@ -75,24 +78,22 @@ fn arrive_unknown(
     if obj.is_instance_of::<PyType>() {
         return Err(no_protocol(obj).into()); // its attributes are for its instances
     }
-    let dims = gt4py::dims(obj)?;
+    let (dims, origin) = (gt4py::dims(obj)?, gt4py::origin(obj)?);
     if let Some(inner) = gt4py::ndarray(obj)? {
         let arrival = arrive_at(&inner, depth + 1)?;
-        return Ok(Arrival { dims: dims.or(arrival.dims), door: "ndarray", ..arrival });
+        let (dims, origin) = (dims.or(arrival.dims), origin.or(arrival.origin));
+        return Ok(Arrival { dims, origin, door: "ndarray", ..arrival });
     }
-    through_doors(obj, producer, dims)
+    Ok(Arrival { dims, origin, ..through_doors(obj, producer)? })
 }
 
-fn through_doors(
-    obj: &Bound<'_, PyAny>,
-    producer: Producer,
-    dims: Option<Dims>,
-) -> Result<Arrival, Failure> {
+fn through_doors(obj: &Bound<'_, PyAny>, producer: Producer) -> Result<Arrival, Failure> {
     producer.refuse_lazy(obj)?;
     for (door, import) in DOORS {
         if let Some(imported) = import(obj)? {
             let managed = imported.immutable(producer.is_immutable()).validate()?;
-            return Ok(Arrival { managed, dims, door, kind: producer.readonly_kind() });
+            let kind = producer.readonly_kind();
+            return Ok(Arrival { managed, dims: None, origin: None, door, kind });
         }
     }
     Err(no_protocol(obj).into())

@@ -1,6 +1,6 @@
 //! Door: what GT4Py reads off an object. `__gt_dims__` names the axes, as an attribute (as GT4Py
-//! has it) or as a method (storage allocation note); `.ndarray` is the array of a `gt4py.next`
-//! field.
+//! has it) or as a method (storage allocation note); `__gt_origin__` says where its domain begins;
+//! `.ndarray` is the array of a `gt4py.next` field.
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -8,6 +8,7 @@ use pyo3::types::PyString;
 
 use crate::error::Error;
 use crate::field::{Dim, Dims};
+use crate::layout::Extents;
 
 /// The object's `__gt_dims__`, or `None` where it has none or it is `None`.
 pub(crate) fn dims(obj: &Bound<'_, PyAny>) -> PyResult<Option<Dims>> {
@@ -16,6 +17,19 @@ pub(crate) fn dims(obj: &Bound<'_, PyAny>) -> PyResult<Option<Dims>> {
     };
     let found = if found.is_callable() { found.call0()? } else { found };
     if found.is_none() { Ok(None) } else { names(&found).map(Some) }
+}
+
+/// The object's `__gt_origin__` (GT4Py) or `default_origin` (storage allocation note), in the order
+/// I, J, K and then data dimensions, whatever the order of its axes. Zeros say nothing: they are
+/// what every `gt4py.next` field has whose domain begins at 0.
+pub(crate) fn origin(obj: &Bound<'_, PyAny>) -> PyResult<Option<Extents>> {
+    for name in [intern!(obj.py(), "__gt_origin__"), intern!(obj.py(), "default_origin")] {
+        if let Some(found) = obj.getattr_opt(name)?.filter(|found| !found.is_none()) {
+            let origin = Extents::from_vec(found.extract()?);
+            return Ok(Some(origin).filter(|origin| origin.iter().any(|&at| at != 0)));
+        }
+    }
+    Ok(None)
 }
 
 /// A sequence of names. A plain text is a sequence of letters: "IJK".

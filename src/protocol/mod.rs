@@ -4,6 +4,8 @@
 //! it does and failed; a producer's own exception passes unchanged. This file alone knows the
 //! order in which doors are tried.
 
+#[cfg(feature = "python")]
+mod keep;
 pub(crate) mod dlpack;
 #[cfg(feature = "python")]
 mod producer;

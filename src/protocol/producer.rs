@@ -74,8 +74,10 @@ impl Known {
         let Some(module) = modules.cast_into::<PyDict>()?.get_item(self.module)? else {
             return Ok(None);
         };
-        let found =
-            module.getattr_opt(self.name)?.and_then(|class| class.cast_into::<PyType>().ok());
+        // Of what the module has, so that no lazy module is loaded and no __getattr__ is run.
+        let Ok(module) = module.cast_into::<PyModule>() else { return Ok(None) };
+        let found = module.dict().get_item(self.name)?;
+        let found = found.and_then(|class| class.cast_into::<PyType>().ok());
         if let Some(class) = &found {
             // Another thread may have been first; it found the same class.
             let _ = self.class.set(py, class.clone().unbind());

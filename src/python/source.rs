@@ -5,13 +5,16 @@ use pyo3::prelude::*;
 use super::storage::PyStorage;
 use crate::error::{Error, Failure};
 use crate::field::Field;
+use crate::layout::Extents;
 use crate::managed::Managed;
-use crate::protocol::{Arrival, arrive};
+use crate::protocol::{Arrival, arrive, gt4py};
 
 /// Memory that came in, with what is known of it.
 pub(super) struct Source {
     pub(super) managed: Managed,
     pub(super) field: Field,
+    /// Where it says itself that its domain begins.
+    pub(super) origin: Option<Extents>,
     /// The protocol it came through; `None` for memory that dlfield allocated.
     pub(super) door: Option<&'static str>,
     /// What to call it in messages where it is read-only.
@@ -30,6 +33,7 @@ impl Source {
         Ok(Self {
             managed: storage.host().clone(),
             field: storage.field().clone(),
+            origin: None,
             door,
             kind: "a read-only storage",
             is_storage: true,
@@ -41,7 +45,10 @@ impl Source {
     pub(super) fn to_copy(data: &Bound<'_, PyAny>) -> Result<Self, Failure> {
         match Self::of(data) {
             Err(Failure::Ours(Error::Buffer(text))) => match native_copy(data)? {
-                Some(copy) => Ok(Self::foreign(arrive(&copy)?)),
+                // The copy is a plain array: what a subclass says of itself comes along.
+                Some(copy) => {
+                    Ok(Self::foreign(Arrival { dims: gt4py::dims(data)?, ..arrive(&copy)? }))
+                }
                 None => Err(Error::Buffer(text).into()),
             },
             answer => answer,
@@ -50,8 +57,8 @@ impl Source {
 
     fn foreign(arrival: Arrival) -> Self {
         let field = Field { dims: arrival.dims, ..Field::default() };
-        let Arrival { managed, door, kind, .. } = arrival;
-        Self { managed, field, door: Some(door), kind, is_storage: false }
+        let Arrival { managed, origin, door, kind, .. } = arrival;
+        Self { managed, field, origin, door: Some(door), kind, is_storage: false }
     }
 }
 

@@ -248,7 +248,7 @@ impl CpuStorage {
 
     /// DLPack's device pair: host memory is (1, 0).
     fn __dlpack_device__(slf: &Bound<'_, Self>) -> (i64, i32) {
-        let device = slf.as_super().get().managed().device();
+        let device = slf.as_super().get().managed().device().announced();
         (device.code(), device.ordinal)
     }
 
@@ -278,7 +278,7 @@ impl CpuStorage {
         flags: c_int,
     ) -> PyResult<()> {
         let managed = slf.as_super().get().managed();
-        let readonly = managed.readonly() || managed.layout().overlaps_itself();
+        let readonly = managed.readonly();
         // SAFETY: Python calls the slot with room for a view; the storage is frozen and owns its
         // Managed.
         unsafe { fill_view(slf.as_any(), managed, readonly, view, flags) }

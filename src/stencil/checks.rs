@@ -45,6 +45,13 @@ fn check_memory(spec: &StencilSpec, field: &Bound<'_>) -> Result<()> {
             managed.address()
         )));
     }
+    if field.spec.access == Access::Write && managed.layout().overlaps_itself() {
+        return Err(refuse(format!(
+            "expected an output with an element for every index, got strides of {:?} elements that name \
+             some twice; pass a copy",
+            managed.layout().strides()
+        )));
+    }
     if field.spec.access == Access::Write && managed.readonly() {
         return Err(refuse(format!(
             "expected a writable output, got {}; write into a dlfield storage or a NumPy array instead",
@@ -73,11 +80,13 @@ fn check_bounds(field: &Bound<'_>, domain: [i64; 3]) -> Result<()> {
         let extent = field.shape.get(at).copied().unwrap_or(0);
         if origin < below.max(0) {
             return Err(field.error(format!(
-                "expected an origin of at least {below} along {}, where the stencil reads {below} points \
-                 before the domain, got {origin}; pass origin=, or a storage with a halo",
+                "expected an origin of at least {} along {}, as many points as the stencil reaches \
+                 below the domain, got {origin}; pass origin=, or a storage with a halo",
+                below.max(0),
                 NAMES[axis]
             )));
         }
+        check_inner_reach(field, axis, origin, extent, domain[axis])?;
         let end = origin.checked_add(domain[axis]).and_then(|end| end.checked_add(above));
         if end.is_none_or(|end| end > extent) {
             return Err(field.error(format!(
@@ -90,18 +99,32 @@ fn check_bounds(field: &Bound<'_>, domain: [i64; 3]) -> Result<()> {
     Ok(())
 }
 
+/// A negative reach: the stencil begins above the first or ends below the last point of the domain,
+/// because it uses the field in some interval only. What it reaches there must exist as well.
+fn check_inner_reach(
+    field: &Bound<'_>,
+    axis: usize,
+    origin: i64,
+    extent: i64,
+    points: i64,
+) -> Result<()> {
+    let (below, above) = field.spec.reach[axis];
+    let first = origin.saturating_sub(below.min(0));
+    let last = origin.saturating_add(points).saturating_sub(1).saturating_add(above.min(0));
+    if first < extent && last >= 0 {
+        return Ok(());
+    }
+    Err(field.error(format!(
+        "expected points {first} and {last} along {}, which the stencil reaches, got {extent} points; \
+         pass a larger array, or an origin= further inside",
+        NAMES[axis]
+    )))
+}
+
 fn check_outputs(bound: &[Bound<'_>]) -> Result<()> {
     let outputs: Vec<_> = bound.iter().filter(|field| field.spec.access == Access::Write).collect();
     for (at, field) in outputs.iter().enumerate() {
         let managed = &field.argument.managed;
-        if managed.layout().overlaps_itself() {
-            return Err(Error::Buffer(format!(
-                "argument '{}': expected an output with an element for every index, got strides of {:?} \
-                 elements that name some twice; pass a copy",
-                field.spec.name,
-                managed.layout().strides()
-            )));
-        }
         for other in outputs.iter().skip(at + 1) {
             let theirs = &other.argument.managed;
             if may_overlap(managed.layout(), managed.address(), theirs.layout(), theirs.address()) {

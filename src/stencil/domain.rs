@@ -32,7 +32,11 @@ pub(super) fn resolve(
     let frame = if with_halo { frame_of_halos(bound) } else { [None; 3] };
     for field in bound.iter_mut() {
         match &field.origin {
-            Some(origin) => field.origin = Some(check_origin(field, origin)?),
+            Some(origin) => {
+                let origin = check_origin(field, origin)?;
+                check_shift(field, &origin, given)?;
+                field.origin = Some(origin);
+            }
             None if with_halo => field.origin = Some(origin_from_halo(field, domain, frame)?),
             None => field.origin = Some(origin_without_halo(field)?),
         }
@@ -43,7 +47,7 @@ pub(super) fn resolve(
 }
 
 fn carries_halo(field: &Bound<'_>) -> bool {
-    field.halo.as_ref().is_some_and(|halo| halo.iter().any(|&width| width != (0, 0)))
+    field.spatial().any(|(_, at)| halo_at(field, at) != (0, 0))
 }
 
 fn halo_at(field: &Bound<'_>, at: usize) -> HaloWidth {
@@ -108,15 +112,14 @@ fn origin_from_halo(
     domain: Option<[i64; 3]>,
     frame: [Agreed; 3],
 ) -> Result<Extents> {
-    let Some(halo) = &field.halo else {
-        return Err(
-            field.error("expected a known halo, got a view whose halo is unknown; pass origin=")
-        );
-    };
+    check_known_halo(field)?;
+    let mut origin = Extents::from_elem(0, field.shape.len()); // data dimensions start at 0
     if carries_halo(field) {
-        return Ok(halo.iter().map(|width| width.0).collect());
+        for (_, at) in field.spatial() {
+            origin[at] = halo_at(field, at).0;
+        }
+        return Ok(origin);
     }
-    let mut origin = Extents::from_elem(0, field.shape.len());
     for (axis, at) in field.spatial() {
         let extent = extent_at(field, at);
         origin[at] = match frame[axis] {
@@ -146,12 +149,15 @@ fn neither(
 }
 
 fn origin_without_halo(field: &Bound<'_>) -> Result<Extents> {
-    if field.halo.is_none() {
-        return Err(
-            field.error("expected a known halo, got a view whose halo is unknown; pass origin=")
-        );
-    }
+    check_known_halo(field)?;
     Ok(Extents::from_elem(0, field.shape.len()))
+}
+
+fn check_known_halo(field: &Bound<'_>) -> Result<()> {
+    if field.halo.is_some() {
+        return Ok(());
+    }
+    Err(field.error("expected a known halo, got a view whose halo is unknown; pass origin="))
 }
 
 /// An origin may name the spatial dimensions only; data dimensions then start at 0.
@@ -162,9 +168,25 @@ fn check_origin(field: &Bound<'_>, origin: &Extents) -> Result<Extents> {
             field.error(format!("origin: expected {spatial} numbers, got {:?}", origin.as_slice()))
         );
     }
+    if origin.iter().skip(spatial).any(|&at| at != 0) {
+        let got = origin.as_slice();
+        return Err(field.error(format!("origin: expected 0 along data dimensions, got {got:?}")));
+    }
     let mut whole = origin.clone();
     whole.resize(all, 0);
     Ok(whole)
+}
+
+/// The domain of the halos begins at the lower halo. From anywhere else it would be a silent shift.
+fn check_shift(field: &Bound<'_>, origin: &Extents, given: Option<[i64; 3]>) -> Result<()> {
+    let at_halo = field.spatial().all(|(_, at)| origin.get(at) == Some(&halo_at(field, at).0));
+    if given.is_some() || at_halo || !carries_halo(field) {
+        return Ok(());
+    }
+    Err(field.error(format!(
+        "expected a domain= beside an origin other than the lower halo, got origin {:?} alone",
+        origin.as_slice()
+    )))
 }
 
 /// GT4Py's rule: along each axis as far as every field that has it reaches.

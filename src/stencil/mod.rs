@@ -65,6 +65,8 @@ pub struct Argument {
     pub dims: Option<Dims>,
     /// Its halo; `None` where unknown, zeros where it has none.
     pub halo: Option<Halo>,
+    /// Where it says itself that the domain begins, in the order of the declared dimensions.
+    pub origin: Option<Extents>,
     /// What to call it in messages where it is read-only, such as "an immutable JAX array".
     pub kind: &'static str,
 }
@@ -138,6 +140,7 @@ pub fn resolve(
             (None, _) => return Err(missing(field)),
             (Some(argument), _) => {
                 checks::check_dtype(field, argument)?;
+                let origin = origin.or_else(|| argument.origin.clone());
                 bound.push(axes::bind(field, argument, origin)?);
             }
         }

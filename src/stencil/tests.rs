@@ -25,7 +25,13 @@ fn argument(shape: &[i64], names: Option<&str>, width: i64) -> Option<Argument> 
         .map(|(axis, _)| if axis < 2 { (width, width) } else { (0, 0) })
         .collect();
     let managed = memory(shape);
-    Some(Argument { managed, dims: names.map(dims), halo: Some(halo), kind: "a read-only array" })
+    Some(Argument {
+        managed,
+        dims: names.map(dims),
+        halo: Some(halo),
+        origin: None,
+        kind: "a read-only array",
+    })
 }
 
 fn field(name: &str, names: &str, access: Access, reach: i64) -> FieldSpec {
@@ -173,4 +179,58 @@ fn an_unknown_halo_asks_for_an_origin() {
     let mut args = [argument(&[8, 8, 4], None, 1), argument(&[8, 8, 4], None, 1)];
     args[0].as_mut().unwrap().halo = None;
     assert!(message(resolve(&stencil(), &args, &Request::default())).contains("pass origin="));
+}
+
+/// A stencil with one field of two spatial and one data dimension.
+fn with_data_dim() -> StencilSpec {
+    let field = FieldSpec { data_shape: smallvec![3], ..field("q", "IJ0", Access::Write, 0) };
+    StencilSpec { fields: vec![field], ..stencil() }
+}
+
+#[test]
+fn an_origin_along_a_data_dimension_is_refused() {
+    let args = [argument(&[6, 6, 3], None, 0)];
+    let request = Request { domain: None, origins: vec![Some(smallvec![0, 0, 1000])] };
+    let text = message(resolve(&with_data_dim(), &args, &request));
+    assert!(text.contains("expected 0 along data dimensions"), "{text}");
+}
+
+#[test]
+fn a_halo_along_a_data_dimension_is_no_origin() {
+    let mut args = [argument(&[6, 6, 3], None, 1)];
+    args[0].as_mut().unwrap().halo = Some(smallvec![(1, 1), (1, 1), (1, 1)]);
+    let plan = resolve(&with_data_dim(), &args, &Request::default()).unwrap();
+    assert_eq!((plan.origins[0].as_slice(), plan.domain), (&[1, 1, 0][..], [4, 4, 1]));
+}
+
+#[test]
+fn an_interval_that_reaches_past_the_column_is_refused() {
+    for (reach, refused) in [((-5, 0), true), ((0, -5), true), ((-3, 0), false), ((0, -3), false)] {
+        let mut spec = stencil();
+        spec.fields[0].reach = [(0, 0), (0, 0), reach];
+        let args = [argument(&[8, 8, 4], None, 0), argument(&[8, 8, 4], None, 0)];
+        let result = resolve(&spec, &args, &Request::default());
+        assert_eq!(result.is_err(), refused, "{reach:?}: {result:?}");
+    }
+}
+
+#[test]
+fn an_origin_off_the_halo_asks_for_a_domain() {
+    let args = [argument(&[26, 16, 4], None, 3), argument(&[26, 16, 4], None, 3)];
+    let origins = vec![Some(smallvec![1, 1, 0]), Some(smallvec![1, 1, 0])];
+    let mut request = Request { domain: None, origins };
+    let text = message(resolve(&stencil(), &args, &request));
+    assert!(text.contains("domain=") && text.contains("[1, 1, 0]"), "{text}");
+    request.domain = Some([24, 14, 4]);
+    assert_eq!(resolve(&stencil(), &args, &request).unwrap().domain, [24, 14, 4]);
+}
+
+#[test]
+fn an_origin_of_the_argument_counts_where_the_call_gives_none() {
+    let mut args = [argument(&[8, 8, 4], None, 0), argument(&[8, 8, 4], None, 0)];
+    for argument in args.iter_mut().flatten() {
+        argument.origin = Some(smallvec![2, 2, 0]);
+    }
+    let plan = resolve(&stencil(), &args, &Request::default()).unwrap();
+    assert_eq!((plan.origins[0].as_slice(), plan.domain), (&[2, 2, 0][..], [5, 5, 4]));
 }

@@ -1,17 +1,19 @@
 //! Whether memory that exists already is as somebody wants it.
 
+use crate::alloc::check_ranks;
 use crate::error::{Error, Result};
 use crate::field::Field;
 use crate::managed::Managed;
 
 /// The strides, largest first by the wanted ranks, must not grow. Extents of 1 do not matter.
-pub(super) fn check_ranks(host: &Managed, ranks: &[i64]) -> Result<()> {
+pub(super) fn check_order(host: &Managed, ranks: &[i64]) -> Result<()> {
     let layout = host.layout();
+    check_ranks(ranks, layout.ndim())?;
     let mut wanted: Vec<_> =
         ranks.iter().zip(layout.axes()).filter(|(_, axis)| axis.0 > 1).collect();
     wanted.sort_by_key(|(rank, _)| **rank);
     let falling = wanted.is_sorted_by(|a, b| a.1.1.unsigned_abs() >= b.1.1.unsigned_abs());
-    if ranks.len() == layout.ndim() && (falling || layout.size() == 0) {
+    if falling || layout.size() == 0 {
         return Ok(());
     }
     Err(Error::Argument(format!(

@@ -122,7 +122,7 @@ impl Storage {
         let shape = host.layout().shape();
         let field = spec.field_for(shape, host.dtype())?;
         let wanted = spec.ranks(shape.len(), || host.layout().ranks());
-        checks::check_ranks(&host, &wanted)?;
+        checks::check_order(&host, &wanted)?;
         checks::check_alignment(&host, &field)?;
         Ok(Self { host, field })
     }

@@ -13,6 +13,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Failure, Result};
 use crate::layout::{Extents, MAX_NDIM};
 use crate::managed::{Described, Imported};
+use crate::protocol::keep::undisturbed;
 
 /// Everything a NumPy-like consumer wants: format, shape and strides, but no indirection.
 const WRITABLE: i32 = ffi::PyBUF_RECORDS;
@@ -139,13 +140,13 @@ impl PyView {
             })?;
         let format = DType::from_format(self.format()?, itemsize)?;
         self.refuse_suboffsets(ndim)?;
-        let shape = self.numbers(self.0.shape, ndim).ok_or_else(|| {
+        let shape = self.numbers("shape", self.0.shape, ndim)?.ok_or_else(|| {
             Error::Buffer(format!("buffer shape: expected {ndim} extents, got NULL"))
         })?;
         self.check_len(&shape, itemsize)?;
         let described = Described {
             address: self.address(),
-            byte_strides: self.numbers(self.0.strides, ndim),
+            byte_strides: self.numbers("strides", self.0.strides, ndim)?,
             shape,
             dtype: named_as(dtype.unwrap_or(format), itemsize)?,
             device: Device::CPU,
@@ -176,26 +177,31 @@ impl PyView {
         })
     }
 
-    fn numbers(&self, from: *const isize, ndim: usize) -> Option<Extents> {
+    /// `None` for NULL.
+    fn numbers(&self, what: &str, from: *const isize, ndim: usize) -> Result<Option<Extents>> {
         if ndim == 0 {
-            return Some(Extents::new());
+            return Ok(Some(Extents::new()));
         }
-        if from.is_null() || !from.is_aligned() {
-            return None;
+        if from.is_null() {
+            return Ok(None);
+        }
+        if !from.is_aligned() {
+            return Err(Error::Buffer(format!(
+                "buffer {what}: expected aligned numbers, got {from:p}"
+            )));
         }
         // SAFETY: not NULL, aligned, at most MAX_NDIM; the exporter promises ndim numbers.
         let numbers = unsafe { std::slice::from_raw_parts(from, ndim) };
-        numbers.iter().map(|&number| i64::try_from(number).ok()).collect()
+        Ok(numbers.iter().map(|&number| i64::try_from(number).ok()).collect())
     }
 
     fn refuse_suboffsets(&self, ndim: usize) -> Result<()> {
-        let Some(suboffsets) = self.numbers(self.0.suboffsets, ndim) else {
-            return Ok(());
-        };
-        if suboffsets.iter().all(|&offset| offset < 0) {
-            return Ok(());
+        match self.numbers("suboffsets", self.0.suboffsets, ndim)? {
+            Some(offsets) if offsets.iter().any(|&offset| offset >= 0) => Err(Error::Buffer(
+                "buffer: expected one block of memory, got rows behind pointers (suboffsets); copy it first".into(),
+            )),
+            _ => Ok(()),
         }
-        Err(Error::Buffer("buffer: expected one block of memory, got rows behind pointers (suboffsets); copy it first".into()))
     }
 
     /// `len` is the product of the shape, also where strides leave gaps.
@@ -227,9 +233,11 @@ impl Drop for PyView {
     fn drop(&mut self) {
         let view = &raw mut *self.0;
         // After the interpreter is gone nobody can release the view: it leaks with its exporter.
-        let _ = Python::try_attach(|_| {
-            // SAFETY: a filled view, released once here, with the interpreter attached.
-            unsafe { ffi::PyBuffer_Release(view) };
+        let _ = Python::try_attach(|py| {
+            undisturbed(py, || {
+                // SAFETY: a filled view, released once here, with the interpreter attached.
+                unsafe { ffi::PyBuffer_Release(view) };
+            });
         });
     }
 }

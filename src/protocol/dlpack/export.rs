@@ -13,6 +13,7 @@ use pyo3::types::{PyBool, PyCapsule, PyInt, PyTuple};
 use super::{LEGACY, VERSIONED, to_legacy, to_versioned};
 use crate::device::Device;
 use crate::managed::Managed;
+use crate::protocol::keep::undisturbed;
 
 /// The keywords of `__dlpack__`, as they came.
 pub(crate) struct ExportRequest<'a, 'py> {
@@ -116,7 +117,7 @@ pub(crate) fn export<'py>(
             drop_versioned,
         );
     }
-    if managed.readonly() || managed.layout().overlaps_itself() {
+    if managed.readonly() {
         return Err(PyBufferError::new_err(
             "DLPack export: expected max_version=(1, 0) or higher for read-only memory, got a request for the \
              legacy capsule, which cannot say so; use to_jax() for JAX, or hand over a copy",
@@ -174,7 +175,9 @@ unsafe fn release<M: ManagedTensorBase>(capsule: *mut ffi::PyObject, name: &'sta
     }
     // SAFETY: valid under this name, so that this cannot fail or touch a pending exception.
     let tensor = unsafe { ffi::PyCapsule_GetPointer(capsule, name.as_ptr()) };
-    // SAFETY: the capsule still owns the tensor that `capsule` gave it; the owner inside is an
-    // Arc, whose drop does not unwind.
-    drop(unsafe { dlpark::Managed::from_raw(tensor.cast::<M>()) });
+    // SAFETY: the capsule still owns the tensor that `capsule` gave it.
+    let owned = unsafe { dlpark::Managed::from_raw(tensor.cast::<M>()) };
+    // SAFETY: a destructor is called with the interpreter attached.
+    let py = unsafe { Python::assume_attached() };
+    undisturbed(py, || drop(owned));
 }

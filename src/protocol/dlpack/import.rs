@@ -1,6 +1,7 @@
 //! Consumer: from `__dlpack__` to an [`Imported`].
 
 use std::ffi::{CStr, c_char};
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 use pyo3::exceptions::PyTypeError;
@@ -56,41 +57,55 @@ fn is_about_the_signature(py: Python<'_>, error: &PyErr) -> bool {
     error.get_type(py).is(py.get_type::<PyTypeError>()) && error.traceback(py).is_none()
 }
 
-/// Takes ownership of a capsule's tensor. The capsule is renamed before anything can fail, so
-/// that nobody takes it twice; from then on the tensor is released here.
+/// Takes ownership of a capsule's tensor, once its claims hold.
+///
+/// A tensor that is refused stays with its capsule, whose own destructor releases it: where the
+/// name lies about the struct, the deleter that dlfield would call lies elsewhere. No Python code
+/// runs between the checks and the renaming, so nobody else takes the tensor meanwhile.
 fn take(answer: &Bound<'_, PyAny>) -> Result<Imported, Failure> {
     let capsule = answer.cast::<PyCapsule>().map_err(|_| {
         let name = answer.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
         Error::Type(format!("__dlpack__: expected a capsule, got an object of type '{name}'"))
     })?;
     if capsule.is_valid_checked(Some(VERSIONED)) {
-        let tensor = consume(capsule, VERSIONED, USED_VERSIONED)?;
-        // SAFETY: a capsule of this name holds an owned DLManagedTensorVersioned (DLPack's Python
-        // specification); it was renamed, so that ownership is ours alone.
-        return Ok(unsafe { Imported::from_versioned(tensor) });
+        let tensor = aligned(capsule, VERSIONED)?;
+        // SAFETY: a capsule of this name holds a DLManagedTensorVersioned (DLPack's Python
+        // specification). It is owned once `checked` has renamed the capsule, and not dropped
+        // before.
+        let imported = ManuallyDrop::new(unsafe { Imported::from_versioned(tensor) });
+        return checked(imported, capsule, USED_VERSIONED);
     }
     if capsule.is_valid_checked(Some(LEGACY)) {
-        let tensor = consume(capsule, LEGACY, USED_LEGACY)?;
+        let tensor = aligned(capsule, LEGACY)?;
         // SAFETY: as above, for DLManagedTensor.
-        return Ok(unsafe { Imported::from_legacy(tensor) });
+        let imported = ManuallyDrop::new(unsafe { Imported::from_legacy(tensor) });
+        return checked(imported, capsule, USED_LEGACY);
     }
     Err(unknown_name(capsule).into())
 }
 
-fn consume<T>(
-    capsule: &Bound<'_, PyCapsule>,
-    name: &'static CStr,
-    used: &'static CStr,
-) -> Result<NonNull<T>, Failure> {
+fn aligned<T>(capsule: &Bound<'_, PyCapsule>, name: &CStr) -> Result<NonNull<T>, Failure> {
     let tensor = capsule.pointer_checked(Some(name))?.cast::<T>();
-    if !tensor.is_aligned() {
-        let text = format!("DLPack capsule: expected an aligned struct, got one at {tensor:p}");
-        return Err(Error::Buffer(text).into()); // nothing of it can be read, nor its deleter called
+    if tensor.is_aligned() {
+        return Ok(tensor);
     }
+    let text = format!("DLPack capsule: expected an aligned struct, got one at {tensor:p}");
+    Err(Error::Buffer(text).into())
+}
+
+fn checked(
+    mut imported: ManuallyDrop<Imported>,
+    capsule: &Bound<'_, PyCapsule>,
+    used: &'static CStr,
+) -> Result<Imported, Failure> {
+    imported.check()?;
     // SAFETY: a capsule (its type was checked) and a name that lives for ever.
     let renamed =
         unsafe { ffi::PyCapsule_SetName(capsule.as_ptr(), used.as_ptr().cast::<c_char>()) };
-    if renamed == 0 { Ok(tensor) } else { Err(PyErr::fetch(capsule.py()).into()) }
+    if renamed != 0 {
+        return Err(PyErr::fetch(capsule.py()).into());
+    }
+    Ok(ManuallyDrop::into_inner(imported))
 }
 
 fn unknown_name(capsule: &Bound<'_, PyCapsule>) -> Error {

@@ -12,8 +12,7 @@ use crate::managed::Managed;
 
 /// A versioned tensor over the same memory, to be released by its deleter. Copies no element.
 ///
-/// READ_ONLY is set for read-only memory and where several indices name one element, IS_COPIED
-/// where `copied` says that nobody else has the memory.
+/// READ_ONLY is set for read-only memory, IS_COPIED where `copied` says that nobody else has the memory.
 ///
 /// # Errors
 /// [`Error::Buffer`] for negative strides, on which `torch.from_dlpack` aborts the process.
@@ -22,7 +21,7 @@ pub fn to_versioned(
     copied: bool,
 ) -> Result<dlpark::Managed<DLManagedTensorVersioned>> {
     let mut flags = DlpackFlags::empty();
-    flags.set(DlpackFlags::READ_ONLY, managed.readonly() || managed.layout().overlaps_itself());
+    flags.set(DlpackFlags::READ_ONLY, managed.readonly());
     flags.set(DlpackFlags::IS_COPIED, copied);
     export(managed, flags)
 }
@@ -74,7 +73,7 @@ fn strides_for_export(managed: &Managed) -> Result<Extents> {
 }
 
 fn device(managed: &Managed) -> Result<DLDevice> {
-    let device = managed.device();
+    let device = managed.device().announced();
     let code = u32::try_from(device.code())
         .map_err(|_| Error::Buffer(format!("DLPack export: unknown device {device}")))?;
     Ok(DLDevice { device_type: DLDeviceType(code), device_id: device.ordinal })

@@ -33,7 +33,8 @@ impl BoundStencil {
             known => known,
         };
         let dims = source.field.dims.map(|dims| self.translate(dims));
-        Ok(Argument { managed: source.managed, dims, halo, kind: source.kind })
+        let Source { managed, origin, kind, .. } = source;
+        Ok(Argument { managed, dims, halo, origin, kind })
     }
 
     /// The user's names into the stencil's.
@@ -93,8 +94,12 @@ fn named(py: Python<'_>, name: &str, failure: Failure) -> PyErr {
         Failure::Ours(error) => error.about(&format!("argument '{name}'")).into(),
         Failure::Theirs(error) => {
             let note = format!("while dlfield imported argument '{name}'");
-            // Where even that fails, the exception itself still tells.
-            let _ = error.value(py).call_method1("add_note", (note,));
+            let value = error.value(py);
+            let noted = value.getattr("__notes__").and_then(|notes| notes.contains(&note));
+            if !noted.unwrap_or(false) {
+                // Where even that fails, the exception itself still tells.
+                let _ = value.call_method1("add_note", (note,));
+            }
             error
         }
     }
