@@ -235,6 +235,9 @@ impl Layout {
     /// Whether two different indices may name the same byte, as in a broadcast array.
     #[must_use]
     pub fn overlaps_itself(&self) -> bool {
+        if self.is_c_contiguous() {
+            return false; // the usual case
+        }
         let mut axes: SmallVec<[(u64, i64); 6]> = self
             .axes()
             .filter(|axis| axis.0 > 1)

@@ -68,7 +68,7 @@ impl Source {
         obj: &Bound<'_, PyAny>,
         interface: &Bound<'_, PyMapping>,
     ) -> Result<Imported, Failure> {
-        let keep: Owner = Arc::new(Keep::new(obj));
+        let keep: Owner = Arc::new(Keep::new(obj.clone().unbind()));
         let data = required(interface, "data")?;
         if let Ok(pair) = data.cast::<PyTuple>() {
             let (address, readonly) = pointer(pair)?;

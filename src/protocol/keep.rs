@@ -2,29 +2,39 @@
 //! exception alone while foreign code runs.
 
 use std::mem::ManuallyDrop;
+use std::ops::Deref;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// A reference to an object that is given back at once where it is dropped, on any thread.
+/// Something of Python's, or of a foreign producer's, that is given back where it is dropped, on any
+/// thread, with the interpreter attached and a pending exception kept.
 ///
-/// PyO3's own reference waits for the next call of this module where it cannot see that the
+/// A plain `Py` would wait for the next call of this module where PyO3 cannot see that the
 /// interpreter is attached, as in the deleter of a capsule.
-pub(super) struct Keep(ManuallyDrop<Py<PyAny>>);
+pub(crate) struct Keep<T>(ManuallyDrop<T>);
 
-impl Keep {
-    pub(super) fn new(obj: &Bound<'_, PyAny>) -> Self {
-        Self(ManuallyDrop::new(obj.clone().unbind()))
+impl<T> Keep<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(ManuallyDrop::new(value))
     }
 }
 
-impl Drop for Keep {
+impl<T> Deref for Keep<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> Drop for Keep<T> {
     fn drop(&mut self) {
-        // After the interpreter is gone the reference leaks with its object.
+        // After the interpreter is gone nothing can be given back: it leaks.
         let _ = Python::try_attach(|py| {
             // SAFETY: taken once, here; the value is not used again.
-            let object = unsafe { ManuallyDrop::take(&mut self.0) };
-            undisturbed(py, || drop(object));
+            let value = unsafe { ManuallyDrop::take(&mut self.0) };
+            undisturbed(py, || drop(value));
         });
     }
 }

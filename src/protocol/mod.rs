@@ -5,7 +5,7 @@
 //! order in which doors are tried.
 
 #[cfg(feature = "python")]
-mod keep;
+pub(crate) mod keep;
 pub(crate) mod dlpack;
 #[cfg(feature = "python")]
 mod producer;

@@ -15,6 +15,7 @@ use super::numpy::{array_over, dtype_to};
 use crate::field::Dim;
 use crate::managed::Managed;
 use crate::protocol::buffer::{Exported, fill_view};
+use crate::protocol::keep::Keep;
 use crate::protocol::{array_interface, dlpack};
 use crate::storage::{Spec, Storage};
 
@@ -25,7 +26,7 @@ use crate::storage::{Spec, Storage};
 /// are in bytes, as in NumPy.
 #[pyclass(subclass, frozen, weakref, name = "Storage", module = "dlfield")]
 pub(super) struct PyStorage {
-    inner: Storage,
+    inner: Keep<Storage>,
     door: Option<&'static str>,
 }
 
@@ -40,7 +41,11 @@ impl PyStorage {
         inner: Storage,
         door: Option<&'static str>,
     ) -> PyResult<Py<CpuStorage>> {
-        Py::new(py, PyClassInitializer::from(Self { inner, door }).add_subclass(CpuStorage))
+        Py::new(
+            py,
+            PyClassInitializer::from(Self { inner: Keep::new(inner), door })
+                .add_subclass(CpuStorage),
+        )
     }
 
     pub(super) fn storage(&self) -> &Storage {
@@ -178,7 +183,7 @@ impl PyStorage {
         let managed = slf.get().managed();
         let values = array_over(py, managed, true)?;
         let shown = py.import("numpy")?.call_method1("array2string", (values,))?;
-        Ok(format!("<{} {}>\n{shown}", slf.get_type().name()?, slf.get().inner))
+        Ok(format!("<{} {}>\n{shown}", slf.get_type().name()?, *slf.get().inner))
     }
 }
 

@@ -63,6 +63,13 @@ def test_an_exception_on_its_way_survives_the_release_of_a_capsule():
     assert producer.freed == 1
 
 
+def test_an_exception_on_its_way_survives_the_release_of_a_storage():
+    producer = Producer()
+    with pytest.raises(ValueError, match="not in list"):
+        [].index(dlf.as_storage(producer))
+    assert producer.freed == 1
+
+
 def test_a_lazy_module_that_cannot_be_loaded_does_not_matter(monkeypatch):
     class Lazy(types.ModuleType):
         def __getattr__(self, name):

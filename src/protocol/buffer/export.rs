@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 
 use crate::dtype::DType;
 use crate::managed::Managed;
+use crate::protocol::keep::Keep;
 
 /// What a view's `internal` points to: its shape and strides, freed with the view.
 pub(crate) struct Exported {
@@ -142,7 +143,7 @@ fn no_format(dtype: DType) -> PyErr {
 /// Items of a type without a format are shown as unsigned integers of the same size.
 #[pyclass(frozen, module = "dlfield._core")]
 pub(crate) struct ByteView {
-    managed: Managed,
+    managed: Keep<Managed>,
     readonly: bool,
 }
 
@@ -154,7 +155,7 @@ impl ByteView {
             (None, 2) => managed.reinterpret(DType::UInt16)?,
             (None, _) => managed.reinterpret(DType::UInt8)?,
         };
-        Ok(Self { managed, readonly })
+        Ok(Self { managed: Keep::new(managed), readonly })
     }
 }
 
