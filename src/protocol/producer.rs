@@ -56,12 +56,13 @@ const fn known(producer: Producer, module: &'static str, name: &'static str) -> 
     Known { producer, module, name, class: PyOnceLock::new() }
 }
 
-static KNOWN: [Known; 5] = [
+static KNOWN: [Known; 6] = [
     known(Producer::Masked, "numpy.ma", "MaskedArray"), // before the class it derives from
     known(Producer::Numpy, "numpy", "ndarray"),
     known(Producer::Torch, "torch", "Tensor"),
     known(Producer::Jax, "jaxlib._jax", "ArrayImpl"),
     known(Producer::Xarray, "xarray", "DataArray"),
+    known(Producer::Other, "builtins", "memoryview"),
 ];
 
 impl Known {

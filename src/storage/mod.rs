@@ -51,11 +51,12 @@ pub struct Storage {
 }
 
 impl Spec {
-    fn ranks(&self, ndim: usize, otherwise: impl FnOnce() -> Extents) -> Extents {
+    /// The ranks somebody asked for, explicitly or by a preset.
+    fn ranks(&self, ndim: usize) -> Option<Extents> {
         match (&self.layout, self.preset) {
-            (Order::Ranks(ranks), _) => ranks.clone(),
-            (Order::Open, Some(preset)) => preset.layout(ndim, self.field.dims.as_deref()),
-            (Order::Any, _) | (Order::Open, None) => otherwise(),
+            (Order::Ranks(ranks), _) => Some(ranks.clone()),
+            (Order::Open, Some(preset)) => Some(preset.layout(ndim, self.field.dims.as_deref())),
+            (Order::Any, _) | (Order::Open, None) => None,
         }
     }
 
@@ -91,7 +92,7 @@ impl Spec {
         field: &Field,
         otherwise: impl FnOnce() -> Extents,
     ) -> Result<Plan> {
-        let ranks = self.ranks(shape.len(), otherwise);
+        let ranks = self.ranks(shape.len()).unwrap_or_else(otherwise);
         plan(shape, dtype, &ranks, field.alignment, &field.aligned_index(shape.len()))
     }
 }
@@ -121,8 +122,9 @@ impl Storage {
         spec.check_device()?;
         let shape = host.layout().shape();
         let field = spec.field_for(shape, host.dtype())?;
-        let wanted = spec.ranks(shape.len(), || host.layout().ranks());
-        checks::check_order(&host, &wanted)?;
+        if let Some(wanted) = spec.ranks(shape.len()) {
+            checks::check_order(&host, &wanted)?;
+        }
         checks::check_alignment(&host, &field)?;
         Ok(Self { host, field })
     }
