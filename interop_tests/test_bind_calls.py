@@ -98,3 +98,30 @@ def test_a_stencil_for_a_gpu_is_refused_when_it_is_bound(compiled, backend):
 def test_dims_that_map_to_nothing_are_refused_when_the_stencil_is_bound(compiled, dims, error):
     with refused(error, "dims: expected", "got"):
         dlf.bind(compiled("split", "numpy"), dims=dims)
+
+
+def test_a_lazy_stencil_is_compiled_when_it_is_bound(compiled):
+    compiled_stencil = compiled("mixed", "numpy")
+
+    class Lazy:
+        """As gt4py's LazyStencil, which has the stencil as its `implementation`."""
+
+        implementation = compiled_stencil
+
+    assert dlf.bind(Lazy()).stencil is compiled_stencil
+
+
+def test_a_storage_in_place_of_a_scalar_is_not_printed_whole(mixed):
+    given = good() | {"scale": dlf.zeros((9, 9))}
+    with pytest.raises(ValueError, match="argument 'scale'") as caught:
+        mixed(**given)
+    assert len(str(caught.value)) < 200
+
+
+def test_an_array_that_is_read_beside_where_it_is_written_is_refused(compiled):
+    run = dlf.bind(compiled("skewed", "gt:cpu_kfirst"))
+    values = np.random.default_rng(1).random((8, 8, 4))
+    before = values.copy()
+    with refused(BufferError, "'inp' and 'out'", "pass a copy"):
+        run(values, values, origin=(2, 2, 0), domain=(4, 4, 4))
+    np.testing.assert_array_equal(values, before)

@@ -67,6 +67,16 @@ BAD_INPUTS = {
         ValueError,
         'bind(stencil, dims={"lon": "I", "lat": "J", "level": "K"})',
     ),
+    "strange names in another order": (
+        lambda: xr_named("level", "lat", "lon"),
+        ValueError,
+        'dims={"level": "K", "lat": "J", "lon": "I"}',
+    ),
+    "names that say nothing": (
+        lambda: xr_named("a", "b", "K"),
+        ValueError,
+        'dims={"a": ..., "b": ...}',
+    ),
     "one strange name": (lambda: xr_named("K", "lat", "I"), ValueError, 'dims={"lat": "J"}'),
     "more names than axes": (
         lambda: MoreNamesThanAxes(VALUES),
@@ -178,7 +188,7 @@ def test_outputs_that_overlap_are_refused_and_nothing_is_written(split, make):
 
 
 def test_the_line_that_an_error_prints_for_strange_names_helps(compiled):
-    stencil, out = compiled("split", "numpy"), xr_named("lat", "lon", "level").copy()
+    stencil, out = compiled("split", "numpy"), xr_named("lon", "lat", "level").copy()
     with pytest.raises(ValueError, match=r"bind\(stencil, dims=") as caught:
         dlf.bind(stencil)(VALUES, untouched(), out)
     dims = ast.literal_eval(re.search(r"dims=(\{.*\})", str(caught.value))[1])

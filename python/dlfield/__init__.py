@@ -6,6 +6,7 @@ Importing dlfield imports no framework, and changes nothing in those that are im
 from dlfield import _operators
 from dlfield._core import (
     UNSET,
+    BoundStencil,
     CPUStorage,
     DeviceUnavailable,
     GTNoSuchBufferError,
@@ -22,6 +23,7 @@ from dlfield.gt4py import bind
 
 __all__ = [
     "UNSET",
+    "BoundStencil",
     "CPUStorage",
     "DeviceUnavailable",
     "GTNoSuchBufferError",

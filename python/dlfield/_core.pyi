@@ -2,15 +2,11 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, SupportsIndex, TypeAlias, TypedDict, Unpack, final
+from typing import Any, Final, Literal, SupportsIndex, TypedDict, Unpack, final
 
 import numpy as np
 import numpy.typing as npt
-
-if sys.version_info >= (3, 13):
-    from types import CapsuleType as _CapsuleType
-else:
-    _CapsuleType: TypeAlias = object
+from typing_extensions import CapsuleType
 
 __all__ = [
     "UNSET",
@@ -45,7 +41,7 @@ class GTNoSuchBufferError(BufferError, AttributeError):
     """The storage has no buffer of the kind asked for."""
 
 class StorageOptions(TypedDict, total=False):
-    """Keyword options of every function that makes a storage (GDP-3).
+    """Keyword options of every function that makes a storage (GDP-3). For type checking only.
 
     What is left out is taken from `defaults` or `backend`, then from the data, then from the
     fallback.
@@ -104,7 +100,7 @@ class Storage:
         """Names of the dimensions, or None where nobody gave any."""
     @property
     def halo(self) -> tuple[tuple[int, int], ...] | None:
-        """Points below and above the domain in each dimension, or None where unknown."""
+        """Points below and above the domain in each dimension: zeros where none was given."""
     @property
     def layout(self) -> tuple[int, ...]:
         """Rank of each dimension's stride: 0 is the largest, `ndim - 1` the smallest (GDP-3)."""
@@ -162,7 +158,7 @@ class CPUStorage(Storage):
         max_version: tuple[int, int] | None = None,
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
-    ) -> _CapsuleType:
+    ) -> CapsuleType:
         """Give a DLPack capsule that holds a reference. Zero-copy unless `copy=True`.
 
         Versioned with `max_version=(1, 0)` or higher, else legacy.

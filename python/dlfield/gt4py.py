@@ -66,6 +66,8 @@ def bind(stencil: CartesianStencil, *, dims: Mapping[str, str] | None = None) ->
     DeviceUnavailable
         Where the stencil computes on a GPU.
     """
+    if hasattr(stencil, "implementation"):  # a lazy stencil, compiled when it is first needed
+        stencil = stencil.implementation
     if isinstance(stencil, type) or not isinstance(stencil, CartesianStencil):
         got = stencil if isinstance(stencil, type) else type(stencil)
         raise TypeError(

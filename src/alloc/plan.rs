@@ -93,7 +93,8 @@ pub(crate) fn check_ranks(ranks: &[i64], ndim: usize) -> Result<()> {
         return Ok(());
     }
     Err(Error::Argument(format!(
-        "layout: expected a permutation of 0..{ndim} (0 = largest stride), got {ranks:?}"
+        "layout: expected a permutation of {:?} (0 = largest stride), got {ranks:?}",
+        (0..ndim).collect::<Vec<_>>()
     )))
 }
 

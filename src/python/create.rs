@@ -24,7 +24,53 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(storage, module)?)
 }
 
-/// Allocates a storage whose values are undefined.
+/// Allocate a storage whose values are undefined.
+///
+/// Parameters
+/// ----------
+/// shape : int or sequence of int
+///     Extents, in elements. Zeros are legal.
+/// dtype : optional
+///     Anything that numpy.dtype takes; float64 by default. The names of bfloat16 and the float8
+///     types need the package ml_dtypes once they are shown to NumPy.
+/// dims : sequence of str, optional
+///     Names of the dimensions in the order of the axes: "IJK", or any distinct names.
+/// halo : sequence of int or (int, int), optional
+///     Points around the domain per dimension, for both ends or for each. None by default.
+/// backend : str, optional
+///     Layout, alignment and device for a GT4Py backend: "numpy", "debug", "gt:cpu_kfirst",
+///     "gt:cpu_ifirst", "gt:gpu", "dace:cpu", "dace:cpu_kfirst", "dace:cpu_KJI", "dace:gpu",
+///     "dace:gpu_IJK", "gtx86", "gtmc", "gtcuda". Excludes alignment_size, device and layout.
+/// defaults : str, optional
+///     The same names, and "C" and "F", as a preset that explicit options override.
+/// layout : sequence of int, optional
+///     Rank of each dimension's stride: 0 is the largest, ndim - 1 is contiguous.
+/// alignment_size : int, optional
+///     Bytes. Rows are padded so that the aligned element of each lies on such a boundary. With 1,
+///     the default, nothing is padded and the first element lies on a boundary of 64 bytes.
+/// aligned_index : sequence of int, optional
+///     Index of the aligned element; the lower halo by default.
+/// device : None or "cpu", optional
+///     Where the memory lies. GPU devices are refused for now.
+/// managed : optional
+///     Who synchronises host and device; has no effect in host memory.
+///
+/// Returns
+/// -------
+/// CPUStorage
+///     Its memory is freed when the last storage, view and export of it is gone.
+///
+/// Raises
+/// ------
+/// ValueError
+///     For options that cannot hold for the shape or exclude each other, and for more bytes than
+///     an address can count.
+/// TypeError
+///     For unknown options and values of a wrong type.
+/// MemoryError
+///     Where the system has no more memory.
+/// DeviceUnavailable
+///     For a GPU device or a preset of a GPU backend.
 #[pyfunction]
 #[pyo3(signature = (shape, dtype = None, **options))]
 fn empty(
@@ -36,7 +82,9 @@ fn empty(
     allocate(py, &ints_or_int("shape", shape)?, wanted(dtype)?, options, Fill::Nothing)
 }
 
-/// Allocates a storage of zeros. No page of it is touched.
+/// Allocate a storage of zeros. No page of it is touched.
+///
+/// Parameters, result and errors as for `empty`.
 #[pyfunction]
 #[pyo3(signature = (shape, dtype = None, **options))]
 fn zeros(
@@ -48,7 +96,9 @@ fn zeros(
     allocate(py, &ints_or_int("shape", shape)?, wanted(dtype)?, options, Fill::Zeros)
 }
 
-/// Allocates a storage of ones.
+/// Allocate a storage of ones.
+///
+/// Parameters, result and errors as for `empty`.
 #[pyfunction]
 #[pyo3(signature = (shape, dtype = None, **options))]
 fn ones(
@@ -61,7 +111,9 @@ fn ones(
     filled(py, &ints_or_int("shape", shape)?, &one, dtype, options)
 }
 
-/// Allocates a storage with `fill_value` in every element.
+/// Allocate a storage with `fill_value` in every element, converted as NumPy does.
+///
+/// Other parameters, result and errors as for `empty`.
 #[pyfunction]
 #[pyo3(signature = (shape, fill_value, dtype = None, **options))]
 fn full(
@@ -107,7 +159,31 @@ fn filled(
     allocate(py, shape, dtype, options, Fill::Item(&bytes))
 }
 
-/// Puts the memory of an array into a storage without copying it.
+/// Put the memory of an array into a storage. Never copies.
+///
+/// Parameters
+/// ----------
+/// data
+///     A storage, or anything that speaks the buffer protocol, DLPack or the array interface. An
+///     xarray.DataArray keeps its dims. JAX and Arrow arrays, and arrays in which several indices
+///     name one element, become read-only storages.
+/// **options
+///     As for `empty`. What is given must hold for the memory already.
+///
+/// Returns
+/// -------
+/// CPUStorage
+///     Holds the producer's memory, which is given back when the last view of it is gone.
+///
+/// Raises
+/// ------
+/// TypeError
+///     Where the object speaks none of the protocols.
+/// BufferError
+///     Where what it says cannot be used: lies, unsupported types, masked arrays, torch tensors
+///     with a pending conjugation, negation or gradient.
+/// ValueError
+///     For an option that the memory does not meet.
 #[pyfunction]
 #[pyo3(signature = (data, **options))]
 fn as_storage(
@@ -120,7 +196,27 @@ fn as_storage(
     PyStorage::wrap(py, Storage::wrap(source.managed, &spec)?, source.door)
 }
 
-/// Copies an array into a new storage; with `copy=False` the same as `as_storage`.
+/// Copy an array into a new storage; with `copy=False` the same as `as_storage`.
+///
+/// Parameters
+/// ----------
+/// data
+///     As for `as_storage`; byte-swapped NumPy arrays too.
+/// dtype : optional
+///     Of the storage; the data's own by default. Another is converted as NumPy's astype does.
+/// copy : bool
+///     Whether to copy; True by default.
+/// **options
+///     As for `empty`. Without layout or preset the copy is in the order of the data.
+///
+/// Returns
+/// -------
+/// CPUStorage
+///
+/// Raises
+/// ------
+/// TypeError, BufferError, ValueError
+///     As `as_storage`; ValueError for another dtype with `copy=False`.
 #[pyfunction]
 #[pyo3(signature = (data, *, dtype = None, copy = true, **options))]
 fn storage(

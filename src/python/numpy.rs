@@ -1,6 +1,7 @@
 //! NumPy at the border: dtypes in both directions, and arrays over a field's memory. NumPy is
 //! imported when it is first needed, `ml_dtypes` only for types that NumPy lacks.
 
+use pyo3::exceptions::PyImportError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -43,9 +44,17 @@ pub(super) fn dtype_to(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny
     let numpy = py.import(intern!(py, "numpy"))?;
     let name = match dtype.format() {
         Some(_) => PyString::intern(py, dtype.name()).into_any(),
-        None => py.import(intern!(py, "ml_dtypes"))?.getattr(dtype.name())?,
+        None => ml_dtypes(py, dtype)?.getattr(dtype.name())?,
     };
     numpy.call_method1(intern!(py, "dtype"), (name,))
+}
+
+fn ml_dtypes(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyModule>> {
+    py.import(intern!(py, "ml_dtypes")).map_err(|_| {
+        PyImportError::new_err(format!(
+            "dtype: expected ml_dtypes, which names {dtype} for NumPy, got no such module; pip install ml_dtypes"
+        ))
+    })
 }
 
 /// A NumPy array over the memory, in the same axis order. Zero-copy; the array holds a reference.

@@ -102,7 +102,13 @@ fn check_known(name: &str) -> PyResult<()> {
     if NAMES.contains(&name) {
         return Ok(());
     }
-    Err(PyTypeError::new_err(format!("option '{name}': expected one of {}", NAMES.join(", "))))
+    let way_out = match name {
+        "dtype" | "copy" => "; only storage(...) converts and copies",
+        "order" => "; use defaults='C' or 'F'",
+        _ => "",
+    };
+    let text = format!("option '{name}': expected one of {}{way_out}", NAMES.join(", "));
+    Err(PyTypeError::new_err(text))
 }
 
 /// `backend` stands for layout, alignment and device at once (storage allocation note).

@@ -3,7 +3,7 @@
 
 use std::ffi::c_int;
 
-use pyo3::exceptions::{PyAttributeError, PyValueError};
+use pyo3::exceptions::{PyAttributeError, PyImportError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::pyclass_init::PyClassInitializer;
@@ -112,7 +112,7 @@ impl PyStorage {
         self.inner.field().dims.as_deref().map(names).transpose()
     }
 
-    /// Points below and above the domain in each dimension, or None where unknown.
+    /// Points below and above the domain in each dimension: zeros where none was given.
     #[getter]
     fn halo<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         self.inner
@@ -181,7 +181,12 @@ impl PyStorage {
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
         let py = slf.py();
         let managed = slf.get().managed();
-        let values = array_over(py, managed, true)?;
+        let values = match array_over(py, managed, true) {
+            Err(error) if error.is_instance_of::<PyImportError>(py) => {
+                return Ok(format!("<{} {}>", slf.get_type().name()?, *slf.get().inner));
+            }
+            answer => answer?,
+        };
         let shown = py.import("numpy")?.call_method1("array2string", (values,))?;
         Ok(format!("<{} {}>\n{shown}", slf.get_type().name()?, *slf.get().inner))
     }

@@ -2,7 +2,7 @@
 
 use super::{Argument, Bound, FieldSpec};
 use crate::error::{Error, Result};
-use crate::field::{Dims, show_dims};
+use crate::field::{Dim, Dims, show_dims};
 use crate::layout::Extents;
 
 /// Puts an argument's axes in the declared order: by name where it has names, else by position.
@@ -51,15 +51,20 @@ fn by_name(spec: &FieldSpec, dims: &Dims) -> Result<Vec<usize>> {
 
 /// The error prints the line that would help: a mapping from the user's names.
 fn unmatched(spec: &FieldSpec, dims: &Dims) -> String {
-    let mut free = spec.dims.iter().filter(|dim| !dims.contains(dim));
-    let strange = dims.iter().filter(|dim| !spec.dims.contains(dim));
-    let pairs: Vec<_> =
-        strange.filter_map(|dim| Some(format!("\"{dim}\": \"{}\"", free.next()?))).collect();
-    let way_out = match pairs.as_slice() {
-        [] => "name each axis of the array once".into(),
-        pairs => {
-            format!("say which is which, for example bind(stencil, dims={{{}}})", pairs.join(", "))
-        }
+    let free: Vec<&Dim> = spec.dims.iter().filter(|dim| !dims.contains(dim)).collect();
+    let strange: Vec<&Dim> = dims.iter().filter(|dim| !dim.is_gt4py()).collect();
+    let way_out = if strange.is_empty() {
+        "select or add dimensions until the names agree".into()
+    } else {
+        let target = |dim| match (strange.as_slice(), free.as_slice()) {
+            ([_], [only]) => format!("\"{only}\""),
+            _ => meant_by(dim)
+                .filter(|dim| free.contains(&dim))
+                .map_or("...".into(), |dim| format!("\"{dim}\"")),
+        };
+        let pairs: Vec<_> =
+            strange.iter().map(|dim| format!("\"{dim}\": {}", target(dim))).collect();
+        format!("say which is which, for example bind(stencil, dims={{{}}})", pairs.join(", "))
     };
     format!(
         "argument '{}': expected dims {} in any order, got {}; {way_out}",
@@ -67,4 +72,14 @@ fn unmatched(spec: &FieldSpec, dims: &Dims) -> String {
         show_dims(&spec.dims),
         show_dims(dims)
     )
+}
+
+/// What a name usually stands for. Only for the text: nothing is ever mapped by it.
+fn meant_by(dim: &Dim) -> Option<Dim> {
+    match dim.to_string().to_lowercase().as_str() {
+        "lon" | "longitude" | "x" | "i" => Some(Dim::I),
+        "lat" | "latitude" | "y" | "j" => Some(Dim::J),
+        "lev" | "level" | "z" | "k" | "height" | "depth" | "plev" => Some(Dim::K),
+        _ => None,
+    }
 }

@@ -3,6 +3,7 @@
 use super::{Access, Argument, Bound, FieldSpec, StencilSpec};
 use crate::error::{Error, Result};
 use crate::layout::may_overlap;
+use crate::managed::Managed;
 
 const NAMES: [&str; 3] = ["I", "J", "K"];
 
@@ -13,8 +14,8 @@ pub(super) fn check_dtype(spec: &FieldSpec, argument: &Argument) -> Result<()> {
         return Ok(());
     }
     Err(Error::Argument(format!(
-        "argument '{}': expected dtype {}, got {got}; convert it with astype('{}'), or compile the \
-         stencil for {got}",
+        "argument '{}': expected dtype {}, got {got}; convert it with astype('{}') (in torch with to), \
+         or compile the stencil for {got}",
         spec.name, spec.dtype, spec.dtype
     )))
 }
@@ -26,7 +27,8 @@ pub(super) fn check(spec: &StencilSpec, bound: &[Bound<'_>], domain: [i64; 3]) -
         check_data_shape(field)?;
         check_bounds(field, domain)?;
     }
-    check_outputs(bound)
+    check_outputs(bound)?;
+    check_inputs(bound, domain)
 }
 
 fn check_memory(spec: &StencilSpec, field: &Bound<'_>) -> Result<()> {
@@ -137,4 +139,44 @@ fn check_outputs(bound: &[Bound<'_>]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// A field that is read where another is written gives results that depend on the backend, unless
+/// each point is read before it is written: the same points, without reaching to neighbours.
+fn check_inputs(bound: &[Bound<'_>], domain: [i64; 3]) -> Result<()> {
+    let reads = |field: &&Bound<'_>| field.spec.access == Access::Read;
+    let writes = |field: &&Bound<'_>| field.spec.access == Access::Write;
+    for input in bound.iter().filter(reads) {
+        for output in bound.iter().filter(writes) {
+            let (read, written) = (&input.argument.managed, &output.argument.managed);
+            let apart = |a: &Managed, b: &Managed| {
+                !may_overlap(a.layout(), a.address(), b.layout(), b.address())
+            };
+            if apart(read, written) {
+                continue;
+            }
+            let (read, written) = (window(input, domain)?, window(output, domain)?);
+            let same = read.address() == written.address() && read.layout() == written.layout();
+            if !same && !apart(&read, &written) {
+                return Err(Error::Buffer(format!(
+                    "arguments '{}' and '{}': expected an input that is read apart from where the output is \
+                     written, got arrays that overlap; pass a copy for one of them",
+                    input.spec.name, output.spec.name
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The part of an argument that the stencil reaches, in the declared order of dimensions.
+fn window(field: &Bound<'_>, domain: [i64; 3]) -> Result<Managed> {
+    let mut part = field.argument.managed.permute(&field.axes)?;
+    for (axis, at) in field.spatial() {
+        let (below, above) = field.spec.reach[axis];
+        let origin = field.origin.as_ref().and_then(|origin| origin.get(at).copied()).unwrap_or(0);
+        let points = (domain[axis] + below + above).max(0); // inside the extent: check_bounds
+        part = part.narrow(at, origin - below, points)?;
+    }
+    Ok(part)
 }

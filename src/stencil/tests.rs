@@ -234,3 +234,26 @@ fn an_origin_of_the_argument_counts_where_the_call_gives_none() {
     let plan = resolve(&stencil(), &args, &Request::default()).unwrap();
     assert_eq!((plan.origins[0].as_slice(), plan.domain), (&[2, 2, 0][..], [5, 5, 4]));
 }
+
+#[test]
+fn an_input_that_reaches_into_the_output_is_refused() {
+    let field = argument(&[8, 8, 4], None, 1);
+    let text = message(resolve(&stencil(), &[field.clone(), field], &Request::default()));
+    assert!(text.contains("'inp' and 'out'") && text.contains("pass a copy"), "{text}");
+}
+
+#[test]
+fn a_stencil_without_reach_may_write_where_it_reads() {
+    let mut spec = stencil();
+    spec.fields[0].reach = [(0, 0); 3];
+    let field = argument(&[8, 8, 4], None, 1);
+    assert!(resolve(&spec, &[field.clone(), field], &Request::default()).is_ok());
+}
+
+#[test]
+fn two_windows_of_one_array_may_be_input_and_output() {
+    let field = argument(&[8, 8, 4], None, 0);
+    let origins = vec![Some(smallvec![1, 1, 0]), Some(smallvec![5, 1, 0])];
+    let request = Request { domain: Some([3, 6, 4]), origins };
+    assert!(resolve(&stencil(), &[field.clone(), field], &request).is_ok());
+}

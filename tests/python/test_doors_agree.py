@@ -94,7 +94,7 @@ def test_a_struct_under_the_name_of_the_other_is_refused_without_a_crash(legacy,
 
 @pytest.mark.parametrize("layout", [(5, 5), (0, 0), (-1, 3), (0,)])
 def test_a_layout_that_is_no_permutation_is_refused_for_existing_memory_too(layout):
-    with pytest.raises(ValueError, match=r"permutation of 0\.\.2"):
+    with pytest.raises(ValueError, match=r"permutation of \[0, 1\]"):
         dlf.as_storage(np.zeros((3, 4)), layout=layout)
 
 

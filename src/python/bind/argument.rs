@@ -77,15 +77,20 @@ fn check_scalar(parameter: &Parameter, value: &Bound<'_, PyAny>) -> PyResult<()>
     if dtype.is_ok_and(|dtype| dtype.eq(&parameter.dtype).unwrap_or(false)) {
         return Ok(());
     }
+    let expected = &parameter.dtype;
     Err(PyValueError::new_err(format!(
-        "argument '{}': expected a scalar of {}, got {} of type {}; convert it, for example with \
-         numpy.{}(...)",
+        "argument '{}': expected a scalar of {expected}, got {} of type {}; convert it, for example with \
+         numpy.{expected}(...)",
         parameter.name,
-        parameter.dtype,
-        value.repr()?,
-        kind.name()?,
-        parameter.dtype
+        shortened(value)?,
+        kind.name()?
     )))
+}
+
+/// A value in a message; a whole array would hide the rest.
+fn shortened(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    let shown = value.repr()?.to_string();
+    Ok(if shown.len() > 60 || shown.contains('\n') { "a value".into() } else { shown })
 }
 
 /// Names the argument: in the text of dlfield's own error, in a note on the producer's.
