@@ -44,6 +44,20 @@ pub enum Order {
 ///
 /// Cloning and viewing copy no element. The memory is freed, or given back to its producer, when
 /// the last storage, view and export of it is gone.
+///
+/// # Example
+///
+/// ```
+/// use dlfield::{DType, Field, Fill, Preset, Spec, Storage};
+///
+/// let field = Field { halo: Some([(3, 3), (3, 3), (0, 0)].into_iter().collect()), ..Field::default() };
+/// let spec = Spec { preset: Some(Preset::from_name("gt:cpu_ifirst")?), field, ..Spec::default() };
+/// let storage = Storage::allocate(&[70, 70, 40], DType::Float64, &spec, Fill::Zeros)?;
+///
+/// assert_eq!(storage.host().layout().strides(), [1, 70, 4900]); // in elements: I is contiguous
+/// assert_eq!(storage.domain_view()?.host().layout().shape(), [64, 64, 40]);
+/// # Ok::<(), dlfield::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Storage {
     host: Managed,

@@ -27,6 +27,7 @@ __all__ = [
     "Handover",
     "Interface",
     "Producer",
+    "PyBuffer",
     "guarded",
     "lying_view",
     "misaligned",

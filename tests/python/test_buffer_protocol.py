@@ -7,6 +7,7 @@ import mmap
 import dlfield as dlf
 import numpy as np
 import pytest
+from lying_producers import PyBuffer
 from support import (
     ML_DTYPES,
     NUMPY_DTYPES,
@@ -20,22 +21,6 @@ from support import (
 
 SIMPLE, WRITABLE, FORMAT, ND, STRIDES = 0, 1, 4, 8, 0x18
 C_ORDER, F_ORDER, ANY_ORDER = 0x38, 0x58, 0x98
-
-
-class PyBuffer(ctypes.Structure):
-    _fields_ = (
-        ("buf", ctypes.c_void_p),
-        ("obj", ctypes.c_void_p),
-        ("len", ctypes.c_ssize_t),
-        ("itemsize", ctypes.c_ssize_t),
-        ("readonly", ctypes.c_int),
-        ("ndim", ctypes.c_int),
-        ("format", ctypes.c_char_p),
-        ("shape", ctypes.POINTER(ctypes.c_ssize_t)),
-        ("strides", ctypes.POINTER(ctypes.c_ssize_t)),
-        ("suboffsets", ctypes.c_void_p),
-        ("internal", ctypes.c_void_p),
-    )
 
 
 def request(exporter, flags):
