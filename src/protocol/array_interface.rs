@@ -12,6 +12,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyMapping, PyString, PyTuple};
 
+use super::ImportRequest;
 use super::buffer::PyView;
 use super::keep::Keep;
 use crate::device::Device;
@@ -21,7 +22,10 @@ use crate::layout::{Extents, Layout, MAX_NDIM};
 use crate::managed::{Described, Imported, Managed, Owner};
 
 /// Reads the interface of an object. Zero-copy; holds the object.
-pub(crate) fn import(obj: &Bound<'_, PyAny>) -> Result<Option<Imported>, Failure> {
+pub(in crate::protocol) fn import(
+    obj: &Bound<'_, PyAny>,
+    _request: ImportRequest,
+) -> Result<Option<Imported>, Failure> {
     let Some(interface) = obj.getattr_opt(intern!(obj.py(), "__array_interface__"))? else {
         return Ok(None);
     };

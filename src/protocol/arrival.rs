@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use super::producer::{Producer, Recognised};
-use super::{array_interface, buffer, dlpack, gt4py, xarray};
+use super::{ImportRequest, array_interface, buffer, dlpack, gt4py, xarray};
 use crate::error::{Error, Failure};
 use crate::field::Dims;
 use crate::layout::Extents;
@@ -22,7 +22,7 @@ pub(crate) struct Arrival {
     pub(crate) kind: &'static str,
 }
 
-type Door = for<'py> fn(&Bound<'py, PyAny>) -> Result<Option<Imported>, Failure>;
+type Door = for<'py> fn(&Bound<'py, PyAny>, ImportRequest) -> Result<Option<Imported>, Failure>;
 
 /// The plain doors, cheapest first. All of them share memory; none copies.
 const DOORS: [(&str, Door); 3] = [
@@ -89,9 +89,10 @@ fn arrive_unknown(
 
 fn through_doors(obj: &Bound<'_, PyAny>, producer: Producer) -> Result<Arrival, Failure> {
     producer.refuse_lazy(obj)?;
+    let request = ImportRequest { immutable: producer.is_immutable() };
     for (door, import) in DOORS {
-        if let Some(imported) = import(obj)? {
-            let managed = imported.immutable(producer.is_immutable()).validate()?;
+        if let Some(imported) = import(obj, request)? {
+            let managed = imported.immutable(request.immutable).validate()?;
             let kind = producer.readonly_kind();
             return Ok(Arrival { managed, dims: None, origin: None, door, kind });
         }

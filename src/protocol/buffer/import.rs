@@ -13,6 +13,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Failure, Result};
 use crate::layout::{Extents, MAX_NDIM};
 use crate::managed::{Described, Imported};
+use crate::protocol::ImportRequest;
 use crate::protocol::keep::undisturbed;
 
 /// Everything a NumPy-like consumer wants: format, shape and strides, but no indirection.
@@ -31,12 +32,16 @@ unsafe impl Sync for PyView {}
 ///
 /// An object that has a buffer but refuses it (bfloat16 in JAX, device memory) may have a better
 /// door: where it also has `__dlpack__`, this one does not count.
-pub(crate) fn import(obj: &Bound<'_, PyAny>) -> std::result::Result<Option<Imported>, Failure> {
+pub(in crate::protocol) fn import(
+    obj: &Bound<'_, PyAny>,
+    request: ImportRequest,
+) -> std::result::Result<Option<Imported>, Failure> {
     // SAFETY: asks the type for its slot; any object will do.
     if unsafe { ffi::PyObject_CheckBuffer(obj.as_ptr()) } == 0 {
         return Ok(None);
     }
-    match PyView::of(obj) {
+    let view = if request.immutable { PyView::with_flags(obj, READ_ONLY) } else { PyView::of(obj) };
+    match view {
         Ok(view) => Ok(Some(view.describe()?)),
         Err(refusal) => match unnamed_items(obj)? {
             Some((bytes, dtype)) => Ok(Some(PyView::of(&bytes)?.describe_as(Some(dtype))?)),

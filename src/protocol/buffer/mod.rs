@@ -9,4 +9,5 @@ mod import;
 mod export;
 
 pub(crate) use export::{ByteView, Exported, fill_view};
-pub(crate) use import::{PyView, import};
+pub(crate) use import::PyView;
+pub(in crate::protocol) use import::import;

@@ -13,10 +13,14 @@ use pyo3::{ffi, intern};
 use super::{LEGACY, USED_LEGACY, USED_VERSIONED, VERSIONED};
 use crate::error::{Error, Failure};
 use crate::managed::Imported;
+use crate::protocol::ImportRequest;
 
 /// Asks an object with `__dlpack__` for a capsule and takes the tensor out of it. Zero-copy:
 /// `copy=False` is sent. The producer's deleter runs when the last view is dropped.
-pub(crate) fn import(obj: &Bound<'_, PyAny>) -> Result<Option<Imported>, Failure> {
+pub(in crate::protocol) fn import(
+    obj: &Bound<'_, PyAny>,
+    _request: ImportRequest,
+) -> Result<Option<Imported>, Failure> {
     match obj.getattr_opt(intern!(obj.py(), "__dlpack__"))? {
         None => Ok(None),
         Some(method) => take(&call_producer(&method)?).map(Some),

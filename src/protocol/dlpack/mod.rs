@@ -16,7 +16,7 @@ mod export;
 #[cfg(feature = "python")]
 pub(crate) use export::{ExportRequest, export, legacy_for_reader};
 #[cfg(feature = "python")]
-pub(crate) use import::import;
+pub(in crate::protocol) use import::import;
 pub use tensor::{to_legacy, to_versioned};
 
 #[cfg(feature = "python")]
