@@ -71,20 +71,22 @@ def test_importing_changes_no_setting_of_the_process():
     assert before == after
 
 
-def test_importing_takes_at_most_five_milliseconds_more_than_numpy():
-    taken = [
+def test_importing_takes_a_twentieth_of_the_time_of_numpy_beyond_it():
+    """Five milliseconds where NumPy takes 100: processor time, so that no other process counts."""
+    shares = [
         float(
             run_in_subprocess("""
                 import time
+                start = time.process_time()
                 import numpy
-                start = time.perf_counter()
+                between = time.process_time()
                 import dlfield
-                print(time.perf_counter() - start)
+                print((time.process_time() - between) / (between - start))
             """)
         )
         for _ in range(7)
     ]
-    assert min(taken) < 0.005
+    assert min(shares) < 0.05
 
 
 def test_importing_prints_nothing():
