@@ -41,23 +41,23 @@ impl<T> Drop for Keep<T> {
 
 /// Runs `f`, which may run Python code, without losing an exception that is on its way. What `f`
 /// leaves behind is dropped: nobody is there to take it.
-pub(super) fn undisturbed<R>(_py: Python<'_>, f: impl FnOnce() -> R) -> R {
+pub(super) fn undisturbed<R>(py: Python<'_>, f: impl FnOnce() -> R) -> R {
     let mut pending = [std::ptr::null_mut(); 3];
-    if is_pending() {
+    if is_pending(py) {
         let [kind, value, traceback] = &mut pending;
         // SAFETY: attached; takes the exception.
         unsafe { ffi::PyErr_Fetch(kind, value, traceback) };
     }
     let result = f();
     let [kind, value, traceback] = pending;
-    if !kind.is_null() || is_pending() {
+    if !kind.is_null() || is_pending(py) {
         // SAFETY: attached; gives back exactly what was taken, in place of what f has left.
         unsafe { ffi::PyErr_Restore(kind, value, traceback) };
     }
     result
 }
 
-fn is_pending() -> bool {
-    // SAFETY: attached, which the callers' token shows; only looks.
+fn is_pending(_py: Python<'_>) -> bool {
+    // SAFETY: attached, which the token shows; only looks.
     unsafe { !ffi::PyErr_Occurred().is_null() }
 }

@@ -41,7 +41,7 @@ pub(super) fn resolve(
             None => field.origin = Some(origin_without_halo(field)?),
         }
     }
-    let domain = domain.map_or_else(|| largest_domain(bound), Ok)?;
+    let domain = domain.unwrap_or_else(|| largest_domain(bound));
     check_domain(spec, domain)?;
     Ok(domain)
 }
@@ -76,11 +76,11 @@ fn domain_of_halos(bound: &[Bound<'_>]) -> Result<[i64; 3]> {
             }
         }
     }
-    fill_open_axes(bound, domain.map(|found| found.map(|known| known.0)))
+    Ok(fill_open_axes(bound, domain.map(|found| found.map(|known| known.0))))
 }
 
 /// An axis that no field with a halo has: the smallest extent of the others there, or 1.
-fn fill_open_axes(bound: &[Bound<'_>], domain: [Option<i64>; 3]) -> Result<[i64; 3]> {
+fn fill_open_axes(bound: &[Bound<'_>], domain: [Option<i64>; 3]) -> [i64; 3] {
     let mut filled = [1; 3];
     for (axis, found) in domain.into_iter().enumerate() {
         let extents = bound.iter().flat_map(|field| {
@@ -88,7 +88,7 @@ fn fill_open_axes(bound: &[Bound<'_>], domain: [Option<i64>; 3]) -> Result<[i64;
         });
         filled[axis] = found.or_else(|| extents.min()).unwrap_or(1);
     }
-    Ok(filled)
+    filled
 }
 
 /// Extent and halo along each axis, where all fields with a halo have the same.
@@ -190,7 +190,7 @@ fn check_shift(field: &Bound<'_>, origin: &Extents, given: Option<[i64; 3]>) -> 
 }
 
 /// GT4Py's rule: along each axis as far as every field that has it reaches.
-fn largest_domain(bound: &[Bound<'_>]) -> Result<[i64; 3]> {
+fn largest_domain(bound: &[Bound<'_>]) -> [i64; 3] {
     let mut domain: [Option<i64>; 3] = [None; 3];
     for field in bound {
         for (axis, at) in field.spatial() {
@@ -202,7 +202,7 @@ fn largest_domain(bound: &[Bound<'_>]) -> Result<[i64; 3]> {
             domain[axis] = Some(domain[axis].map_or(room, |known| known.min(room)));
         }
     }
-    Ok(domain.map(|found| found.unwrap_or(1)))
+    domain.map(|found| found.unwrap_or(1))
 }
 
 fn check_domain(spec: &StencilSpec, domain: [i64; 3]) -> Result<()> {
