@@ -51,6 +51,17 @@ impl Dim {
         }
     }
 
+    /// Place in GT4Py's order of dimensions.
+    fn rank(&self) -> (u8, u32) {
+        match self {
+            Self::I => (0, 0),
+            Self::J => (1, 0),
+            Self::K => (2, 0),
+            Self::Data(number) => (3, *number),
+            Self::Named(_) => (4, 0),
+        }
+    }
+
     /// Whether GT4Py's cartesian stencils know the name.
     #[must_use]
     pub fn is_gt4py(&self) -> bool {
@@ -88,6 +99,9 @@ pub struct Field {
     pub aligned_index: Option<Extents>,
     /// Requested alignment of that element, in bytes; 0 and 1 ask for nothing.
     pub alignment: usize,
+    /// Where a stencil begins unless it is told otherwise (GT4Py's default origin), in GT4Py's
+    /// order of dimensions, see [`Field::axes_in_order`]. `None`: nobody said.
+    pub origin: Option<Extents>,
 }
 
 impl Field {
@@ -110,7 +124,22 @@ impl Field {
             check_length("aligned_index", index.len(), shape)?;
             check_index(index, shape)?;
         }
+        if let Some(origin) = &self.origin {
+            check_length("default_origin", origin.len(), shape)?;
+            check_origin(origin, &self.axes_in_order(shape.len()), shape)?;
+        }
         Ok(())
+    }
+
+    /// The axes in the order I, J, K, data dimensions by number, in which GT4Py counts origins.
+    /// Names that it does not know, and axes without a name, stay where they are.
+    #[must_use]
+    pub fn axes_in_order(&self, ndim: usize) -> SmallVec<[usize; 4]> {
+        let mut axes: SmallVec<[usize; 4]> = (0..ndim).collect();
+        if let Some(dims) = self.dims.as_deref().filter(|dims| dims.iter().all(Dim::is_gt4py)) {
+            axes.sort_by_key(|&axis| dims.get(axis).map(Dim::rank));
+        }
+        axes
     }
 
     /// Index of the element that is aligned: the one asked for, else the lower halo, else 0.
@@ -124,17 +153,26 @@ impl Field {
     }
 
     /// The field of a view whose first element is at index `start`: the aligned element moves with
-    /// it. Where it lies outside `shape`, the view makes no claim about alignment.
+    /// it, and so does the origin. Where one lies outside `shape`, the view makes no claim about it.
     #[must_use]
     pub fn moved_by(&self, start: &[i64], shape: &[i64]) -> Self {
+        let origin = self.moved_origin(start, shape);
         let index = self.aligned_index(shape.len());
         let moved: Extents =
             index.iter().zip(start).map(|(at, by)| at.saturating_sub(*by)).collect();
         let inside = check_index(&moved, shape).is_ok();
         match (self.alignment > 1, inside) {
-            (true, true) => Self { aligned_index: Some(moved), ..self.clone() },
-            _ => Self { aligned_index: None, alignment: 1, ..self.clone() },
+            (true, true) => Self { aligned_index: Some(moved), origin, ..self.clone() },
+            _ => Self { aligned_index: None, alignment: 1, origin, ..self.clone() },
         }
+    }
+
+    fn moved_origin(&self, start: &[i64], shape: &[i64]) -> Option<Extents> {
+        let axes = self.axes_in_order(shape.len());
+        let along = |(at, axis): (&i64, &usize)| Some(at.saturating_sub(*start.get(*axis)?));
+        let moved: Extents =
+            self.origin.as_ref()?.iter().zip(&axes).map(along).collect::<Option<_>>()?;
+        check_origin(&moved, &axes, shape).is_ok().then_some(moved)
     }
 }
 
@@ -187,6 +225,19 @@ fn check_data_dims(halo: &[HaloWidth], dims: &[Dim]) -> Result<()> {
     Ok(())
 }
 
+fn check_origin(origin: &[i64], axes: &[usize], shape: &[i64]) -> Result<()> {
+    for (&at, &axis) in origin.iter().zip(axes) {
+        let extent = shape.get(axis).copied().unwrap_or(0);
+        if !(0..=extent).contains(&at) {
+            return Err(Error::Argument(format!(
+                "default_origin: expected points inside shape {shape:?}, in the order I, J, K, got {at} for \
+                 axis {axis}"
+            )));
+        }
+    }
+    Ok(())
+}
+
 fn check_index(index: &[i64], shape: &[i64]) -> Result<()> {
     for (axis, (&at, &extent)) in index.iter().zip(shape).enumerate() {
         if at < 0 || at >= extent.max(1) {
@@ -225,6 +276,18 @@ mod tests {
         for width in [(3, 2), (-1, 0), (i64::MAX, 1)] {
             assert!(with(width).check(&[4]).is_err(), "{width:?}");
         }
+    }
+
+    #[test]
+    fn an_origin_counts_in_the_order_of_gt4py_and_moves_with_a_view() {
+        let origin = Some(smallvec![1, 2, 3]);
+        let field =
+            Field { dims: Some(smallvec![Dim::K, Dim::I, Dim::J]), origin, ..Field::default() };
+        assert_eq!(field.axes_in_order(3).as_slice(), [1, 2, 0]);
+        assert!(field.check(&[3, 1, 2]).is_ok() && field.check(&[2, 1, 2]).is_err());
+        let moved = |start| field.moved_by(start, &[8, 8, 8]).origin;
+        assert_eq!(moved(&[3, 0, 1]), Some(smallvec![1, 1, 0]));
+        assert_eq!(moved(&[4, 0, 0]), None, "it lies before the view");
     }
 
     #[test]

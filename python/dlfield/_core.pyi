@@ -17,7 +17,10 @@ __all__ = [
     "Storage",
     "UnsetType",
     "__version__",
+    "as_numpy",
     "as_storage",
+    "dims_of",
+    "doors_of",
     "empty",
     "full",
     "ones",
@@ -56,6 +59,9 @@ class StorageOptions(TypedDict, total=False):
     backend: str | UnsetType | None
     #: The same, as a preset that explicit options override; also "C" and "F".
     defaults: str | UnsetType | None
+    #: Where stencils begin unless told otherwise, in points, in GT4Py's order of dimensions (I, J, K,
+    #: data dimensions). GT4Py takes no upper halo from it, so it is shown only where it is given.
+    default_origin: Sequence[SupportsIndex] | UnsetType | None
     #: None or "cpu" for host memory.
     device: str | tuple[str, int] | UnsetType | None
     #: Names of the dimensions, in the order of the axes; any distinct names.
@@ -77,6 +83,8 @@ class Storage:
     """
 
     __array_ufunc__: None
+    #: DLPack's C exchange table.
+    __dlpack_c_exchange_api__: CapsuleType
     @property
     def shape(self) -> tuple[int, ...]:
         """Extents of the dimensions, in elements."""
@@ -92,6 +100,9 @@ class Storage:
     @property
     def size(self) -> int:
         """Number of elements."""
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
     @property
     def nbytes(self) -> int:
         """Bytes of all elements, without padding."""
@@ -125,6 +136,12 @@ class Storage:
     @property
     def __gt_dims__(self) -> tuple[str, ...]:
         """Names for GT4Py stencils: only where every one is I, J, K or a decimal."""
+    @property
+    def __gt_origin__(self) -> tuple[int, ...]:
+        """Where stencils begin, in GT4Py's order: only where `default_origin=` was given."""
+    @property
+    def default_origin(self) -> tuple[int, ...]:
+        """The same, under the name of the storage allocation note."""
 
 @final
 class CPUStorage(Storage):
@@ -150,6 +167,12 @@ class CPUStorage(Storage):
     @property
     def __array_interface__(self) -> dict[str, Any]:
         """Version 3, with explicit strides in bytes; holds no reference. Absent for bfloat16 and float8."""
+    @property
+    def __gt_data_interface__(self) -> dict[str | None, dict[str, Any]]:
+        """GDP-3: the host buffer under None, with dims and halo where known; holds no reference.
+
+        Absent for bfloat16 and float8.
+        """
     def __dlpack_device__(self) -> tuple[int, int]: ...
     def __dlpack__(
         self,
@@ -269,8 +292,10 @@ def as_storage(data: Any, **options: Unpack[StorageOptions]) -> CPUStorage:
     Parameters
     ----------
     data
-        A storage, or anything that speaks the buffer protocol, DLPack or the array interface; an
-        xarray.DataArray keeps its dims. JAX and Arrow arrays become read-only storages.
+        A storage, or anything that speaks `__gt_data_interface__`, DLPack, the buffer protocol or
+        the array interface; an xarray.DataArray keeps its dims. JAX and Arrow arrays become
+        read-only storages. An object with an `acquire` function is acquired, and released when the
+        last view of it is gone.
     **options
         See `StorageOptions`. What is given must hold for the memory already.
 
@@ -304,3 +329,20 @@ def storage(
     **options
         See `StorageOptions`. Without layout or preset the copy is in the order of the data.
     """
+
+def as_numpy(data: Any) -> npt.NDArray[Any]:
+    """Give a NumPy array over the memory of any array, in its own order of axes. Never copies.
+
+    `data` itself where it is exactly a NumPy array. Read-only where the producer is.
+
+    Raises
+    ------
+    TypeError, BufferError, DeviceUnavailable
+        As `as_storage`.
+    """
+
+def dims_of(data: Any) -> tuple[str, ...] | None:
+    """Names of an object's axes, or None where it has none. Touches no memory."""
+
+def doors_of(data: Any) -> tuple[str, ...]:
+    """Names of the doors that an object has, usable or not."""

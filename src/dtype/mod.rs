@@ -110,13 +110,16 @@ impl DType {
         usize::from(self.spelling().bits / 8)
     }
 
+    /// Whether an element is a pair of real and imaginary part.
+    #[must_use]
+    pub fn is_complex(self) -> bool {
+        matches!(self, Self::Complex64 | Self::Complex128)
+    }
+
     /// The alignment in bytes that typed access to one element needs.
     #[must_use]
     pub fn alignment(self) -> usize {
-        match self {
-            Self::Complex64 | Self::Complex128 => self.itemsize() / 2,
-            _ => self.itemsize(),
-        }
+        if self.is_complex() { self.itemsize() / 2 } else { self.itemsize() }
     }
 
     /// DLPack's `(code, bits)`; lanes are always 1.

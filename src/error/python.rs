@@ -8,6 +8,8 @@
 //! | `OutOfMemory` | `MemoryError` |
 //! | `Device` | `dlfield.DeviceUnavailable`, a `RuntimeError` |
 
+use std::ffi::CStr;
+
 use pyo3::exceptions::{PyBufferError, PyMemoryError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::{PyErr, create_exception};
 
@@ -19,6 +21,19 @@ create_exception!(
     PyRuntimeError,
     "No usable device of the kind asked for: no driver, no such device, or a build without it."
 );
+
+impl Error {
+    /// Name of the exception class that Python knows without dlfield, for C callers.
+    pub(crate) fn python_name(&self) -> &'static CStr {
+        match self {
+            Self::Argument(_) => c"ValueError",
+            Self::Buffer(_) => c"BufferError",
+            Self::Type(_) => c"TypeError",
+            Self::OutOfMemory(_) => c"MemoryError",
+            Self::Device(_) => c"RuntimeError",
+        }
+    }
+}
 
 impl From<Error> for PyErr {
     fn from(error: Error) -> Self {

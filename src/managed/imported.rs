@@ -107,6 +107,15 @@ impl Imported {
         Ok(())
     }
 
+    /// Where the memory lives, once every claim holds.
+    ///
+    /// # Errors
+    /// As [`Imported::check`].
+    pub fn device(&mut self) -> Result<Device> {
+        self.check()?;
+        Ok(self.facts.as_ref().map_or(Device::CPU, |facts| facts.device))
+    }
+
     /// Checks every claim and takes the memory on trust from here on.
     ///
     /// Memory in which several indices name one element is read-only from here on: who writes one
@@ -140,12 +149,8 @@ fn facts_of_dlpack(foreign: &Foreign) -> Result<Facts> {
     let tensor = &claim.tensor;
     let ndim = checked_ndim(tensor.ndim)?;
     let dtype = DType::from_dlpack(tensor.dtype.code.0, tensor.dtype.bits, tensor.dtype.lanes)?;
-    // An enum in dlpack.h: a signed int.
-    let device_type = i64::from(tensor.device.device_type.0.cast_signed());
-    let device = Device::from_dlpack(device_type, tensor.device.device_id)?;
-    let shape = read_numbers("shape", tensor.shape, ndim)?.ok_or_else(|| {
-        Error::Buffer(format!("DLPack shape: expected a pointer to {ndim} extents, got NULL"))
-    })?;
+    let device = read_device(tensor)?;
+    let shape = read_shape(tensor, ndim)?;
     let layout = match read_numbers("strides", tensor.strides, ndim)? {
         Some(strides) => Layout::new(shape, strides, dtype.itemsize())?,
         None => Layout::compact(shape, dtype.itemsize())?, // in every version (dlpack.h before 1.2)
@@ -155,9 +160,33 @@ fn facts_of_dlpack(foreign: &Foreign) -> Result<Facts> {
     Ok(Facts { data, layout, dtype, device, readonly: claim.readonly })
 }
 
+/// Shape, type and device of a tensor that somebody wants to have allocated. The rest of it means
+/// nothing (dlpack.h, `DLPackManagedTensorAllocator`).
+///
+/// # Errors
+/// [`Error::Buffer`] that names the first claim that cannot hold.
+#[cfg(feature = "python")]
+pub(crate) fn read_prototype(tensor: &DLTensor) -> Result<(Extents, DType, Device)> {
+    let ndim = checked_ndim(tensor.ndim)?;
+    let dtype = DType::from_dlpack(tensor.dtype.code.0, tensor.dtype.bits, tensor.dtype.lanes)?;
+    Ok((read_shape(tensor, ndim)?, dtype, read_device(tensor)?))
+}
+
 fn checked_ndim(ndim: i32) -> Result<usize> {
     usize::try_from(ndim).ok().filter(|&ndim| ndim <= MAX_NDIM).ok_or_else(|| {
         Error::Buffer(format!("DLPack ndim: expected 0 to {MAX_NDIM} dimensions, got {ndim}"))
+    })
+}
+
+fn read_device(tensor: &DLTensor) -> Result<Device> {
+    // An enum in dlpack.h: a signed int.
+    let device_type = i64::from(tensor.device.device_type.0.cast_signed());
+    Device::from_dlpack(device_type, tensor.device.device_id)
+}
+
+fn read_shape(tensor: &DLTensor, ndim: usize) -> Result<Extents> {
+    read_numbers("shape", tensor.shape, ndim)?.ok_or_else(|| {
+        Error::Buffer(format!("DLPack shape: expected a pointer to {ndim} extents, got NULL"))
     })
 }
 

@@ -20,6 +20,8 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::layout::{Layout, Span};
 
+#[cfg(feature = "python")]
+pub(crate) use imported::read_prototype;
 pub use imported::{Described, Imported};
 
 /// Keeps memory alive. Dropping the last clone frees it, on whichever thread that happens.
@@ -115,6 +117,12 @@ impl Managed {
     #[must_use]
     pub fn owner(&self) -> Owner {
         Arc::clone(&self.owner)
+    }
+
+    /// The same memory, which keeps `companion` alive too: it is dropped with the last reference.
+    #[must_use]
+    pub fn along_with(self, companion: impl Any + Send + Sync) -> Self {
+        Self { owner: Arc::new((self.owner, companion)), ..self }
     }
 
     /// The same memory, not to be written.

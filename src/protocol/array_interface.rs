@@ -32,23 +32,30 @@ pub(in crate::protocol) fn import(
     let interface = interface
         .cast_into::<PyMapping>()
         .map_err(|error| wrong_type("__array_interface__", "a dict", &error.into_inner()))?;
-    let typestr = required(&interface, "typestr")?;
+    read(obj, &interface).map(Some)
+}
+
+/// Reads what `obj` says about its memory, and holds it.
+pub(in crate::protocol) fn read(
+    obj: &Bound<'_, PyAny>,
+    interface: &Bound<'_, PyMapping>,
+) -> Result<Imported, Failure> {
+    let typestr = required(interface, "typestr")?;
     let typestr =
         typestr.cast::<PyString>().map_err(|_| wrong_type("typestr", "a text", &typestr))?;
     let dtype = DType::from_typestr(&typestr.to_cow()?)?;
-    refuse_extras(&interface, &typestr.to_cow()?)?;
-    let shape = ints("shape", &required(&interface, "shape")?)?;
+    refuse_extras(interface, &typestr.to_cow()?)?;
+    let shape = ints("shape", &required(interface, "shape")?)?;
     check_shape(&shape, dtype)?;
     let strides =
-        optional(&interface, "strides")?.map(|strides| ints("strides", &strides)).transpose()?;
+        optional(interface, "strides")?.map(|strides| ints("strides", &strides)).transpose()?;
     if strides.as_ref().is_some_and(|strides| strides.len() != shape.len()) {
         return Err(Error::Argument(
             "strides: expected one for each extent of shape, got another number".into(),
         )
         .into());
     }
-    let source = Source { shape, strides, dtype };
-    source.locate(obj, &interface).map(Some)
+    Source { shape, strides, dtype }.locate(obj, interface)
 }
 
 /// A shape that cannot be right is a wrong value here, not a wrong buffer.
@@ -79,9 +86,14 @@ impl Source {
             return Ok(self.describe(address, readonly, keep));
         }
         let holder = if data.is_none() { obj } else { &data };
-        let view = PyView::of(holder).map_err(|error| {
-            if data.is_none() { missing("data").into() } else { Failure::from(error) }
-        })?;
+        if !PyView::is_offered(holder) {
+            let expected = "a pair (address, read-only) or an object with a buffer";
+            let none = data.is_none();
+            return Err(
+                if none { missing("data") } else { wrong_type("data", expected, &data) }.into()
+            );
+        }
+        let view = PyView::of(holder)?;
         let offset =
             optional(interface, "offset")?.map_or(Ok(0), |offset| whole("offset", &offset))?;
         let readonly = view.readonly();
@@ -212,9 +224,7 @@ fn absent_or(py: Python<'_>, error: PyErr, key: &str) -> Failure {
 }
 
 fn missing(key: &str) -> Error {
-    Error::Argument(format!(
-        "__array_interface__: expected the key '{key}', got none that can be used"
-    ))
+    Error::Argument(format!("array interface: expected the key '{key}', got none that can be used"))
 }
 
 fn wrong_type(what: &str, expected: &str, got: &Bound<'_, PyAny>) -> Error {

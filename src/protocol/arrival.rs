@@ -3,10 +3,12 @@
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
+use super::dlpack::exchange;
+use super::gt4py::{Hooks, Offer};
 use super::producer::{Producer, Recognised};
 use super::{ImportRequest, array_interface, buffer, dlpack, gt4py, xarray};
 use crate::error::{Error, Failure};
-use crate::field::Dims;
+use crate::field::{Dims, Field, Halo};
 use crate::layout::Extents;
 use crate::managed::{Imported, Managed};
 
@@ -14,18 +16,33 @@ use crate::managed::{Imported, Managed};
 pub(crate) struct Arrival {
     pub(crate) managed: Managed,
     pub(crate) dims: Option<Dims>,
+    pub(crate) halo: Option<Halo>,
     /// Where the object says that its domain begins, in the order I, J, K, data dimensions.
     pub(crate) origin: Option<Extents>,
+    /// What it wants called around a computation.
+    pub(crate) hooks: Hooks,
     /// Name of the door it came through.
     pub(crate) door: &'static str,
     /// What to call it in messages where it is read-only.
     pub(crate) kind: &'static str,
 }
 
+/// Where the memory is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// Where it is.
+    Share,
+    /// On the host, shared: memory that both sides reach.
+    OnHost,
+    /// On the host, at the price of a copy.
+    CopyToHost,
+}
+
 type Door = for<'py> fn(&Bound<'py, PyAny>, ImportRequest) -> Result<Option<Imported>, Failure>;
 
-/// The plain doors, cheapest first. All of them share memory; none copies.
-const DOORS: [(&str, Door); 3] = [
+/// The plain doors, cheapest first. They share memory, unless a copy to the host is wished for.
+const DOORS: [(&str, Door); 4] = [
+    ("dlpack_c_exchange_api", exchange::import),
     ("buffer", buffer::import),
     ("dlpack", dlpack::import),
     ("array_interface", array_interface::import),
@@ -38,66 +55,154 @@ const DOORS: [(&str, Door); 3] = [
 /// `TypeError` where the object speaks none of them, `BufferError` or `ValueError` where what it
 /// says cannot be used, and whatever the producer itself raises.
 pub(crate) fn arrive(obj: &Bound<'_, PyAny>) -> Result<Arrival, Failure> {
-    arrive_at(obj, 0)
+    arrive_as(obj, Wish::Share)
+}
+
+/// As `arrive`, for memory that may have to be brought to the host.
+///
+/// # Errors
+/// As `arrive`.
+pub(crate) fn arrive_as(obj: &Bound<'_, PyAny>, wish: Wish) -> Result<Arrival, Failure> {
+    Traveller { wish, depth: 0 }.arrive(obj)
 }
 
 /// A wrapper may hold an array that is one again, but not for ever.
 const MAX_DEPTH: usize = 8;
 
-fn arrive_at(obj: &Bound<'_, PyAny>, depth: usize) -> Result<Arrival, Failure> {
-    if depth > MAX_DEPTH {
-        return Err(Error::Type(
-            "expected an array, got wrappers (.ndarray, .data) without an end".into(),
-        )
-        .into());
-    }
-    let Recognised { producer, exactly } = Recognised::of(obj)?;
-    match producer {
-        Producer::Xarray => {
-            let held = xarray::unwrap(obj)?;
-            let arrival = arrive_at(&held.data, depth + 1)?;
-            if let Some(again) = held.again {
-                let again = arrive_at(&again, depth + 1)?;
-                if again.managed.address() != arrival.managed.address() {
-                    return Err(xarray::not_loaded().into());
-                }
-            }
-            Ok(Arrival { dims: Some(held.dims), origin: held.origin.or(arrival.origin), ..arrival })
-        }
-        _ if exactly => through_doors(obj, producer),
-        _ => arrive_unknown(obj, producer, depth),
-    }
-}
-
-/// An object whose class may have any attribute.
-fn arrive_unknown(
-    obj: &Bound<'_, PyAny>,
-    producer: Producer,
+#[derive(Clone, Copy)]
+struct Traveller {
+    wish: Wish,
     depth: usize,
-) -> Result<Arrival, Failure> {
-    if obj.is_instance_of::<PyType>() {
-        return Err(no_protocol(obj).into()); // its attributes are for its instances
-    }
-    let (dims, origin) = (gt4py::dims(obj)?, gt4py::origin(obj)?);
-    if let Some(inner) = gt4py::ndarray(obj)? {
-        let arrival = arrive_at(&inner, depth + 1)?;
-        let (dims, origin) = (dims.or(arrival.dims), origin.or(arrival.origin));
-        return Ok(Arrival { dims, origin, door: "ndarray", ..arrival });
-    }
-    Ok(Arrival { dims, origin, ..through_doors(obj, producer)? })
 }
 
-fn through_doors(obj: &Bound<'_, PyAny>, producer: Producer) -> Result<Arrival, Failure> {
-    producer.refuse_lazy(obj)?;
-    let request = ImportRequest { immutable: producer.is_immutable() };
-    for (door, import) in DOORS {
-        if let Some(imported) = import(obj, request)? {
-            let managed = imported.immutable(request.immutable).validate()?;
-            let kind = producer.readonly_kind();
-            return Ok(Arrival { managed, dims: None, origin: None, door, kind });
+impl Traveller {
+    fn deeper(self) -> Self {
+        Self { depth: self.depth + 1, ..self }
+    }
+
+    fn arrive(self, obj: &Bound<'_, PyAny>) -> Result<Arrival, Failure> {
+        if self.depth > MAX_DEPTH {
+            return Err(Error::Type(
+                "expected an array, got wrappers (.ndarray, .data) without an end".into(),
+            )
+            .into());
+        }
+        let Recognised { producer, exactly } = Recognised::of(obj)?;
+        match producer {
+            Producer::Xarray => self.data_array(obj),
+            _ if exactly => self.through_doors(obj, producer),
+            _ => self.unknown(obj, producer),
         }
     }
-    Err(no_protocol(obj).into())
+
+    fn data_array(self, obj: &Bound<'_, PyAny>) -> Result<Arrival, Failure> {
+        let held = xarray::unwrap(obj)?;
+        let named = held.offer.as_ref().is_some_and(|offer| offer.dims.is_some());
+        let arrival = match (self.deeper().arrive(&held.data), held.offer) {
+            (Ok(arrival), Some(offer)) => agreed(arrival, offer)?,
+            (Err(Failure::Ours(Error::Type(_))), Some(offer)) => offered(offer, Producer::Xarray)?,
+            (arrival, _) => arrival?,
+        };
+        if let Some(again) = held.again {
+            let again = self.deeper().arrive(&again)?;
+            if again.managed.address() != arrival.managed.address() {
+                return Err(xarray::not_loaded().into());
+            }
+        }
+        if let Some(inner) = &arrival.dims {
+            xarray::check_names(&held.dims, inner)?;
+        }
+        let dims = if named { arrival.dims } else { Some(held.dims) };
+        Ok(Arrival { dims, origin: held.origin.or(arrival.origin), ..arrival })
+    }
+
+    /// An object whose class may have any attribute.
+    fn unknown(self, obj: &Bound<'_, PyAny>, producer: Producer) -> Result<Arrival, Failure> {
+        if obj.is_instance_of::<PyType>() {
+            return Err(no_protocol(obj).into()); // its attributes are for its instances
+        }
+        let (dims, origin) = (gt4py::dims(obj)?, gt4py::origin(obj)?);
+        let arrival = if let Some(offer) = gt4py::import(obj)? {
+            offered(offer, producer)?
+        } else if let Some(inner) = gt4py::ndarray(obj)? {
+            Arrival { door: "ndarray", ..self.deeper().arrive(&inner)? }
+        } else {
+            self.through_doors(obj, producer)?
+        };
+        check_same_names(dims.as_ref(), arrival.dims.as_ref())?;
+        let (dims, origin) = (dims.or(arrival.dims), origin.or(arrival.origin));
+        Ok(Arrival { dims, origin, ..arrival })
+    }
+
+    fn through_doors(self, obj: &Bound<'_, PyAny>, producer: Producer) -> Result<Arrival, Failure> {
+        producer.refuse_first(obj)?;
+        let request = ImportRequest {
+            immutable: producer.is_immutable(),
+            explains: matches!(producer, Producer::Torch | Producer::Jax),
+            to_host: self.wish != Wish::Share,
+            may_copy: self.wish == Wish::CopyToHost,
+        };
+        for (door, import) in DOORS {
+            let answer = match import(obj, request) {
+                // torch's __dlpack__ explains what its table only fails at.
+                Err(Failure::Theirs(_)) if producer == Producer::Torch && door == DOORS[0].0 => {
+                    None
+                }
+                answer => answer?,
+            };
+            if let Some(imported) = answer {
+                let managed = imported.immutable(request.immutable).validate()?;
+                producer.refuse_lazy(obj, &managed)?;
+                return Ok(Arrival::plain(managed, door, producer));
+            }
+        }
+        Err(no_protocol(obj).into())
+    }
+}
+
+impl Arrival {
+    fn plain(managed: Managed, door: &'static str, producer: Producer) -> Self {
+        let (kind, hooks) = (producer.readonly_kind(), Hooks::default());
+        Self { managed, dims: None, halo: None, origin: None, hooks, door, kind }
+    }
+}
+
+/// What an object offers through GT4Py's data interface, once its claims hold.
+fn offered(offer: Offer, producer: Producer) -> Result<Arrival, Failure> {
+    let Offer { imported, dims, halo, hooks } = offer;
+    let managed = imported.immutable(producer.is_immutable()).validate()?;
+    let field = Field { dims, halo, ..Field::default() };
+    field.check(managed.layout().shape()).map_err(|error| error.about("__gt_data_interface__"))?;
+    let Field { dims, halo, .. } = field;
+    Ok(Arrival { dims, halo, hooks, ..Arrival::plain(managed, "gt_data_interface", producer) })
+}
+
+/// A registered accessor may be older than the data of its DataArray: its word counts for names,
+/// halo and functions, and must be about the memory that is there now.
+fn agreed(arrival: Arrival, offer: Offer) -> Result<Arrival, Failure> {
+    let offer = offered(offer, Producer::Xarray)?;
+    let (here, said) = (&arrival.managed, &offer.managed);
+    let same = here.layout() == said.layout() && here.dtype() == said.dtype();
+    if !same || here.address() != said.address() && here.layout().size() > 0 {
+        return Err(xarray::stale().into());
+    }
+    let hooks = if offer.hooks.is_empty() { arrival.hooks } else { offer.hooks };
+    let (dims, halo) = (offer.dims.or(arrival.dims), offer.halo.or(arrival.halo));
+    Ok(Arrival { managed: arrival.managed, dims, halo, hooks, ..offer })
+}
+
+/// Two words of one object about its axes.
+fn check_same_names(attribute: Option<&Dims>, interface: Option<&Dims>) -> Result<(), Error> {
+    match (attribute, interface) {
+        (Some(attribute), Some(interface)) if attribute != interface => {
+            Err(Error::Argument(format!(
+                "dims: expected one answer, got {} from __gt_dims__ and {} from the memory it holds",
+                crate::field::show_dims(attribute),
+                crate::field::show_dims(interface)
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn no_protocol(obj: &Bound<'_, PyAny>) -> Error {
@@ -106,7 +211,8 @@ fn no_protocol(obj: &Bound<'_, PyAny>) -> Error {
         Err(_) => ("an object of type", obj.get_type().name()),
     };
     Error::Type(format!(
-        "expected an array that speaks the buffer protocol, __dlpack__ or __array_interface__, got {what} \
+        "expected an array that speaks the buffer protocol, __dlpack__, \
+         __array_interface__ or __gt_data_interface__, got {what} \
          '{}'; make an array of it first, for example with np.asarray(...) or .compute()",
         name.map_or_else(|_| "?".into(), |name| name.to_string())
     ))

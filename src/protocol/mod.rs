@@ -18,10 +18,14 @@ pub(crate) mod gt4py;
 #[cfg(feature = "python")]
 mod xarray;
 #[cfg(feature = "python")]
+mod probe;
+#[cfg(feature = "python")]
 mod arrival;
 
 #[cfg(feature = "python")]
-pub(crate) use arrival::{Arrival, arrive};
+pub(crate) use arrival::{Arrival, Wish, arrive, arrive_as};
+#[cfg(feature = "python")]
+pub(crate) use probe::{doors_of, names_of};
 
 /// What is known of an object before a door is tried.
 #[cfg(feature = "python")]
@@ -29,4 +33,10 @@ pub(crate) use arrival::{Arrival, arrive};
 struct ImportRequest {
     /// The producer's arrays never change: there is no point in asking for writable memory.
     immutable: bool,
+    /// Its `__dlpack__` says better than anything else why it cannot be had.
+    explains: bool,
+    /// Memory on a device is to be brought to the host.
+    to_host: bool,
+    /// The producer may copy for that.
+    may_copy: bool,
 }

@@ -16,6 +16,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 
 use crate::error::{Error, Failure};
+use crate::managed::Managed;
 
 /// A kind of producer that needs more, or less, than its protocols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,14 +46,14 @@ pub(super) struct Recognised {
 }
 
 /// Class by module and name, remembered once it was met.
-struct Known {
+pub(super) struct Known {
     producer: Producer,
     module: &'static str,
     name: &'static str,
     class: PyOnceLock<Py<PyType>>,
 }
 
-const fn known(producer: Producer, module: &'static str, name: &'static str) -> Known {
+pub(super) const fn known(producer: Producer, module: &'static str, name: &'static str) -> Known {
     Known { producer, module, name, class: PyOnceLock::new() }
 }
 
@@ -67,7 +68,7 @@ static KNOWN: [Known; 6] = [
 
 impl Known {
     /// The class, where its module was imported and has it by now.
-    fn class<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyType>>> {
+    pub(super) fn class<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyType>>> {
         if let Some(class) = self.class.get(py) {
             return Ok(Some(class.bind(py).clone()));
         }
@@ -134,22 +135,38 @@ impl Producer {
         }
     }
 
-    /// Refuses an array whose memory is not its value, with the call that helps.
-    pub(super) fn refuse_lazy(self, obj: &Bound<'_, PyAny>) -> Result<(), Failure> {
+    /// Refuses, before any door is tried, what its doors would refuse with less help.
+    pub(super) fn refuse_first(self, obj: &Bound<'_, PyAny>) -> Result<(), Failure> {
         match self {
-            Self::Torch => refuse_lazy_tensor(obj),
+            Self::Torch => refuse_gradient(obj),
             Self::Masked => refuse_masked(obj),
             _ => Ok(()),
         }
     }
+
+    /// Refuses an array whose memory is not its value, with the call that helps.
+    pub(super) fn refuse_lazy(
+        self,
+        obj: &Bound<'_, PyAny>,
+        managed: &Managed,
+    ) -> Result<(), Failure> {
+        if self == Self::Torch { refuse_lazy_tensor(obj, managed) } else { Ok(()) }
+    }
 }
 
-fn refuse_lazy_tensor(obj: &Bound<'_, PyAny>) -> Result<(), Failure> {
-    let py = obj.py();
-    if obj.getattr(intern!(py, "requires_grad"))?.is_truthy()? {
+fn refuse_gradient(obj: &Bound<'_, PyAny>) -> Result<(), Failure> {
+    if obj.getattr(intern!(obj.py(), "requires_grad"))?.is_truthy()? {
         return Err(lazy("requires_grad=True", "detach()").into());
     }
-    if obj.call_method0(intern!(py, "is_conj"))?.is_truthy()? {
+    Ok(())
+}
+
+/// Only a complex tensor can be a conjugate. A sign is asked of every tensor: that of an imaginary
+/// part survives `as_strided`, so that the strides prove nothing.
+fn refuse_lazy_tensor(obj: &Bound<'_, PyAny>, managed: &Managed) -> Result<(), Failure> {
+    let py = obj.py();
+    let complex = managed.dtype().is_complex();
+    if complex && obj.call_method0(intern!(py, "is_conj"))?.is_truthy()? {
         return Err(lazy("a pending conjugation", "resolve_conj()").into());
     }
     if obj.call_method0(intern!(py, "is_neg"))?.is_truthy()? {

@@ -5,14 +5,14 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::numpy::{array_over, dtype_from, dtype_to};
-use super::options::{ints_or_int, is_set, parse};
+use super::options::{ints_or_int, is_set, parse, wants_host};
 use super::source::Source;
 use super::storage::{CpuStorage, PyStorage, copy_with};
 use crate::alloc::Fill;
 use crate::dtype::DType;
 use crate::field::Field;
 use crate::managed::Managed;
-use crate::protocol::arrive;
+use crate::protocol::{Wish, arrive};
 use crate::storage::Storage;
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -54,6 +54,9 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 ///     Where the memory lies. GPU devices are refused for now.
 /// managed : optional
 ///     Who synchronises host and device; has no effect in host memory.
+/// default_origin : sequence of int, optional
+///     Where stencils begin unless told otherwise, in points, in GT4Py's order of dimensions (I, J,
+///     K, data dimensions). GT4Py takes no upper halo from it: it is shown only where given.
 ///
 /// Returns
 /// -------
@@ -164,11 +167,14 @@ fn filled(
 /// Parameters
 /// ----------
 /// data
-///     A storage, or anything that speaks the buffer protocol, DLPack or the array interface. An
-///     xarray.DataArray keeps its dims. JAX and Arrow arrays, and arrays in which several indices
-///     name one element, become read-only storages.
+///     A storage, or anything that speaks `__gt_data_interface__`, the buffer protocol, DLPack or
+///     the array interface. An xarray.DataArray keeps its dims. JAX and Arrow arrays, and arrays in
+///     which several indices name one element, become read-only storages. An object with an
+///     `acquire` function is acquired, and released when the last view of it is gone; say `touch`
+///     yourself after writing.
 /// **options
-///     As for `empty`. What is given must hold for the memory already.
+///     As for `empty`. What is given must hold for the memory already. With device="cpu", memory
+///     that host and device share is asked for on the host.
 ///
 /// Returns
 /// -------
@@ -191,9 +197,8 @@ fn as_storage(
     data: &Bound<'_, PyAny>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<CpuStorage>> {
-    let source = Source::of(data)?;
-    let spec = parse(options, source.field)?;
-    PyStorage::wrap(py, Storage::wrap(source.managed, &spec)?, source.door)
+    let wish = if wants_host(options)? { Wish::OnHost } else { Wish::Share };
+    share(py, Source::of_as(data, wish)?, options)
 }
 
 /// Copy an array into a new storage; with `copy=False` the same as `as_storage`.
@@ -226,23 +231,40 @@ fn storage(
     copy: bool,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<CpuStorage>> {
-    let source = if copy { Source::to_copy(data)? } else { Source::of(data)? };
-    let dtype =
-        dtype.filter(|dtype| is_set(dtype)).map_or(Ok(source.managed.dtype()), dtype_from)?;
-    let spec = parse(options, source.field)?;
-    match (copy, dtype == source.managed.dtype()) {
-        (true, true) => PyStorage::wrap(py, copy_with(py, &source.managed, &spec)?, None),
-        (true, false) => PyStorage::wrap(
-            py,
-            copy_with(py, &converted(py, &source.managed, dtype)?, &spec)?,
-            None,
-        ),
-        (false, true) => PyStorage::wrap(py, Storage::wrap(source.managed, &spec)?, source.door),
-        (false, false) => Err(PyValueError::new_err(format!(
-            "dtype: expected {}, as the array has, with copy=False, got {dtype}; convert it with astype('{dtype}') first",
-            source.managed.dtype()
-        ))),
+    let mut source = match (copy, wants_host(options)?) {
+        (true, true) => Source::to_copy(data, Wish::CopyToHost)?,
+        (true, false) => Source::to_copy(data, Wish::Share)?,
+        (false, true) => Source::of_as(data, Wish::OnHost)?,
+        (false, false) => Source::of(data)?,
+    };
+    let found = source.managed.dtype();
+    let wanted = dtype.filter(|dtype| is_set(dtype)).map_or(Ok(found), dtype_from)?;
+    if !copy {
+        return if wanted == found {
+            share(py, source, options)
+        } else {
+            Err(other_dtype(found, wanted))
+        };
     }
+    let spec = parse(options, source.field.clone())?;
+    let managed = source.keep(py)?; // acquired until the copy is made
+    let managed = if wanted == found { managed } else { converted(py, &managed, wanted)? };
+    PyStorage::wrap(py, copy_with(py, &managed, &spec)?, None)
+}
+
+fn share(
+    py: Python<'_>,
+    mut source: Source,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Py<CpuStorage>> {
+    let spec = parse(options, std::mem::take(&mut source.field))?;
+    PyStorage::wrap(py, Storage::wrap(source.keep(py)?, &spec)?, source.door)
+}
+
+fn other_dtype(found: DType, wanted: DType) -> PyErr {
+    PyValueError::new_err(format!(
+        "dtype: expected {found}, as the array has, with copy=False, got {wanted}; convert it with astype('{wanted}') first"
+    ))
 }
 
 /// The values in another type, in the same order of axes, converted by NumPy's rules.

@@ -8,6 +8,7 @@ mod jax;
 mod storage;
 mod source;
 mod create;
+mod ask;
 mod bind;
 
 use pyo3::prelude::*;
@@ -24,5 +25,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<storage::PyStorage>()?;
     module.add_class::<storage::CpuStorage>()?;
     module.add_class::<bind::BoundStencil>()?;
-    create::register(module)
+    create::register(module)?;
+    ask::register(module)
 }

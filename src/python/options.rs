@@ -13,10 +13,11 @@ use crate::preset::Preset;
 use crate::protocol::gt4py;
 use crate::storage::{Order, Spec};
 
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     "aligned_index",
     "alignment_size",
     "backend",
+    "default_origin",
     "defaults",
     "device",
     "dims",
@@ -77,12 +78,24 @@ pub(super) fn parse(options: Option<&Bound<'_, PyDict>>, base: Field) -> PyResul
     Ok(spec)
 }
 
+/// Whether somebody asks for host memory by name, rather than for memory where it is.
+pub(super) fn wants_host(options: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
+    let device =
+        options.map(|options| options.get_item(intern!(options.py(), "device"))).transpose()?;
+    match device.flatten().filter(is_set) {
+        None => Ok(false),
+        Some(device) => check_device(&device).map(|()| true),
+    }
+}
+
 fn set(spec: &mut Spec, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
     match name {
         "dims" if value.is_none() => spec.field.dims = None,
         "dims" => spec.field.dims = Some(agree(spec, gt4py::names(value)?)?),
         "halo" => spec.field.halo = Some(halo(value)?),
         "aligned_index" => spec.field.aligned_index = Some(ints(name, value)?),
+        "default_origin" if value.is_none() => spec.field.origin = None,
+        "default_origin" => spec.field.origin = Some(ints(name, value)?),
         "alignment_size" => spec.alignment = Some(alignment(value)?),
         "layout" if value.is_none() => spec.layout = Order::Any,
         "layout" => spec.layout = Order::Ranks(ints(name, value)?),

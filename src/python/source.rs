@@ -7,7 +7,8 @@ use crate::error::{Error, Failure};
 use crate::field::Field;
 use crate::layout::Extents;
 use crate::managed::Managed;
-use crate::protocol::{Arrival, arrive, gt4py};
+use crate::protocol::gt4py::Hooks;
+use crate::protocol::{Arrival, Wish, arrive, arrive_as, gt4py};
 
 /// Memory that came in, with what is known of it.
 pub(super) struct Source {
@@ -15,6 +16,8 @@ pub(super) struct Source {
     pub(super) field: Field,
     /// Where it says itself that its domain begins.
     pub(super) origin: Option<Extents>,
+    /// What it wants called around a computation.
+    pub(super) hooks: Hooks,
     /// The protocol it came through; `None` for memory that dlfield allocated.
     pub(super) door: Option<&'static str>,
     /// What to call it in messages where it is read-only.
@@ -26,24 +29,30 @@ pub(super) struct Source {
 impl Source {
     /// A storage is taken as it is, everything else through the doors. Copies nothing.
     pub(super) fn of(data: &Bound<'_, PyAny>) -> Result<Self, Failure> {
+        Self::of_as(data, Wish::Share)
+    }
+
+    /// As `of`, for memory that is wanted somewhere.
+    pub(super) fn of_as(data: &Bound<'_, PyAny>, wish: Wish) -> Result<Self, Failure> {
         let Ok(storage) = data.cast::<PyStorage>() else {
-            return Ok(Self::foreign(arrive(data)?));
+            return Ok(Self::foreign(arrive_as(data, wish)?));
         };
         let (door, storage) = (storage.get().door(), storage.get().storage());
         Ok(Self {
             managed: storage.host().clone(),
             field: storage.field().clone(),
-            origin: None,
+            origin: storage.field().origin.clone(),
+            hooks: Hooks::default(),
             door,
             kind: "a read-only storage",
             is_storage: true,
         })
     }
 
-    /// As `of`, for a copy: a NumPy array that cannot be shared (byte-swapped, or with strides
+    /// As `of_as`, for a copy: a NumPy array that cannot be shared (byte-swapped, or with strides
     /// that are no multiple of its items) is copied into one that can.
-    pub(super) fn to_copy(data: &Bound<'_, PyAny>) -> Result<Self, Failure> {
-        match Self::of(data) {
+    pub(super) fn to_copy(data: &Bound<'_, PyAny>, wish: Wish) -> Result<Self, Failure> {
+        match Self::of_as(data, wish) {
             Err(Failure::Ours(Error::Buffer(text))) => match native_copy(data)? {
                 // The copy is a plain array: what a subclass says of itself comes along.
                 Some(copy) => {
@@ -56,9 +65,19 @@ impl Source {
     }
 
     fn foreign(arrival: Arrival) -> Self {
-        let field = Field { dims: arrival.dims, ..Field::default() };
-        let Arrival { managed, origin, door, kind, .. } = arrival;
-        Self { managed, field, origin, door: Some(door), kind, is_storage: false }
+        let Arrival { managed, dims, halo, origin, hooks, door, kind } = arrival;
+        let field = Field { dims, halo, ..Field::default() };
+        Self { managed, field, origin, hooks, door: Some(door), kind, is_storage: false }
+    }
+
+    /// The memory for as long as somebody likes: acquired now, released when the last view of it is
+    /// gone (GDP-3's functions; most arrays have none).
+    pub(super) fn keep(&mut self, py: Python<'_>) -> PyResult<Managed> {
+        let managed = self.managed.clone();
+        if self.hooks.is_empty() {
+            return Ok(managed);
+        }
+        Ok(managed.along_with(self.hooks.acquire(py)?))
     }
 }
 

@@ -15,8 +15,9 @@ use super::numpy::{array_over, dtype_to};
 use crate::field::Dim;
 use crate::managed::Managed;
 use crate::protocol::buffer::{Exported, fill_view};
+use crate::protocol::dlpack::exchange::{self, Exchanged};
 use crate::protocol::keep::Keep;
-use crate::protocol::{array_interface, dlpack};
+use crate::protocol::{array_interface, dlpack, gt4py};
 use crate::storage::{Spec, Storage};
 
 /// A field: memory with named dimensions, halo and alignment.
@@ -56,8 +57,25 @@ impl PyStorage {
         self.door
     }
 
+    /// Where stencils begin, as somebody gave it.
+    fn origin<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyTuple>> {
+        match &self.inner.field().origin {
+            Some(origin) => PyTuple::new(py, origin),
+            None => Err(PyAttributeError::new_err(format!(
+                "{name}: the storage was made without default_origin="
+            ))),
+        }
+    }
+}
+
+impl Exchanged for PyStorage {
     fn managed(&self) -> &Managed {
         self.inner.host()
+    }
+
+    fn wrap(py: Python<'_>, managed: Managed) -> PyResult<Py<PyAny>> {
+        let storage = Storage::wrap(managed, &Spec::default())?;
+        Ok(Self::wrap(py, storage, Some("dlpack_c_exchange_api"))?.into_any())
     }
 }
 
@@ -67,6 +85,12 @@ impl PyStorage {
     #[classattr]
     fn __array_ufunc__(py: Python<'_>) -> Py<PyAny> {
         py.None()
+    }
+
+    /// DLPack's C exchange table.
+    #[classattr]
+    fn __dlpack_c_exchange_api__(py: Python<'_>) -> PyResult<Py<PyCapsule>> {
+        Ok(exchange::capsule::<Self>(py)?.unbind())
     }
 
     /// Extents of the dimensions, in elements.
@@ -97,6 +121,12 @@ impl PyStorage {
     #[getter]
     fn size(&self) -> usize {
         self.managed().layout().size()
+    }
+
+    /// Bytes of one element.
+    #[getter]
+    fn itemsize(&self) -> usize {
+        self.managed().dtype().itemsize()
     }
 
     /// Bytes of all elements, without padding.
@@ -178,6 +208,18 @@ impl PyStorage {
         }
     }
 
+    /// Where stencils begin, in GT4Py's order of dimensions: only where `default_origin=` was given.
+    #[getter]
+    fn __gt_origin__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        self.origin(py, "__gt_origin__")
+    }
+
+    /// The same, under the name of the storage allocation note.
+    #[getter]
+    fn default_origin<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        self.origin(py, "default_origin")
+    }
+
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
         let py = slf.py();
         let managed = slf.get().managed();
@@ -245,15 +287,17 @@ impl CpuStorage {
     #[getter]
     fn __array_interface__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
         let managed = slf.as_super().get().managed();
-        array_interface::export(slf.py(), managed)?.ok_or_else(|| {
-            absent(
-                slf.py(),
-                format!(
-                    "__array_interface__: it cannot name {}; use DLPack or to_numpy()",
-                    managed.dtype()
-                ),
-            )
-        })
+        array_interface::export(slf.py(), managed)?
+            .ok_or_else(|| unnamed(slf.py(), "__array_interface__", managed))
+    }
+
+    /// GDP-3's data interface: the host buffer under None, with dims and halo where known. It
+    /// holds no reference: keep the storage.
+    #[getter]
+    fn __gt_data_interface__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
+        let storage = slf.as_super().get().storage();
+        gt4py::export(slf.py(), storage.host(), storage.field())?
+            .ok_or_else(|| unnamed(slf.py(), "__gt_data_interface__", storage.host()))
     }
 
     /// DLPack's device pair: host memory is (1, 0).
@@ -300,6 +344,12 @@ impl CpuStorage {
         // SAFETY: Python releases a view of this object, which fill_view filled, once.
         unsafe { Exported::release(view) };
     }
+}
+
+/// The array interface has no word for the type of the elements.
+fn unnamed(py: Python<'_>, door: &str, managed: &Managed) -> PyErr {
+    let dtype = managed.dtype();
+    absent(py, format!("{door}: it cannot name {dtype}; use DLPack or to_numpy()"))
 }
 
 /// A copy in the same order, made without holding the GIL.

@@ -36,8 +36,7 @@ pub(in crate::protocol) fn import(
     obj: &Bound<'_, PyAny>,
     request: ImportRequest,
 ) -> std::result::Result<Option<Imported>, Failure> {
-    // SAFETY: asks the type for its slot; any object will do.
-    if unsafe { ffi::PyObject_CheckBuffer(obj.as_ptr()) } == 0 {
+    if !PyView::is_offered(obj) {
         return Ok(None);
     }
     let view = if request.immutable { PyView::with_flags(obj, READ_ONLY) } else { PyView::of(obj) };
@@ -85,13 +84,23 @@ fn unnamed_items<'py>(obj: &Bound<'py, PyAny>) -> PyResult<Option<(Bound<'py, Py
 }
 
 impl PyView {
+    /// Whether the class of `obj` has buffers at all.
+    pub(crate) fn is_offered(obj: &Bound<'_, PyAny>) -> bool {
+        // SAFETY: asks the type for its slot; any object will do.
+        unsafe { ffi::PyObject_CheckBuffer(obj.as_ptr()) != 0 }
+    }
+
     /// A writable view of `obj`, or a read-only one where it gives no other.
     ///
     /// # Errors
     /// What the object raises when asked for a read-only view.
     pub(crate) fn of(obj: &Bound<'_, PyAny>) -> PyResult<Self> {
         match Self::with_flags(obj, WRITABLE) {
-            Err(refusal) if is_refusal(obj.py(), &refusal) => Self::with_flags(obj, READ_ONLY),
+            Err(refusal) if is_refusal(obj.py(), &refusal) => {
+                let mut view = Self::with_flags(obj, READ_ONLY)?;
+                view.0.readonly = 1; // as the refusal said, whatever the view says
+                Ok(view)
+            }
             answer => answer,
         }
     }
@@ -149,9 +158,12 @@ impl PyView {
             Error::Buffer(format!("buffer shape: expected {ndim} extents, got NULL"))
         })?;
         self.check_len(&shape, itemsize)?;
+        let byte_strides = self.numbers("strides", self.0.strides, ndim)?.ok_or_else(|| {
+            Error::Buffer(format!("buffer strides: expected {ndim} numbers, as asked, got NULL"))
+        })?;
         let described = Described {
             address: self.address(),
-            byte_strides: self.numbers("strides", self.0.strides, ndim)?,
+            byte_strides: Some(byte_strides),
             shape,
             dtype: named_as(dtype.unwrap_or(format), itemsize)?,
             device: Device::CPU,

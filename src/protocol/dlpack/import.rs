@@ -7,52 +7,117 @@ use std::ptr::NonNull;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyCapsule, PyCapsuleMethods, PyDict, PyTuple};
+use pyo3::types::{PyCapsule, PyCapsuleMethods, PyDict, PyInt, PyTuple};
 use pyo3::{ffi, intern};
 
 use super::{LEGACY, USED_LEGACY, USED_VERSIONED, VERSIONED};
+use crate::device::Device;
 use crate::error::{Error, Failure};
 use crate::managed::Imported;
 use crate::protocol::ImportRequest;
 
-/// Asks an object with `__dlpack__` for a capsule and takes the tensor out of it. Zero-copy:
-/// `copy=False` is sent. The producer's deleter runs when the last view is dropped.
+/// Asks an object with `__dlpack__` for a capsule and takes the tensor out of it. Zero-copy unless
+/// the request allows a copy to the host. The producer's deleter runs when the last view is
+/// dropped.
 pub(in crate::protocol) fn import(
     obj: &Bound<'_, PyAny>,
-    _request: ImportRequest,
+    request: ImportRequest,
 ) -> Result<Option<Imported>, Failure> {
-    match obj.getattr_opt(intern!(obj.py(), "__dlpack__"))? {
-        None => Ok(None),
-        Some(method) => take(&call_producer(&method)?).map(Some),
+    let Some(method) = obj.getattr_opt(intern!(obj.py(), "__dlpack__"))? else {
+        return Ok(None);
+    };
+    let device = match announced(obj) {
+        // An array without memory (deleted, traced, meta) stumbles here, and explains itself there.
+        Err(_) if request.explains => Device::CPU,
+        answer => answer?,
+    };
+    if device.is_host() {
+        return take(&call_producer(&method)?).map(Some);
     }
+    if !request.to_host {
+        return Err(unreachable(device).into());
+    }
+    take(&method.call((), Some(&keywords_to_host(obj.py(), request)?))?).map(Some)
 }
 
-/// Calls with today's keywords. A producer whose signature lacks them is called without; every
-/// other exception is the producer's own and passes.
+/// The device that a producer says its capsule will be on. What the capsule says counts more; this
+/// is asked first so that a producer on another device does no work in vain.
+fn announced(obj: &Bound<'_, PyAny>) -> Result<Device, Failure> {
+    let wrong = |got: &str| {
+        Error::Type(format!(
+            "__dlpack_device__: expected a method that gives a pair of ints, got {got}"
+        ))
+    };
+    let method = obj.getattr_opt(intern!(obj.py(), "__dlpack_device__"))?;
+    let answer = method.ok_or_else(|| wrong("none beside __dlpack__"))?.call0()?;
+    let pair = answer.cast::<PyTuple>().ok().filter(|pair| {
+        pair.len() == 2 && pair.iter().all(|number| number.is_instance_of::<PyInt>())
+    });
+    let pair = match pair {
+        Some(pair) => pair,
+        None => return Err(wrong(&answer.repr()?.to_string()).into()),
+    };
+    let (code, ordinal) = pair.extract::<(i32, i32)>().map_err(|_| {
+        Error::Argument(format!(
+            "__dlpack_device__: expected a device type and a device id, got {pair}"
+        ))
+    })?;
+    Ok(Device::from_dlpack(code.into(), ordinal)?)
+}
+
+fn unreachable(device: Device) -> Error {
+    Error::Device(format!(
+        "device: expected memory that the host can reach, got {device}; copy it to the host with \
+         storage(..., device='cpu') or by the library's own means"
+    ))
+}
+
+/// Calls with today's keywords, then as producers of 2023 and of 2021 know them. A producer whose
+/// signature lacks a keyword is called without; every other exception is its own and passes.
 fn call_producer<'py>(method: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = method.py();
-    let first = match method.call((), Some(keywords(py)?)) {
-        Ok(capsule) => return Ok(capsule),
+    let [all, versioned] = keywords(py)?;
+    let first = match method.call((), Some(all)) {
         Err(error) if is_about_the_signature(py, &error) => error,
-        Err(error) => return Err(error),
+        answer => return answer,
     };
+    match method.call((), Some(versioned)) {
+        Err(error) if is_about_the_signature(py, &error) => {}
+        answer => return answer,
+    }
     method.call0().map_err(
-        |second| {
-            if second.is_instance_of::<PyTypeError>(py) { first } else { second }
+        |third| {
+            if third.is_instance_of::<PyTypeError>(py) { first } else { third }
         },
     )
 }
 
-/// `{max_version: (1, 3), copy: False}`, made once.
-fn keywords(py: Python<'_>) -> PyResult<&Bound<'_, PyDict>> {
-    static KEYWORDS: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
-    let made = KEYWORDS.get_or_try_init(py, || {
-        let keywords = PyDict::new(py);
-        keywords.set_item("max_version", PyTuple::new(py, [1, 3])?)?;
-        keywords.set_item("copy", false)?;
-        PyResult::Ok(keywords.unbind())
+/// `max_version=(1, 3)` with and without `copy=False`, made once.
+fn keywords(py: Python<'_>) -> PyResult<[&Bound<'_, PyDict>; 2]> {
+    static KEYWORDS: PyOnceLock<[Py<PyDict>; 2]> = PyOnceLock::new();
+    let [all, versioned] = KEYWORDS.get_or_try_init(py, || {
+        let versioned = version_keyword(py)?;
+        let all = versioned.copy()?;
+        all.set_item("copy", false)?;
+        PyResult::Ok([all.unbind(), versioned.unbind()])
     })?;
-    Ok(made.bind(py))
+    Ok([all.bind(py), versioned.bind(py)])
+}
+
+fn version_keyword(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let keywords = PyDict::new(py);
+    keywords.set_item("max_version", PyTuple::new(py, [1, 3])?)?;
+    Ok(keywords)
+}
+
+/// What asks a producer on a device for host memory. There is no way to ask an old one.
+fn keywords_to_host(py: Python<'_>, request: ImportRequest) -> PyResult<Bound<'_, PyDict>> {
+    let keywords = version_keyword(py)?;
+    keywords.set_item("dl_device", PyTuple::new(py, [1, 0])?)?;
+    if !request.may_copy {
+        keywords.set_item("copy", false)?;
+    }
+    Ok(keywords)
 }
 
 /// A TypeError about unknown keywords is raised before any frame of the producer is entered; one

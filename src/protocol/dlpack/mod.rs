@@ -12,6 +12,8 @@ mod tensor;
 mod import;
 #[cfg(feature = "python")]
 mod export;
+#[cfg(feature = "python")]
+pub(crate) mod exchange;
 
 #[cfg(feature = "python")]
 pub(crate) use export::{ExportRequest, export, legacy_for_reader};

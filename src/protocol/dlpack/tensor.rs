@@ -1,5 +1,9 @@
 //! A managed tensor for somebody else: dlpark's structs, filled from a [`Managed`].
 
+use std::ffi::c_void;
+
+#[cfg(feature = "python")]
+use dlpark::ffi::DLTensor;
 use dlpark::ffi::{
     DLDataType, DLDataTypeCode, DLDevice, DLDeviceType, DLManagedTensor, DLManagedTensorVersioned,
 };
@@ -45,9 +49,8 @@ fn export<M: ManagedTensorBase>(
     let prepared = prepared.map_err(|error| Error::Buffer(format!("DLPack export: {error}")))?;
     let mut tensor = prepared.initialize(Box::new(managed.owner()));
     let (code, bits) = managed.dtype().dlpack();
-    let data = if layout.size() == 0 { std::ptr::null_mut() } else { managed.data() };
     // The offset goes into data, as everybody has it; byte_offset stays 0.
-    tensor.set_data(data.cast()).set_device(device(managed)?);
+    tensor.set_data(data(managed)).set_device(device(managed)?);
     tensor.set_dtype(DLDataType { code: DLDataTypeCode(code), bits, lanes: 1 });
     // SAFETY: flags describe the memory (to_versioned); IS_COPIED comes from a caller who has just
     // made the only reference.
@@ -55,6 +58,44 @@ fn export<M: ManagedTensorBase>(
     // SAFETY: Managed vouches for data, shape and strides; shape and strides were copied into the
     // tensor, and the owner in its context keeps the elements until the deleter runs.
     Ok(unsafe { tensor.finish() })
+}
+
+/// A tensor that borrows shape and strides from `managed` and says nothing about who may write.
+///
+/// # Errors
+/// [`Error::Buffer`] for read-only memory, which the struct has no word for, and for negative
+/// strides.
+#[cfg(feature = "python")]
+pub(super) fn borrowed(managed: &Managed) -> Result<DLTensor> {
+    let layout = managed.layout();
+    if managed.readonly() {
+        return Err(Error::Buffer(
+            "DLPack view: expected writable memory, got read-only memory, which a plain DLTensor \
+             cannot say; ask for a managed tensor, or hand over a copy"
+                .into(),
+        ));
+    }
+    if strides_for_export(managed)?.as_slice() != layout.strides() {
+        return Err(Error::Buffer(
+            "DLPack view: expected strides of at least 0, got negative ones; ask for a managed tensor".into(),
+        ));
+    }
+    let (code, bits) = managed.dtype().dlpack();
+    Ok(DLTensor {
+        data: data(managed),
+        device: device(managed)?,
+        ndim: i32::try_from(layout.ndim()).unwrap_or(0), // at most MAX_NDIM
+        dtype: DLDataType { code: DLDataTypeCode(code), bits, lanes: 1 },
+        // C has no const here; consumers only read.
+        shape: layout.shape().as_ptr().cast_mut(),
+        strides: layout.strides().as_ptr().cast_mut(),
+        byte_offset: 0,
+    })
+}
+
+/// NULL for no elements, as torch and pyarrow have it.
+fn data(managed: &Managed) -> *mut c_void {
+    if managed.layout().size() == 0 { std::ptr::null_mut() } else { managed.data().cast() }
 }
 
 /// Strides in elements. Negative ones of a single element have no meaning and become positive.

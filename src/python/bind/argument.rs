@@ -4,6 +4,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::BoundStencil;
+use super::around::Around;
 use super::declare::Parameter;
 use super::read::Values;
 use crate::error::Failure;
@@ -12,19 +13,30 @@ use crate::python::source::Source;
 use crate::stencil::{Access, Argument, FieldSpec};
 
 impl BoundStencil {
-    /// The fields, imported without a copy. `None` for an unused one.
-    pub(super) fn arguments(&self, values: &Values<'_>) -> PyResult<Vec<Option<Argument>>> {
+    /// The fields, imported without a copy, and what they want called. `None` for an unused one.
+    pub(super) fn arguments(
+        &self,
+        values: &Values<'_>,
+    ) -> PyResult<(Vec<Option<Argument>>, Around)> {
+        let mut around = Around::default();
         let one = |(field, &at): (&FieldSpec, &usize)| match values.get(at).and_then(Option::as_ref)
         {
             Some(value) if !value.is_none() && field.access != Access::Unused => {
-                self.argument(field, value).map(Some)
+                self.argument(field, value, &mut around).map(Some)
             }
             _ => Ok(None),
         };
-        self.spec.fields.iter().zip(&self.fields_at).map(one).collect()
+        let arguments =
+            self.spec.fields.iter().zip(&self.fields_at).map(one).collect::<PyResult<_>>()?;
+        Ok((arguments, around))
     }
 
-    fn argument(&self, field: &FieldSpec, value: &Bound<'_, PyAny>) -> PyResult<Argument> {
+    fn argument(
+        &self,
+        field: &FieldSpec,
+        value: &Bound<'_, PyAny>,
+        around: &mut Around,
+    ) -> PyResult<Argument> {
         let source =
             Source::of(value).map_err(|failure| named(value.py(), &field.name, failure))?;
         let ndim = source.managed.layout().ndim();
@@ -33,6 +45,7 @@ impl BoundStencil {
             known => known,
         };
         let dims = source.field.dims.map(|dims| self.translate(dims));
+        around.add(value, source.hooks, field.access == Access::Write);
         let Source { managed, origin, kind, .. } = source;
         Ok(Argument { managed, dims, halo, origin, kind })
     }

@@ -1,11 +1,12 @@
 //! A bound stencil: takes arrays of any framework, resolves them, and calls GT4Py's `run`.
 //!
 //! ```text
-//! call ──read──▶ one value a name ──argument──▶ Argument ──resolve──▶ CallPlan ──send──▶ run
+//! call ──read──▶ one value a name ──argument──▶ Argument ──resolve──▶ CallPlan ──around, send──▶ run
 //! ```
 
 mod declare;
 mod read;
+mod around;
 mod argument;
 mod send;
 
@@ -101,9 +102,10 @@ impl BoundStencil {
         let domain = domain.map(read::domain).transpose()?;
         let request = Request { domain, origins: self.origins(origin)? };
         let scalars = self.scalars(args.py(), &values)?;
-        let arguments = self.arguments(&values)?;
+        let (arguments, around) = self.arguments(&values)?;
         let plan = resolve(&self.spec, &arguments, &request)?;
-        self.send(args.py(), &arguments, &scalars, &plan, exec_info)
+        let py = args.py();
+        around.call(py, || self.send(py, &arguments, &scalars, &plan, exec_info))
     }
 }
 

@@ -1,6 +1,6 @@
-//! Door: what GT4Py reads off an object. `__gt_dims__` names the axes, as an attribute (as GT4Py
-//! has it) or as a method (storage allocation note); `__gt_origin__` says where its domain begins;
-//! `.ndarray` is the array of a `gt4py.next` field.
+//! Attributes beside the memory: `__gt_dims__` names the axes, as an attribute (as GT4Py has it) or
+//! as a method (storage allocation note); `__gt_origin__` says where the domain begins; `.ndarray`
+//! is the array of a `gt4py.next` field.
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -60,7 +60,9 @@ fn name_of(name: &Bound<'_, PyAny>) -> PyResult<Dim> {
 }
 
 /// The array of an object that is no array itself, but has one as `.ndarray`.
-pub(super) fn ndarray<'py>(obj: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+pub(in crate::protocol) fn ndarray<'py>(
+    obj: &Bound<'py, PyAny>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = obj.py();
     let Some(inner) = obj.getattr_opt(intern!(py, "ndarray"))? else {
         return Ok(None);

@@ -1,0 +1,169 @@
+"""Why an array does, or does not, get into a stencil without a copy."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from dlfield._core import DeviceUnavailable, Storage, as_storage, doors_of, empty
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Explanation", "explain"]
+
+#: What JAX wants of an address to share the memory behind it; any dlfield allocation has it.
+_SHARED_BY_JAX = 64
+
+
+class Explanation:
+    """What `explain` found. Prints as a few lines.
+
+    Attributes
+    ----------
+    type : str
+        Name of the object's class.
+    doors : tuple of str
+        Protocols that the object speaks.
+    door : str or None
+        The one that was taken; None where dlfield allocated the memory, or where nothing came in.
+    storage : Storage or None
+        What came in: its shape, dtype, dims, strides, ... None where nothing did.
+    obstacles : tuple of str
+        What stands in the way of using the memory without a copy, each with a way out.
+    """
+
+    def __init__(self, data: Any, backend: str | None) -> None:  # noqa: ANN401 - any array
+        self.type = type(data).__name__
+        self.doors = _doors(data)
+        self.storage, self.obstacles = _tried(data, backend)
+        self.door = self.storage.door if self.storage is not None else None
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """Extents, in elements."""
+        return None if self.storage is None else self.storage.shape
+
+    @property
+    def strides(self) -> tuple[int, ...] | None:
+        """Strides, in elements."""
+        storage = self.storage
+        if storage is None:
+            return None
+        return tuple(stride // storage.itemsize for stride in storage.strides)
+
+    @property
+    def alignment(self) -> int | None:
+        """The largest power of two that divides the address, in bytes; at most a page of 4096."""
+        return None if self.storage is None else _alignment(self.storage)
+
+    def __repr__(self) -> str:
+        lines = [f"{self.type}: {self._verdict()}", f"  doors: {', '.join(self.doors) or 'none'}"]
+        if self.storage is not None:
+            lines += [f"  found: {self._found(self.storage)}"]
+        lines += [f"  in the way: {obstacle}" for obstacle in self.obstacles or ("nothing",)]
+        return "\n".join(lines)
+
+    def _verdict(self) -> str:
+        if self.storage is None:
+            return "not taken"
+        return f"shared through {self.door}" if self.door else "a storage of dlfield's own memory"
+
+    def _found(self, storage: Storage) -> str:
+        dims = f"dims {storage.dims}" if storage.dims is not None else "no dims"
+        return (
+            f"shape {storage.shape}, strides {self.strides} elements, {storage.dtype}, {dims}, "
+            f"host memory, {'read-only' if storage.readonly else 'writable'}, "
+            f"aligned to {self.alignment} bytes"
+        )
+
+
+def explain(data: Any, *, backend: str | None = None) -> Explanation:  # noqa: ANN401 - any array
+    """Say how an array would come in, and what stands in the way of doing so without a copy.
+
+    Parameters
+    ----------
+    data
+        Anything: an array of any library, a storage, an object that is none. It is imported as by
+        `as_storage`, and let go when the explanation is dropped.
+    backend
+        A GT4Py backend, whose wishes for the layout and alignment are compared too.
+
+    Returns
+    -------
+    Explanation
+        Prints as a few lines: doors, the one taken, what was found, what is in the way.
+
+    Raises
+    ------
+    ValueError
+        For a backend that nobody knows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> print(explain(np.zeros((2, 3), dtype=">f4")))
+    ndarray: not taken
+      doors: buffer, dlpack, array_interface
+      in the way: BufferError: dtype '>f': expected native byte order, got byte-swapped items; ...
+    """
+    return Explanation(data, backend)
+
+
+def _doors(data: Any) -> tuple[str, ...]:  # noqa: ANN401
+    found: tuple[str, ...] = doors_of(data)
+    return found
+
+
+def _tried(data: Any, backend: str | None) -> tuple[Storage | None, tuple[str, ...]]:  # noqa: ANN401
+    """Import, and collect what is in the way."""
+    if backend is not None:
+        _check_known(backend)
+    try:
+        storage = as_storage(data)
+    except Exception as error:  # a producer may raise anything, and that is the answer
+        return None, (f"{type(error).__name__}: {error}",)
+    return storage, tuple(_obstacles(storage, backend))
+
+
+def _check_known(backend: str) -> None:
+    """Raise ValueError for a name that is no backend, which says nothing about an array."""
+    with suppress(DeviceUnavailable):  # a backend, though not for this machine
+        empty((), backend=backend)
+
+
+def _obstacles(storage: Storage, backend: str | None) -> Iterator[str]:
+    if storage.readonly:
+        yield "read-only: fine as an input; a stencil cannot write it: storage(...) copies it"
+    item = storage.dtype.alignment
+    if _address(storage) % item:
+        yield f"items off their boundary of {item} bytes: compiled backends refuse them; copy them"
+    elif _alignment(storage) < _SHARED_BY_JAX:
+        yield f"first element off a boundary of {_SHARED_BY_JAX} bytes: to_jax() refuses"
+    pairs = zip(storage.strides, storage.shape, strict=True)
+    if any(stride < 0 for stride, extent in pairs if extent > 1):
+        yield "negative strides: to_numpy() and the buffer protocol have them, DLPack refuses them"
+    if backend is not None:
+        yield from _wishes(storage, backend)
+
+
+def _wishes(storage: Storage, backend: str) -> Iterator[str]:
+    """Say what the preset of a backend wants and the memory does not have."""
+    try:
+        as_storage(storage, backend=backend)
+    except DeviceUnavailable as error:
+        yield f"{type(error).__name__}: {error}"
+    except ValueError as error:
+        yield f"slower than it could be on {backend}: {error}"
+
+
+def _address(storage: Storage) -> int:
+    if storage.size == 0:
+        return 0
+    array = storage.to_numpy()  # type: ignore[attr-defined]
+    return int(array.ctypes.data)
+
+
+def _alignment(storage: Storage) -> int:
+    address = _address(storage)
+    return min(address & -address, 4096) or 4096

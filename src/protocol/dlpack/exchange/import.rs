@@ -1,0 +1,53 @@
+//! Consumer: an owning tensor from an object whose type has a table.
+
+use std::ptr::NonNull;
+
+use pyo3::prelude::*;
+
+use super::lookup::{from_py, raised};
+use crate::error::{Error, Failure};
+use crate::managed::Imported;
+use crate::protocol::ImportRequest;
+
+/// Asks the table of the object's type for a tensor. Zero-copy; the deleter runs when the last
+/// view is dropped.
+///
+/// Where memory of the host is asked for and the tensor is elsewhere, this door does not count:
+/// only `__dlpack__` can be asked to move it.
+pub(in crate::protocol) fn import(
+    obj: &Bound<'_, PyAny>,
+    request: ImportRequest,
+) -> Result<Option<Imported>, Failure> {
+    let py = obj.py();
+    let Some(from_py) = from_py(&obj.get_type())? else {
+        return Ok(None);
+    };
+    let mut tensor = std::ptr::null_mut();
+    // SAFETY: the function of a table that was found on the type of this very object, called with
+    // the interpreter attached and room for a pointer (dlpack.h).
+    let code = unsafe { from_py(obj.as_ptr().cast(), &raw mut tensor) };
+    if code != 0 {
+        return Err(
+            raised(py).map_or_else(|| silent("failed without an exception").into(), Into::into)
+        );
+    }
+    let tensor = NonNull::new(tensor).ok_or_else(|| silent("gave NULL"))?;
+    if !tensor.is_aligned() {
+        return Err(silent("gave a misaligned pointer").into()); // nothing of it can be read
+    }
+    // SAFETY: the function said that it gave an owning tensor of a version that we know.
+    let mut imported = unsafe { Imported::from_versioned(tensor) };
+    if let Some(error) = raised(py) {
+        return Err(error.into());
+    }
+    if request.to_host && !imported.device()?.is_host() {
+        return Ok(None);
+    }
+    Ok(Some(imported))
+}
+
+fn silent(what: &str) -> Error {
+    Error::Buffer(format!(
+        "DLPack exchange table: expected a tensor or an exception, got a function that {what}"
+    ))
+}

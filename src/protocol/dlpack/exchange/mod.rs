@@ -1,0 +1,31 @@
+//! Door: DLPack's C exchange table, a capsule on the *type* over function pointers that live as
+//! long as the process. The fastest way in and out: no capsule, no keywords, no Python call.
+//!
+//! Source: dlpack.h 1.3, `DLPackExchangeAPI`.
+//!
+//! - `lookup` finds a type's table and remembers it, and the absence of one.
+//! - `import` takes an owning tensor through it. Nothing in a table synchronises streams, which
+//!   host memory does not need.
+//! - `export` is the table of a class of ours.
+
+mod lookup;
+mod import;
+mod export;
+
+pub(crate) use export::{Exchanged, capsule};
+pub(in crate::protocol) use import::import;
+
+use std::ffi::CStr;
+
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+
+/// Whether objects of this class have a table that can be used.
+///
+/// # Errors
+/// What the class raises when it is asked for the attribute.
+pub(in crate::protocol) fn has_table(class: &Bound<'_, PyType>) -> PyResult<bool> {
+    Ok(lookup::from_py(class)?.is_some())
+}
+
+const NAME: &CStr = c"dlpack_exchange_api";

@@ -1,0 +1,159 @@
+//! Consumer: from `__gt_data_interface__`, or its older name `__gt_interface__`, to an [`Imported`].
+
+use pyo3::exceptions::PyOverflowError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyMapping, PyString};
+
+use super::hooks::Hooks;
+use super::names::names;
+use crate::error::{Error, Failure};
+use crate::field::{Dims, Halo, HaloWidth};
+use crate::managed::Imported;
+use crate::protocol::array_interface;
+
+/// Host memory as an object offers it.
+pub(in crate::protocol) struct Offer {
+    pub(in crate::protocol) imported: Imported,
+    pub(in crate::protocol) dims: Option<Dims>,
+    pub(in crate::protocol) halo: Option<Halo>,
+    pub(in crate::protocol) hooks: Hooks,
+}
+
+/// Reads the interface of the host, once. Zero-copy; holds the object. Calls nothing but what the
+/// notes call a value that is a function.
+pub(in crate::protocol) fn import(obj: &Bound<'_, PyAny>) -> Result<Option<Offer>, Failure> {
+    import_from(obj, interface_names(obj.py()))
+}
+
+/// As `import`, from the first of `names` that the object has.
+pub(in crate::protocol) fn import_from<'py>(
+    obj: &Bound<'py, PyAny>,
+    names: impl IntoIterator<Item = &'py Bound<'py, PyString>>,
+) -> Result<Option<Offer>, Failure> {
+    let Some((name, found)) = attribute(obj, names)? else {
+        return Ok(None);
+    };
+    read(obj, found).map(Some).map_err(|failure| about(name, failure))
+}
+
+/// GDP-3's name, and the one before it.
+pub(in crate::protocol) fn interface_names(py: Python<'_>) -> [&Bound<'_, PyString>; 2] {
+    [intern!(py, "__gt_data_interface__"), intern!(py, "__gt_interface__")]
+}
+
+/// The dims that the interface of any device tells.
+pub(in crate::protocol) fn dims_of_interface(
+    obj: &Bound<'_, PyAny>,
+) -> Result<Option<Dims>, Failure> {
+    let Some((_, found)) = attribute(obj, interface_names(obj.py()))? else {
+        return Ok(None);
+    };
+    for value in mapping(found, DEVICES)?.values()?.iter() {
+        if let Some(dims) = entry(&called(value)?, "dims")? {
+            return Ok(Some(names(&dims)?));
+        }
+    }
+    Ok(None)
+}
+
+const DEVICES: &str = "a dict from devices to array interfaces";
+
+type Attribute<'py> = (&'py Bound<'py, PyString>, Bound<'py, PyAny>);
+
+fn attribute<'py>(
+    obj: &Bound<'py, PyAny>,
+    names: impl IntoIterator<Item = &'py Bound<'py, PyString>>,
+) -> PyResult<Option<Attribute<'py>>> {
+    for name in names {
+        if let Some(found) = obj.getattr_opt(name)?.filter(|found| !found.is_none()) {
+            return Ok(Some((name, found)));
+        }
+    }
+    Ok(None)
+}
+
+/// A value is a dict, or a function that gives one (notes).
+fn called(value: Bound<'_, PyAny>) -> Result<Bound<'_, PyMapping>, Failure> {
+    let value = if value.is_callable() { value.call0()? } else { value };
+    mapping(value, "a dict for each device, or a function that gives one")
+}
+
+fn about(name: &Bound<'_, PyString>, failure: Failure) -> Failure {
+    match failure {
+        Failure::Ours(error) => error.about(&name.to_string()).into(),
+        theirs => theirs,
+    }
+}
+
+fn read(obj: &Bound<'_, PyAny>, found: Bound<'_, PyAny>) -> Result<Offer, Failure> {
+    let host = called(on_host(&mapping(found, DEVICES)?)?)?;
+    Ok(Offer {
+        dims: entry(&host, "dims")?.map(|dims| names(&dims)).transpose()?,
+        halo: entry(&host, "halo")?.map(|halo| widths(&halo)).transpose()?,
+        hooks: Hooks::of(&host)?,
+        imported: array_interface::read(obj, &host)?,
+    })
+}
+
+/// The buffer of the host: GDP-3 calls it None, the notes also "cpu".
+fn on_host<'py>(devices: &Bound<'py, PyMapping>) -> Result<Bound<'py, PyAny>, Failure> {
+    let py = devices.py();
+    for key in [py.None().into_bound(py), intern!(py, "cpu").clone().into_any()] {
+        if devices.contains(&key)? {
+            return Ok(devices.get_item(key)?);
+        }
+    }
+    let keys = devices.keys()?;
+    let text =
+        format!("expected a buffer of the host under the key None or 'cpu', got the keys {keys}");
+    if keys.is_empty() {
+        return Err(Error::Argument(text).into());
+    }
+    Err(Error::Device(format!("{text}; copy the field to the host first")).into())
+}
+
+fn mapping<'py>(
+    value: Bound<'py, PyAny>,
+    expected: &str,
+) -> Result<Bound<'py, PyMapping>, Failure> {
+    value.cast_into::<PyMapping>().map_err(|error| {
+        let value = error.into_inner();
+        let got = value.repr().map_or_else(|_| "?".into(), |repr| repr.to_string());
+        Error::Type(format!("expected {expected}, got {got}")).into()
+    })
+}
+
+fn entry<'py>(interface: &Bound<'py, PyMapping>, key: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if !interface.contains(key)? {
+        return Ok(None);
+    }
+    Ok(Some(interface.get_item(key)?).filter(|value| !value.is_none()))
+}
+
+/// A pair of widths for each dimension.
+fn widths(halo: &Bound<'_, PyAny>) -> Result<Halo, Failure> {
+    let wrong = || {
+        Error::Type(format!(
+            "halo: expected a pair of ints for each dimension, got {}",
+            shown(halo)
+        ))
+    };
+    let entries = halo.try_iter().map_err(|_| wrong())?;
+    entries.map(|entry| width(&entry?, &wrong)).collect()
+}
+
+fn width(entry: &Bound<'_, PyAny>, wrong: &impl Fn() -> Error) -> Result<HaloWidth, Failure> {
+    let [low, high] = entry.extract::<[i64; 2]>().map_err(|error| {
+        if error.is_instance_of::<PyOverflowError>(entry.py()) {
+            Error::Argument(format!("halo: expected widths of 64 bits, got {}", shown(entry)))
+        } else {
+            wrong()
+        }
+    })?;
+    Ok((low, high))
+}
+
+fn shown(value: &Bound<'_, PyAny>) -> String {
+    value.repr().map_or_else(|_| "?".into(), |repr| repr.to_string())
+}

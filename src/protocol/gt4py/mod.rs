@@ -1,0 +1,25 @@
+//! Door: what GT4Py's own documents say an object may tell about itself.
+//!
+//! Sources: GDP-3 "Data Interface" (`__gt_data_interface__`), the storage interface notes (its older
+//! name `__gt_interface__`, and values that are callables), the storage allocation note
+//! (`__gt_dims__`, `default_origin`), and what GT4Py reads today (`__gt_dims__`, `__gt_origin__`,
+//! `.ndarray`).
+//!
+//! - `names` reads the attributes that stand beside any other protocol.
+//! - `interface` imports `__gt_data_interface__`: an array interface for each device, with dims,
+//!   halo and functions to call around a computation. It has no owner: the object is held.
+//! - `hooks` are those functions.
+//! - `export` is ours: host memory under the key None.
+
+mod names;
+mod hooks;
+mod interface;
+mod export;
+
+pub(crate) use export::export;
+pub(crate) use hooks::Hooks;
+pub(in crate::protocol) use interface::{
+    Offer, dims_of_interface, import, import_from, interface_names,
+};
+pub(in crate::protocol) use names::ndarray;
+pub(crate) use names::{dims, names, origin};

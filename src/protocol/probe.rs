@@ -1,0 +1,58 @@
+//! What an object tells without its memory: the doors it has, and the names of its axes.
+
+use pyo3::prelude::*;
+
+use super::dlpack::exchange;
+use super::producer::{Producer, Recognised};
+use super::xarray;
+use super::{buffer, gt4py};
+use crate::error::Failure;
+use crate::field::Dims;
+
+/// Attributes of an object that are doors, in the order in which they are tried, and their names.
+const ATTRIBUTES: [(&str, &str); 6] = [
+    ("__gt_data_interface__", "gt_data_interface"),
+    ("__gt_interface__", "gt_interface"),
+    ("ndarray", "ndarray"),
+    ("__dlpack__", "dlpack"),
+    ("__array_interface__", "array_interface"),
+    ("__cuda_array_interface__", "cuda_array_interface"),
+];
+
+/// The names of the axes of a foreign object: of a DataArray its dims, of others `__gt_dims__` or
+/// what `__gt_data_interface__` says. `None` where it has none.
+///
+/// # Errors
+/// `TypeError` for names that are none, and what the object raises.
+pub(crate) fn names_of(obj: &Bound<'_, PyAny>) -> Result<Option<Dims>, Failure> {
+    if Recognised::of(obj)?.producer == Producer::Xarray {
+        return Ok(Some(xarray::names(obj)?));
+    }
+    match gt4py::dims(obj)? {
+        Some(dims) => Ok(Some(dims)),
+        None => gt4py::dims_of_interface(obj),
+    }
+}
+
+/// Names of the doors that a foreign object has, whether what is behind them can be used or not.
+///
+/// # Errors
+/// What the object raises when it is asked.
+pub(crate) fn doors_of(obj: &Bound<'_, PyAny>) -> PyResult<Vec<&'static str>> {
+    let mut doors = Vec::new();
+    if Recognised::of(obj)?.producer == Producer::Xarray {
+        doors.push("xarray");
+    }
+    if exchange::has_table(&obj.get_type())? {
+        doors.push("dlpack_c_exchange_api");
+    }
+    if buffer::PyView::is_offered(obj) {
+        doors.push("buffer");
+    }
+    for (attribute, door) in ATTRIBUTES {
+        if obj.hasattr(attribute)? {
+            doors.push(door);
+        }
+    }
+    Ok(doors)
+}
