@@ -6,6 +6,9 @@ owns the memory is told exactly once that it is free, not before the last view o
 
 import ctypes
 import gc
+import subprocess
+import sys
+import textwrap
 import weakref
 from contextlib import contextmanager
 
@@ -25,6 +28,15 @@ NUMPY_DTYPES = (
 def library(name):
     """Import a library, or skip the test, or the file, that needs it."""
     return pytest.importorskip(name, exc_type=ImportError)
+
+
+def run_in_subprocess(code):
+    """Run a snippet where nothing is imported yet, and give what it printed."""
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode != 0:
+        pytest.fail(f"exit status {done.returncode}\n{code}\n{done.stdout}{done.stderr}")
+    return done.stdout.strip()
 
 
 def address_of(storage):
@@ -94,8 +106,9 @@ _NAME = b"dltensor"  # a capsule keeps a pointer to its name
 class CountedMemory:
     """Memory of 4 x 3 float64 that hands itself out once, by DLPack, and counts its deletions.
 
-    Everything the consumer may touch lives as long as this object, so that a deleter that is
-    called once too often is counted and not a crash.
+    Everything the consumer may touch lives as long as this object, and this object for ever, so
+    that a deleter that is called once too often, or late because a test has failed or was skipped
+    on the way, is counted and not a crash.
     """
 
     def __init__(self):
@@ -110,6 +123,7 @@ class CountedMemory:
             *(shape, strides, 0, None, _Deleter(self._count)),
         )
         self._handed_out = False
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
 
     def _count(self, _tensor):
         self.deletions += 1
