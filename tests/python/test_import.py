@@ -50,8 +50,10 @@ def test_importing_changes_no_setting_of_the_process():
         import numpy as np
 
         def settings():
+            # The finder that waits for xarray finds nothing itself, and goes when xarray is there.
+            finders = [one for one in sys.meta_path if type(one).__module__ != "dlfield.xarray"]
             found = (
-                sys.path, sys.meta_path, sys.path_hooks, sys.excepthook, sys.displayhook,
+                sys.path, finders, sys.path_hooks, sys.excepthook, sys.displayhook,
                 sys.getrecursionlimit(), sys.getswitchinterval(), threading.excepthook,
                 threading.active_count(), len(os.listdir("/proc/self/task")),
                 warnings.filters, dict(os.environ), os.getcwd(), os.listdir("/proc/self/fd"),

@@ -1,0 +1,102 @@
+"""Absent means absent: which class, made how, has which door. Consumers probe with hasattr."""
+
+import dlfield as dlf
+import numpy as np
+import pytest
+from support import import_or_skip
+
+
+def of_a_type_numpy_lacks():
+    return dlf.zeros(3, dtype=import_or_skip("ml_dtypes").bfloat16)
+
+
+def read_only():
+    array = np.zeros((3, 4))
+    array.flags.writeable = False
+    return dlf.as_storage(array)
+
+
+#: How a storage is made, for what it may lack.
+STORAGES = {
+    "plain": lambda: dlf.zeros((3, 4)),
+    "IK": lambda: dlf.zeros((3, 4), dims="IK"),
+    "0": lambda: dlf.zeros(3, dims=("0",)),
+    "lon, lat": lambda: dlf.zeros((3, 4), dims=("lon", "lat")),
+    "I, lat": lambda: dlf.zeros((3, 4), dims=("I", "lat")),
+    "with an origin": lambda: dlf.zeros((3, 4), default_origin=(1, 1)),
+    "with an origin of zeros": lambda: dlf.zeros((3, 4), default_origin=(0, 0)),
+    "with a halo": lambda: dlf.zeros((3, 4), halo=(1, 1)),
+    "domain view": lambda: dlf.zeros((3, 4), dims="IK", halo=(1, 1)).domain_view,
+    "read-only": read_only,
+    "negative strides": lambda: dlf.as_storage(np.zeros((3, 4))[::-1]),
+    "no elements": lambda: dlf.zeros((0, 4)),
+    "one element": lambda: dlf.zeros(()),
+    "bfloat16": of_a_type_numpy_lacks,
+}
+
+ALWAYS = {
+    "__dlpack__": STORAGES,
+    "__dlpack_device__": STORAGES,
+    "__dlpack_c_exchange_api__": STORAGES,
+    "__array__": STORAGES,
+    "ndarray": STORAGES,
+}
+NAMED = {"IK", "0", "domain view"}
+WITH_AN_ORIGIN = {"with an origin", "with an origin of zeros"}
+PRESENT = {
+    **ALWAYS,
+    "__array_interface__": STORAGES.keys() - {"bfloat16"},
+    "__gt_data_interface__": STORAGES.keys() - {"bfloat16"},
+    "__gt_dims__": NAMED,
+    "__gt_origin__": WITH_AN_ORIGIN,
+    "default_origin": WITH_AN_ORIGIN,
+    # What host memory cannot serve, and what older documents called by another name.
+    "__cuda_array_interface__": (),
+    "__hip_array_interface__": (),
+    "__gt_interface__": (),
+    "__array_struct__": (),
+    "__arrow_c_array__": (),
+    "__arrow_c_schema__": (),
+    "__arrow_c_device_array__": (),
+    "__array_function__": (),
+    "__array_priority__": (),
+}
+
+
+@pytest.mark.parametrize("attribute", PRESENT)
+@pytest.mark.parametrize("how", STORAGES)
+def test_an_attribute_is_there_exactly_where_it_can_be_served(how, attribute):
+    assert hasattr(STORAGES[how](), attribute) is (how in PRESENT[attribute])
+
+
+@pytest.mark.parametrize("attribute", PRESENT)
+@pytest.mark.parametrize("how", STORAGES)
+def test_reading_it_gives_a_value_or_an_attribute_error_that_names_it(how, attribute):
+    storage = STORAGES[how]()
+    if how in PRESENT[attribute]:
+        assert getattr(storage, attribute) is not None
+    else:
+        with pytest.raises(AttributeError, match=attribute):
+            getattr(storage, attribute)
+
+
+@pytest.mark.parametrize("how", STORAGES)
+def test_a_buffer_is_there_exactly_where_a_format_names_the_type(how):
+    storage = STORAGES[how]()
+    if how == "bfloat16":
+        with pytest.raises(BufferError, match="bfloat16"):
+            memoryview(storage)
+    else:
+        assert memoryview(storage).shape == storage.shape
+
+
+@pytest.mark.parametrize("attribute", PRESENT.keys() - ALWAYS.keys())
+def test_the_base_class_serves_no_memory(attribute):
+    """Doors belong to the class that can serve them; the base is for isinstance."""
+    own = vars(dlf.Storage)
+    assert attribute not in own or attribute in ("__gt_dims__", "__gt_origin__", "default_origin")
+
+
+@pytest.mark.parametrize("function", [dlf.bind, dlf.explain, dlf.get_dims, dlf.as_numpy])
+def test_a_function_is_no_array(function):
+    assert not {name for name in PRESENT if hasattr(function, name)}

@@ -1,0 +1,52 @@
+"""default_origin=: kept, checked, in GT4Py's order of dimensions, and moved with views."""
+
+import dlfield as dlf
+import numpy as np
+import pytest
+
+
+def test_an_origin_is_shown_under_both_names():
+    storage = dlf.zeros((4, 5, 6), default_origin=(1, 2, 3))
+    assert storage.__gt_origin__ == storage.default_origin == (1, 2, 3)
+
+
+def test_an_origin_counts_in_the_order_of_gt4py_whatever_the_axes():
+    storage = dlf.zeros((1, 8, 9), dims="KJI", default_origin=(9, 8, 1))
+    assert storage.__gt_origin__ == (9, 8, 1)
+    with pytest.raises(ValueError, match=r"default_origin: .*got 2 for axis 0"):
+        dlf.zeros((1, 8, 9), dims="KJI", default_origin=(9, 8, 2))
+
+
+@pytest.mark.parametrize("origin", [(1,), (1, 1, 1), (-1, 0), (0, 5)])
+def test_an_origin_outside_the_field_is_refused(origin):
+    with pytest.raises(ValueError, match="default_origin: expected"):
+        dlf.zeros((3, 4), default_origin=origin)
+
+
+@pytest.mark.parametrize("origin", [3, "ab", (1.5, 0), [None, 1]])
+def test_an_origin_that_is_no_sequence_of_ints_is_refused(origin):
+    with pytest.raises(TypeError, match="default_origin: expected"):
+        dlf.zeros((3, 4), default_origin=origin)
+
+
+def test_an_origin_moves_with_the_domain():
+    storage = dlf.zeros((9, 8, 4), dims="JIK", halo=(2, 1, 0), default_origin=(3, 2, 0))
+    assert storage.domain_view.__gt_origin__ == (2, 0, 0)
+
+
+def test_an_origin_before_the_domain_is_dropped_with_it():
+    assert not hasattr(dlf.zeros(9, halo=(2,), default_origin=(1,)).domain_view, "__gt_origin__")
+
+
+@pytest.mark.parametrize("again", [dlf.as_storage, dlf.storage])
+def test_an_origin_stays_with_a_storage_that_is_wrapped_or_copied(again):
+    assert again(dlf.zeros((3, 4), default_origin=(1, 2))).default_origin == (1, 2)
+
+
+def test_an_origin_is_taken_away_by_none():
+    storage = dlf.zeros((3, 4), default_origin=(1, 2))
+    assert not hasattr(dlf.as_storage(storage, default_origin=None), "default_origin")
+
+
+def test_an_origin_can_be_given_to_memory_of_others():
+    assert dlf.as_storage(np.zeros((3, 4)), default_origin=(1, 2)).__gt_origin__ == (1, 2)

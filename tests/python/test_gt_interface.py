@@ -1,0 +1,238 @@
+"""GT4Py's data interface, in and out: keys, values, dims, halo, and functions to call."""
+
+import dlfield as dlf
+import numpy as np
+import pytest
+from gt_objects import Described, Synchronised
+from support import ML_DTYPES, address, import_or_skip, tracked
+
+ARRAY = np.arange(24.0).reshape(2, 3, 4)
+
+
+@pytest.mark.parametrize("name", ["__gt_data_interface__", "__gt_interface__"])
+@pytest.mark.parametrize("key", [None, "cpu"])
+@pytest.mark.parametrize("lazily", [False, True], ids=["dict", "callable"])
+def test_memory_is_shared_and_written_through(name, key, lazily):
+    described = Described(ARRAY.copy(), name=name, key=key, lazily=lazily)
+    storage = dlf.as_storage(described)
+    assert (storage.door, address(storage)) == ("gt_data_interface", described.array.ctypes.data)
+    storage.to_numpy()[1, 2, 3] = -1
+    assert described.array[1, 2, 3] == -1
+
+
+def test_the_interface_is_read_once():
+    described = Described(ARRAY.copy(), lazily=True)
+    dlf.as_storage(described)
+    assert described.reads == 1
+
+
+def test_the_object_lives_as_long_as_the_last_view_of_its_memory():
+    array, watch = tracked(ARRAY)
+    storage = dlf.as_storage(Described(array))
+    del array
+    view = storage.to_numpy()
+    del storage
+    assert not watch.freed
+    del view
+    assert watch.freed
+
+
+def test_the_interface_wins_over_the_plain_doors():
+    class Both(np.ndarray):
+        @property
+        def __gt_data_interface__(self):
+            return {None: {**ARRAY.__array_interface__, "dims": "IJK"}}
+
+    storage = dlf.as_storage(np.zeros((2, 3, 4)).view(Both))
+    assert (address(storage), storage.dims) == (ARRAY.ctypes.data, ("I", "J", "K"))
+
+
+@pytest.mark.parametrize("strides", [{"strides": None}, {}], ids=["None", "absent"])
+def test_strides_that_are_missing_are_c_order(strides):
+    described = Described(ARRAY)
+    plain = {key: ARRAY.__array_interface__[key] for key in ("shape", "typestr", "data")}
+    described.describe = lambda: {**plain, **strides}
+    assert dlf.as_storage(described).strides == ARRAY.strides
+
+
+def test_strides_that_are_given_count():
+    described = Described(ARRAY.transpose(2, 0, 1)[::-1])
+    np.testing.assert_array_equal(dlf.as_storage(described).to_numpy(), described.array)
+
+
+def test_dims_and_halo_come_in():
+    storage = dlf.as_storage(Described(ARRAY, dims=("K", "I", "J"), halo=((0, 1), (1, 1), (0, 0))))
+    assert storage.dims == ("K", "I", "J")
+    assert storage.halo == ((0, 1), (1, 1), (0, 0))
+    assert storage.domain_view.shape == (1, 1, 4)
+
+
+def test_entries_that_are_none_say_nothing():
+    nothing = dict.fromkeys(("dims", "halo", "acquire", "touch", "release"))
+    assert dlf.as_storage(Described(ARRAY, **nothing)).dims is None
+
+
+def test_entries_that_nobody_knows_have_no_effect():
+    assert dlf.as_storage(Described(ARRAY, colour="red")).shape == (2, 3, 4)
+
+
+def test_read_only_memory_stays_read_only():
+    array = ARRAY.copy()
+    array.flags.writeable = False
+    assert dlf.as_storage(Described(array)).readonly
+
+
+@pytest.mark.parametrize("key", ["gpu", ("gpu", 0)])
+def test_memory_on_a_gpu_alone_is_out_of_reach(key):
+    with pytest.raises(dlf.DeviceUnavailable, match=r"None or 'cpu', got the keys .*gpu"):
+        dlf.as_storage(Described(ARRAY, key=key))
+
+
+def test_the_host_is_taken_where_there_is_a_gpu_too():
+    described = Described(ARRAY)
+    described._devices = lambda: {"gpu": None, ("gpu", 1): {}, "cpu": described.describe()}
+    assert address(dlf.as_storage(described)) == ARRAY.ctypes.data
+
+
+@pytest.mark.parametrize("name", ["__gt_data_interface__", "__gt_interface__"])
+def test_an_interface_that_is_none_is_no_interface(name):
+    class Nothing(np.ndarray):
+        pass
+
+    setattr(Nothing, name, None)
+    assert dlf.as_storage(np.zeros(3).view(Nothing)).door == "buffer"
+
+
+LIES = [
+    (TypeError, "devices", lambda d: setattr(d, "_devices", lambda: [1])),
+    (TypeError, "a dict for each device", lambda d: setattr(d, "describe", lambda: 3)),
+    (ValueError, "None or 'cpu'", lambda d: setattr(d, "_devices", dict)),
+    (ValueError, "'shape'", lambda d: setattr(d, "describe", lambda: {"typestr": "<f8"})),
+    (TypeError, "dims", lambda d: d.entries.update(dims=3)),
+    (ValueError, "dims: expected one entry", lambda d: d.entries.update(dims="IJ")),
+    (ValueError, "'I' twice", lambda d: d.entries.update(dims="IIK")),
+    (TypeError, "halo: expected a pair", lambda d: d.entries.update(halo=3)),
+    (TypeError, "halo: expected a pair", lambda d: d.entries.update(halo=[1, 1, 1])),
+    (TypeError, "halo: expected a pair", lambda d: d.entries.update(halo=[(1, 1, 1)] * 3)),
+    (ValueError, "64 bits", lambda d: d.entries.update(halo=[(2**70, 0)] * 3)),
+    (ValueError, "fit in extent 2", lambda d: d.entries.update(halo=[(2, 1)] * 3)),
+    (ValueError, "at least 0", lambda d: d.entries.update(halo=[(-1, 0)] * 3)),
+    (ValueError, "halo: expected one entry", lambda d: d.entries.update(halo=[(0, 0)])),
+    (ValueError, "dimension '0'", lambda d: d.entries.update(dims="0IJ", halo=[(1, 0)] * 3)),
+    (BufferError, "data: expected an address", lambda d: d.entries.update(data=(0, False))),
+    (ValueError, "data: expected an address", lambda d: d.entries.update(data=(-1, False))),
+    (BufferError, "bytes below and .* above", lambda d: d.entries.update(data=(2**64 - 8, False))),
+    (TypeError, "data: expected a pair", lambda d: d.entries.update(data="x")),
+    (BufferError, "mask", lambda d: d.entries.update(mask=ARRAY)),
+    (BufferError, "byte-swapped", lambda d: d.entries.update(typestr=">f8")),
+    (ValueError, "strides: expected one for each", lambda d: d.entries.update(strides=(8,))),
+    (TypeError, "acquire: expected a function", lambda d: d.entries.update(acquire=3)),
+    (TypeError, "touch: expected a function", lambda d: d.entries.update(touch="yes")),
+    (TypeError, "release: expected a function", lambda d: d.entries.update(release=ARRAY)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("error", "text", "lie"), LIES, ids=[text for _, text, _ in LIES])
+@pytest.mark.parametrize("lazily", [False, True], ids=["dict", "callable"])
+def test_a_lie_is_named_and_nothing_is_called(error, text, lie, lazily):
+    calls = []
+    described = Described(ARRAY, lazily=lazily, acquire=lambda: calls.append("acquire"))
+    lie(described)
+    with pytest.raises(error, match=text):
+        dlf.as_storage(described)
+    assert calls == []
+
+
+def test_an_exception_of_the_interface_passes_unchanged():
+    raised = KeyError("of the object")
+
+    class Raising:
+        @property
+        def __gt_data_interface__(self):
+            raise raised
+
+    with pytest.raises(KeyError) as caught:
+        dlf.as_storage(Raising())
+    assert caught.value is raised
+
+
+def test_names_that_contradict_each_other_are_refused():
+    described = Described(ARRAY, dims="IJK")
+    described.__gt_dims__ = "KJI"
+    with pytest.raises(
+        ValueError, match=r"\('K', 'J', 'I'\) from __gt_dims__ and \('I', 'J', 'K'\)"
+    ):
+        dlf.as_storage(described)
+
+
+def test_the_memory_is_acquired_once_and_released_with_the_last_view():
+    field = Synchronised((2, 3))
+    storage = dlf.as_storage(field)
+    view = memoryview(storage)
+    assert field.told == ["acquire"]
+    del storage
+    assert field.told == ["acquire"]
+    del view
+    assert field.told == ["acquire", "release"]
+
+
+def test_a_copy_is_made_between_acquire_and_release():
+    field = Synchronised((2, 3))
+    dlf.storage(field)
+    assert field.told == ["acquire", "release"]
+
+
+def test_a_view_that_cannot_be_made_releases_what_it_acquired():
+    field = Synchronised((2, 3))
+    with pytest.raises(ValueError, match="layout"):
+        dlf.as_storage(field, layout=(1, 0))
+    assert field.told in ([], ["acquire", "release"])
+
+
+def test_what_acquire_raises_is_raised_and_nothing_is_released():
+    field = Synchronised((2, 3), refuses=("acquire",))
+    with pytest.raises(RuntimeError, match="acquire refused"):
+        dlf.as_storage(field)
+    assert field.told == ["acquire"]
+
+
+def test_what_release_raises_is_reported_as_unraisable(monkeypatch):
+    reported = []
+    monkeypatch.setattr("sys.unraisablehook", lambda args: reported.append(args.exc_value))
+    dlf.as_storage(Synchronised((2, 3), refuses=("release",)))
+    assert [str(error) for error in reported] == ["release refused"]
+
+
+def test_a_storage_tells_its_host_buffer_with_dims_and_halo():
+    storage = dlf.zeros((4, 5), dims="KI", halo=(0, (1, 2)))
+    (interface,) = storage.__gt_data_interface__.values()
+    assert list(storage.__gt_data_interface__) == [None]
+    assert interface["dims"] == ("K", "I")
+    assert interface["halo"] == ((0, 0), (1, 2))
+    plain = storage.__array_interface__
+    assert {key: interface[key] for key in plain} == plain
+
+
+def test_a_storage_without_names_tells_none():
+    assert "dims" not in dlf.zeros((4, 5)).__gt_data_interface__[None]
+
+
+def test_what_a_storage_tells_is_what_it_is_taken_for():
+    class Relay:
+        def __init__(self, storage):
+            self.storage = storage
+            self.__gt_data_interface__ = storage.__gt_data_interface__
+
+    storage = dlf.zeros((4, 5), dims="KI", halo=(0, (1, 2)), layout=(1, 0))
+    again = dlf.as_storage(Relay(storage))
+    for name in ("shape", "strides", "dtype", "dims", "halo"):
+        assert getattr(again, name) == getattr(storage, name)
+    assert address(again) == address(storage)
+
+
+@pytest.mark.parametrize("dtype", ML_DTYPES)
+def test_types_that_no_typestr_names_have_no_interface(dtype):
+    storage = dlf.zeros(3, dtype=getattr(import_or_skip("ml_dtypes"), dtype))
+    assert not hasattr(storage, "__gt_data_interface__")
+    with pytest.raises(dlf.GTNoSuchBufferError, match=f"cannot name {dtype}"):
+        _ = storage.__gt_data_interface__
