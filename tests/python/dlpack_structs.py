@@ -96,6 +96,14 @@ def release(managed):
     managed.deleter(ctypes.addressof(managed))
 
 
+def call_on_a_bare_thread(function, argument):
+    """Call a C function on a thread that Python does not know."""
+    libc, thread = ctypes.CDLL(None), ctypes.c_ulong()
+    at = ctypes.cast(function, ctypes.c_void_p)
+    assert libc.pthread_create(ctypes.byref(thread), None, at, ctypes.c_void_p(argument)) == 0
+    assert libc.pthread_join(thread, None) == 0
+
+
 class Handover:
     """Shows a capsule that was made before as `__dlpack__` does."""
 

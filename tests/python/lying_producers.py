@@ -26,12 +26,17 @@ __all__ = [
     "DLPackVersion",
     "Handover",
     "Interface",
+    "Pages",
     "Producer",
     "PyBuffer",
     "guarded",
+    "lying_buffer",
     "lying_view",
     "misaligned",
+    "on_pages",
     "report",
+    "resident",
+    "with_deleter",
 ]
 
 
@@ -44,7 +49,7 @@ def report(lie, producer=None):
     else:
         outcome = {
             "error": None,
-            "text": f"shape={storage.shape} strides={storage.strides}",
+            "text": f"shape={storage.shape} strides={storage.strides} readonly={storage.readonly}",
         }
         del storage
     del lie
@@ -54,24 +59,63 @@ def report(lie, producer=None):
     print(json.dumps(outcome))
 
 
+def resident():
+    """Give the KiB of this process in memory. Its peak would be that of the parent before exec."""
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * mmap.PAGESIZE // 1024
+
+
 def misaligned(pointer):
     """Give a pointer to numbers that is one byte off."""
     at = ctypes.addressof(pointer.contents) + 1
     return ctypes.cast(at, type(pointer))
 
 
+class Pages:
+    """Memory whose pages can be taken away: what touches them afterwards ends the process."""
+
+    def __init__(self, pages=1):
+        self.size = pages * mmap.PAGESIZE
+        self._memory = mmap.mmap(-1, self.size)
+        self.start = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
+        never_freed.append(self._memory)
+
+    def take_away(self, first=0):
+        """Forbid every access from a page on."""
+        offset = first * mmap.PAGESIZE
+        protect = ctypes.CDLL(None, use_errno=True).mprotect
+        protect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+        if protect(self.start + offset, self.size - offset, 0) != 0:
+            raise OSError(ctypes.get_errno(), "mprotect")
+
+
 def guarded(producer, keep):
     """Move a producer's struct to the end of a page: no byte behind `keep` can be read."""
-    page = mmap.PAGESIZE
-    memory = mmap.mmap(-1, 2 * page)
-    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    protect = ctypes.CDLL(None, use_errno=True).mprotect
-    protect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-    producer.address = start + page - keep
+    pages = Pages(2)
+    producer.address = pages.start + mmap.PAGESIZE - keep
     ctypes.memmove(producer.address, ctypes.addressof(producer.managed), keep)
-    if protect(start + page, page, 0) != 0:
-        raise OSError(ctypes.get_errno(), "mprotect")
-    never_freed.append(memory)
+    pages.take_away(first=1)
+
+
+def on_pages(producer):
+    """Move a producer's struct, shape and strides to pages, and give what takes them away."""
+    pages, tensor = Pages(), producer.managed.dl_tensor
+    count, behind = tensor.ndim, ctypes.sizeof(producer.managed)
+    for name in ("shape", "strides"):
+        at = pages.start + behind
+        ctypes.memmove(at, getattr(tensor, name), 8 * count)
+        setattr(tensor, name, ctypes.cast(at, type(tensor.shape)))
+        behind += 8 * count
+    ctypes.memmove(pages.start, ctypes.addressof(producer.managed), ctypes.sizeof(producer.managed))
+    producer.address = pages.start
+    return pages.take_away
+
+
+def with_deleter(producer, deleter):
+    """Give a producer another deleter, which stays callable until the process is gone."""
+    producer.managed.deleter = callback = DELETER(deleter)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object((producer, callback)))
+    return producer
 
 
 class Interface:
@@ -108,11 +152,11 @@ class PyBuffer(ctypes.Structure):
 
 
 def _numbers(values):
-    return values and (ctypes.c_ssize_t * len(values))(*values)
+    return (ctypes.c_ssize_t * len(values))(*values) if values else None
 
 
-def lying_view(*, shape=(4,), strides=(8,), suboffsets=None, **changes):
-    """Give a memoryview that claims to be four float64 numbers, or whatever else is said."""
+def lying_buffer(*, shape=(4,), strides=(8,), suboffsets=None, **changes):
+    """Give a view that claims to be four float64 numbers, or whatever else is said."""
     values = (ctypes.c_double * 4)(1, 2, 3, 4)
     view = PyBuffer(ctypes.addressof(values), None, 32, 8, 0, len(shape), b"d")
     view.shape, view.strides = _numbers(shape), _numbers(strides)
@@ -120,5 +164,11 @@ def lying_view(*, shape=(4,), strides=(8,), suboffsets=None, **changes):
     for field, value in changes.items():
         setattr(view, field, value)
     never_freed.append((values, view))
+    return view
+
+
+def lying_view(**changes):
+    """Give a memoryview over such a view. Python checks and mends some of it."""
     make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)
+    view = lying_buffer(**changes)
     return make(("PyMemoryView_FromBuffer", ctypes.pythonapi))(ctypes.addressof(view))

@@ -109,13 +109,13 @@ def test_a_type_error_inside_dlpack_is_not_retried():
     assert len(producer.calls) == 1
 
 
-def test_where_both_calls_fail_the_first_error_is_raised():
-    class Strange:
+def test_where_every_call_fails_the_first_error_is_raised():
+    class Strange(Handover):
         def __dlpack__(self, needed):
             raise AssertionError("never entered")
 
     with pytest.raises(TypeError, match=r"max_version|copy"):
-        dlf.as_storage(Strange())
+        dlf.as_storage(Strange(None))
 
 
 @pytest.mark.parametrize(
@@ -125,12 +125,12 @@ def test_where_both_calls_fail_the_first_error_is_raised():
 def test_an_exception_of_the_producer_passes_unchanged(error):
     raised = error("of the producer")
 
-    class Raising:
+    class Raising(Handover):
         def __dlpack__(self, **_keywords):
             raise raised
 
     with pytest.raises(error) as caught:
-        dlf.as_storage(Raising())
+        dlf.as_storage(Raising(None))
     assert caught.value is raised
 
 
@@ -182,9 +182,13 @@ def test_shape_and_strides_are_copied_when_they_are_read():
 def test_the_device_is_that_of_the_capsule():
     class Elsewhere(Producer):
         def __dlpack_device__(self):
-            return (2, 7)
+            return (13, 7)
 
-    assert dlf.as_storage(Elsewhere()).shape == (3, 4)
+    producer = Elsewhere()
+    assert dlf.as_storage(producer).shape == (3, 4)
+    producer.managed.dl_tensor.device.device_type = 2
+    with pytest.raises(dlf.DeviceUnavailable, match="got cuda:0"):
+        dlf.as_storage(producer)
 
 
 @pytest.mark.parametrize("device", [(1, 7), (3, 0), (11, 0), (13, 0)])
@@ -224,6 +228,9 @@ def test_numpy_arrays_of_a_class_with_dlpack_alone_come_in():
 
         def __dlpack__(self, **keywords):
             return self.array.__dlpack__(**keywords)
+
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
 
     source = np.arange(6.0).reshape(2, 3)[:, ::-1]
     storage = dlf.as_storage(Only(source))

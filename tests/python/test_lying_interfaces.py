@@ -49,8 +49,8 @@ INTERFACES = (
     ("data=(1, False, 0)", "TypeError", "data: expected a pair (address, read-only)"),
     ("data=(None, False)", "TypeError", "data: expected a pair (address, read-only)"),
     ("data=(1.0, False)", "TypeError", "data: expected a pair (address, read-only)"),
-    ("data='x'", "TypeError", "bytes-like object"),
-    ("data=3", "TypeError", "bytes-like object"),
+    ("data='x'", "TypeError", "an object with a buffer"),
+    ("data=3", "TypeError", "an object with a buffer"),
     ("data=None", "ValueError", "expected the key 'data'"),
     ("data=(-1, False)", "ValueError", "data: expected an address, got -1"),
     ("data=(2**64, False)", "ValueError", "data: expected an address, got 1844674407370955"),
@@ -75,6 +75,9 @@ INTERFACES = (
     ("data=bytes(64), strides=(24,)", "BufferError", "0 to 80"),
     ("data=bytes(7), shape=()", "BufferError", "0 to 8"),
     ("data=memoryview(bytes(80))[::2]", "BufferError", "contiguous buffer"),
+    ("data=bytes(64), offset=64", "BufferError", "64 to 96"),
+    ("data=bytes(64), strides=(-8,), offset=16", "BufferError", "-8 to 24"),
+    ("data=lying_view(buf=2**64 - 8)", "BufferError", "data: expected an address"),
     ("mask=(1, False)", "BufferError", "mask: expected none"),
     ("descr=[('a', '<i4'), ('b', '<f4')]", "BufferError", "descr: expected [('', '<f8')]"),
 )
@@ -134,6 +137,13 @@ def test_a_buffer_that_lies_is_refused_by_name(arguments, text):
         "data=bytes(0), shape=(0,)",
         "data=(3, False), shape=(0,), strides=(5,)",
         "data=bytes(8), shape=(1,), strides=(5,)",
+        "without=['version']",
+        "without=['strides', 'version']",
+        "version=2**70",
+        "data=bytes(33), offset=1",
+        "typestr='|i1', strides=(-1,), data=bytes(4), offset=3",
+        "shape=(1,) * 64",
+        "unknown=object()",
     ],
 )
 def test_what_has_no_meaning_in_an_interface_is_not_looked_at(arguments):
@@ -152,6 +162,77 @@ def test_what_has_no_meaning_in_an_interface_is_not_looked_at(arguments):
 )
 def test_what_is_strange_but_true_in_a_buffer_is_taken(arguments):
     assert outcome(f"lying_view({arguments})")["error"] is None
+
+
+def test_a_released_memoryview_in_an_interface_says_so():
+    seen = outcome("Interface(data=view)", "view = memoryview(bytes(32)); view.release()")
+    assert seen["error"] == "ValueError", seen
+    assert "released memoryview" in seen["text"]
+
+
+def test_a_class_that_derives_from_dict_is_read_through_its_own_methods():
+    made = """
+class Claims(dict):
+    def __getitem__(self, key):
+        return (2,) if key == 'shape' else super().__getitem__(key)
+i = Interface()
+i.__array_interface__ = Claims(i.__array_interface__)
+"""
+    seen = outcome("i", made)
+    assert (seen["error"], "shape=(2,)" in seen["text"]) == (None, True), seen
+
+
+def test_an_interface_that_changes_while_it_is_read_is_refused_by_what_is_gone():
+    made = """
+class Emptying(list):
+    def __eq__(self, other):
+        i.__array_interface__.clear()
+        return True
+i = Interface(descr=Emptying())
+"""
+    seen = outcome("i", made)
+    assert seen["error"] == "ValueError", seen
+    assert "expected the key" in seen["text"]
+
+
+@pytest.mark.parametrize("error", ["BufferError", "RuntimeError", "TypeError"])
+@pytest.mark.parametrize("key", ["shape", "strides"])
+def test_what_a_number_raises_passes_unchanged(key, error):
+    made = f"""
+class Number:
+    def __index__(self):
+        raise {error}("of the number")
+i = Interface({key}=(Number(),))
+"""
+    seen = outcome("i", made)
+    assert (seen["error"], seen["text"]) == (error, "of the number")
+
+
+def test_memory_that_its_object_frees_outlives_every_view_of_it():
+    printed = run_in_subprocess("""
+        import ctypes
+        import gc
+        import dlfield as dlf
+        from lying_producers import Interface, Pages
+
+        class Freeing(Interface):
+            def __init__(self):
+                self.pages = Pages()
+                super().__init__(data=(self.pages.start, False))
+
+            def __del__(self):
+                self.pages.take_away()
+                print("taken away")
+
+        storage = dlf.as_storage(Freeing())
+        view = memoryview(storage)
+        del storage
+        gc.collect()
+        print(view.tolist())
+        del view
+        gc.collect()
+    """)
+    assert printed.split("\n") == ["[0.0, 0.0, 0.0, 0.0]", "taken away"]
 
 
 @pytest.mark.parametrize("claimed", ["[]", "3", "'<f8'", "None"])

@@ -41,7 +41,7 @@ class Dlpack:
     """Speaks DLPack alone."""
 
     def __init__(self, array):
-        self.__dlpack__ = array.__dlpack__
+        self.__dlpack__, self.__dlpack_device__ = array.__dlpack__, array.__dlpack_device__
 
 
 def assert_same(storage, view):
