@@ -1,0 +1,97 @@
+"""device="cpu": memory of a device is asked for on the host, which no machine without one needs."""
+
+import dlfield as dlf
+import numpy as np
+import pytest
+from dlpack_structs import Producer
+from support import address
+
+
+class OnDevice(Producer):
+    """Announces a device, and hands out host memory to whom asks for it."""
+
+    def __init__(self, *arguments, device=(2, 0), **keywords):
+        super().__init__(*arguments, **keywords)
+        self.device = device
+
+    def __dlpack_device__(self):
+        return self.device
+
+
+HOST = pytest.mark.parametrize("device", [None, "cpu"])
+
+
+@HOST
+def test_shared_memory_is_asked_for_on_the_host_without_a_copy(device):
+    producer = OnDevice()
+    storage = dlf.as_storage(producer, device=device)
+    (asked,) = producer.calls
+    assert asked == {"max_version": (1, 3), "dl_device": (1, 0), "copy": False}
+    assert address(storage) == producer.managed.dl_tensor.data
+
+
+@HOST
+def test_a_copy_may_be_made_by_the_producer(device):
+    producer = OnDevice()
+    storage = dlf.storage(producer, device=device)
+    assert producer.calls == [{"max_version": (1, 3), "dl_device": (1, 0)}]
+    assert (storage.to_numpy()[2, 3], producer.freed) == (11, 1)
+
+
+def test_storage_without_a_copy_asks_as_as_storage_does():
+    producer = OnDevice()
+    dlf.storage(producer, copy=False, device="cpu")
+    assert producer.calls[0]["copy"] is False
+
+
+@pytest.mark.parametrize("take", [dlf.as_storage, dlf.storage])
+@pytest.mark.parametrize("device", [(2, 0), (10, 1)])
+def test_without_being_asked_nothing_leaves_its_device(take, device):
+    producer = OnDevice(device=device)
+    with pytest.raises(dlf.DeviceUnavailable, match=r"storage\(\.\.\., device='cpu'\)"):
+        take(producer)
+    assert producer.calls == []
+
+
+def test_memory_that_the_host_reaches_is_not_asked_to_move():
+    producer = OnDevice(device=(13, 0))
+    dlf.as_storage(producer, device="cpu")
+    assert producer.calls == [{"max_version": (1, 3), "copy": False}]
+
+
+def test_a_signature_that_cannot_be_asked_is_not_asked_for_less():
+    class Old(OnDevice):
+        def __dlpack__(self, *, stream=None, max_version=None):
+            raise AssertionError("never entered")
+
+    with pytest.raises(TypeError, match=r"dl_device|copy"):
+        dlf.storage(Old(), device="cpu")
+
+
+def test_what_the_producer_answers_passes_unchanged():
+    class Refusing(OnDevice):
+        def __dlpack__(self, **_keywords):
+            raise BufferError("not without a copy")
+
+    with pytest.raises(BufferError, match=r"^not without a copy$"):
+        dlf.as_storage(Refusing(), device="cpu")
+
+
+def test_a_producer_that_leaves_the_memory_where_it_is_is_refused_and_released():
+    producer = OnDevice()
+    producer.managed.dl_tensor.device.device_type = 2
+    with pytest.raises(dlf.DeviceUnavailable, match="got cuda:0"):
+        dlf.as_storage(producer, device="cpu")
+    assert producer.freed == 1
+
+
+def test_a_device_that_nobody_knows_is_refused_before_the_producer_is_asked():
+    producer = OnDevice()
+    with pytest.raises(ValueError, match="device: expected"):
+        dlf.as_storage(producer, device="tpu")
+    assert producer.calls == []
+
+
+def test_host_memory_is_taken_as_ever():
+    array = np.zeros(3)
+    assert address(dlf.as_storage(array, device="cpu")) == array.ctypes.data
