@@ -54,9 +54,11 @@ def test_a_tensor_keeps_the_memory_of_a_storage_and_frees_it_once():
     assert_freed_once(dlf.as_storage, tvm_ffi.from_dlpack)
 
 
-def test_a_read_only_storage_is_refused_since_the_tensor_could_be_written():
-    with pytest.raises(BufferError, match="read-only"):
-        tvm_ffi.from_dlpack(dlf.as_storage(np.frombuffer(bytes(16))))
+def test_a_tensor_over_a_read_only_storage_has_forgotten_that_it_is():
+    storage = dlf.as_storage(np.frombuffer(bytes(16)))
+    tensor = tvm_ffi.from_dlpack(storage)
+    assert tensor.data_ptr() == address_of(storage)
+    assert (storage.readonly, dlf.as_storage(tensor).readonly) == (True, False)
 
 
 def test_negative_strides_are_refused():

@@ -158,12 +158,10 @@ impl PyView {
             Error::Buffer(format!("buffer shape: expected {ndim} extents, got NULL"))
         })?;
         self.check_len(&shape, itemsize)?;
-        let byte_strides = self.numbers("strides", self.0.strides, ndim)?.ok_or_else(|| {
-            Error::Buffer(format!("buffer strides: expected {ndim} numbers, as asked, got NULL"))
-        })?;
         let described = Described {
             address: self.address(),
-            byte_strides: Some(byte_strides),
+            // None is C order; ctypes gives none, though asked for them.
+            byte_strides: self.numbers("strides", self.0.strides, ndim)?,
             shape,
             dtype: named_as(dtype.unwrap_or(format), itemsize)?,
             device: Device::CPU,

@@ -139,7 +139,10 @@ unsafe extern "C" fn to_py<T: Exchanged>(
         if !device.is_host() {
             return Err(unreachable(device).into());
         }
-        let object = T::wrap(py, ManuallyDrop::into_inner(imported).validate()?)?;
+        let managed = ManuallyDrop::into_inner(imported).validate()?;
+        let owner = ManuallyDrop::new(managed.owner()); // never dropped where there is no object
+        let object = T::wrap(py, managed)?;
+        drop(ManuallyDrop::into_inner(owner));
         // SAFETY: room for a pointer, as dlpack.h has it; the reference is the caller's.
         unsafe { out.write(object.into_ptr().cast()) };
         Ok(())

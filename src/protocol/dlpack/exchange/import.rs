@@ -26,20 +26,21 @@ pub(in crate::protocol) fn import(
     // SAFETY: the function of a table that was found on the type of this very object, called with
     // the interpreter attached and room for a pointer (dlpack.h).
     let code = unsafe { from_py(obj.as_ptr().cast(), &raw mut tensor) };
+    let raised = raised(py);
     if code != 0 {
-        return Err(
-            raised(py).map_or_else(|| silent("failed without an exception").into(), Into::into)
-        );
+        return Err(raised.map_or_else(|| silent("failed without an exception").into(), Into::into));
     }
-    let tensor = NonNull::new(tensor).ok_or_else(|| silent("gave NULL"))?;
-    if !tensor.is_aligned() {
-        return Err(silent("gave a misaligned pointer").into()); // nothing of it can be read
-    }
+    let tensor = NonNull::new(tensor).ok_or("gave NULL");
+    // Nothing of a misaligned tensor can be read, its deleter neither.
+    let tensor = tensor.and_then(|tensor| {
+        if tensor.is_aligned() { Ok(tensor) } else { Err("gave a misaligned pointer") }
+    });
     // SAFETY: the function said that it gave an owning tensor of a version that we know.
-    let mut imported = unsafe { Imported::from_versioned(tensor) };
-    if let Some(error) = raised(py) {
-        return Err(error.into());
+    let imported = tensor.map(|tensor| unsafe { Imported::from_versioned(tensor) });
+    if let Some(error) = raised {
+        return Err(error.into()); // whatever was given is released
     }
+    let mut imported = imported.map_err(silent)?;
     if request.to_host && !imported.device()?.is_host() {
         return Ok(None);
     }

@@ -1,14 +1,13 @@
 //! From a type to its exchange table, once per type.
 
 use std::ptr::NonNull;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use dlpark::ffi::{
     DLManagedTensorVersioned, DLPACK_MAJOR_VERSION, DLPackExchangeAPI, DLPackExchangeAPIHeader,
 };
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyCapsuleMethods, PyType};
+use pyo3::types::{PyCapsule, PyCapsuleMethods, PyType, PyWeakrefMethods, PyWeakrefReference};
 use pyo3::{ffi, intern};
 
 use super::NAME;
@@ -26,9 +25,9 @@ const MAX_TABLES: usize = 16;
 /// places are taken, further types are looked up every time.
 static FOUND: [OnceLock<(Py<PyType>, FromPy)>; 8] = [const { OnceLock::new() }; 8];
 
-/// Addresses of types that had no table when they were asked. They are not kept alive: a new type
-/// at an old address, or one that was given a table since, goes through a slower door.
-static ABSENT: [AtomicUsize; 256] = [const { AtomicUsize::new(0) }; 256];
+/// Types that had no table when they were asked, by address. They are not kept alive. One that is
+/// given a table later goes on through its other doors.
+static ABSENT: [Mutex<Option<Py<PyWeakrefReference>>>; 256] = [const { Mutex::new(None) }; 256];
 
 /// The function that makes tensors of objects of this class, where the class has a table with one.
 ///
@@ -37,9 +36,8 @@ static ABSENT: [AtomicUsize; 256] = [const { AtomicUsize::new(0) }; 256];
 /// # Errors
 /// What the class raises when it is asked for the attribute.
 pub(super) fn from_py(class: &Bound<'_, PyType>) -> PyResult<Option<FromPy>> {
-    let address = class.as_ptr().addr();
-    let absent = ABSENT.get((address >> 4) % ABSENT.len());
-    if absent.is_some_and(|absent| absent.load(Ordering::Relaxed) == address) {
+    let absent = ABSENT.get((class.as_ptr().addr() >> 4) % ABSENT.len());
+    if absent.is_some_and(|absent| is_about(absent, class)) {
         return Ok(None);
     }
     let known = FOUND.iter().map_while(OnceLock::get).find(|known| known.0.is(class));
@@ -49,10 +47,29 @@ pub(super) fn from_py(class: &Bound<'_, PyType>) -> PyResult<Option<FromPy>> {
     let found = ask(class)?;
     match (found, absent) {
         (Some(function), _) => remember(class, function),
-        (None, Some(absent)) => absent.store(address, Ordering::Relaxed),
+        (None, Some(absent)) => remember_absence(absent, class)?,
         (None, None) => {}
     }
     Ok(found)
+}
+
+type Absent = Mutex<Option<Py<PyWeakrefReference>>>;
+
+/// Whether it was this type, and not one that is gone and lay at the same address.
+fn is_about(absent: &Absent, class: &Bound<'_, PyType>) -> bool {
+    let py = class.py();
+    let known = {
+        let locked = absent.lock().unwrap_or_else(PoisonError::into_inner);
+        locked.as_ref().map(|known| known.clone_ref(py))
+    };
+    known.and_then(|known| known.bind(py).upgrade()).is_some_and(|one| one.is(class))
+}
+
+fn remember_absence(absent: &Absent, class: &Bound<'_, PyType>) -> PyResult<()> {
+    let reference = PyWeakrefReference::new(class)?.unbind();
+    let before = absent.lock().unwrap_or_else(PoisonError::into_inner).replace(reference);
+    drop(before); // with the lock given back
+    Ok(())
 }
 
 fn remember(class: &Bound<'_, PyType>, function: FromPy) {
