@@ -38,7 +38,7 @@ pub use device::{Device, DeviceKind};
 pub use dtype::DType;
 pub use error::{Error, Result};
 pub use field::{Dim, Dims, Field, Halo, HaloWidth};
-pub use layout::{Extents, Layout, MAX_NDIM, Span, may_overlap};
+pub use layout::{Extents, Item, Layout, MAX_NDIM, Span, may_overlap};
 pub use managed::{Described, Imported, Managed, Owner};
 pub use preset::Preset;
 pub use protocol::dlpack::{to_legacy, to_versioned};

@@ -4,22 +4,30 @@ Importing dlfield imports no framework, and changes nothing in those that are im
 ``xarray.DataArray`` gets two attributes for GT4Py, see `dlfield.xarray`.
 """
 
-from dlfield import _operators, xarray
+from dlfield import _constructors, _html, _operators, xarray
 from dlfield._core import (
     UNSET,
     BoundStencil,
     CPUStorage,
+    CUDAManagedGPUStorage,
     DeviceUnavailable,
+    GPUStorage,
     GTNoSuchBufferError,
+    SoftwareManagedGPUStorage,
     Storage,
+    SyncState,
     __version__,
     as_numpy,
     as_storage,
     empty,
+    empty_like,
     full,
+    full_like,
     ones,
+    ones_like,
     storage,
     zeros,
+    zeros_like,
 )
 from dlfield.explaining import Explanation, explain
 from dlfield.gt4py import bind
@@ -29,23 +37,40 @@ __all__ = [
     "UNSET",
     "BoundStencil",
     "CPUStorage",
+    "CUDAManagedGPUStorage",
+    "CUDASyncedGPUStorage",
+    "CudaManagedGPUStorage",
     "DeviceUnavailable",
     "Explanation",
+    "GPUStorage",
+    "GT4PySyncedGPUStorage",
     "GTNoSuchBufferError",
+    "SoftwareManagedGPUStorage",
     "Storage",
+    "SyncState",
     "__version__",
     "as_cupy",
     "as_numpy",
     "as_storage",
     "bind",
     "empty",
+    "empty_like",
     "explain",
     "full",
+    "full_like",
     "get_dims",
     "ones",
+    "ones_like",
     "storage",
     "zeros",
+    "zeros_like",
 ]
 
-_operators.refuse_on(Storage)
+#: Names that GDP-3 uses for the same classes.
+GT4PySyncedGPUStorage = SoftwareManagedGPUStorage
+CUDASyncedGPUStorage = CudaManagedGPUStorage = CUDAManagedGPUStorage
+
+_operators.install_on(Storage)
+_html.install_on(Storage)
+_constructors.install()
 xarray.install()

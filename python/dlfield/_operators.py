@@ -1,16 +1,25 @@
-"""Arithmetic on storages: refused, with the way out.
+"""Operators of storages: arithmetic is refused with the way out, a single element is a number.
 
 GDP-3 removes universal functions from storages. Python's own refusals name no way out, and without
 ``__eq__`` a comparison with an array would quietly be False.
 """
 
+import operator
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 _BINARY = (
     "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor".split()  # noqa: SIM905
 )
-#: Without the conversions Python would read a storage of bytes as the text of a number.
-_UNARY = ("neg", "pos", "abs", "invert", "bool", "int", "float", "complex", "index", "round")
+_UNARY = ("neg", "pos", "abs", "invert", "round")
+#: Without these Python would read a storage of bytes as the text of a number.
+_CONVERSIONS: dict[str, Callable[[Any], Any]] = {
+    "bool": bool,
+    "int": int,
+    "float": float,
+    "complex": complex,
+    "index": operator.index,
+}
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
@@ -23,8 +32,30 @@ def _refusal(name: str) -> Any:  # noqa: ANN401 - a method of any signature
     return refuse
 
 
-def refuse_on(cls: type) -> None:
-    """Give `cls` every operator and comparison, each raising TypeError that names to_numpy()."""
+def _conversion(name: str, convert: Callable[[Any], Any]) -> Any:  # noqa: ANN401
+    def to_number(self: Any) -> Any:  # noqa: ANN401 - a storage, and a number of some kind
+        if self.size != 1:
+            text = f"{name}: expected one element, got a {type(self).__name__} of shape {self.shape}"
+            raise TypeError(f"{text}; use storage.to_numpy()")
+        return convert(self.item())
+
+    to_number.__name__ = to_number.__qualname__ = name
+    return to_number
+
+
+def _elements(self: Any) -> Iterator[Any]:  # noqa: ANN401
+    """Go through the first dimension."""
+    return (self[index] for index in range(len(self)))
+
+
+def install_on(cls: type) -> None:
+    """Give `cls` every operator and comparison, each raising TypeError that names to_numpy().
+
+    And the conversions of a single element, and iteration.
+    """
+    for name, convert in _CONVERSIONS.items():
+        setattr(cls, f"__{name}__", _conversion(f"__{name}__", convert))
+    cls.__iter__ = _elements  # type: ignore[attr-defined]
     for name in (*_BINARY, *_UNARY, *_COMPARISONS):
         setattr(cls, f"__{name}__", _refusal(f"__{name}__"))
     for name in _BINARY:

@@ -24,6 +24,9 @@ pub enum Error {
     /// An object of a wrong type, or one that speaks none of the protocols (Python: `TypeError`).
     #[error("{0}")]
     Type(String),
+    /// An index outside what it indexes (Python: `IndexError`).
+    #[error("{0}")]
+    Index(String),
     /// The allocator has no more memory (Python: `MemoryError`).
     #[error(
         "out of memory: expected {0} bytes from the system, got none; allocate fewer or smaller storages"
@@ -46,6 +49,7 @@ impl Error {
             Self::Argument(text) => Self::Argument(put(text)),
             Self::Buffer(text) => Self::Buffer(put(text)),
             Self::Type(text) => Self::Type(put(text)),
+            Self::Index(text) => Self::Index(put(text)),
             Self::Device(text) => Self::Device(put(text)),
             Self::OutOfMemory(bytes) => Self::OutOfMemory(bytes),
         }

@@ -5,12 +5,15 @@
 //! | `Argument` | `ValueError` |
 //! | `Buffer` | `BufferError` |
 //! | `Type` | `TypeError` |
+//! | `Index` | `IndexError` |
 //! | `OutOfMemory` | `MemoryError` |
 //! | `Device` | `dlfield.DeviceUnavailable`, a `RuntimeError` |
 
 use std::ffi::CStr;
 
-use pyo3::exceptions::{PyBufferError, PyMemoryError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{
+    PyBufferError, PyIndexError, PyMemoryError, PyRuntimeError, PyTypeError, PyValueError,
+};
 use pyo3::{PyErr, create_exception};
 
 use super::Error;
@@ -29,6 +32,7 @@ impl Error {
             Self::Argument(_) => c"ValueError",
             Self::Buffer(_) => c"BufferError",
             Self::Type(_) => c"TypeError",
+            Self::Index(_) => c"IndexError",
             Self::OutOfMemory(_) => c"MemoryError",
             Self::Device(_) => c"RuntimeError",
         }
@@ -42,6 +46,7 @@ impl From<Error> for PyErr {
             Error::Argument(_) => PyValueError::new_err(text),
             Error::Buffer(_) => PyBufferError::new_err(text),
             Error::Type(_) => PyTypeError::new_err(text),
+            Error::Index(_) => PyIndexError::new_err(text),
             Error::OutOfMemory(_) => PyMemoryError::new_err(text),
             Error::Device(_) => DeviceUnavailable::new_err(text),
         }

@@ -8,6 +8,7 @@
 
 mod order;
 mod overlap;
+mod select;
 
 use smallvec::SmallVec;
 
@@ -15,6 +16,8 @@ use crate::error::{Error, Result};
 
 pub(crate) use order::{compact_strides, ranks_of_strides, strides_by_rank};
 pub use overlap::may_overlap;
+pub use select::Item;
+pub(crate) use select::{Step, steps};
 
 /// Extents, strides or ranks of a field; up to six dimensions need no allocation.
 pub type Extents = SmallVec<[i64; 6]>;

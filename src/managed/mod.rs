@@ -18,7 +18,7 @@ use std::sync::Arc;
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::layout::{Layout, Span};
+use crate::layout::{Layout, Span, Step};
 
 #[cfg(feature = "python")]
 pub(crate) use imported::read_prototype;
@@ -145,6 +145,23 @@ impl Managed {
         Ok(Self { dtype, ..self })
     }
 
+    /// A block of bytes without gaps as elements of another type, laid out as `layout` says. Copies
+    /// nothing.
+    ///
+    /// # Errors
+    /// [`crate::Error::Argument`] where this is no such block, or has another number of bytes.
+    pub(crate) fn retyped(self, dtype: DType, layout: Layout) -> Result<Self> {
+        let (span, block) = (layout.span(), self.layout.nbytes());
+        let inside = span.low == 0 && span.len() <= block && layout.nbytes() == block;
+        if inside && self.layout.is_c_contiguous() && layout.itemsize() == dtype.itemsize() {
+            return Ok(Self { dtype, layout, ..self });
+        }
+        Err(crate::error::Error::Argument(format!(
+            "bytes: expected {} of them without gaps, got {block}",
+            layout.nbytes()
+        )))
+    }
+
     /// A view with the dimensions in the order of `axes`. Copies nothing.
     ///
     /// # Errors
@@ -160,6 +177,32 @@ impl Managed {
     pub fn narrow(&self, axis: usize, start: i64, length: i64) -> Result<Self> {
         let (layout, moved) = self.layout.narrow(axis, start, length)?;
         Ok(Self { data: self.data.wrapping_byte_offset(moved), layout, ..self.clone() })
+    }
+
+    /// A view of the elements that `steps` select. Copies nothing.
+    ///
+    /// # Errors
+    /// As [`Layout::new`].
+    pub(crate) fn select(&self, steps: &[Step]) -> Result<Self> {
+        let (layout, moved) = self.layout.select(steps)?;
+        Ok(Self { data: self.data.wrapping_byte_offset(moved), layout, ..self.clone() })
+    }
+
+    /// A view with dimensions taken from `axes`, see [`Layout::align`]. Copies nothing.
+    ///
+    /// # Errors
+    /// As [`Layout::align`].
+    pub(crate) fn align(&self, axes: &[Option<usize>]) -> Result<Self> {
+        Ok(Self { layout: self.layout.align(axes)?, ..self.clone() })
+    }
+
+    /// A read-only view of another shape, as NumPy broadcasts. Copies nothing.
+    ///
+    /// # Errors
+    /// As [`Layout::broadcast_to`].
+    pub(crate) fn broadcast_to(&self, shape: &[i64]) -> Result<Self> {
+        let layout = self.layout.broadcast_to(shape)?;
+        Ok(Self { layout, readonly: true, ..self.clone() })
     }
 }
 

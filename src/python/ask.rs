@@ -5,8 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::numpy::array_over;
-use super::source::Source;
-use super::storage::PyStorage;
+use super::storage::{PyStorage, Source};
 use crate::field::Dim;
 use crate::protocol::{doors_of, names_of};
 
@@ -50,7 +49,7 @@ fn as_numpy<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
 #[pyfunction]
 fn dims_of<'py>(data: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyTuple>>> {
     let dims = match data.cast::<PyStorage>() {
-        Ok(storage) => storage.get().storage().field().dims.clone(),
+        Ok(storage) => storage.get().field().dims.clone(),
         Err(_) => names_of(data)?,
     };
     dims.map(|dims| PyTuple::new(data.py(), dims.iter().map(Dim::to_string))).transpose()

@@ -4,9 +4,9 @@
 mod exceptions;
 mod numpy;
 mod options;
+mod sync_state;
 mod jax;
 mod storage;
-mod source;
 mod create;
 mod ask;
 mod bind;
@@ -22,8 +22,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("DeviceUnavailable", py.get_type::<crate::error::DeviceUnavailable>())?;
     module.add("GTNoSuchBufferError", exceptions::no_such_buffer(py)?)?;
     module.add_class::<options::Unset>()?;
-    module.add_class::<storage::PyStorage>()?;
-    module.add_class::<storage::CpuStorage>()?;
+    module.add_class::<sync_state::SyncState>()?;
+    storage::register(module)?;
     module.add_class::<bind::BoundStencil>()?;
     create::register(module)?;
     ask::register(module)

@@ -32,6 +32,21 @@ pub(super) fn dtype_from(obj: &Bound<'_, PyAny>) -> PyResult<DType> {
     Ok(DType::from_name(&name.to_cow()?)?)
 }
 
+/// As `dtype_from`, for types whose items are arrays: the type of an element, and the extents of an
+/// item.
+///
+/// # Errors
+/// As `dtype_from`.
+pub(super) fn dtype_and_extents(obj: &Bound<'_, PyAny>) -> PyResult<(DType, Vec<i64>)> {
+    let py = obj.py();
+    if let Some(known) = obj.cast::<PyString>().ok().and_then(|name| by_name(name)) {
+        return Ok((known, Vec::new()));
+    }
+    let dtype = py.import(intern!(py, "numpy"))?.call_method1(intern!(py, "dtype"), (obj,))?;
+    let base = dtype.getattr(intern!(py, "base"))?;
+    Ok((dtype_from(&base)?, dtype.getattr(intern!(py, "shape"))?.extract()?))
+}
+
 fn by_name(name: &Bound<'_, PyString>) -> Option<DType> {
     DType::from_name(&name.to_cow().ok()?).ok()
 }

@@ -56,13 +56,19 @@ pub(super) fn is_set(value: &Bound<'_, PyAny>) -> bool {
     !value.is_instance_of::<Unset>()
 }
 
-/// Reads the options into wishes. What they leave open is as in `base`.
+/// Reads the options into wishes for a storage with `ndim` dimensions. What they leave open is as in
+/// `base`, where a halo that is missing is unknown.
 ///
 /// # Errors
 /// `TypeError` for an unknown name or a wrong type, `ValueError` for a value that cannot be right
 /// or options that exclude each other.
-pub(super) fn parse(options: Option<&Bound<'_, PyDict>>, base: Field) -> PyResult<Spec> {
-    let mut spec = Spec { field: base, ..Spec::default() };
+pub(super) fn parse(
+    options: Option<&Bound<'_, PyDict>>,
+    base: Field,
+    ndim: usize,
+) -> PyResult<Spec> {
+    let unknown_halo = base.halo.is_none();
+    let mut spec = Spec { field: base, unknown_halo, ..Spec::default() };
     let Some(options) = options else {
         return Ok(spec);
     };
@@ -75,7 +81,23 @@ pub(super) fn parse(options: Option<&Bound<'_, PyDict>>, base: Field) -> PyResul
             check_known(&name.to_cow()?)?;
         }
     }
+    if let Some(layout) = options.get_item("layout")?.filter(Bound::is_callable) {
+        spec.layout = Order::Ranks(called(&layout, &spec, ndim)?);
+    }
     Ok(spec)
+}
+
+/// A layout may be a function: of the names of the dimensions where they are known, else of their
+/// number (the draft's).
+fn called(layout: &Bound<'_, PyAny>, spec: &Spec, ndim: usize) -> PyResult<Extents> {
+    let ranks = match &spec.field.dims {
+        Some(dims) => {
+            let names = PyTuple::new(layout.py(), dims.iter().map(ToString::to_string))?;
+            layout.call1((names,))?
+        }
+        None => layout.call1((ndim,))?,
+    };
+    ints("layout", &ranks)
 }
 
 /// Whether somebody asks for host memory by name, rather than for memory where it is.
@@ -92,12 +114,13 @@ fn set(spec: &mut Spec, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
     match name {
         "dims" if value.is_none() => spec.field.dims = None,
         "dims" => spec.field.dims = Some(agree(spec, gt4py::names(value)?)?),
-        "halo" => spec.field.halo = Some(halo(value)?),
+        "halo" => spec.field.halo = Some(read_halo(value)?),
         "aligned_index" => spec.field.aligned_index = Some(ints(name, value)?),
         "default_origin" if value.is_none() => spec.field.origin = None,
         "default_origin" => spec.field.origin = Some(ints(name, value)?),
         "alignment_size" => spec.alignment = Some(alignment(value)?),
         "layout" if value.is_none() => spec.layout = Order::Any,
+        "layout" if value.is_callable() => {} // once dims are read
         "layout" => spec.layout = Order::Ranks(ints(name, value)?),
         "defaults" | "backend" if value.is_none() => {}
         "defaults" | "backend" => spec.preset = Some(Preset::from_name(&text(name, value)?)?),
@@ -118,6 +141,12 @@ fn check_known(name: &str) -> PyResult<()> {
     let way_out = match name {
         "dtype" | "copy" => "; only storage(...) converts and copies",
         "order" => "; use defaults='C' or 'F'",
+        "default_parameters" => "; its name is defaults",
+        "axes" | "mask" | "ndims" => "; name the dimensions with dims",
+        "gpu" => "; use device='gpu'",
+        "managed_memory" => "; use managed='cuda'",
+        "layout_map" => "; its name is layout",
+        "alignment" => "; use alignment_size, in bytes",
         _ => "",
     };
     let text = format!("option '{name}': expected one of {}{way_out}", NAMES.join(", "));
@@ -196,7 +225,7 @@ fn alignment(value: &Bound<'_, PyAny>) -> PyResult<usize> {
 }
 
 /// Widths per dimension: an int for both ends or a pair.
-fn halo(value: &Bound<'_, PyAny>) -> PyResult<Halo> {
+pub(super) fn read_halo(value: &Bound<'_, PyAny>) -> PyResult<Halo> {
     if !is_sequence(value) {
         let expected = "a sequence with an int or a pair for each dimension";
         return Err(wrong_type("halo", expected, value));

@@ -4,12 +4,16 @@
 mod checks;
 mod describe;
 
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
 use crate::alloc::{Fill, Plan, allocate, check_shape, plan};
 use crate::copy::copy;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::field::{Field, Halo};
-use crate::layout::Extents;
+use crate::field::{Field, Halo, HaloWidth};
+use crate::layout::{Extents, Item, steps};
 use crate::managed::Managed;
 use crate::preset::Preset;
 
@@ -26,6 +30,8 @@ pub struct Spec {
     pub on_host: bool,
     /// Names, halo, aligned index; an alignment that only counts where nothing else asks for one.
     pub field: Field,
+    /// A halo that is left open is unknown, rather than none.
+    pub unknown_halo: bool,
 }
 
 /// How somebody wants the dimensions ordered in memory.
@@ -61,7 +67,7 @@ pub enum Order {
 #[derive(Debug, Clone)]
 pub struct Storage {
     host: Managed,
-    field: Field,
+    field: Arc<Field>,
 }
 
 impl Spec {
@@ -83,7 +89,9 @@ impl Spec {
     /// The field of a storage of `shape`: no halo where none was asked for.
     fn field_for(&self, shape: &[i64], dtype: DType) -> Result<Field> {
         let mut field = Field { alignment: self.alignment(dtype), ..self.field.clone() };
-        field.halo.get_or_insert_with(|| Halo::from_elem((0, 0), shape.len()));
+        if !self.unknown_halo {
+            field.halo.get_or_insert_with(|| Halo::from_elem((0, 0), shape.len()));
+        }
         field.check(shape)?;
         Ok(field)
     }
@@ -123,7 +131,25 @@ impl Storage {
         let field = spec.field_for(shape, dtype)?;
         let c_order = || (0_i64..).take(shape.len()).collect();
         let host = allocate(&spec.plan(shape, dtype, &field, c_order)?, fill)?;
-        Ok(Self { host, field })
+        Ok(Self { host, field: Arc::new(field) })
+    }
+
+    /// Allocates a storage of the shape of `model`, in its order unless `spec` wishes for another.
+    ///
+    /// # Errors
+    /// As [`Storage::allocate`].
+    pub fn allocate_like(
+        model: &Managed,
+        dtype: DType,
+        spec: &Spec,
+        fill: Fill<'_>,
+    ) -> Result<Self> {
+        spec.check_device()?;
+        let shape = model.layout().shape();
+        check_shape(shape, dtype)?;
+        let field = spec.field_for(shape, dtype)?;
+        let host = allocate(&spec.plan(shape, dtype, &field, || model.layout().ranks())?, fill)?;
+        Ok(Self { host, field: Arc::new(field) })
     }
 
     /// Puts existing memory into a storage. Copies nothing: every wish must hold already.
@@ -140,7 +166,7 @@ impl Storage {
             checks::check_order(&host, &wanted)?;
         }
         checks::check_alignment(&host, &field)?;
-        Ok(Self { host, field })
+        Ok(Self { host, field: Arc::new(field) })
     }
 
     /// Allocates a storage like `source` and copies its elements into it. What `spec` leaves open
@@ -160,7 +186,17 @@ impl Storage {
         let host = allocate(&plan, Fill::Nothing)?;
         // SAFETY: the target was made here; the caller excludes writers of the source.
         unsafe { copy(source, &host) }?;
-        Ok(Self { host, field })
+        Ok(Self { host, field: Arc::new(field) })
+    }
+
+    /// Memory and field that belong together.
+    pub(crate) fn from_parts(host: Managed, field: Arc<Field>) -> Self {
+        Self { host, field }
+    }
+
+    /// Takes it apart.
+    pub(crate) fn into_parts(self) -> (Managed, Arc<Field>) {
+        (self.host, self.field)
     }
 
     /// The memory.
@@ -183,17 +219,50 @@ impl Storage {
         let halo = self.field.halo.as_ref().ok_or_else(|| {
             Error::Argument("domain_view: expected a halo, got a view whose halo is unknown; slice the domain yourself".into())
         })?;
-        let mut host = self.host.clone();
-        for (axis, &(low, high)) in halo.iter().enumerate() {
-            let extent = host.layout().shape().get(axis).copied().unwrap_or(0);
-            host = host.narrow(axis, low, extent - low - high)?;
+        let inside = |(&(low, high), extent): (&HaloWidth, i64)| Item::Slice {
+            start: Some(low),
+            stop: Some(extent.saturating_sub(high)),
+            step: None,
+        };
+        let extents = self.host.layout().shape().iter().copied();
+        self.select(&halo.iter().zip(extents).map(inside).collect::<SmallVec<[Item; 6]>>())
+    }
+
+    /// The part that `key` selects, as a view. Copies nothing.
+    ///
+    /// # Errors
+    /// [`Error::Index`] for an index outside the storage or too many of them, [`Error::Argument`]
+    /// for a step of 0.
+    pub fn select(&self, key: &[Item]) -> Result<Self> {
+        let shape = self.host.layout().shape();
+        let steps = steps(key, shape)?;
+        let host = self.host.select(&steps)?;
+        let field = Arc::new(self.field.select(&steps, shape, host.layout().shape()));
+        Ok(Self { host, field })
+    }
+
+    /// A view with the dimensions in the order of `axes`. Copies nothing.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] where `axes` is no permutation.
+    pub fn permute(&self, axes: &[usize]) -> Result<Self> {
+        let host = self.host.permute(axes)?;
+        let field = Arc::new(self.field.permute(axes, host.layout().shape()));
+        Ok(Self { host, field })
+    }
+
+    /// The same memory with another halo; `None`: unknown. The aligned element stays where it is.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a halo that does not fit.
+    pub fn with_halo(&self, halo: Option<Halo>) -> Result<Self> {
+        let mut field = Field::clone(&self.field);
+        if field.alignment > 1 {
+            field.aligned_index = Some(field.aligned_index(self.host.layout().ndim()));
         }
-        let lower: Extents = halo.iter().map(|width| width.0).collect();
-        let field = self.field.moved_by(&lower, host.layout().shape());
-        Ok(Self {
-            host,
-            field: Field { halo: Some(Halo::from_elem((0, 0), lower.len())), ..field },
-        })
+        let field = Field { halo, ..field };
+        field.check(self.host.layout().shape())?;
+        Ok(Self { host: self.host.clone(), field: Arc::new(field) })
     }
 }
 

@@ -8,8 +8,8 @@ use super::around::Around;
 use super::declare::Parameter;
 use super::read::Values;
 use crate::error::Failure;
-use crate::field::{Dims, Halo};
-use crate::python::source::Source;
+use crate::field::Dims;
+use crate::python::storage::Source;
 use crate::stencil::{Access, Argument, FieldSpec};
 
 impl BoundStencil {
@@ -39,11 +39,7 @@ impl BoundStencil {
     ) -> PyResult<Argument> {
         let source =
             Source::of(value).map_err(|failure| named(value.py(), &field.name, failure))?;
-        let ndim = source.managed.layout().ndim();
-        let halo = match source.field.halo {
-            None if !source.is_storage => Some(Halo::from_elem((0, 0), ndim)), // plain arrays have none
-            known => known,
-        };
+        let halo = source.field.halo;
         let dims = source.field.dims.map(|dims| self.translate(dims));
         around.add(value, source.hooks, field.access == Access::Write);
         let Source { managed, origin, kind, .. } = source;

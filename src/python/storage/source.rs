@@ -1,57 +1,55 @@
 //! What an argument brings along, be it a storage or foreign.
 
 use pyo3::prelude::*;
+use pyo3::types::{PyComplex, PyFloat, PyInt, PyList, PyTuple};
 
-use super::storage::PyStorage;
+use super::class::PyStorage;
 use crate::error::{Error, Failure};
-use crate::field::Field;
+use crate::field::{Field, Halo};
 use crate::layout::Extents;
 use crate::managed::Managed;
 use crate::protocol::gt4py::Hooks;
 use crate::protocol::{Arrival, Wish, arrive, arrive_as, gt4py};
 
 /// Memory that came in, with what is known of it.
-pub(super) struct Source {
-    pub(super) managed: Managed,
-    pub(super) field: Field,
+pub(in crate::python) struct Source {
+    pub(in crate::python) managed: Managed,
+    pub(in crate::python) field: Field,
     /// Where it says itself that its domain begins.
-    pub(super) origin: Option<Extents>,
+    pub(in crate::python) origin: Option<Extents>,
     /// What it wants called around a computation.
-    pub(super) hooks: Hooks,
+    pub(in crate::python) hooks: Hooks,
     /// The protocol it came through; `None` for memory that dlfield allocated.
-    pub(super) door: Option<&'static str>,
+    pub(in crate::python) door: Option<&'static str>,
     /// What to call it in messages where it is read-only.
-    pub(super) kind: &'static str,
-    /// Whether it is a storage, whose unknown halo means something.
-    pub(super) is_storage: bool,
+    pub(in crate::python) kind: &'static str,
 }
 
 impl Source {
     /// A storage is taken as it is, everything else through the doors. Copies nothing.
-    pub(super) fn of(data: &Bound<'_, PyAny>) -> Result<Self, Failure> {
+    pub(in crate::python) fn of(data: &Bound<'_, PyAny>) -> Result<Self, Failure> {
         Self::of_as(data, Wish::Share)
     }
 
     /// As `of`, for memory that is wanted somewhere.
-    pub(super) fn of_as(data: &Bound<'_, PyAny>, wish: Wish) -> Result<Self, Failure> {
+    pub(in crate::python) fn of_as(data: &Bound<'_, PyAny>, wish: Wish) -> Result<Self, Failure> {
         let Ok(storage) = data.cast::<PyStorage>() else {
             return Ok(Self::foreign(arrive_as(data, wish)?));
         };
-        let (door, storage) = (storage.get().door(), storage.get().storage());
+        let (storage, field) = (storage.get(), Field::clone(&storage.get().field()));
         Ok(Self {
-            managed: storage.host().clone(),
-            field: storage.field().clone(),
-            origin: storage.field().origin.clone(),
+            managed: storage.managed().clone(),
+            origin: field.origin.clone(),
+            field,
             hooks: Hooks::default(),
-            door,
+            door: storage.door(),
             kind: "a read-only storage",
-            is_storage: true,
         })
     }
 
     /// As `of_as`, for a copy: a NumPy array that cannot be shared (byte-swapped, or with strides
-    /// that are no multiple of its items) is copied into one that can.
-    pub(super) fn to_copy(data: &Bound<'_, PyAny>, wish: Wish) -> Result<Self, Failure> {
+    /// that are no multiple of its items) is copied into one that can, and numbers go through NumPy.
+    pub(in crate::python) fn to_copy(data: &Bound<'_, PyAny>, wish: Wish) -> Result<Self, Failure> {
         match Self::of_as(data, wish) {
             Err(Failure::Ours(Error::Buffer(text))) => match native_copy(data)? {
                 // The copy is a plain array: what a subclass says of itself comes along.
@@ -60,25 +58,43 @@ impl Source {
                 }
                 None => Err(Error::Buffer(text).into()),
             },
+            Err(Failure::Ours(Error::Type(text))) => match numbers(data)? {
+                Some(copy) => Ok(Self::foreign(arrive(&copy)?)),
+                None => Err(Error::Type(text).into()),
+            },
             answer => answer,
         }
     }
 
     fn foreign(arrival: Arrival) -> Self {
         let Arrival { managed, dims, halo, origin, hooks, door, kind } = arrival;
-        let field = Field { dims, halo, ..Field::default() };
-        Self { managed, field, origin, hooks, door: Some(door), kind, is_storage: false }
+        // A plain array has no halo; only a view of a storage may have one that nobody knows.
+        let none = || Halo::from_elem((0, 0), managed.layout().ndim());
+        let field = Field { dims, halo: Some(halo.unwrap_or_else(none)), ..Field::default() };
+        Self { managed, field, origin, hooks, door: Some(door), kind }
     }
 
     /// The memory for as long as somebody likes: acquired now, released when the last view of it is
     /// gone (GDP-3's functions; most arrays have none).
-    pub(super) fn keep(&mut self, py: Python<'_>) -> PyResult<Managed> {
+    pub(in crate::python) fn keep(&mut self, py: Python<'_>) -> PyResult<Managed> {
         let managed = self.managed.clone();
         if self.hooks.is_empty() {
             return Ok(managed);
         }
         Ok(managed.along_with(self.hooks.acquire(py)?))
     }
+}
+
+/// NumPy's reading of numbers and of lists of them.
+fn numbers<'py>(data: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let listed = data.is_instance_of::<PyList>() || data.is_instance_of::<PyTuple>();
+    let number = data.is_instance_of::<PyInt>()
+        || data.is_instance_of::<PyFloat>()
+        || data.is_instance_of::<PyComplex>();
+    if !listed && !number {
+        return Ok(None);
+    }
+    data.py().import("numpy")?.call_method1("array", (data,)).map(Some)
 }
 
 /// A copy in native byte order, where `data` is a NumPy array whose elements are all there.

@@ -3,6 +3,8 @@
 #![forbid(unsafe_code)]
 #![warn(clippy::arithmetic_side_effects)]
 
+mod view;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,6 +12,8 @@ use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
 use crate::layout::Extents;
+
+pub(crate) use view::align_by_name;
 
 /// The meaning of one dimension.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -151,29 +155,6 @@ impl Field {
             (None, None) => Extents::from_elem(0, ndim),
         }
     }
-
-    /// The field of a view whose first element is at index `start`: the aligned element moves with
-    /// it, and so does the origin. Where one lies outside `shape`, the view makes no claim about it.
-    #[must_use]
-    pub fn moved_by(&self, start: &[i64], shape: &[i64]) -> Self {
-        let origin = self.moved_origin(start, shape);
-        let index = self.aligned_index(shape.len());
-        let moved: Extents =
-            index.iter().zip(start).map(|(at, by)| at.saturating_sub(*by)).collect();
-        let inside = check_index(&moved, shape).is_ok();
-        match (self.alignment > 1, inside) {
-            (true, true) => Self { aligned_index: Some(moved), origin, ..self.clone() },
-            _ => Self { aligned_index: None, alignment: 1, origin, ..self.clone() },
-        }
-    }
-
-    fn moved_origin(&self, start: &[i64], shape: &[i64]) -> Option<Extents> {
-        let axes = self.axes_in_order(shape.len());
-        let along = |(at, axis): (&i64, &usize)| Some(at.saturating_sub(*start.get(*axis)?));
-        let moved: Extents =
-            self.origin.as_ref()?.iter().zip(&axes).map(along).collect::<Option<_>>()?;
-        check_origin(&moved, &axes, shape).is_ok().then_some(moved)
-    }
 }
 
 fn check_length(what: &str, length: usize, shape: &[i64]) -> Result<()> {
@@ -279,15 +260,12 @@ mod tests {
     }
 
     #[test]
-    fn an_origin_counts_in_the_order_of_gt4py_and_moves_with_a_view() {
+    fn an_origin_counts_in_the_order_of_gt4py() {
         let origin = Some(smallvec![1, 2, 3]);
         let field =
             Field { dims: Some(smallvec![Dim::K, Dim::I, Dim::J]), origin, ..Field::default() };
         assert_eq!(field.axes_in_order(3).as_slice(), [1, 2, 0]);
         assert!(field.check(&[3, 1, 2]).is_ok() && field.check(&[2, 1, 2]).is_err());
-        let moved = |start| field.moved_by(start, &[8, 8, 8]).origin;
-        assert_eq!(moved(&[3, 0, 1]), Some(smallvec![1, 1, 0]));
-        assert_eq!(moved(&[4, 0, 0]), None, "it lies before the view");
     }
 
     #[test]

@@ -1,0 +1,90 @@
+"""How a storage shows itself in a notebook: its facts, its halo, and the order in memory."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dlfield._core import Storage
+
+__all__ = ["render"]
+
+#: The longer side of the drawing, in pixels.
+_SIZE = 120
+
+
+def render(storage: Storage) -> str:
+    """Give a table of facts, with a drawing of the two dimensions that lie closest in memory.
+
+    The domain is drawn inside its halo; the arrow points along the contiguous dimension.
+    """
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{name}</th><td style='text-align:left'>{escape(text)}</td></tr>"
+        for name, text in _facts(storage)
+    )
+    title = escape(type(storage).__name__)
+    return (
+        f"<div><b>dlfield.{title}</b><div style='display:flex;gap:1.5em;align-items:center'>"
+        f"<table>{rows}</table>{_drawing(storage)}</div></div>"
+    )
+
+
+def _facts(storage: Storage) -> list[tuple[str, str]]:
+    order = sorted(range(storage.ndim), key=lambda axis: storage.layout[axis])
+    names = _names(storage)
+    return [
+        ("shape", " × ".join(f"{names[axis]} {extent}" for axis, extent in enumerate(storage.shape))),
+        ("dtype", str(storage.dtype)),
+        ("halo", "unknown" if storage.halo is None else _widths(storage.halo)),
+        ("memory order", " → ".join(names[axis] for axis in order) + (" (contiguous)" if order else "")),
+        ("alignment", f"{storage.alignment_size} bytes"),
+        ("bytes", f"{storage.nbytes:,}"),
+        ("memory", "host" + (", read-only" if storage.readonly else "")),
+    ]
+
+
+def _names(storage: Storage) -> tuple[str, ...]:
+    return storage.dims or tuple(f"axis {axis}" for axis in range(storage.ndim))
+
+
+def _widths(halo: tuple[tuple[int, int], ...]) -> str:
+    return ", ".join(f"{low}+{high}" for low, high in halo) if any(map(any, halo)) else "none"
+
+
+def _drawing(storage: Storage) -> str:
+    """Draw extents of the two dimensions with the smallest strides: rows across, the other down."""
+    if storage.ndim == 0 or storage.size == 0:
+        return ""
+    inner = sorted(range(storage.ndim), key=lambda axis: -storage.layout[axis])
+    across, down = inner[0], inner[1] if storage.ndim > 1 else None
+    width, height = storage.shape[across], 1 if down is None else storage.shape[down]
+    scale = _SIZE / max(width, height)
+    x, right = _inside(storage, across)
+    y, below = (0, 0) if down is None else _inside(storage, down)
+    box = (max(width * scale, 4.0), max(height * scale, 4.0))
+    domain = [max(number * scale, 0.0) for number in (x, y, width - x - right, height - y - below)]
+    names = _names(storage)
+    label = escape(f"{names[across]} →" + ("" if down is None else f", {names[down]} ↓"))
+    return _svg(box, domain, label)
+
+
+def _inside(storage: Storage, axis: int) -> tuple[int, int]:
+    return (0, 0) if storage.halo is None else storage.halo[axis]
+
+
+def _svg(box: tuple[float, float], domain: list[float], label: str) -> str:
+    width, height = box
+    x, y, across, down = domain
+    return (
+        f"<svg width='{width + 10:.0f}' height='{height + 24:.0f}' role='img' aria-label='{label}'>"
+        f"<rect x='1' y='1' width='{width:.1f}' height='{height:.1f}' fill='#ddd' stroke='#666'/>"
+        f"<rect x='{x + 1:.1f}' y='{y + 1:.1f}' width='{across:.1f}' height='{down:.1f}' "
+        f"fill='#8ab4d8' stroke='#666'/>"
+        f"<text x='1' y='{height + 18:.1f}' font-size='12'>{label}</text></svg>"
+    )
+
+
+def install_on(cls: Any) -> None:  # noqa: ANN401 - a class of the extension
+    """Give `cls` its representation for notebooks."""
+    cls._repr_html_ = render

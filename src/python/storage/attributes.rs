@@ -1,0 +1,304 @@
+//! `Storage`: what every storage knows and does, wherever its memory is.
+
+use pyo3::exceptions::{PyAttributeError, PyImportError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyTuple};
+
+use super::class::{CpuStorage, PyStorage, copy_with};
+use super::{assign, key, pickle};
+use crate::field::Dim;
+use crate::protocol::dlpack::exchange;
+use crate::python::exceptions::absent;
+use crate::python::numpy::{array_over, dtype_to};
+use crate::python::options::{ints_or_int, read_halo};
+use crate::storage::Spec;
+
+impl PyStorage {
+    /// Where stencils begin, as somebody gave it.
+    fn origin<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyTuple>> {
+        match &self.field().origin {
+            Some(origin) => PyTuple::new(py, origin),
+            None => Err(PyAttributeError::new_err(format!(
+                "{name}: the storage was made without default_origin="
+            ))),
+        }
+    }
+
+    /// The same values, names, halo and wishes in memory of its own.
+    fn copied(&self, py: Python<'_>) -> PyResult<Py<CpuStorage>> {
+        let field = self.field();
+        let unknown_halo = field.halo.is_none();
+        let spec = Spec { field: (*field).clone(), unknown_halo, ..Spec::default() };
+        Self::wrap(py, copy_with(py, self.managed(), &spec)?, None)
+    }
+
+    fn permuted(&self, py: Python<'_>, axes: &[usize]) -> PyResult<Py<CpuStorage>> {
+        self.view(py, self.storage().permute(axes)?)
+    }
+}
+
+#[pymethods]
+impl PyStorage {
+    /// NumPy's ufuncs do not work on storages (GDP-3); this makes them say so.
+    #[classattr]
+    fn __array_ufunc__(py: Python<'_>) -> Py<PyAny> {
+        py.None()
+    }
+
+    /// DLPack's C exchange table.
+    #[classattr]
+    fn __dlpack_c_exchange_api__(py: Python<'_>) -> PyResult<Py<PyCapsule>> {
+        Ok(exchange::capsule::<Self>(py)?.unbind())
+    }
+
+    /// Extents of the dimensions, in elements.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.managed().layout().shape())
+    }
+
+    /// Strides of the dimensions, in bytes.
+    #[getter]
+    fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.managed().layout().byte_strides())
+    }
+
+    /// The NumPy dtype of an element.
+    #[getter]
+    fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        dtype_to(py, self.managed().dtype())
+    }
+
+    /// Number of dimensions.
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.managed().layout().ndim()
+    }
+
+    /// Number of elements.
+    #[getter]
+    fn size(&self) -> usize {
+        self.managed().layout().size()
+    }
+
+    /// Bytes of one element.
+    #[getter]
+    fn itemsize(&self) -> usize {
+        self.managed().dtype().itemsize()
+    }
+
+    /// Bytes of all elements, without padding.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.managed().layout().nbytes()
+    }
+
+    /// Names of the dimensions, or None where nobody gave any.
+    #[getter]
+    fn dims<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let names = |dims: &[Dim]| PyTuple::new(py, dims.iter().map(Dim::to_string));
+        self.field().dims.as_deref().map(names).transpose()
+    }
+
+    /// Points below and above the domain in each dimension. None: unknown, as in a view that
+    /// leaves out every other point of a dimension with a halo.
+    #[getter]
+    fn halo<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let field = self.field();
+        field.halo.as_deref().map(|halo| PyTuple::new(py, halo.iter().copied())).transpose()
+    }
+
+    /// Takes what the option `halo` takes, or None. The aligned element stays where it is; views
+    /// that exist keep their halo.
+    #[setter]
+    fn set_halo(&self, halo: &Bound<'_, PyAny>) -> PyResult<()> {
+        let halo = if halo.is_none() { None } else { Some(read_halo(halo)?) };
+        self.put_halo(halo)
+    }
+
+    /// Rank of each dimension's stride: 0 is the largest, `ndim - 1` the smallest (GDP-3).
+    #[getter]
+    fn layout<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.managed().layout().ranks())
+    }
+
+    /// Index of the element that `alignment_size` is about; the lower halo unless given.
+    #[getter]
+    fn aligned_index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.field().aligned_index(self.ndim()))
+    }
+
+    /// Requested alignment of the aligned element in bytes; 1 asks for nothing.
+    #[getter]
+    fn alignment_size(&self) -> usize {
+        self.field().alignment.max(1)
+    }
+
+    /// Whether the memory must not be written, because its producer forbids it.
+    #[getter]
+    fn readonly(&self) -> bool {
+        self.managed().readonly()
+    }
+
+    /// None: a host storage has no device buffer (GDP-3).
+    #[getter]
+    fn device(&self, py: Python<'_>) -> Py<PyAny> {
+        py.None()
+    }
+
+    /// None: a host storage has no device buffer (GDP-3).
+    #[getter]
+    fn device_data(&self, py: Python<'_>) -> Py<PyAny> {
+        py.None()
+    }
+
+    /// The protocol that the memory came through, or None where dlfield allocated it.
+    #[getter(door)]
+    fn door_name(&self) -> Option<&'static str> {
+        self.door()
+    }
+
+    /// The part inside the halo, as a view whose halo is 0. Copies nothing.
+    #[getter]
+    fn domain_view(&self, py: Python<'_>) -> PyResult<Py<CpuStorage>> {
+        self.view(py, self.storage().domain_view()?)
+    }
+
+    /// A view with the dimensions in the opposite order. Copies nothing.
+    #[getter(T)]
+    fn transposed(&self, py: Python<'_>) -> PyResult<Py<CpuStorage>> {
+        self.permuted(py, &(0..self.ndim()).rev().collect::<Vec<_>>())
+    }
+
+    /// A view with the dimensions in another order, as numpy.ndarray.transpose; names, halo and
+    /// alignment go with them. Copies nothing.
+    #[pyo3(signature = (*axes))]
+    fn transpose(&self, axes: &Bound<'_, PyTuple>) -> PyResult<Py<CpuStorage>> {
+        let py = axes.py();
+        let axes = match (axes.len(), axes.get_item(0)) {
+            (0, _) => return self.transposed(py),
+            (1, Ok(one)) if one.is_none() => return self.transposed(py),
+            (1, Ok(one)) => ints_or_int("axes", &one)?,
+            _ => ints_or_int("axes", axes)?,
+        };
+        let ndim = i64::try_from(self.ndim()).unwrap_or(i64::MAX);
+        let counted =
+            axes.iter().map(|&axis| if axis < 0 { axis.saturating_add(ndim) } else { axis });
+        // What is still negative is no axis either.
+        let counted: Vec<_> =
+            counted.map(|axis| usize::try_from(axis).unwrap_or(usize::MAX)).collect();
+        self.permuted(py, &counted)
+    }
+
+    /// A storage of its own with the same values, names, halo, layout and alignment.
+    fn copy(&self, py: Python<'_>) -> PyResult<Py<CpuStorage>> {
+        self.copied(py)
+    }
+
+    fn __copy__(&self, py: Python<'_>) -> PyResult<Py<CpuStorage>> {
+        self.copied(py)
+    }
+
+    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> PyResult<Py<CpuStorage>> {
+        self.copied(py)
+    }
+
+    /// Values, names, halo, layout and alignment; with protocol 5 the values may go out of band.
+    fn __reduce_ex__<'py>(slf: &Bound<'py, Self>, protocol: i32) -> PyResult<Bound<'py, PyTuple>> {
+        pickle::reduce(slf, protocol)
+    }
+
+    fn __getitem__<'py>(
+        slf: &Bound<'py, Self>,
+        key: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        key::get(slf, key)
+    }
+
+    fn __setitem__(
+        slf: &Bound<'_, Self>,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        assign::set(slf, key, value)
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        let first = self.managed().layout().shape().first().copied();
+        first.and_then(|extent| usize::try_from(extent).ok()).ok_or_else(|| {
+            PyTypeError::new_err("len: expected at least one dimension, got a storage without any")
+        })
+    }
+
+    /// One element as a Python number: the only one, or the one at the index given.
+    #[pyo3(signature = (*index))]
+    fn item<'py>(&self, index: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+        array_over(index.py(), self.managed(), true)?.call_method1("item", index)
+    }
+
+    /// Raises GTNoSuchBufferError: there is no device buffer.
+    fn to_cupy(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let text = "to_cupy: expected a storage with a device buffer, got one in host memory; use to_numpy()";
+        Err(absent(py, text.into()))
+    }
+
+    /// Copies the device buffer to the host where it is newer (GDP-3). Nothing to do here.
+    #[pyo3(signature = (*, force = false))]
+    fn device_to_host(&self, force: bool) {
+        let _one_buffer_is_always_up_to_date = force;
+    }
+
+    /// Copies the host buffer to the device where it is newer (GDP-3). Nothing to do here.
+    #[pyo3(signature = (*, force = false))]
+    fn host_to_device(&self, force: bool) {
+        let _one_buffer_is_always_up_to_date = force;
+    }
+
+    /// Says that the device buffer was written (GDP-3). Nothing to do here.
+    fn set_device_modified(&self) {}
+
+    /// Says that the host buffer was written (GDP-3). Nothing to do here.
+    fn set_host_modified(&self) {}
+
+    /// Says that both buffers are equal (GDP-3). Nothing to do here.
+    fn set_synchronized(&self) {}
+
+    /// Copies whichever buffer is newer to the other (GDP-3). Nothing to do here.
+    fn synchronize(&self) {}
+
+    /// `__gt_dims__`, for GT4Py stencils: only where every name is I, J, K or a decimal.
+    #[getter]
+    fn __gt_dims__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        match self.field().dims.as_deref() {
+            Some(dims) if dims.iter().all(Dim::is_gt4py) => {
+                PyTuple::new(py, dims.iter().map(Dim::to_string))
+            }
+            _ => Err(PyAttributeError::new_err(
+                "__gt_dims__: the storage has no dims that GT4Py knows",
+            )),
+        }
+    }
+
+    /// Where stencils begin, in GT4Py's order of dimensions: only where `default_origin=` was given.
+    #[getter]
+    fn __gt_origin__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        self.origin(py, "__gt_origin__")
+    }
+
+    /// The same, under the name of the storage allocation note.
+    #[getter]
+    fn default_origin<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        self.origin(py, "default_origin")
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let (py, first) =
+            (slf.py(), format!("<{} {}>", slf.get_type().name()?, slf.get().storage()));
+        let values = match array_over(py, slf.get().managed(), true) {
+            Err(error) if error.is_instance_of::<PyImportError>(py) => return Ok(first),
+            answer => answer?,
+        };
+        let shown = py.import("numpy")?.call_method1("array2string", (values,))?;
+        Ok(format!("{first}\n{shown}"))
+    }
+}

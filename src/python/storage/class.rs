@@ -1,0 +1,108 @@
+//! What the classes hold, and how their objects are made.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use pyo3::prelude::*;
+use pyo3::pyclass_init::PyClassInitializer;
+
+use crate::field::{Field, Halo};
+use crate::managed::Managed;
+use crate::protocol::dlpack::exchange::Exchanged;
+use crate::protocol::keep::Keep;
+use crate::storage::{Spec, Storage};
+
+/// A field: memory with named dimensions, halo and alignment.
+///
+/// Made by `zeros`, `as_storage` and their like. Every view, capsule and exported array holds one
+/// reference to the memory, which is freed or given back when the last of them is gone. Strides
+/// are in bytes, as in NumPy.
+#[pyclass(subclass, frozen, weakref, name = "Storage", module = "dlfield")]
+pub(in crate::python) struct PyStorage {
+    /// Never changes: consumers point into it.
+    host: Keep<Managed>,
+    /// Its halo can be set.
+    field: RwLock<Arc<Field>>,
+    door: Option<&'static str>,
+}
+
+/// A storage in host memory.
+#[pyclass(frozen, extends = PyStorage, name = "CPUStorage", module = "dlfield")]
+pub(in crate::python) struct CpuStorage;
+
+/// Memory on a GPU alone. None can be made yet.
+#[pyclass(frozen, extends = PyStorage, name = "GPUStorage", module = "dlfield")]
+pub(super) struct GpuStorage;
+
+/// Memory on host and GPU, synchronised by dlfield. None can be made yet.
+#[pyclass(frozen, extends = PyStorage, name = "SoftwareManagedGPUStorage", module = "dlfield")]
+pub(super) struct SoftwareManagedGpuStorage;
+
+/// Memory that host and GPU share, synchronised by CUDA. None can be made yet.
+#[pyclass(frozen, extends = PyStorage, name = "CUDAManagedGPUStorage", module = "dlfield")]
+pub(super) struct CudaManagedGpuStorage;
+
+impl PyStorage {
+    /// A new Python object for a storage that came through `door` (`None`: allocated here).
+    pub(in crate::python) fn wrap(
+        py: Python<'_>,
+        storage: Storage,
+        door: Option<&'static str>,
+    ) -> PyResult<Py<CpuStorage>> {
+        let (host, field) = storage.into_parts();
+        let base = Self { host: Keep::new(host), field: RwLock::new(field), door };
+        Py::new(py, PyClassInitializer::from(base).add_subclass(CpuStorage))
+    }
+
+    /// The memory.
+    pub(in crate::python) fn managed(&self) -> &Managed {
+        &self.host
+    }
+
+    /// Names, halo and alignment, as they are now.
+    pub(in crate::python) fn field(&self) -> Arc<Field> {
+        Arc::clone(&self.field.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Both, without Python around them. Copies no element.
+    pub(in crate::python) fn storage(&self) -> Storage {
+        Storage::from_parts(self.host.clone(), self.field())
+    }
+
+    pub(in crate::python) fn door(&self) -> Option<&'static str> {
+        self.door
+    }
+
+    /// A part or another order of this storage.
+    pub(super) fn view(&self, py: Python<'_>, view: Storage) -> PyResult<Py<CpuStorage>> {
+        Self::wrap(py, view, self.door)
+    }
+
+    /// Another halo for the same memory; views that exist keep theirs.
+    pub(super) fn put_halo(&self, halo: Option<Halo>) -> PyResult<()> {
+        let (_, field) = self.storage().with_halo(halo)?.into_parts();
+        *self.field.write().unwrap_or_else(PoisonError::into_inner) = field;
+        Ok(())
+    }
+}
+
+impl Exchanged for PyStorage {
+    fn managed(&self) -> &Managed {
+        &self.host
+    }
+
+    fn wrap(py: Python<'_>, managed: Managed) -> PyResult<Py<PyAny>> {
+        let storage = Storage::wrap(managed, &Spec::default())?;
+        Ok(Self::wrap(py, storage, Some("dlpack_c_exchange_api"))?.into_any())
+    }
+}
+
+/// A copy as `spec` wishes, made without holding the GIL.
+pub(in crate::python) fn copy_with(
+    py: Python<'_>,
+    managed: &Managed,
+    spec: &Spec,
+) -> PyResult<Storage> {
+    // SAFETY: the values are the user's to guard against other threads, as in NumPy; the copy
+    // reads bytes and no type of it has invalid patterns.
+    Ok(py.detach(|| unsafe { Storage::copy_of(managed, spec) })?)
+}
