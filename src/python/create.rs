@@ -247,6 +247,7 @@ fn storage(
         };
     }
     let spec = parse(options, source.field.clone())?;
+    Storage::check_copy(&source.managed, &spec)?;
     let managed = source.keep(py)?; // acquired until the copy is made
     let managed = if wanted == found { managed } else { converted(py, &managed, wanted)? };
     PyStorage::wrap(py, copy_with(py, &managed, &spec)?, None)
@@ -258,6 +259,11 @@ fn share(
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<CpuStorage>> {
     let spec = parse(options, std::mem::take(&mut source.field))?;
+    let storage = Storage::wrap(source.managed.clone(), &spec)?;
+    if source.hooks.is_empty() {
+        return PyStorage::wrap(py, storage, source.door);
+    }
+    // Nothing is acquired before nothing can be refused any more.
     PyStorage::wrap(py, Storage::wrap(source.keep(py)?, &spec)?, source.door)
 }
 

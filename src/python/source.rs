@@ -35,7 +35,7 @@ impl Source {
     /// As `of`, for memory that is wanted somewhere.
     pub(super) fn of_as(data: &Bound<'_, PyAny>, wish: Wish) -> Result<Self, Failure> {
         let Ok(storage) = data.cast::<PyStorage>() else {
-            return Ok(Self::foreign(arrive_as(data, wish)?));
+            return Self::foreign(arrive_as(data, wish)?);
         };
         let (door, storage) = (storage.get().door(), storage.get().storage());
         Ok(Self {
@@ -55,19 +55,21 @@ impl Source {
         match Self::of_as(data, wish) {
             Err(Failure::Ours(Error::Buffer(text))) => match native_copy(data)? {
                 // The copy is a plain array: what a subclass says of itself comes along.
-                Some(copy) => {
-                    Ok(Self::foreign(Arrival { dims: gt4py::dims(data)?, ..arrive(&copy)? }))
-                }
+                Some(copy) => Self::foreign(Arrival { dims: gt4py::dims(data)?, ..arrive(&copy)? }),
                 None => Err(Error::Buffer(text).into()),
             },
             answer => answer,
         }
     }
 
-    fn foreign(arrival: Arrival) -> Self {
+    fn foreign(arrival: Arrival) -> Result<Self, Failure> {
         let Arrival { managed, dims, halo, origin, hooks, door, kind } = arrival;
-        let field = Field { dims, halo, ..Field::default() };
-        Self { managed, field, origin, hooks, door: Some(door), kind, is_storage: false }
+        managed.check_on_host()?;
+        let mut field = Field { dims, halo, origin: origin.clone(), ..Field::default() };
+        if field.check(managed.layout().shape()).is_err() {
+            field.origin = None; // of a field that begins before its memory, or has other names
+        }
+        Ok(Self { managed, field, origin, hooks, door: Some(door), kind, is_storage: false })
     }
 
     /// The memory for as long as somebody likes: acquired now, released when the last view of it is
@@ -86,6 +88,9 @@ fn native_copy<'py>(data: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAn
     let numpy = data.py().import("numpy")?;
     let masked = numpy.getattr("ma")?.getattr("MaskedArray")?;
     if !data.is_instance(&numpy.getattr("ndarray")?)? || data.is_instance(&masked)? {
+        return Ok(None);
+    }
+    if gt4py::says_more_than_numpy(data)? {
         return Ok(None);
     }
     let native = data.getattr("dtype")?.call_method1("newbyteorder", ("=",))?;

@@ -45,7 +45,7 @@ impl BoundStencil {
             known => known,
         };
         let dims = source.field.dims.map(|dims| self.translate(dims));
-        around.add(value, source.hooks, field.access == Access::Write);
+        around.add(source.hooks, field.access == Access::Write);
         let Source { managed, origin, kind, .. } = source;
         Ok(Argument { managed, dims, halo, origin, kind })
     }
