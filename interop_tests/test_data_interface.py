@@ -68,6 +68,16 @@ def test_an_object_given_twice_is_told_once(compiled, log):
     assert log == ["acquire field", "touch field", "release field"]
 
 
+def test_an_object_given_by_itself_and_in_a_wrapper_is_told_once(compiled, log):
+    field = Told("field", log, ZEROS)
+
+    class Wrapper:
+        ndarray = field
+
+    dlf.bind(compiled("split", "numpy"))(Wrapper(), field, np.zeros((3, 4, 2)))
+    assert log == ["acquire field", "touch field", "release field"]
+
+
 def test_a_refused_call_tells_nobody(split, log):
     with refused(ValueError, "argument 'right'"):
         split(
@@ -216,6 +226,23 @@ def test_an_accessor_that_describes_other_memory_is_refused(registered):
     registered("__gt_interface__", lambda array: {None: kept.__array_interface__})
     with refused(BufferError, "accessor", "before `data` was replaced"):
         dlf.as_storage(xr.DataArray(np.zeros((4, 5)), dims=("lat", "lon")))
+
+
+def test_an_accessor_that_forbids_writing_is_obeyed(registered):
+    xr, memory = library("xarray"), np.zeros(4)
+    registered(
+        "__gt_interface__",
+        lambda array: {None: {**memory.__array_interface__, "data": (memory.ctypes.data, True)}},
+    )
+    assert dlf.as_storage(xr.DataArray(memory, dims="I")).readonly
+
+
+@pytest.mark.parametrize(
+    "array", [np.zeros((4, 4, 1), order="F"), np.zeros((3, 0, 5))[::2]], ids=["extent 1", "size 0"]
+)
+def test_strides_without_a_meaning_make_no_accessor_stale(registered, array):
+    registered("__gt_interface__", lambda held: {None: held.data.__array_interface__})
+    assert dlf.as_storage(library("xarray").DataArray(array)).shape == array.shape
 
 
 def test_an_accessor_serves_data_that_has_no_door_of_its_own(registered):

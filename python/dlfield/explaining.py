@@ -55,7 +55,9 @@ class Explanation:
     @property
     def alignment(self) -> int | None:
         """The largest power of two that divides the address, in bytes; at most a page of 4096."""
-        return None if self.storage is None else _alignment(self.storage)
+        with suppress(ImportError):  # of ml_dtypes, for types that NumPy lacks
+            return None if self.storage is None else _alignment(self.storage)
+        return None
 
     def __repr__(self) -> str:
         lines = [f"{self.type}: {self._verdict()}", f"  doors: {', '.join(self.doors) or 'none'}"]
@@ -72,7 +74,7 @@ class Explanation:
     def _found(self, storage: Storage) -> str:
         dims = f"dims {storage.dims}" if storage.dims is not None else "no dims"
         return (
-            f"shape {storage.shape}, strides {self.strides} elements, {storage.dtype}, {dims}, "
+            f"shape {storage.shape}, strides {self.strides} elements, {_dtype(storage)}, {dims}, "
             f"host memory, {'read-only' if storage.readonly else 'writable'}, "
             f"aligned to {self.alignment} bytes"
         )
@@ -119,11 +121,12 @@ def _tried(data: Any, backend: str | None) -> tuple[Storage | None, tuple[str, .
     """Import, and collect what is in the way."""
     if backend is not None:
         _check_known(backend)
+    storage = None
     try:
         storage = as_storage(data)
+        return storage, tuple(_obstacles(storage, backend))
     except Exception as error:  # a producer may raise anything, and that is the answer
-        return None, (f"{type(error).__name__}: {error}",)
-    return storage, tuple(_obstacles(storage, backend))
+        return storage, (f"{type(error).__name__}: {error}",)
 
 
 def _check_known(backend: str) -> None:
@@ -155,6 +158,13 @@ def _wishes(storage: Storage, backend: str) -> Iterator[str]:
         yield f"{type(error).__name__}: {error}"
     except ValueError as error:
         yield f"slower than it could be on {backend}: {error}"
+
+
+def _dtype(storage: Storage) -> str:
+    try:
+        return str(storage.dtype)
+    except ImportError as error:
+        return f"a type unknown without ml_dtypes ({error})"
 
 
 def _address(storage: Storage) -> int:

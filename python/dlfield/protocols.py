@@ -63,9 +63,10 @@ def _names(annotation: Any) -> tuple[str, ...]:  # noqa: ANN401
 
 
 def _texts(names: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(names, type) or not all(isinstance(name, str) for name in names):
+    texts = () if isinstance(names, type) else tuple(names)
+    if isinstance(names, type) or not all(isinstance(name, str) for name in texts):
         raise TypeError(f"annotation: expected gtscript.Field[...] or names, got {names!r}")
-    return tuple(names)
+    return texts
 
 
 def as_cupy(data: Any) -> Any:  # noqa: ANN401 - CuPy has no types

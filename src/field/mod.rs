@@ -130,6 +130,7 @@ impl Field {
         }
         if let Some(origin) = &self.origin {
             check_length("default_origin", origin.len(), shape)?;
+            check_order_is_known(self.dims.as_deref().unwrap_or_default())?;
             check_origin(origin, &self.axes_in_order(shape.len()), shape)?;
         }
         Ok(())
@@ -204,6 +205,18 @@ fn check_data_dims(halo: &[HaloWidth], dims: &[Dim]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// An origin counts along I, J, K: other names have no place in that order.
+fn check_order_is_known(dims: &[Dim]) -> Result<()> {
+    if dims.iter().all(Dim::is_gt4py) {
+        return Ok(());
+    }
+    Err(Error::Argument(format!(
+        "default_origin: expected dims among I, J, K and decimals, whose order it follows, got {}; pass origin= to \
+         the stencil instead",
+        show_dims(dims)
+    )))
 }
 
 fn check_origin(origin: &[i64], axes: &[usize], shape: &[i64]) -> Result<()> {

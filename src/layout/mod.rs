@@ -219,6 +219,16 @@ impl Layout {
         true
     }
 
+    /// Whether elements of both are equally far apart. Strides that mean nothing do not count.
+    #[must_use]
+    pub fn places_like(&self, other: &Self) -> bool {
+        let pairs = self.axes().zip(other.strides());
+        self.shape == other.shape
+            && pairs.into_iter().all(|((extent, stride), &other)| {
+                extent <= 1 || stride == other || self.size() == 0
+            })
+    }
+
     /// Whether the elements fill their span in some order of the dimensions, without a gap.
     #[must_use]
     pub fn is_dense(&self) -> bool {

@@ -95,6 +95,20 @@ impl Managed {
         self.device
     }
 
+    /// Refuses memory that the host cannot reach.
+    ///
+    /// # Errors
+    /// [`crate::Error::Device`].
+    pub fn check_on_host(&self) -> Result<()> {
+        if self.device.is_host() {
+            return Ok(());
+        }
+        Err(crate::error::Error::Device(format!(
+            "device: expected memory that the host can reach, got {}; copy the array to the host first",
+            self.device
+        )))
+    }
+
     /// Whether the memory must not be written through this description.
     #[must_use]
     pub fn readonly(&self) -> bool {
@@ -105,6 +119,13 @@ impl Managed {
     #[must_use]
     pub fn is_aligned(&self) -> bool {
         self.layout.size() == 0 || self.address().is_multiple_of(self.dtype.alignment())
+    }
+
+    /// Whether both describe the same elements in the same order.
+    #[must_use]
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        let address = self.layout.size() == 0 || self.address() == other.address();
+        address && self.dtype == other.dtype && self.layout.places_like(&other.layout)
     }
 
     /// Bytes from the lowest to the highest element.
@@ -119,10 +140,11 @@ impl Managed {
         Arc::clone(&self.owner)
     }
 
-    /// The same memory, which keeps `companion` alive too: it is dropped with the last reference.
+    /// The same memory, which keeps `companion` alive too: it is dropped with the last reference,
+    /// before the memory goes.
     #[must_use]
     pub fn along_with(self, companion: impl Any + Send + Sync) -> Self {
-        Self { owner: Arc::new((self.owner, companion)), ..self }
+        Self { owner: Arc::new((companion, self.owner)), ..self } // dropped in this order
     }
 
     /// The same memory, not to be written.

@@ -1,5 +1,8 @@
 //! The order of the doors, and what comes through them.
 
+use std::cell::Cell;
+
+use pyo3::exceptions::PyRecursionError;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
@@ -63,7 +66,37 @@ pub(crate) fn arrive(obj: &Bound<'_, PyAny>) -> Result<Arrival, Failure> {
 /// # Errors
 /// As `arrive`.
 pub(crate) fn arrive_as(obj: &Bound<'_, PyAny>, wish: Wish) -> Result<Arrival, Failure> {
+    let _nested = Nested::enter()?;
     Traveller { wish, depth: 0 }.arrive(obj)
+}
+
+/// An import that runs inside others, of producers that import.
+struct Nested;
+
+thread_local! {
+    static NESTED: Cell<usize> = const { Cell::new(0) };
+}
+
+impl Nested {
+    /// How deep it may go: the stack ends before Python's own limit.
+    const MOST: usize = 100;
+
+    fn enter() -> PyResult<Self> {
+        let depth = NESTED.get();
+        if depth >= Self::MOST {
+            return Err(PyRecursionError::new_err(
+                "expected an array, got one that asks for itself without an end",
+            ));
+        }
+        NESTED.set(depth + 1);
+        Ok(Self)
+    }
+}
+
+impl Drop for Nested {
+    fn drop(&mut self) {
+        NESTED.set(NESTED.get().saturating_sub(1));
+    }
 }
 
 /// A wrapper may hold an array that is one again, but not for ever.
@@ -105,7 +138,7 @@ impl Traveller {
         };
         if let Some(again) = held.again {
             let again = self.deeper().arrive(&again)?;
-            if again.managed.address() != arrival.managed.address() {
+            if !again.managed.is_same_as(&arrival.managed) {
                 return Err(xarray::not_loaded().into());
             }
         }
@@ -182,13 +215,13 @@ fn offered(offer: Offer, producer: Producer) -> Result<Arrival, Failure> {
 fn agreed(arrival: Arrival, offer: Offer) -> Result<Arrival, Failure> {
     let offer = offered(offer, Producer::Xarray)?;
     let (here, said) = (&arrival.managed, &offer.managed);
-    let same = here.layout() == said.layout() && here.dtype() == said.dtype();
-    if !same || here.address() != said.address() && here.layout().size() > 0 {
+    if !here.is_same_as(said) {
         return Err(xarray::stale().into());
     }
-    let hooks = if offer.hooks.is_empty() { arrival.hooks } else { offer.hooks };
+    let readonly = said.readonly();
+    let managed = if readonly { arrival.managed.into_readonly() } else { arrival.managed };
     let (dims, halo) = (offer.dims.or(arrival.dims), offer.halo.or(arrival.halo));
-    Ok(Arrival { managed: arrival.managed, dims, halo, hooks, ..offer })
+    Ok(Arrival { managed, dims, halo, hooks: offer.hooks.or(arrival.hooks), ..offer })
 }
 
 /// Two words of one object about its axes.

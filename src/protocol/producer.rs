@@ -23,6 +23,8 @@ use crate::managed::Managed;
 pub(super) enum Producer {
     /// `numpy.ma.MaskedArray`.
     Masked,
+    /// `numpy.datetime64` and `numpy.timedelta64`, whose buffers show bytes.
+    Time,
     /// `numpy.ndarray`.
     Numpy,
     /// `torch.Tensor`.
@@ -57,13 +59,15 @@ pub(super) const fn known(producer: Producer, module: &'static str, name: &'stat
     Known { producer, module, name, class: PyOnceLock::new() }
 }
 
-static KNOWN: [Known; 6] = [
+static KNOWN: [Known; 8] = [
     known(Producer::Masked, "numpy.ma", "MaskedArray"), // before the class it derives from
     known(Producer::Numpy, "numpy", "ndarray"),
     known(Producer::Torch, "torch", "Tensor"),
     known(Producer::Jax, "jaxlib._jax", "ArrayImpl"),
     known(Producer::Xarray, "xarray", "DataArray"),
     known(Producer::Other, "builtins", "memoryview"),
+    known(Producer::Time, "numpy", "datetime64"),
+    known(Producer::Time, "numpy", "timedelta64"),
 ];
 
 impl Known {
@@ -115,6 +119,10 @@ fn by_module(class: &Bound<'_, PyType>) -> PyResult<Producer> {
         match module.as_deref().and_then(|module| module.split('.').next()) {
             Some("jaxlib" | "jax") => return Ok(Producer::Jax),
             Some("pyarrow") => return Ok(Producer::Arrow),
+            // Of an xarray that was imported anew.
+            Some("xarray") if base.getattr(intern!(class.py(), "__name__"))?.eq("DataArray")? => {
+                return Ok(Producer::Xarray);
+            }
             _ => {}
         }
     }
@@ -140,6 +148,10 @@ impl Producer {
         match self {
             Self::Torch => refuse_gradient(obj),
             Self::Masked => refuse_masked(obj),
+            Self::Time => Err(Error::Buffer(
+                "dtype: expected numbers, got a time; convert it with astype('int64')".into(),
+            )
+            .into()),
             _ => Ok(()),
         }
     }

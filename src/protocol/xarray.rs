@@ -57,7 +57,7 @@ pub(super) fn names(data_array: &Bound<'_, PyAny>) -> PyResult<Dims> {
     {
         return Ok(dims);
     }
-    gt4py::names(&data_array.getattr(intern!(py, "variable"))?.getattr(intern!(py, "dims"))?)
+    gt4py::any_names(&data_array.getattr(intern!(py, "variable"))?.getattr(intern!(py, "dims"))?)
 }
 
 /// Whether a class has an attribute that is not dlfield's own.

@@ -404,6 +404,7 @@ fn storage(
         };
     }
     let spec = parse(options, source.field.clone(), source.managed.layout().ndim())?;
+    Storage::check_copy(&source.managed, &spec)?;
     let managed = source.keep(py)?; // acquired until the copy is made
     let managed = if wanted == found { managed } else { converted(py, &managed, wanted)? };
     PyStorage::wrap(py, copy_with(py, &managed, &spec)?, None)
@@ -456,6 +457,11 @@ fn share(
 ) -> PyResult<Py<CpuStorage>> {
     let ndim = source.managed.layout().ndim();
     let spec = parse(options, std::mem::take(&mut source.field), ndim)?;
+    let storage = Storage::wrap(source.managed.clone(), &spec)?;
+    if source.hooks.is_empty() {
+        return PyStorage::wrap(py, storage, source.door);
+    }
+    // Nothing is acquired before nothing can be refused any more.
     PyStorage::wrap(py, Storage::wrap(source.keep(py)?, &spec)?, source.door)
 }
 

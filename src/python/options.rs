@@ -8,7 +8,7 @@ use pyo3::types::{PyBool, PyDict, PyInt, PyString, PyTuple};
 
 use crate::error::{DeviceUnavailable, Error};
 use crate::field::{Field, Halo, HaloWidth};
-use crate::layout::Extents;
+use crate::layout::{Extents, MAX_NDIM};
 use crate::preset::Preset;
 use crate::protocol::gt4py;
 use crate::storage::{Order, Spec};
@@ -80,6 +80,9 @@ pub(super) fn parse(
         } else {
             check_known(&name.to_cow()?)?;
         }
+    }
+    if options.contains("dims")? && !options.contains("default_origin")? {
+        spec.field.origin = None; // it counted in the order of other names
     }
     if let Some(layout) = options.get_item("layout")?.filter(Bound::is_callable) {
         spec.layout = Order::Ranks(called(&layout, &spec, ndim)?);
@@ -230,7 +233,7 @@ pub(super) fn read_halo(value: &Bound<'_, PyAny>) -> PyResult<Halo> {
         let expected = "a sequence with an int or a pair for each dimension";
         return Err(wrong_type("halo", expected, value));
     }
-    value.try_iter()?.map(|entry| width(&entry?)).collect()
+    value.try_iter()?.take(MAX_NDIM + 1).map(|entry| width(&entry?)).collect()
 }
 
 fn width(entry: &Bound<'_, PyAny>) -> PyResult<HaloWidth> {
@@ -253,7 +256,7 @@ pub(super) fn ints(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Extents> {
     if !is_sequence(value) {
         return Err(wrong_type(what, "a sequence of ints", value));
     }
-    value.try_iter()?.map(|entry| int(what, &entry?)).collect()
+    value.try_iter()?.take(MAX_NDIM + 1).map(|entry| int(what, &entry?)).collect()
 }
 
 /// As NumPy reads a shape: an int alone stands for one dimension.

@@ -158,7 +158,7 @@ impl Storage {
     /// [`Error::Argument`] that names the wish the memory does not meet; [`Error::Device`] for
     /// memory that the host cannot reach.
     pub fn wrap(host: Managed, spec: &Spec) -> Result<Self> {
-        check_on_host(&host)?;
+        host.check_on_host()?;
         spec.check_device()?;
         let shape = host.layout().shape();
         let field = spec.field_for(shape, host.dtype())?;
@@ -167,6 +167,23 @@ impl Storage {
         }
         checks::check_alignment(&host, &field)?;
         Ok(Self { host, field: Arc::new(field) })
+    }
+
+    /// Whether [`Storage::copy_of`] will find nothing wrong with its arguments.
+    ///
+    /// # Errors
+    /// As [`Storage::copy_of`].
+    pub fn check_copy(source: &Managed, spec: &Spec) -> Result<()> {
+        Self::plan_copy(source, spec).map(|_| ())
+    }
+
+    fn plan_copy(source: &Managed, spec: &Spec) -> Result<(Plan, Field)> {
+        source.check_on_host()?;
+        spec.check_device()?;
+        let shape = source.layout().shape();
+        let field = spec.field_for(shape, source.dtype())?;
+        let plan = spec.plan(shape, source.dtype(), &field, || source.layout().ranks())?;
+        Ok((plan, field))
     }
 
     /// Allocates a storage like `source` and copies its elements into it. What `spec` leaves open
@@ -178,11 +195,7 @@ impl Storage {
     /// # Safety
     /// Nobody writes the elements of `source` meanwhile.
     pub unsafe fn copy_of(source: &Managed, spec: &Spec) -> Result<Self> {
-        check_on_host(source)?;
-        spec.check_device()?;
-        let shape = source.layout().shape();
-        let field = spec.field_for(shape, source.dtype())?;
-        let plan = spec.plan(shape, source.dtype(), &field, || source.layout().ranks())?;
+        let (plan, field) = Self::plan_copy(source, spec)?;
         let host = allocate(&plan, Fill::Nothing)?;
         // SAFETY: the target was made here; the caller excludes writers of the source.
         unsafe { copy(source, &host) }?;
@@ -264,16 +277,6 @@ impl Storage {
         field.check(self.host.layout().shape())?;
         Ok(Self { host: self.host.clone(), field: Arc::new(field) })
     }
-}
-
-fn check_on_host(host: &Managed) -> Result<()> {
-    if host.device().is_host() {
-        return Ok(());
-    }
-    Err(Error::Device(format!(
-        "device: expected memory that the host can reach, got {}; copy the array to the host first",
-        host.device()
-    )))
 }
 
 #[cfg(test)]

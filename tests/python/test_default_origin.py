@@ -50,3 +50,36 @@ def test_an_origin_is_taken_away_by_none():
 
 def test_an_origin_can_be_given_to_memory_of_others():
     assert dlf.as_storage(np.zeros((3, 4)), default_origin=(1, 2)).__gt_origin__ == (1, 2)
+
+
+def test_names_without_a_place_in_the_order_of_gt4py_have_no_origin():
+    with pytest.raises(ValueError, match=r"among I, J, K and decimals, .*'lev', 'lat'"):
+        dlf.zeros((3, 4), dims=("lev", "lat"), default_origin=(1, 2))
+
+
+def test_an_origin_goes_with_the_names_it_counted_by():
+    storage = dlf.zeros((4, 5, 6), dims="KIJ", default_origin=(1, 2, 3))
+    assert not hasattr(dlf.as_storage(storage, dims=None), "default_origin")
+    assert dlf.as_storage(storage, dims="KIJ", default_origin=(1, 2, 3)).default_origin == (1, 2, 3)
+
+
+class Placed(np.ndarray):
+    __gt_origin__ = (1, 2)
+
+
+@pytest.mark.parametrize("take", [dlf.as_storage, dlf.storage])
+def test_an_origin_that_an_array_tells_comes_along(take):
+    assert take(np.zeros((3, 4)).view(Placed)).default_origin == (1, 2)
+
+
+def test_an_origin_that_lies_outside_the_array_does_not_come_along():
+    assert not hasattr(dlf.as_storage(np.zeros((3, 1)).view(Placed)), "default_origin")
+
+
+@pytest.mark.parametrize("origin", [5, "abc", [(1,)]])
+def test_an_origin_of_an_array_that_is_none_is_named(origin):
+    class Misplaced(np.ndarray):
+        __gt_origin__ = origin
+
+    with pytest.raises(TypeError, match="__gt_origin__: expected a sequence of ints"):
+        dlf.as_storage(np.zeros(3).view(Misplaced))

@@ -202,7 +202,8 @@ def test_a_borrowed_tensor_of_a_scalar_has_an_address_and_no_dimensions():
 
 
 def test_a_borrowed_tensor_without_elements_has_no_address():
-    view = OURS.view_of(dlf.zeros((0, 3)))
+    storage = dlf.zeros((0, 3))
+    view = OURS.view_of(storage)
     assert (view.data, view.shape[:2]) == (None, [0, 3])
 
 

@@ -64,6 +64,7 @@ REFUSED = {
     "no array": ([1, 2], "TypeError", "'list'"),
     "a class": (np.ndarray, "TypeError", "the class 'ndarray'"),
     "byte-swapped": (np.zeros(3, ">f4"), "BufferError", "byte-swapped"),
+    "a time": (np.datetime64("2000-01-01"), "BufferError", "got a time"),
     "objects": (np.array([None]), "BufferError", "got 'O'"),
 }
 
@@ -86,6 +87,17 @@ def test_what_a_producer_raises_is_part_of_the_answer():
             raise RuntimeError("no memory today")
 
     assert "RuntimeError: no memory today" in said(Broken())
+
+
+def test_a_door_that_raises_when_it_is_asked_for_is_a_door():
+    class Lost:
+        @property
+        def __dlpack__(self):
+            raise RuntimeError("device lost")
+
+    explanation = dlf.explain(Lost())
+    assert explanation.doors == ("dlpack",)
+    assert explanation.obstacles == ("RuntimeError: device lost",)
 
 
 def test_a_layout_that_a_backend_would_rather_have_is_named():

@@ -1,5 +1,7 @@
 """GT4Py's data interface, in and out: keys, values, dims, halo, and functions to call."""
 
+import itertools
+
 import dlfield as dlf
 import numpy as np
 import pytest
@@ -182,11 +184,58 @@ def test_a_copy_is_made_between_acquire_and_release():
     assert field.told == ["acquire", "release"]
 
 
-def test_a_view_that_cannot_be_made_releases_what_it_acquired():
+REFUSALS = [{"layout": (1, 0)}, {"halo": (5, 5)}, {"dims": "IJK"}, {"alignment_size": 0}]
+
+
+@pytest.mark.parametrize("options", REFUSALS, ids=str)
+def test_a_view_that_is_refused_calls_nobody(options):
     field = Synchronised((2, 3))
-    with pytest.raises(ValueError, match="layout"):
-        dlf.as_storage(field, layout=(1, 0))
-    assert field.told in ([], ["acquire", "release"])
+    with pytest.raises(ValueError, match=next(iter(options))):
+        dlf.as_storage(field, **options)
+    assert field.told == []
+
+
+@pytest.mark.parametrize("options", REFUSALS[1:], ids=str)
+def test_a_copy_that_is_refused_calls_nobody(options):
+    field = Synchronised((2, 3))
+    with pytest.raises(ValueError, match=next(iter(options))):
+        dlf.storage(field, **options)
+    assert field.told == []
+
+
+def test_the_memory_is_there_until_it_was_released():
+    field = Synchronised((2, 3))
+    array, watch = tracked(field.array)
+    field.array = array
+    seen = []
+    field._told = lambda what: lambda: seen.append((what, watch.freed))
+    storage = dlf.as_storage(field)
+    del field, array, storage
+    assert seen == [("acquire", False), ("release", False)]
+
+
+def test_a_copy_does_not_take_what_the_interface_of_an_array_refuses():
+    class Masked(np.ndarray):
+        @property
+        def __gt_data_interface__(self):
+            return {None: {**ARRAY.__array_interface__, "mask": ARRAY}}
+
+    with pytest.raises(BufferError, match="mask"):
+        dlf.storage(np.zeros(3).view(Masked))
+
+
+def test_names_without_an_end_are_cut_off():
+    class Endless(np.ndarray):
+        __gt_dims__ = itertools.repeat("I")
+
+    with pytest.raises(ValueError, match=r"dims: .* got 65"):
+        dlf.as_storage(np.zeros(3).view(Endless))
+
+
+@pytest.mark.parametrize("dims", [b"IJK", (None, "J", "K"), (1, 2, 3)], ids=repr)
+def test_names_that_are_no_texts_are_refused(dims):
+    with pytest.raises(TypeError, match="dims: expected names"):
+        dlf.as_storage(Described(ARRAY, dims=dims))
 
 
 def test_what_acquire_raises_is_raised_and_nothing_is_released():

@@ -53,9 +53,16 @@ def test_without_being_asked_nothing_leaves_its_device(take, device):
     assert producer.calls == []
 
 
-def test_memory_that_the_host_reaches_is_not_asked_to_move():
+@pytest.mark.parametrize("options", [{}, {"device": "cpu"}])
+def test_memory_that_a_device_may_be_writing_is_asked_for_on_the_host(options):
     producer = OnDevice(device=(13, 0))
-    dlf.as_storage(producer, device="cpu")
+    dlf.as_storage(producer, **options)
+    assert producer.calls == [{"max_version": (1, 3), "dl_device": (1, 0), "copy": False}]
+
+
+def test_pinned_memory_is_host_memory_as_it_is():
+    producer = OnDevice(device=(3, 0))
+    dlf.as_storage(producer)
     assert producer.calls == [{"max_version": (1, 3), "copy": False}]
 
 
@@ -95,3 +102,12 @@ def test_a_device_that_nobody_knows_is_refused_before_the_producer_is_asked():
 def test_host_memory_is_taken_as_ever():
     array = np.zeros(3)
     assert address(dlf.as_storage(array, device="cpu")) == array.ctypes.data
+
+
+@pytest.mark.parametrize("take", [dlf.as_numpy, lambda data: dlf.storage(data, dtype="float32")])
+def test_a_capsule_of_a_device_is_never_shown_to_numpy(take):
+    producer = Producer()
+    producer.managed.dl_tensor.device.device_type = 2
+    with pytest.raises(dlf.DeviceUnavailable, match="got cuda:0"):
+        take(producer)
+    assert producer.freed == 1

@@ -150,6 +150,7 @@ pub(crate) struct ByteView {
 impl ByteView {
     /// Shows `managed` as read-only or not, whatever it says itself.
     pub(crate) fn new(managed: Managed, readonly: bool) -> PyResult<Self> {
+        managed.check_on_host()?;
         let managed = match (managed.dtype().format(), managed.dtype().itemsize()) {
             (Some(_), _) => managed,
             (None, 2) => managed.reinterpret(DType::UInt16)?,

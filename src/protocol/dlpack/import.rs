@@ -4,14 +4,14 @@ use std::ffi::{CStr, c_char};
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyCapsule, PyCapsuleMethods, PyDict, PyInt, PyTuple};
 use pyo3::{ffi, intern};
 
 use super::{LEGACY, USED_LEGACY, USED_VERSIONED, VERSIONED};
-use crate::device::Device;
+use crate::device::{Device, DeviceKind};
 use crate::error::{Error, Failure};
 use crate::managed::Imported;
 use crate::protocol::ImportRequest;
@@ -23,21 +23,28 @@ pub(in crate::protocol) fn import(
     obj: &Bound<'_, PyAny>,
     request: ImportRequest,
 ) -> Result<Option<Imported>, Failure> {
-    let Some(method) = obj.getattr_opt(intern!(obj.py(), "__dlpack__"))? else {
+    let py = obj.py();
+    let Some(method) = obj.getattr_opt(intern!(py, "__dlpack__"))? else {
         return Ok(None);
     };
     let device = match announced(obj) {
         // An array without memory (deleted, traced, meta) stumbles here, and explains itself there.
-        Err(_) if request.explains => Device::CPU,
+        Err(error) if request.explains && !is_interrupt(py, &error) => Device::CPU,
         answer => answer?,
     };
-    if device.is_host() {
+    let shared = device.kind == DeviceKind::CudaManaged; // in step with the host once it is asked for
+    if device.is_host() && !shared {
         return take(&call_producer(&method)?).map(Some);
     }
-    if !request.to_host {
+    if !shared && !request.to_host {
         return Err(unreachable(device).into());
     }
-    take(&method.call((), Some(&keywords_to_host(obj.py(), request)?))?).map(Some)
+    take(&method.call((), Some(&keywords_to_host(py, request)?))?).map(Some)
+}
+
+/// An exception that nobody may answer with another question: KeyboardInterrupt, SystemExit.
+fn is_interrupt(py: Python<'_>, failure: &Failure) -> bool {
+    matches!(failure, Failure::Theirs(error) if !error.is_instance_of::<PyException>(py))
 }
 
 /// The device that a producer says its capsule will be on. What the capsule says counts more; this
@@ -77,11 +84,12 @@ fn unreachable(device: Device) -> Error {
 fn call_producer<'py>(method: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = method.py();
     let [all, versioned] = keywords(py)?;
-    let first = match method.call((), Some(all)) {
+    // A producer may keep or change what it gets: each has its own.
+    let first = match method.call((), Some(&all.copy()?)) {
         Err(error) if is_about_the_signature(py, &error) => error,
         answer => return answer,
     };
-    match method.call((), Some(versioned)) {
+    match method.call((), Some(&versioned.copy()?)) {
         Err(error) if is_about_the_signature(py, &error) => {}
         answer => return answer,
     }

@@ -12,6 +12,8 @@ use crate::protocol::keep::{Keep, undisturbed};
 /// What an object wants called; `None` where it does not care.
 #[derive(Debug, Default)]
 pub(crate) struct Hooks {
+    /// Whose they are.
+    owner: Option<Py<PyAny>>,
     acquire: Option<Py<PyAny>>,
     touch: Option<Py<PyAny>>,
     release: Option<Py<PyAny>>,
@@ -21,12 +23,16 @@ pub(crate) struct Hooks {
 pub(crate) struct Acquired(Option<Keep<Py<PyAny>>>);
 
 impl Hooks {
-    /// Reads the functions of one device.
+    /// Reads the functions of one device of `owner`.
     ///
     /// # Errors
     /// `TypeError` for something that cannot be called.
-    pub(in crate::protocol) fn of(interface: &Bound<'_, PyMapping>) -> PyResult<Self> {
+    pub(in crate::protocol) fn of(
+        owner: &Bound<'_, PyAny>,
+        interface: &Bound<'_, PyMapping>,
+    ) -> PyResult<Self> {
         Ok(Self {
+            owner: Some(owner.clone().unbind()),
             acquire: function(interface, "acquire")?,
             touch: function(interface, "touch")?,
             release: function(interface, "release")?,
@@ -36,6 +42,21 @@ impl Hooks {
     /// Whether there is nothing to call.
     pub(crate) fn is_empty(&self) -> bool {
         self.acquire.is_none() && self.touch.is_none() && self.release.is_none()
+    }
+
+    /// Those functions, and of `inner` those that are missing.
+    pub(in crate::protocol) fn or(self, inner: Self) -> Self {
+        Self {
+            owner: if self.is_empty() { inner.owner } else { self.owner },
+            acquire: self.acquire.or(inner.acquire),
+            touch: self.touch.or(inner.touch),
+            release: self.release.or(inner.release),
+        }
+    }
+
+    /// Whether both are functions of one object.
+    pub(crate) fn are_of_one_object(&self, other: &Self) -> bool {
+        self.owner.as_ref().zip(other.owner.as_ref()).is_some_and(|(one, other)| one.is(other))
     }
 
     /// Calls `acquire`. What is returned calls `release` when it is dropped.

@@ -9,6 +9,7 @@ use super::hooks::Hooks;
 use super::names::names;
 use crate::error::{Error, Failure};
 use crate::field::{Dims, Halo, HaloWidth};
+use crate::layout::MAX_NDIM;
 use crate::managed::Imported;
 use crate::protocol::array_interface;
 
@@ -91,7 +92,7 @@ fn read(obj: &Bound<'_, PyAny>, found: Bound<'_, PyAny>) -> Result<Offer, Failur
     Ok(Offer {
         dims: entry(&host, "dims")?.map(|dims| names(&dims)).transpose()?,
         halo: entry(&host, "halo")?.map(|halo| widths(&halo)).transpose()?,
-        hooks: Hooks::of(&host)?,
+        hooks: Hooks::of(obj, &host)?,
         imported: array_interface::read(obj, &host)?,
     })
 }
@@ -140,7 +141,7 @@ fn widths(halo: &Bound<'_, PyAny>) -> Result<Halo, Failure> {
         ))
     };
     let entries = halo.try_iter().map_err(|_| wrong())?;
-    entries.map(|entry| width(&entry?, &wrong)).collect()
+    entries.take(MAX_NDIM + 1).map(|entry| width(&entry?, &wrong)).collect()
 }
 
 fn width(entry: &Bound<'_, PyAny>, wrong: &impl Fn() -> Error) -> Result<HaloWidth, Failure> {

@@ -21,5 +21,18 @@ pub(crate) use hooks::Hooks;
 pub(in crate::protocol) use interface::{
     Offer, dims_of_interface, import, import_from, interface_names,
 };
-pub(in crate::protocol) use names::ndarray;
+pub(in crate::protocol) use names::{any_names, ndarray};
 pub(crate) use names::{dims, names, origin};
+
+use pyo3::prelude::*;
+
+/// Whether an object tells by these protocols where its memory is: what NumPy would make of it may
+/// be something else.
+pub(crate) fn says_more_than_numpy(obj: &Bound<'_, PyAny>) -> PyResult<bool> {
+    for name in interface_names(obj.py()) {
+        if obj.hasattr(name)? {
+            return Ok(true);
+        }
+    }
+    Ok(ndarray(obj)?.is_some())
+}

@@ -2,13 +2,14 @@
 //! as a method (storage allocation note); `__gt_origin__` says where the domain begins; `.ndarray`
 //! is the array of a `gt4py.next` field.
 
+use pyo3::exceptions::PyOverflowError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use crate::error::Error;
 use crate::field::{Dim, Dims};
-use crate::layout::Extents;
+use crate::layout::{Extents, MAX_NDIM};
 
 /// The object's `__gt_dims__`, or `None` where it has none or it is `None`.
 pub(crate) fn dims(obj: &Bound<'_, PyAny>) -> PyResult<Option<Dims>> {
@@ -25,11 +26,25 @@ pub(crate) fn dims(obj: &Bound<'_, PyAny>) -> PyResult<Option<Dims>> {
 pub(crate) fn origin(obj: &Bound<'_, PyAny>) -> PyResult<Option<Extents>> {
     for name in [intern!(obj.py(), "__gt_origin__"), intern!(obj.py(), "default_origin")] {
         if let Some(found) = obj.getattr_opt(name)?.filter(|found| !found.is_none()) {
-            let origin = Extents::from_vec(found.extract()?);
+            let origin = points(name, &found)?;
             return Ok(Some(origin).filter(|origin| origin.iter().any(|&at| at != 0)));
         }
     }
     Ok(None)
+}
+
+fn points(name: &Bound<'_, PyString>, found: &Bound<'_, PyAny>) -> PyResult<Extents> {
+    let points: PyResult<Extents> = found
+        .try_iter()
+        .and_then(|found| found.take(MAX_NDIM + 1).map(|point| point?.extract::<i64>()).collect());
+    points.map_err(|error| {
+        let got = found.repr().map_or_else(|_| "?".into(), |repr| repr.to_string());
+        let text = format!("{name}: expected a sequence of ints, got {got}");
+        match error.is_instance_of::<PyOverflowError>(found.py()) {
+            true => Error::Argument(text).into(),
+            false => Error::Type(text).into(),
+        }
+    })
 }
 
 /// A sequence of names. A plain text is a sequence of letters: "IJK".
@@ -44,19 +59,28 @@ pub(crate) fn names(sequence: &Bound<'_, PyAny>) -> PyResult<Dims> {
         ))
     };
     let names = sequence.try_iter().map_err(wrong)?;
-    names.map(|name| name_of(&name?)).collect()
+    names.take(MAX_NDIM + 1).map(|name| name_of(&name?)).collect()
 }
 
 /// A name, or an object with one: a dimension of `gt4py.next` has `value`.
 fn name_of(name: &Bound<'_, PyAny>) -> PyResult<Dim> {
-    let text = match name.cast::<PyString>() {
-        Ok(text) => text.clone(),
-        Err(_) => match name.getattr_opt(intern!(name.py(), "value"))? {
-            Some(value) => value.str()?,
-            None => name.str()?,
-        },
+    if let Ok(text) = name.cast::<PyString>() {
+        return Ok(Dim::from_name(&text.to_cow()?));
+    }
+    let value = name.getattr_opt(intern!(name.py(), "value"))?;
+    match value.and_then(|value| value.cast_into::<PyString>().ok()) {
+        Some(text) => Ok(Dim::from_name(&text.to_cow()?)),
+        None => Err(Error::Type(format!("dims: expected names, got {}", name.repr()?)).into()),
+    }
+}
+
+/// The names of a DataArray, which may be of any type: what is no text is a name of its own.
+pub(in crate::protocol) fn any_names(sequence: &Bound<'_, PyAny>) -> PyResult<Dims> {
+    let any = |name: Bound<'_, PyAny>| match name.cast::<PyString>() {
+        Ok(text) => Ok(Dim::from_name(&text.to_cow()?)),
+        Err(_) => Ok(Dim::Named(name.repr()?.to_cow()?.as_ref().into())),
     };
-    Ok(Dim::from_name(&text.to_cow()?))
+    sequence.try_iter()?.map(|name| any(name?)).collect()
 }
 
 /// The array of an object that is no array itself, but has one as `.ndarray`.

@@ -41,7 +41,7 @@ impl BoundStencil {
             Source::of(value).map_err(|failure| named(value.py(), &field.name, failure))?;
         let halo = source.field.halo;
         let dims = source.field.dims.map(|dims| self.translate(dims));
-        around.add(value, source.hooks, field.access == Access::Write);
+        around.add(source.hooks, field.access == Access::Write);
         let Source { managed, origin, kind, .. } = source;
         Ok(Argument { managed, dims, halo, origin, kind })
     }

@@ -10,20 +10,19 @@ use crate::protocol::gt4py::Hooks;
 pub(super) struct Around(Vec<Told>);
 
 struct Told {
-    object: Py<PyAny>,
     hooks: Hooks,
     written: bool,
 }
 
 impl Around {
-    /// Notes an argument. An object that comes twice is told once.
-    pub(super) fn add(&mut self, object: &Bound<'_, PyAny>, hooks: Hooks, written: bool) {
+    /// Notes an argument. An object that comes twice, by itself or in a wrapper, is told once.
+    pub(super) fn add(&mut self, hooks: Hooks, written: bool) {
         if hooks.is_empty() {
             return;
         }
-        match self.0.iter_mut().find(|told| told.object.is(object)) {
+        match self.0.iter_mut().find(|told| told.hooks.are_of_one_object(&hooks)) {
             Some(told) => told.written |= written,
-            None => self.0.push(Told { object: object.clone().unbind(), hooks, written }),
+            None => self.0.push(Told { hooks, written }),
         }
     }
 

@@ -34,7 +34,7 @@ impl Source {
     /// As `of`, for memory that is wanted somewhere.
     pub(in crate::python) fn of_as(data: &Bound<'_, PyAny>, wish: Wish) -> Result<Self, Failure> {
         let Ok(storage) = data.cast::<PyStorage>() else {
-            return Ok(Self::foreign(arrive_as(data, wish)?));
+            return Self::foreign(arrive_as(data, wish)?);
         };
         let (storage, field) = (storage.get(), Field::clone(&storage.get().field()));
         Ok(Self {
@@ -53,25 +53,28 @@ impl Source {
         match Self::of_as(data, wish) {
             Err(Failure::Ours(Error::Buffer(text))) => match native_copy(data)? {
                 // The copy is a plain array: what a subclass says of itself comes along.
-                Some(copy) => {
-                    Ok(Self::foreign(Arrival { dims: gt4py::dims(data)?, ..arrive(&copy)? }))
-                }
+                Some(copy) => Self::foreign(Arrival { dims: gt4py::dims(data)?, ..arrive(&copy)? }),
                 None => Err(Error::Buffer(text).into()),
             },
             Err(Failure::Ours(Error::Type(text))) => match numbers(data)? {
-                Some(copy) => Ok(Self::foreign(arrive(&copy)?)),
+                Some(copy) => Self::foreign(arrive(&copy)?),
                 None => Err(Error::Type(text).into()),
             },
             answer => answer,
         }
     }
 
-    fn foreign(arrival: Arrival) -> Self {
+    fn foreign(arrival: Arrival) -> Result<Self, Failure> {
         let Arrival { managed, dims, halo, origin, hooks, door, kind } = arrival;
+        managed.check_on_host()?;
         // A plain array has no halo; only a view of a storage may have one that nobody knows.
-        let none = || Halo::from_elem((0, 0), managed.layout().ndim());
-        let field = Field { dims, halo: Some(halo.unwrap_or_else(none)), ..Field::default() };
-        Self { managed, field, origin, hooks, door: Some(door), kind }
+        let halo = halo.unwrap_or_else(|| Halo::from_elem((0, 0), managed.layout().ndim()));
+        let mut field =
+            Field { dims, halo: Some(halo), origin: origin.clone(), ..Field::default() };
+        if field.check(managed.layout().shape()).is_err() {
+            field.origin = None; // of a field that begins before its memory, or has other names
+        }
+        Ok(Self { managed, field, origin, hooks, door: Some(door), kind })
     }
 
     /// The memory for as long as somebody likes: acquired now, released when the last view of it is
@@ -102,6 +105,9 @@ fn native_copy<'py>(data: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAn
     let numpy = data.py().import("numpy")?;
     let masked = numpy.getattr("ma")?.getattr("MaskedArray")?;
     if !data.is_instance(&numpy.getattr("ndarray")?)? || data.is_instance(&masked)? {
+        return Ok(None);
+    }
+    if gt4py::says_more_than_numpy(data)? {
         return Ok(None);
     }
     let native = data.getattr("dtype")?.call_method1("newbyteorder", ("=",))?;

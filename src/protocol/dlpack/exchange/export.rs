@@ -213,7 +213,8 @@ fn allocate_like(
         .ok_or_else(|| Error::Buffer("DLPack allocator: expected a prototype, got NULL".into()))?;
     let (shape, dtype, device) = read_prototype(prototype)?;
     if device != Device::CPU {
-        return Err(unreachable(device));
+        let text = format!("DLPack allocator: expected ordinary host memory, got {device}");
+        return Err(Error::Device(text));
     }
     check_shape(&shape, dtype)?;
     let ranks: Vec<i64> = (0_i64..).take(shape.len()).collect();

@@ -5,6 +5,7 @@ use std::ptr::NonNull;
 use pyo3::prelude::*;
 
 use super::lookup::{from_py, raised};
+use crate::device::DeviceKind;
 use crate::error::{Error, Failure};
 use crate::managed::Imported;
 use crate::protocol::ImportRequest;
@@ -12,8 +13,8 @@ use crate::protocol::ImportRequest;
 /// Asks the table of the object's type for a tensor. Zero-copy; the deleter runs when the last
 /// view is dropped.
 ///
-/// Where memory of the host is asked for and the tensor is elsewhere, this door does not count:
-/// only `__dlpack__` can be asked to move it.
+/// Where memory of the host is asked for and the tensor is elsewhere, or in memory that a device
+/// may be writing, this door does not count: only `__dlpack__` can be asked to move or wait.
 pub(in crate::protocol) fn import(
     obj: &Bound<'_, PyAny>,
     request: ImportRequest,
@@ -41,7 +42,8 @@ pub(in crate::protocol) fn import(
         return Err(error.into()); // whatever was given is released
     }
     let mut imported = imported.map_err(silent)?;
-    if request.to_host && !imported.device()?.is_host() {
+    let device = imported.device()?;
+    if device.kind == DeviceKind::CudaManaged || request.to_host && !device.is_host() {
         return Ok(None);
     }
     Ok(Some(imported))

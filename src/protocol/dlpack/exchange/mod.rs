@@ -4,8 +4,8 @@
 //! Source: dlpack.h 1.3, `DLPackExchangeAPI`.
 //!
 //! - `lookup` finds a type's table and remembers it, and the absence of one.
-//! - `import` takes an owning tensor through it. Nothing in a table synchronises streams, which
-//!   host memory does not need.
+//! - `import` takes an owning tensor through it. Nothing in a table synchronises streams, so that
+//!   memory shared with a device goes through `__dlpack__`.
 //! - `export` is the table of a class of ours.
 
 mod lookup;
