@@ -1,0 +1,198 @@
+//! Memory that is there: `as_storage` shares it, `storage` copies it.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::fresh::{allocate, wanted};
+use crate::alloc::Fill;
+use crate::dtype::DType;
+use crate::error::{DeviceUnavailable, Failure};
+use crate::layout::Extents;
+use crate::managed::Managed;
+use crate::protocol::{Wish, arrive};
+use crate::python::numpy::{array_over, dtype_from, dtype_to};
+use crate::python::options::{ints_or_int, is_set, parse, wants_host};
+use crate::python::storage::{CpuStorage, PyStorage, Source, copy_with};
+use crate::python::sync_state::SyncState;
+use crate::storage::Storage;
+
+/// Put the memory of an array into a storage. Never copies.
+///
+/// Parameters
+/// ----------
+/// data
+///     A storage, or anything that speaks `__gt_data_interface__`, the buffer protocol, DLPack or
+///     the array interface. An xarray.DataArray keeps its dims. JAX and Arrow arrays, and arrays in
+///     which several indices name one element, become read-only storages. An object with an
+///     `acquire` function is acquired, and released when the last view of it is gone; say `touch`
+///     yourself after writing.
+/// **options
+///     As for `empty`. What is given must hold for the memory already. With device="cpu", memory
+///     that host and device share is asked for on the host.
+///
+/// Returns
+/// -------
+/// CPUStorage
+///     Holds the producer's memory, which is given back when the last view of it is gone.
+///
+/// Raises
+/// ------
+/// TypeError
+///     Where the object speaks none of the protocols.
+/// BufferError
+///     Where what it says cannot be used: lies, unsupported types, masked arrays, torch tensors
+///     with a pending conjugation, negation or gradient.
+/// ValueError
+///     For an option that the memory does not meet.
+#[pyfunction]
+#[pyo3(signature = (data = None, device_data = None, *, sync_state = None, **options))]
+pub(super) fn as_storage(
+    py: Python<'_>,
+    data: Option<&Bound<'_, PyAny>>,
+    device_data: Option<&Bound<'_, PyAny>>,
+    sync_state: Option<&Bound<'_, PyAny>>,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Py<CpuStorage>> {
+    check_host_only(device_data, sync_state)?;
+    let data =
+        data.ok_or_else(|| PyTypeError::new_err("as_storage: expected an array, got no data"))?;
+    let wish = if wants_host(options)? { Wish::OnHost } else { Wish::Share };
+    share(py, Source::of_as(data, wish)?, options)
+}
+
+/// Copy an array into a new storage; with `copy=False` the same as `as_storage`.
+///
+/// Parameters
+/// ----------
+/// data : optional
+///     As for `as_storage`; byte-swapped NumPy arrays, lists and numbers too, which go through
+///     NumPy. Without it, a storage of `shape` is allocated, whose values are undefined.
+/// device_data : optional
+///     As for `as_storage`.
+/// dtype : optional
+///     Of the storage; the data's own by default. Another is converted as NumPy's astype does.
+/// copy : bool
+///     Whether to copy; True by default.
+/// sync_state : optional
+///     As for `as_storage`.
+/// **options
+///     As for `empty`, and `shape`. Without layout or preset the copy is in the order of the data.
+///
+/// Returns
+/// -------
+/// CPUStorage
+///
+/// Raises
+/// ------
+/// TypeError, BufferError, ValueError
+///     As `as_storage`; ValueError for another dtype with `copy=False`, and for data of another
+///     shape than `shape`; TypeError without data and shape.
+#[pyfunction]
+#[pyo3(signature = (data = None, device_data = None, *, dtype = None, copy = true, sync_state = None, shape = None, **options))]
+#[expect(clippy::too_many_arguments, reason = "the signature that GDP-3 gives")]
+pub(super) fn storage(
+    py: Python<'_>,
+    data: Option<&Bound<'_, PyAny>>,
+    device_data: Option<&Bound<'_, PyAny>>,
+    dtype: Option<&Bound<'_, PyAny>>,
+    copy: bool,
+    sync_state: Option<&Bound<'_, PyAny>>,
+    shape: Option<&Bound<'_, PyAny>>,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Py<CpuStorage>> {
+    check_host_only(device_data, sync_state)?;
+    let shape =
+        shape.filter(|shape| is_set(shape)).map(|shape| ints_or_int("shape", shape)).transpose()?;
+    let Some(data) = data.filter(|data| !data.is_none()) else {
+        let shape = shape.ok_or_else(|| {
+            PyTypeError::new_err(
+                "storage: expected data or shape=, got neither; there is no default for a shape",
+            )
+        })?;
+        return allocate(py, &shape, wanted(dtype)?, options, Fill::Nothing);
+    };
+    let mut source = taken(data, copy, wants_host(options)?)?;
+    check_shape(&source.managed, shape.as_ref())?;
+    let found = source.managed.dtype();
+    let wanted = dtype.filter(|dtype| is_set(dtype)).map_or(Ok(found), dtype_from)?;
+    if !copy {
+        return if wanted == found {
+            share(py, source, options)
+        } else {
+            Err(other_dtype(found, wanted))
+        };
+    }
+    let spec = parse(options, source.field.clone(), source.managed.layout().ndim())?;
+    Storage::check_copy(&source.managed, &spec)?;
+    let managed = source.keep(py)?; // acquired until the copy is made
+    let managed = if wanted == found { managed } else { converted(py, &managed, wanted)? };
+    PyStorage::wrap(py, copy_with(py, &managed, &spec)?, None)
+}
+
+/// The data as it is, or as far as a copy may change it.
+fn taken(data: &Bound<'_, PyAny>, copy: bool, on_host: bool) -> Result<Source, Failure> {
+    match (copy, on_host) {
+        (true, true) => Source::to_copy(data, Wish::CopyToHost),
+        (true, false) => Source::to_copy(data, Wish::Share),
+        (false, true) => Source::of_as(data, Wish::OnHost),
+        (false, false) => Source::of(data),
+    }
+}
+
+fn check_shape(managed: &Managed, shape: Option<&Extents>) -> PyResult<()> {
+    let found = managed.layout().shape();
+    match shape {
+        Some(wanted) if wanted.as_slice() != found => Err(PyValueError::new_err(format!(
+            "shape: expected {found:?}, as the data has, got {:?}; leave shape out",
+            wanted.as_slice()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Without a device there is no buffer on it, and nothing to be in step with.
+fn check_host_only(
+    device_data: Option<&Bound<'_, PyAny>>,
+    sync_state: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    if device_data.is_some_and(|data| !data.is_none() && is_set(data)) {
+        return Err(DeviceUnavailable::new_err(
+            "device_data: expected a CUDA device, got a build without GPU storages; pass host memory as data",
+        ));
+    }
+    match sync_state.filter(|state| !state.is_none() && is_set(state)) {
+        Some(state) if !state.is_instance_of::<SyncState>() => Err(PyTypeError::new_err(format!(
+            "sync_state: expected a SyncState or None, got {}",
+            state.repr()?
+        ))),
+        _ => Ok(()), // host memory is always up to date
+    }
+}
+
+fn share(
+    py: Python<'_>,
+    mut source: Source,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Py<CpuStorage>> {
+    let ndim = source.managed.layout().ndim();
+    let spec = parse(options, std::mem::take(&mut source.field), ndim)?;
+    let storage = Storage::wrap(source.managed.clone(), &spec)?;
+    if source.hooks.is_empty() {
+        return PyStorage::wrap(py, storage, source.door);
+    }
+    // Nothing is acquired before nothing can be refused any more.
+    PyStorage::wrap(py, Storage::wrap(source.keep(py)?, &spec)?, source.door)
+}
+
+fn other_dtype(found: DType, wanted: DType) -> PyErr {
+    PyValueError::new_err(format!(
+        "dtype: expected {found}, as the array has, with copy=False, got {wanted}; convert it with astype('{wanted}') first"
+    ))
+}
+
+/// The values in another type, in the same order of axes, converted by NumPy's rules.
+fn converted(py: Python<'_>, managed: &Managed, dtype: DType) -> PyResult<Managed> {
+    let array = array_over(py, managed, true)?.call_method1("astype", (dtype_to(py, dtype)?,))?;
+    Ok(arrive(&array)?.managed)
+}

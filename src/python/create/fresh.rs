@@ -1,0 +1,189 @@
+//! Fresh memory: `empty`, `zeros`, `ones`, `full`.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::alloc::Fill;
+use crate::dtype::DType;
+use crate::field::{Dim, Field, Halo};
+use crate::layout::Extents;
+use crate::python::numpy::{dtype_and_extents, dtype_to};
+use crate::python::options::{ints_or_int, is_set, parse};
+use crate::python::storage::{CpuStorage, PyStorage};
+use crate::storage::{Spec, Storage};
+
+/// Allocate a storage whose values are undefined.
+///
+/// Parameters
+/// ----------
+/// shape : int or sequence of int
+///     Extents, in elements. Zeros are legal.
+/// dtype : optional
+///     Anything that numpy.dtype takes; float64 by default. The names of bfloat16 and the float8
+///     types need the package ml_dtypes once they are shown to NumPy.
+/// dims : sequence of str, optional
+///     Names of the dimensions in the order of the axes: "IJK", or any distinct names.
+/// halo : sequence of int or (int, int), optional
+///     Points around the domain per dimension, for both ends or for each. None by default.
+/// backend : str, optional
+///     Layout, alignment and device for a GT4Py backend: "numpy", "debug", "gt:cpu_kfirst",
+///     "gt:cpu_ifirst", "gt:gpu", "dace:cpu", "dace:cpu_kfirst", "dace:cpu_KJI", "dace:gpu",
+///     "dace:gpu_IJK", "gtx86", "gtmc", "gtcuda". Excludes alignment_size, device and layout.
+/// defaults : str, optional
+///     The same names, and "C" and "F", as a preset that explicit options override.
+/// layout : sequence of int, optional
+///     Rank of each dimension's stride: 0 is the largest, ndim - 1 is contiguous.
+/// alignment_size : int, optional
+///     Bytes. Rows are padded so that the aligned element of each lies on such a boundary. With 1,
+///     the default, nothing is padded and the first element lies on a boundary of 64 bytes.
+/// aligned_index : sequence of int, optional
+///     Index of the aligned element; the lower halo by default.
+/// device : None or "cpu", optional
+///     Where the memory lies. GPU devices are refused for now.
+/// managed : optional
+///     Who synchronises host and device; has no effect in host memory.
+/// default_origin : sequence of int, optional
+///     Where stencils begin unless told otherwise, in points, in GT4Py's order of dimensions (I, J,
+///     K, data dimensions). GT4Py takes no upper halo from it: it is shown only where given.
+///
+/// Returns
+/// -------
+/// CPUStorage
+///     Its memory is freed when the last storage, view and export of it is gone.
+///
+/// Raises
+/// ------
+/// ValueError
+///     For options that cannot hold for the shape or exclude each other, and for more bytes than
+///     an address can count.
+/// TypeError
+///     For unknown options and values of a wrong type.
+/// MemoryError
+///     Where the system has no more memory.
+/// DeviceUnavailable
+///     For a GPU device or a preset of a GPU backend.
+#[pyfunction]
+#[pyo3(signature = (shape, dtype = None, **options))]
+pub(super) fn empty(
+    py: Python<'_>,
+    shape: &Bound<'_, PyAny>,
+    dtype: Option<&Bound<'_, PyAny>>,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Py<CpuStorage>> {
+    allocate(py, &ints_or_int("shape", shape)?, wanted(dtype)?, options, Fill::Nothing)
+}
+
+/// Allocate a storage of zeros. No page of it is touched.
+///
+/// Parameters, result and errors as for `empty`.
+#[pyfunction]
+#[pyo3(signature = (shape, dtype = None, **options))]
+pub(super) fn zeros(
+    py: Python<'_>,
+    shape: &Bound<'_, PyAny>,
+    dtype: Option<&Bound<'_, PyAny>>,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Py<CpuStorage>> {
+    allocate(py, &ints_or_int("shape", shape)?, wanted(dtype)?, options, Fill::Zeros)
+}
+
+/// Allocate a storage of ones.
+///
+/// Parameters, result and errors as for `empty`.
+#[pyfunction]
+#[pyo3(signature = (shape, dtype = None, **options))]
+pub(super) fn ones(
+    py: Python<'_>,
+    shape: &Bound<'_, PyAny>,
+    dtype: Option<&Bound<'_, PyAny>>,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Py<CpuStorage>> {
+    let one = 1_i32.into_pyobject(py)?.into_any();
+    filled(py, &ints_or_int("shape", shape)?, &one, dtype, options)
+}
+
+/// Allocate a storage with `fill_value` in every element, converted as NumPy does.
+///
+/// Other parameters, result and errors as for `empty`.
+#[pyfunction]
+#[pyo3(signature = (shape, fill_value, dtype = None, **options))]
+pub(super) fn full(
+    py: Python<'_>,
+    shape: &Bound<'_, PyAny>,
+    fill_value: &Bound<'_, PyAny>,
+    dtype: Option<&Bound<'_, PyAny>>,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Py<CpuStorage>> {
+    filled(py, &ints_or_int("shape", shape)?, fill_value, dtype, options)
+}
+
+pub(super) fn wanted(dtype: Option<&Bound<'_, PyAny>>) -> PyResult<(DType, Vec<i64>)> {
+    let float64 = || Ok((DType::Float64, Vec::new()));
+    dtype.filter(|dtype| is_set(dtype)).map_or_else(float64, dtype_and_extents)
+}
+
+pub(super) fn allocate(
+    py: Python<'_>,
+    shape: &Extents,
+    (dtype, item): (DType, Vec<i64>),
+    options: Option<&Bound<'_, PyDict>>,
+    fill: Fill<'_>,
+) -> PyResult<Py<CpuStorage>> {
+    let mut shape = shape.clone();
+    let axes = shape.len();
+    shape.extend(item);
+    let spec = parse(options, no_halo(axes), shape.len())?;
+    let spec = with_data_dims(spec, axes, shape.len());
+    let storage = py.detach(|| Storage::allocate(&shape, dtype, &spec, fill))?;
+    PyStorage::wrap(py, storage, None)
+}
+
+fn no_halo(ndim: usize) -> Field {
+    Field { halo: Some(Halo::from_elem((0, 0), ndim)), ..Field::default() }
+}
+
+/// What was said about `axes` dimensions holds for `ndim`: those that an item adds are data
+/// dimensions, as in GT4Py.
+fn with_data_dims(mut spec: Spec, axes: usize, ndim: usize) -> Spec {
+    let field = &mut spec.field;
+    if let Some(dims) = field.dims.as_mut().filter(|dims| dims.len() == axes) {
+        let next = dims
+            .iter()
+            .filter_map(|dim| if let Dim::Data(number) = dim { Some(number + 1) } else { None });
+        let next = next.max().unwrap_or(0);
+        dims.extend((next..).map(Dim::Data).take(ndim.saturating_sub(axes)));
+    }
+    if let Some(halo) = field.halo.as_mut().filter(|halo| halo.len() == axes) {
+        halo.resize(ndim, (0, 0));
+    }
+    for index in [&mut field.aligned_index, &mut field.origin] {
+        if let Some(index) = index.as_mut().filter(|index| index.len() == axes) {
+            index.resize(ndim, 0);
+        }
+    }
+    spec
+}
+
+fn filled(
+    py: Python<'_>,
+    shape: &Extents,
+    value: &Bound<'_, PyAny>,
+    dtype: Option<&Bound<'_, PyAny>>,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Py<CpuStorage>> {
+    let dtype = wanted(dtype)?;
+    let bytes = item_of(value, dtype.0)?;
+    allocate(py, shape, dtype, options, Fill::Item(&bytes))
+}
+
+/// NumPy turns a value into the bytes of one item, by its own rules of conversion.
+pub(super) fn item_of(value: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Vec<u8>> {
+    let py = value.py();
+    let item = py.import("numpy")?.call_method1("array", (value, dtype_to(py, dtype)?))?;
+    let bytes: Vec<u8> = item.call_method0("tobytes")?.extract()?;
+    if bytes.len() == dtype.itemsize() {
+        return Ok(bytes);
+    }
+    Err(PyValueError::new_err(format!("fill_value: expected one number, got {value}")))
+}
