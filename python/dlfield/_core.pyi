@@ -23,6 +23,7 @@ __all__ = [
     "doors_of",
     "empty",
     "full",
+    "live_allocations",
     "ones",
     "storage",
     "zeros",
@@ -346,3 +347,6 @@ def dims_of(data: Any) -> tuple[str, ...] | None:
 
 def doors_of(data: Any) -> tuple[str, ...]:
     """Names of the doors that an object has, usable or not."""
+
+def live_allocations() -> int:
+    """Blocks of host memory that dlfield has allocated and not yet freed."""
