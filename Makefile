@@ -17,7 +17,7 @@ export GT_CACHE_ROOT := $(CURDIR)/.cache
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check bench wheel clean
+.PHONY: help demo test check bench soak asan valgrind wheel clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
@@ -41,6 +41,51 @@ check: $(EXTENSION) $(VENV)/.stamp-dev ## formatting, lints, documentation, type
 
 bench: $(EXTENSION) $(VENV)/.stamp-test ## the exchange times beside their peers
 	$(BIN)/python benches/exchange.py
+
+soak: $(EXTENSION) $(VENV)/.stamp-test ## a million random operations on several threads, then what is left
+	cargo test --release --test soak
+	$(BIN)/python tests/python/soak.py 1000000
+
+# asan and valgrind build the extension once more, unoptimised, and put it beside a copy of the
+# Python files: the one in use stays as it is. PYTHONMALLOC=malloc shows them each object of Python's.
+DEBUG_BUILD := cargo build --lib --features $(ALL_FEATURES)
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+# Tests that measure how much memory the process has, which here is mostly the tool's own.
+MEMORY_TESTS := nothing_behind or short_lived or own_memory_is_freed
+# A test that measures how long it takes to load the extension, which is many times as large here.
+TIME_TESTS := a_twentieth_of_the_time
+
+# The nightly options of a stable compiler. The tests of the crate get the runtime from rustc and look
+# for leaks; the extension is loaded by Python, which gets it from g++ and leaks by itself.
+# What measures memory runs by itself, with little held back for finding uses after free. A stack of
+# 64 MiB: unoptimised frames are large, and some tests recurse as deep as Python lets them.
+asan: $(VENV)/.stamp-test ## Rust tests and pytest under AddressSanitizer
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address RUSTDOCFLAGS=-Zsanitizer=address \
+		cargo test --features $(CRATE_FEATURES) --target $(HOST) --target-dir target/asan
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address -Zexternal-clangrt" \
+		$(DEBUG_BUILD) --target $(HOST) --target-dir target/asan
+	$(call beside_python,asan,$(HOST)/debug)
+	$(call under_asan,) -k "not ($(MEMORY_TESTS) or $(TIME_TESTS))"
+	$(call under_asan,:quarantine_size_mb=1:thread_local_quarantine_size_kb=64) -k "$(MEMORY_TESTS)"
+
+beside_python = mkdir -p target/$(1)/python/dlfield && cp python/dlfield/*.py target/$(1)/python/dlfield && \
+	cp target/$(1)/$(2)/libdlfield.so target/$(1)/python/dlfield/_core.abi3.so
+under_asan = ulimit -s 65536 && LD_PRELOAD=$$(g++ -print-file-name=libasan.so) \
+	ASAN_OPTIONS=detect_leaks=0$(1) PYTHONMALLOC=malloc PYTHONPATH=$(CURDIR)/target/asan/python \
+	$(BIN)/python -m pytest --capture=sys tests/python
+
+# About 30 times slower: the doors, and those liars that are taken. `make asan` runs all that is left
+# out here but the tests that measure time.
+VALGRIND_TESTS := dlpack_import dlpack_export buffer_protocol array_interface gt_interface negotiation \
+	negotiation_export exchange_import exchange_export lifetime lying_capsules lying_deleters
+
+valgrind: $(VENV)/.stamp-test ## tests of the doors under valgrind
+	$(DEBUG_BUILD) --target-dir target/valgrind
+	$(call beside_python,valgrind,debug)
+	PYTHONMALLOC=malloc PYTHONPATH=$(CURDIR)/target/valgrind/python \
+		valgrind -q --trace-children=yes --error-exitcode=99 --main-stacksize=67108864 --num-callers=30 \
+		--suppressions=$(CURDIR)/tests/valgrind.supp $(BIN)/python -m pytest --capture=sys \
+		-k "not ($(MEMORY_TESTS) or $(TIME_TESTS))" $(VALGRIND_TESTS:%=tests/python/test_%.py)
 
 wheel: $(VENV)/.stamp-build ## one abi3 wheel in dist/
 	$(BIN)/maturin build --release --out dist

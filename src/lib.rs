@@ -33,7 +33,7 @@ mod stencil;
 #[cfg(feature = "python")]
 mod python;
 
-pub use alloc::Fill;
+pub use alloc::{Fill, live_allocations};
 pub use device::{Device, DeviceKind};
 pub use dtype::DType;
 pub use error::{Error, Result};

@@ -31,7 +31,7 @@ def install() -> None:
         cls.__new__ = _new  # type: ignore[method-assign,assignment]
 
 
-def _new(cls: type, *data: Any, **options: Any) -> Storage:  # noqa: ANN401
+def _new(cls: type, *data: Any, **options: Any) -> CPUStorage:  # noqa: ANN401
     decided = _DECIDED.get(cls)
     if decided is None:
         raise TypeError(f"{cls.__name__}: expected Storage or one of its own kinds, got a subclass")

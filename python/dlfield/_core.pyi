@@ -1,8 +1,8 @@
 """The compiled part of dlfield. Import from `dlfield` instead."""
 
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, SupportsIndex, TypedDict, Unpack, final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, NoReturn, SupportsIndex, TypedDict, Unpack, final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +12,13 @@ __all__ = [
     "UNSET",
     "BoundStencil",
     "CPUStorage",
+    "CUDAManagedGPUStorage",
     "DeviceUnavailable",
+    "GPUStorage",
     "GTNoSuchBufferError",
+    "SoftwareManagedGPUStorage",
     "Storage",
+    "SyncState",
     "UnsetType",
     "__version__",
     "as_numpy",
@@ -22,10 +26,16 @@ __all__ = [
     "dims_of",
     "doors_of",
     "empty",
+    "empty_like",
     "full",
+    "full_like",
+    "live_allocations",
     "ones",
+    "ones_like",
+    "rebuild_storage",
     "storage",
     "zeros",
+    "zeros_like",
 ]
 
 __version__: str
@@ -69,7 +79,9 @@ class StorageOptions(TypedDict, total=False):
     #: Points around the domain, per dimension: an int for both ends, or a pair.
     halo: Sequence[SupportsIndex | tuple[SupportsIndex, SupportsIndex]] | UnsetType
     #: Rank of each dimension's stride: 0 is the largest, `ndim - 1` is contiguous.
-    layout: Sequence[SupportsIndex] | UnsetType | None
+    #: Or a function that gives it: of the names of the dimensions where they are known, else of
+    #: their number.
+    layout: Sequence[SupportsIndex] | Callable[[Any], Sequence[SupportsIndex]] | UnsetType | None
     #: Who synchronises host and device; has no effect in host memory.
     managed: Literal["gt4py", "cuda"] | UnsetType | None
 
@@ -83,6 +95,8 @@ class Storage:
     """
 
     __array_ufunc__: None
+    def __new__(cls, *data: Any, **options: Any) -> CPUStorage:
+        """Do what `storage(*data, **options)` does, for memory of the kind that the class names."""
     #: DLPack's C exchange table.
     __dlpack_c_exchange_api__: CapsuleType
     @property
@@ -111,7 +125,16 @@ class Storage:
         """Names of the dimensions, or None where nobody gave any."""
     @property
     def halo(self) -> tuple[tuple[int, int], ...] | None:
-        """Points below and above the domain in each dimension: zeros where none was given."""
+        """Points below and above the domain in each dimension.
+
+        None: unknown, as in a view that leaves out every other point of a dimension with a halo.
+        Can be set to what the option `halo` takes; the aligned element stays where it is, and
+        views that exist keep their halo.
+        """
+    @halo.setter
+    def halo(
+        self, halo: Sequence[SupportsIndex | tuple[SupportsIndex, SupportsIndex]] | None
+    ) -> None: ...
     @property
     def layout(self) -> tuple[int, ...]:
         """Rank of each dimension's stride: 0 is the largest, `ndim - 1` the smallest (GDP-3)."""
@@ -134,6 +157,68 @@ class Storage:
     def domain_view(self) -> CPUStorage:
         """The part inside the halo, as a view whose halo is 0. Copies nothing."""
     @property
+    def device_data(self) -> Any:
+        """The device buffer (GDP-3): None in host memory."""
+    @property
+    def T(self) -> CPUStorage:
+        """A view with the dimensions in the opposite order."""
+    def transpose(self, *axes: SupportsIndex | Sequence[SupportsIndex] | None) -> CPUStorage:
+        """Give a view with the dimensions in another order, as `numpy.ndarray.transpose`.
+
+        Names, halo and alignment go with them. Copies nothing.
+        """
+    def copy(self) -> CPUStorage:
+        """Give a storage of its own with the same values, names, halo, layout and alignment."""
+    def __copy__(self) -> CPUStorage: ...
+    def __deepcopy__(self, memo: Any, /) -> CPUStorage: ...
+    def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]: ...
+    def __getitem__(self, key: Any, /) -> Any:
+        """Give a number, a view, or for advanced keys a NumPy array of its own.
+
+        Integers, slices, None and `...` give a view that shares memory; slices keep dims and what
+        is left of the halo, integers drop a dimension, and None leaves a storage without dims.
+
+        Raises
+        ------
+        IndexError
+            For an index outside the storage, and too many of them.
+        """
+    def __setitem__(self, key: Any, value: Any, /) -> None:
+        """Put numbers or an array where `key` says, broadcast and converted as NumPy does.
+
+        Where storage and value have names, the names say which dimension goes where.
+
+        Raises
+        ------
+        BufferError
+            Where the storage is read-only.
+        ValueError
+            Where shapes do not broadcast, or the value names a dimension that the target lacks.
+        """
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def item(self, *index: Any) -> Any:
+        """Give one element as a Python number: the only one, or the one at the index given."""
+    def __bool__(self) -> bool: ...
+    def __int__(self) -> int: ...
+    def __float__(self) -> float: ...
+    def __complex__(self) -> complex: ...
+    def __index__(self) -> int: ...
+    def to_cupy(self) -> NoReturn:
+        """Raise GTNoSuchBufferError: there is no device buffer."""
+    def device_to_host(self, *, force: bool = False) -> None:
+        """Copy the device buffer to the host where it is newer (GDP-3). Nothing to do on the host."""
+    def host_to_device(self, *, force: bool = False) -> None:
+        """Copy the host buffer to the device where it is newer (GDP-3). Nothing to do on the host."""
+    def set_device_modified(self) -> None:
+        """Say that the device buffer was written (GDP-3). Nothing to do on the host."""
+    def set_host_modified(self) -> None:
+        """Say that the host buffer was written (GDP-3). Nothing to do on the host."""
+    def set_synchronized(self) -> None:
+        """Say that both buffers are equal (GDP-3). Nothing to do on the host."""
+    def synchronize(self) -> None:
+        """Copy whichever buffer is newer to the other (GDP-3). Nothing to do on the host."""
+    @property
     def __gt_dims__(self) -> tuple[str, ...]:
         """Names for GT4Py stencils: only where every one is I, J, K or a decimal."""
     @property
@@ -152,6 +237,16 @@ class CPUStorage(Storage):
 
         Zero-copy; the array holds a reference. Read-only where the storage is.
         """
+    def to_ndarray(self) -> npt.NDArray[Any]:
+        """Give what `to_numpy()` gives (GDP-3: the device buffer where there is one)."""
+    @property
+    def data(self) -> memoryview:
+        """A memoryview of the host buffer, as `numpy.ndarray.data`."""
+    def to_torch(self) -> Any:
+        """Give a torch tensor over the memory. Zero-copy.
+
+        torch writes what it shares: BufferError for a read-only storage.
+        """
     @property
     def ndarray(self) -> npt.NDArray[Any]:
         """The same as `to_numpy()`: what GT4Py reads first."""
@@ -169,9 +264,9 @@ class CPUStorage(Storage):
         """Version 3, with explicit strides in bytes; holds no reference. Absent for bfloat16 and float8."""
     @property
     def __gt_data_interface__(self) -> dict[str | None, dict[str, Any]]:
-        """GDP-3: the host buffer under None, with dims and halo where known; holds no reference.
+        """GDP-3: the host buffer under None, with dims and halo where known.
 
-        Absent for bfloat16 and float8.
+        `acquire` and `touch` hold a reference to the storage. Absent for bfloat16 and float8.
         """
     def __dlpack_device__(self) -> tuple[int, int]: ...
     def __dlpack__(
@@ -194,6 +289,32 @@ class CPUStorage(Storage):
     if sys.version_info >= (3, 12):
         def __buffer__(self, flags: int, /) -> memoryview: ...
         def __release_buffer__(self, buffer: memoryview, /) -> None: ...
+
+@final
+class GPUStorage(Storage):
+    """Memory on a GPU alone. None can be made yet."""
+
+@final
+class SoftwareManagedGPUStorage(Storage):
+    """Memory on host and GPU, synchronised by dlfield. None can be made yet."""
+
+@final
+class CUDAManagedGPUStorage(Storage):
+    """Memory that host and GPU share, synchronised by CUDA. None can be made yet."""
+
+@final
+class SyncState:
+    """Which of the two buffers of a synchronised storage was modified (GDP-3)."""
+
+    SYNC_CLEAN: Final[int]
+    SYNC_HOST_DIRTY: Final[int]
+    SYNC_DEVICE_DIRTY: Final[int]
+    def __new__(cls) -> SyncState: ...
+    @property
+    def state(self) -> int:
+        """One of the three constants."""
+    @state.setter
+    def state(self, state: int) -> None: ...
 
 @final
 class BoundStencil:
@@ -286,7 +407,61 @@ def full(
     Other parameters and errors as `empty`.
     """
 
-def as_storage(data: Any, **options: Unpack[StorageOptions]) -> CPUStorage:
+def empty_like(
+    data: Any,
+    dtype: npt.DTypeLike | UnsetType | None = None,
+    **options: Unpack[StorageOptions],
+) -> CPUStorage:
+    """Allocate a storage like another, whose values are undefined.
+
+    Parameters
+    ----------
+    data
+        The model: a storage, or an array as for `as_storage`. Shape, dtype, dims, halo, layout,
+        alignment and origin are as in it, unless an option says otherwise.
+    dtype
+        Of the new storage; the model's by default.
+    **options
+        See `StorageOptions`.
+
+    Raises
+    ------
+    TypeError, BufferError, ValueError, MemoryError, DeviceUnavailable
+        As `as_storage` for the model, and as `empty`.
+    """
+
+def zeros_like(
+    data: Any,
+    dtype: npt.DTypeLike | UnsetType | None = None,
+    **options: Unpack[StorageOptions],
+) -> CPUStorage:
+    """Allocate a storage of zeros like another. Parameters and errors as `empty_like`."""
+
+def ones_like(
+    data: Any,
+    dtype: npt.DTypeLike | UnsetType | None = None,
+    **options: Unpack[StorageOptions],
+) -> CPUStorage:
+    """Allocate a storage of ones like another. Parameters and errors as `empty_like`."""
+
+def full_like(
+    data: Any,
+    fill_value: Any,
+    dtype: npt.DTypeLike | UnsetType | None = None,
+    **options: Unpack[StorageOptions],
+) -> CPUStorage:
+    """Allocate a storage like another with `fill_value` in every element, converted as NumPy does.
+
+    Other parameters and errors as `empty_like`.
+    """
+
+def as_storage(
+    data: Any = None,
+    device_data: Any = None,
+    *,
+    sync_state: SyncState | UnsetType | None = None,
+    **options: Unpack[StorageOptions],
+) -> CPUStorage:
     """Put the memory of an array into a storage. Never copies.
 
     Parameters
@@ -296,6 +471,10 @@ def as_storage(data: Any, **options: Unpack[StorageOptions]) -> CPUStorage:
         the array interface; an xarray.DataArray keeps its dims. JAX and Arrow arrays become
         read-only storages. An object with an `acquire` function is acquired, and released when the
         last view of it is gone.
+    device_data
+        A buffer on a GPU (GDP-3). Refused for now.
+    sync_state
+        Which of two buffers is up to date (GDP-3); has no effect in host memory.
     **options
         See `StorageOptions`. What is given must hold for the memory already.
 
@@ -310,10 +489,13 @@ def as_storage(data: Any, **options: Unpack[StorageOptions]) -> CPUStorage:
     """
 
 def storage(
-    data: Any,
+    data: Any = None,
+    device_data: Any = None,
     *,
     dtype: npt.DTypeLike | UnsetType | None = None,
     copy: bool = True,
+    sync_state: SyncState | UnsetType | None = None,
+    shape: SupportsIndex | Sequence[SupportsIndex] | UnsetType | None = None,
     **options: Unpack[StorageOptions],
 ) -> CPUStorage:
     """Copy an array into a new storage; with `copy=False` the same as `as_storage`.
@@ -321,13 +503,23 @@ def storage(
     Parameters
     ----------
     data
+        As for `as_storage`; byte-swapped NumPy arrays, numbers and lists of them too. Without it a
+        storage of `shape` is allocated, whose values are undefined.
+    device_data, sync_state
         As for `as_storage`.
     dtype
         Of the storage; the data's own by default. Another one is converted as NumPy's `astype` does.
     copy
         Whether to copy; True by default.
+    shape
+        Needed without data; with it, what it must have.
     **options
         See `StorageOptions`. Without layout or preset the copy is in the order of the data.
+
+    Raises
+    ------
+    TypeError, BufferError, ValueError
+        As `as_storage`; ValueError for another dtype with `copy=False`.
     """
 
 def as_numpy(data: Any) -> npt.NDArray[Any]:
@@ -346,3 +538,11 @@ def dims_of(data: Any) -> tuple[str, ...] | None:
 
 def doors_of(data: Any) -> tuple[str, ...]:
     """Names of the doors that an object has, usable or not."""
+
+def live_allocations() -> int:
+    """Blocks of host memory that dlfield has allocated and not yet freed."""
+
+def rebuild_storage(
+    values: Any, dtype: str, shape: Sequence[int], ranks: Sequence[int], known: tuple[Any, ...]
+) -> CPUStorage:
+    """Make a storage of what was pickled. For pickle; its arguments may change with any version."""

@@ -19,8 +19,9 @@ def render(storage: Storage) -> str:
 
     The domain is drawn inside its halo; the arrow points along the contiguous dimension.
     """
+    left = "style='text-align:left'"
     rows = "".join(
-        f"<tr><th style='text-align:left'>{name}</th><td style='text-align:left'>{escape(text)}</td></tr>"
+        f"<tr><th {left}>{name}</th><td {left}>{escape(text)}</td></tr>"
         for name, text in _facts(storage)
     )
     title = escape(type(storage).__name__)
@@ -34,10 +35,16 @@ def _facts(storage: Storage) -> list[tuple[str, str]]:
     order = sorted(range(storage.ndim), key=lambda axis: storage.layout[axis])
     names = _names(storage)
     return [
-        ("shape", " × ".join(f"{names[axis]} {extent}" for axis, extent in enumerate(storage.shape))),
+        (
+            "shape",
+            " x ".join(f"{names[axis]} {extent}" for axis, extent in enumerate(storage.shape)),
+        ),
         ("dtype", str(storage.dtype)),
         ("halo", "unknown" if storage.halo is None else _widths(storage.halo)),
-        ("memory order", " → ".join(names[axis] for axis in order) + (" (contiguous)" if order else "")),
+        (
+            "memory order",
+            " → ".join(names[axis] for axis in order) + (" (contiguous)" if order else ""),
+        ),
         ("alignment", f"{storage.alignment_size} bytes"),
         ("bytes", f"{storage.nbytes:,}"),
         ("memory", "host" + (", read-only" if storage.readonly else "")),

@@ -35,7 +35,9 @@ def _refusal(name: str) -> Any:  # noqa: ANN401 - a method of any signature
 def _conversion(name: str, convert: Callable[[Any], Any]) -> Any:  # noqa: ANN401
     def to_number(self: Any) -> Any:  # noqa: ANN401 - a storage, and a number of some kind
         if self.size != 1:
-            text = f"{name}: expected one element, got a {type(self).__name__} of shape {self.shape}"
+            text = (
+                f"{name}: expected one element, got a {type(self).__name__} of shape {self.shape}"
+            )
             raise TypeError(f"{text}; use storage.to_numpy()")
         return convert(self.item())
 

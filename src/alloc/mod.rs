@@ -5,8 +5,8 @@
 mod plan;
 mod host;
 
-pub use host::Fill;
 pub(crate) use host::allocate;
+pub use host::{Fill, live_allocations};
 #[cfg(feature = "python")]
 pub(crate) use plan::HOST_ALIGNMENT;
 pub(crate) use plan::{Plan, check_ranks, check_shape, plan};

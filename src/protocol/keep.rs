@@ -4,6 +4,7 @@
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 
+use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
@@ -55,6 +56,20 @@ pub(super) fn undisturbed<R>(py: Python<'_>, f: impl FnOnce() -> R) -> R {
         unsafe { ffi::PyErr_Restore(kind, value, traceback) };
     }
     result
+}
+
+/// The exception that a call has set, if it has.
+pub(super) fn raised(py: Python<'_>) -> Option<PyErr> {
+    if is_pending(py) { PyErr::take(py) } else { None }
+}
+
+/// The exception of a call that has failed. One that fails without any gets one.
+pub(super) fn raised_by(py: Python<'_>, what: &str) -> PyErr {
+    raised(py).unwrap_or_else(|| {
+        PyBufferError::new_err(format!(
+            "{what}: expected an exception from a failed call, got none"
+        ))
+    })
 }
 
 fn is_pending(_py: Python<'_>) -> bool {

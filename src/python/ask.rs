@@ -1,18 +1,21 @@
 //! The functions that ask an object something and make no storage: `as_numpy`, and what the Python
-//! side needs for `get_dims` and `explain`.
+//! side needs for `get_dims` and `explain`. One asks dlfield itself: what is not freed yet.
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::numpy::array_over;
+
 use super::storage::{PyStorage, Source};
+use crate::alloc;
 use crate::field::Dim;
 use crate::protocol::{doors_of, names_of};
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(as_numpy, module)?)?;
     module.add_function(wrap_pyfunction!(dims_of, module)?)?;
-    module.add_function(wrap_pyfunction!(doors, module)?)
+    module.add_function(wrap_pyfunction!(doors, module)?)?;
+    module.add_function(wrap_pyfunction!(live_allocations, module)?)
 }
 
 /// Give a NumPy array over the memory of any array, in its own order of axes. Never copies.
@@ -60,4 +63,10 @@ fn dims_of<'py>(data: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyTuple>
 #[pyo3(name = "doors_of")]
 fn doors<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
     PyTuple::new(data.py(), doors_of(data))
+}
+
+/// Blocks of host memory that dlfield has allocated and not yet freed.
+#[pyfunction]
+fn live_allocations() -> usize {
+    alloc::live_allocations()
 }

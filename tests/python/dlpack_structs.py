@@ -70,23 +70,30 @@ _rename = _function("PyCapsule_SetName", ctypes.c_int, ctypes.py_object, ctypes.
 # A dying capsule must not be touched as an object: its reference count is 0 already.
 _name_of_dying = _function("PyCapsule_GetName", ctypes.c_char_p, ctypes.c_void_p)
 
-never_freed = []  # callbacks and names that C code may still hold
+never_freed = []  # callbacks and names that C code may still hold, when Python ends too
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(never_freed))
 
 
 def capsule_name(capsule):
     return _name(capsule)
 
 
-def contents(capsule):
-    """Give the struct in a capsule that stays as it is."""
+def _struct_in(capsule):
     name = _name(capsule)
     struct = Versioned if name.endswith(VERSIONED) else Legacy
     return struct.from_address(_pointer(capsule, name))
 
 
+def contents(capsule):
+    """Give the struct in a capsule that stays as it is, and alive while the struct is looked at."""
+    managed = _struct_in(capsule)
+    managed.capsule = capsule
+    return managed
+
+
 def consume(capsule):
     """Take the struct out of a capsule, as a consumer does: its deleter is now ours to call."""
-    managed = contents(capsule)
+    managed = _struct_in(capsule)
     _rename(capsule, USED_VERSIONED if isinstance(managed, Versioned) else USED_LEGACY)
     return managed
 

@@ -57,18 +57,31 @@ def test_divmod_is_refused(operation):
         operation(dlf.zeros((3,)), 2)
 
 
-@pytest.mark.parametrize(
-    "operation", [operator.neg, operator.pos, abs, operator.invert, bool, operator.not_]
-)
-def test_unary_operators_and_truth_are_refused(operation):
+@pytest.mark.parametrize("operation", [operator.neg, operator.pos, abs, operator.invert, round])
+def test_unary_operators_are_refused(operation):
     with pytest.raises(TypeError, match=WAY_OUT):
         operation(dlf.zeros((1,)))
 
 
-@pytest.mark.parametrize("number", [int, float])
-def test_the_bytes_of_a_storage_are_not_read_as_the_text_of_a_number(number):
-    with pytest.raises(TypeError, match=WAY_OUT):
-        number(dlf.full((), ord("5"), "uint8"))
+CONVERSIONS = [bool, int, float, complex, operator.index]
+
+
+@pytest.mark.parametrize("convert", CONVERSIONS)
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+def test_one_element_is_a_number_and_not_the_text_of_one(convert, shape):
+    assert convert(dlf.full(shape, ord("5"), "uint8")) == convert(53)
+
+
+@pytest.mark.parametrize("convert", [*CONVERSIONS, operator.not_])
+@pytest.mark.parametrize("shape", [(2,), (0,)])
+def test_other_than_one_element_is_no_number(convert, shape):
+    with pytest.raises(TypeError, match=f"expected one element, .*{WAY_OUT}"):
+        convert(dlf.zeros(shape, "int8"))
+
+
+def test_a_fraction_is_no_index():
+    with pytest.raises(TypeError):
+        operator.index(dlf.full((), 1.5))
 
 
 @pytest.mark.parametrize("call", [np.add, np.multiply, np.equal, np.maximum])

@@ -32,7 +32,7 @@ def test_a_host_storage_is_a_cpu_storage_and_a_storage(field):
     assert isinstance(field, dlf.Storage)
 
 
-@pytest.mark.parametrize("name", ["shape", "dtype", "halo", "dims", "layout", "readonly"])
+@pytest.mark.parametrize("name", ["shape", "dtype", "dims", "layout", "readonly", "data", "device"])
 def test_no_attribute_can_be_set(field, name):
     with pytest.raises(AttributeError):
         setattr(field, name, getattr(field, name))

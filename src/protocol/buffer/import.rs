@@ -14,7 +14,7 @@ use crate::error::{Error, Failure, Result};
 use crate::layout::{Extents, MAX_NDIM};
 use crate::managed::{Described, Imported};
 use crate::protocol::ImportRequest;
-use crate::protocol::keep::undisturbed;
+use crate::protocol::keep::{raised_by, undisturbed};
 
 /// Everything a NumPy-like consumer wants: format, shape and strides, but no indirection.
 const WRITABLE: i32 = ffi::PyBUF_RECORDS;
@@ -109,7 +109,7 @@ impl PyView {
         let mut view = Box::new(MaybeUninit::<ffi::Py_buffer>::zeroed());
         // SAFETY: an object with a buffer slot and room for a view, with the interpreter attached.
         if unsafe { ffi::PyObject_GetBuffer(obj.as_ptr(), view.as_mut_ptr(), flags) } != 0 {
-            return Err(PyErr::fetch(obj.py()));
+            return Err(raised_by(obj.py(), "buffer"));
         }
         // SAFETY: zeroed, which every field allows, and filled by the call, which said so.
         Ok(Self(unsafe { view.assume_init() }))

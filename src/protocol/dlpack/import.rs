@@ -15,6 +15,7 @@ use crate::device::{Device, DeviceKind};
 use crate::error::{Error, Failure};
 use crate::managed::Imported;
 use crate::protocol::ImportRequest;
+use crate::protocol::keep::raised_by;
 
 /// Asks an object with `__dlpack__` for a capsule and takes the tensor out of it. Zero-copy unless
 /// the request allows a copy to the host. The producer's deleter runs when the last view is
@@ -180,7 +181,7 @@ fn checked(
     let renamed =
         unsafe { ffi::PyCapsule_SetName(capsule.as_ptr(), used.as_ptr().cast::<c_char>()) };
     if renamed != 0 {
-        return Err(PyErr::fetch(capsule.py()).into());
+        return Err(raised_by(capsule.py(), "DLPack capsule").into());
     }
     Ok(ManuallyDrop::into_inner(imported))
 }

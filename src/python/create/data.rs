@@ -55,8 +55,8 @@ pub(super) fn as_storage(
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<CpuStorage>> {
     check_host_only(device_data, sync_state)?;
-    let data =
-        data.ok_or_else(|| PyTypeError::new_err("as_storage: expected an array, got no data"))?;
+    let none = py.None().into_bound(py); // which speaks no protocol
+    let data = data.unwrap_or(&none);
     let wish = if wants_host(options)? { Wish::OnHost } else { Wish::Share };
     share(py, Source::of_as(data, wish)?, options)
 }

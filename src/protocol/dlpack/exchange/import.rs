@@ -4,11 +4,12 @@ use std::ptr::NonNull;
 
 use pyo3::prelude::*;
 
-use super::lookup::{from_py, raised};
+use super::lookup::from_py;
 use crate::device::DeviceKind;
 use crate::error::{Error, Failure};
 use crate::managed::Imported;
 use crate::protocol::ImportRequest;
+use crate::protocol::keep::raised;
 
 /// Asks the table of the object's type for a tensor. Zero-copy; the deleter runs when the last
 /// view is dropped.

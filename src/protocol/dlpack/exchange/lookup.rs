@@ -6,9 +6,9 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use dlpark::ffi::{
     DLManagedTensorVersioned, DLPACK_MAJOR_VERSION, DLPackExchangeAPI, DLPackExchangeAPIHeader,
 };
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods, PyType, PyWeakrefMethods, PyWeakrefReference};
-use pyo3::{ffi, intern};
 
 use super::NAME;
 
@@ -107,11 +107,4 @@ fn usable(first: NonNull<DLPackExchangeAPIHeader>) -> Option<FromPy> {
         next = NonNull::new(header.prev_api);
     }
     None
-}
-
-/// The exception that a function of a table has set, if it has.
-pub(super) fn raised(py: Python<'_>) -> Option<PyErr> {
-    // SAFETY: attached, which the token shows; only looks.
-    let pending = unsafe { !ffi::PyErr_Occurred().is_null() };
-    if pending { PyErr::take(py) } else { None }
 }
