@@ -37,6 +37,7 @@ check: $(EXTENSION) $(VENV)/.stamp-dev ## formatting, lints, documentation, type
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy --strict python/dlfield
+	MYPYPATH=python:examples $(BIN)/mypy --strict examples
 	MYPYPATH=python $(BIN)/python -m mypy.stubtest --allowlist stubtest-allowed.txt dlfield._core
 
 bench: $(EXTENSION) $(VENV)/.stamp-test ## the exchange times beside their peers

@@ -119,7 +119,7 @@ def import_row(producer: Producer) -> Import:
     return Import(producer, storage.door, zero_copy, storage.readonly, nanoseconds)
 
 
-def diffuse(stencil: StencilObject, producer: Producer, coeff: np.ndarray) -> dlf.Storage:
+def diffuse(stencil: StencilObject, producer: Producer, coeff: np.ndarray) -> dlf.CPUStorage:
     """Run the stencil on an array of any library and return a new field with the result."""
     # The halo of `out` says where the computation starts and how far it goes. `phi` has the shape
     # of `out`, so it is read with the same halo; `coeff` has the shape of the interior, so it
@@ -131,7 +131,7 @@ def diffuse(stencil: StencilObject, producer: Producer, coeff: np.ndarray) -> dl
     return out
 
 
-def export_rows(storage: dlf.Storage, expected: np.ndarray) -> list[Export]:
+def export_rows(storage: dlf.CPUStorage, expected: np.ndarray) -> list[Export]:
     """Hand the result to every consumer and compare the addresses they see."""
     ways: dict[str, tuple[Callable[[], Any], Callable[[Any], int]]] = {
         "numpy": (storage.to_numpy, lambda a: a.ctypes.data),

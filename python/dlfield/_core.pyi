@@ -204,6 +204,27 @@ class Storage:
     def __float__(self) -> float: ...
     def __complex__(self) -> complex: ...
     def __index__(self) -> int: ...
+    def to_numpy(self) -> npt.NDArray[Any]:
+        """Give a NumPy array over the memory, in the storage's axis order.
+
+        Zero-copy; the array holds a reference. Read-only where the storage is.
+        """
+    def to_ndarray(self) -> npt.NDArray[Any]:
+        """Give what `to_numpy()` gives (GDP-3: the device buffer where there is one)."""
+    @property
+    def data(self) -> memoryview:
+        """A memoryview of the host buffer, as `numpy.ndarray.data`."""
+    def to_torch(self) -> Any:
+        """Give a torch tensor over the memory. Zero-copy.
+
+        torch writes what it shares: BufferError for a read-only storage.
+        """
+    def to_jax(self, copy: bool | None = None) -> Any:
+        """Give a JAX array over the memory.
+
+        Zero-copy, or BufferError: JAX is never made to copy silently. JAX arrays are immutable,
+        so do not write the storage afterwards. With `copy=True` JAX makes a copy.
+        """
     def to_cupy(self) -> NoReturn:
         """Raise GTNoSuchBufferError: there is no device buffer."""
     def device_to_host(self, *, force: bool = False) -> None:
@@ -232,33 +253,12 @@ class Storage:
 class CPUStorage(Storage):
     """A storage in host memory."""
 
-    def to_numpy(self) -> npt.NDArray[Any]:
-        """Give a NumPy array over the memory, in the storage's axis order.
-
-        Zero-copy; the array holds a reference. Read-only where the storage is.
-        """
-    def to_ndarray(self) -> npt.NDArray[Any]:
-        """Give what `to_numpy()` gives (GDP-3: the device buffer where there is one)."""
-    @property
-    def data(self) -> memoryview:
-        """A memoryview of the host buffer, as `numpy.ndarray.data`."""
-    def to_torch(self) -> Any:
-        """Give a torch tensor over the memory. Zero-copy.
-
-        torch writes what it shares: BufferError for a read-only storage.
-        """
     @property
     def ndarray(self) -> npt.NDArray[Any]:
         """The same as `to_numpy()`: what GT4Py reads first."""
     def __array__(
         self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
     ) -> npt.NDArray[Any]: ...
-    def to_jax(self, copy: bool | None = None) -> Any:
-        """Give a JAX array over the memory.
-
-        Zero-copy, or BufferError: JAX is never made to copy silently. JAX arrays are immutable,
-        so do not write the storage afterwards. With `copy=True` JAX makes a copy.
-        """
     @property
     def __array_interface__(self) -> dict[str, Any]:
         """Version 3, with explicit strides in bytes; holds no reference. Absent for bfloat16 and float8."""

@@ -170,7 +170,7 @@ def _dtype(storage: Storage) -> str:
 def _address(storage: Storage) -> int:
     if storage.size == 0:
         return 0
-    array = storage.to_numpy()  # type: ignore[attr-defined]
+    array = storage.to_numpy()
     return int(array.ctypes.data)
 
 

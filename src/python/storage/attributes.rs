@@ -1,14 +1,16 @@
 //! `Storage`: what every storage knows and does, wherever its memory is.
 
-use pyo3::exceptions::{PyAttributeError, PyImportError, PyTypeError};
+use pyo3::exceptions::{PyAttributeError, PyBufferError, PyImportError, PyTypeError};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyTuple};
+use pyo3::types::{PyCapsule, PyMemoryView, PyTuple};
 
 use super::class::{CpuStorage, PyStorage, copy_with};
 use super::{assign, key, pickle};
 use crate::field::Dim;
 use crate::protocol::dlpack::exchange;
 use crate::python::exceptions::absent;
+use crate::python::jax;
 use crate::python::numpy::{array_over, dtype_to};
 use crate::python::options::{ints_or_int, read_halo};
 use crate::storage::Spec;
@@ -234,6 +236,45 @@ impl PyStorage {
     #[pyo3(signature = (*index))]
     fn item<'py>(&self, index: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
         array_over(index.py(), self.managed(), true)?.call_method1("item", index)
+    }
+
+    /// A NumPy array over the memory, in the storage's axis order. Zero-copy; read-only where the
+    /// storage is.
+    fn to_numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        array_over(py, self.managed(), self.managed().readonly())
+    }
+
+    /// The same as `to_numpy()` (GDP-3: the device buffer where there is one).
+    fn to_ndarray<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.to_numpy(py)
+    }
+
+    /// A memoryview of the host buffer, as `numpy.ndarray.data`.
+    #[getter]
+    fn data<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyMemoryView>> {
+        PyMemoryView::from(slf.as_any())
+    }
+
+    /// A torch tensor over the memory. Zero-copy.
+    ///
+    /// torch writes what it shares: a read-only storage is refused.
+    fn to_torch<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        if slf.get().managed().readonly() {
+            return Err(PyBufferError::new_err(
+                "to_torch: expected a writable storage, got a read-only one, which torch would write; use \
+                 copy().to_torch(), or torch.from_dlpack(storage) and never write the tensor",
+            ));
+        }
+        let torch = slf.py().import(intern!(slf.py(), "torch"))?;
+        torch.call_method1(intern!(slf.py(), "from_dlpack"), (slf,))
+    }
+
+    /// A JAX array over the memory. Zero-copy, or an error: JAX is never made to copy silently.
+    ///
+    /// JAX arrays are immutable: do not write the storage afterwards. `copy=True` copies.
+    #[pyo3(signature = (copy = None))]
+    fn to_jax<'py>(&self, py: Python<'py>, copy: Option<bool>) -> PyResult<Bound<'py, PyAny>> {
+        jax::to_jax(py, self.managed(), copy)
     }
 
     /// Raises GTNoSuchBufferError: there is no device buffer.

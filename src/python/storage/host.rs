@@ -2,9 +2,9 @@
 
 use std::ffi::c_int;
 
-use pyo3::exceptions::{PyBufferError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyMemoryView};
+use pyo3::types::{PyCapsule, PyDict};
 use pyo3::{ffi, intern};
 
 use super::class::{CpuStorage, copy_with};
@@ -12,49 +12,16 @@ use crate::managed::Managed;
 use crate::protocol::buffer::{Exported, fill_view};
 use crate::protocol::{array_interface, dlpack, gt4py};
 use crate::python::exceptions::absent;
-use crate::python::jax;
 use crate::python::numpy::array_over;
 use crate::storage::Spec;
 
 #[pymethods]
 impl CpuStorage {
-    /// A NumPy array over the memory, in the storage's axis order. Zero-copy; read-only where the
-    /// storage is.
-    fn to_numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let managed = slf.as_super().get().managed();
-        array_over(slf.py(), managed, managed.readonly())
-    }
-
-    /// The same as `to_numpy()` (GDP-3: the device buffer where there is one).
-    fn to_ndarray<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Self::to_numpy(slf)
-    }
-
-    /// A memoryview of the host buffer, as `numpy.ndarray.data`.
-    #[getter]
-    fn data<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyMemoryView>> {
-        PyMemoryView::from(slf.as_any())
-    }
-
-    /// A torch tensor over the memory. Zero-copy.
-    ///
-    /// torch writes what it shares: a read-only storage is refused.
-    fn to_torch<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        if slf.as_super().get().managed().readonly() {
-            return Err(PyBufferError::new_err(
-                "to_torch: expected a writable storage, got a read-only one, which torch would write; use \
-                 copy().to_torch(), or torch.from_dlpack(storage) and never write the tensor",
-            ));
-        }
-        slf.py()
-            .import(intern!(slf.py(), "torch"))?
-            .call_method1(intern!(slf.py(), "from_dlpack"), (slf,))
-    }
-
     /// The same as `to_numpy()`: what GT4Py reads first.
     #[getter]
     fn ndarray<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Self::to_numpy(slf)
+        let managed = slf.as_super().get().managed();
+        array_over(slf.py(), managed, managed.readonly())
     }
 
     /// NumPy's `__array__`: the memory itself, or a copy where the dtype differs or `copy` is True.
@@ -64,7 +31,8 @@ impl CpuStorage {
         dtype: Option<&Bound<'py, PyAny>>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let array = Self::to_numpy(slf)?;
+        let managed = slf.as_super().get().managed();
+        let array = array_over(slf.py(), managed, managed.readonly())?;
         let numpy = slf.py().import("numpy")?;
         let own = array.getattr("dtype")?;
         let other = match dtype.filter(|dtype| !dtype.is_none()) {
@@ -80,14 +48,6 @@ impl CpuStorage {
             (None, Some(true)) => array.call_method0("copy"),
             (None, _) => Ok(array),
         }
-    }
-
-    /// A JAX array over the memory. Zero-copy, or an error: JAX is never made to copy silently.
-    ///
-    /// JAX arrays are immutable: do not write the storage afterwards. `copy=True` copies.
-    #[pyo3(signature = (copy = None))]
-    fn to_jax<'py>(slf: &Bound<'py, Self>, copy: Option<bool>) -> PyResult<Bound<'py, PyAny>> {
-        jax::to_jax(slf.py(), slf.as_super().get().managed(), copy)
     }
 
     /// The array interface, version 3, with explicit strides in bytes. Absent for bfloat16 and
