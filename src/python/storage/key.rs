@@ -21,9 +21,7 @@ pub(super) fn get<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let (py, storage) = (slf.py(), slf.get());
     let Some(items) = basic(key)? else {
-        return array_over(py, storage.managed(), true)?
-            .get_item(plain(key)?)?
-            .call_method0("copy");
+        return array_over(py, storage.managed(), true)?.get_item(plain(key)?);
     };
     let view = storage.storage().select(&items)?;
     let number = view.host().layout().ndim() == 0 && !items.contains(&Item::Ellipsis);
