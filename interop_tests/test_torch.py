@@ -4,7 +4,7 @@ import dlfield as dlf
 import numpy as np
 import pytest
 
-from .support import assert_freed_once, library
+from .support import assert_freed_once, library, refused
 
 torch = library("torch")
 
@@ -165,3 +165,33 @@ def test_an_expanded_tensor_is_read_as_what_it_shows():
     storage = dlf.as_storage(torch.ones(1).expand(4))
     assert np.array_equal(storage.to_numpy(), np.ones(4))
     assert np.asarray(storage).strides == (0,)
+
+
+def test_to_torch_gives_a_tensor_over_the_memory():
+    storage = dlf.zeros((3, 4), dims="IJ", layout=(1, 0))
+    tensor = storage.to_torch()
+    assert (tensor.data_ptr(), tuple(tensor.stride())) == (address_of(storage), (1, 3))
+    tensor[2, 3] = 5
+    assert storage[2, 3] == 5
+    assert_freed_once(dlf.as_storage, lambda storage: storage.to_torch())
+
+
+def test_to_torch_gives_no_tensor_that_could_write_read_only_memory():
+    array = np.zeros(3)
+    array.flags.writeable = False
+    with refused(BufferError, "read-only", "copy().to_torch()"):
+        dlf.as_storage(array).to_torch()
+    assert dlf.as_storage(array).copy().to_torch().tolist() == [0.0] * 3
+
+
+def test_to_torch_does_not_copy_what_torch_cannot_express():
+    with refused(BufferError, "strides of at least 0"):
+        dlf.zeros(3)[::-1].to_torch()
+
+
+def test_a_tensor_is_assigned_and_is_a_key():
+    storage = dlf.zeros((4, 3))
+    storage[1:3] = torch.arange(6.0, dtype=torch.float64).reshape(2, 3)
+    storage[3] = torch.arange(3, dtype=torch.int32)  # converted, as NumPy does
+    assert storage[torch.tensor([1, 3])].tolist() == [[0, 1, 2], [0, 1, 2]]
+    assert storage[storage.to_torch() > 3].tolist() == [4, 5]

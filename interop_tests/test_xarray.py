@@ -7,7 +7,7 @@ import dlfield as dlf
 import numpy as np
 import pytest
 
-from .support import NUMPY_DTYPES, address_of, assert_freed_once, library
+from .support import NUMPY_DTYPES, address_of, assert_freed_once, library, refused
 
 xr = library("xarray")
 
@@ -167,3 +167,25 @@ def test_an_array_with_dims_of_its_own_still_goes_into_an_unbound_stencil(compil
     out = xr.DataArray(np.full(values.shape, -1.0), dims=("x", "y", "z"))
     compiled("skewed", "numpy")(inp, out, origin=(0, 2, 0), domain=(4, 4, 2))
     assert np.array_equal(out, skewed_reference(values))
+
+
+def test_a_data_array_is_assigned_by_name(xr):
+    values = np.arange(24.0).reshape(2, 3, 4)
+    storage = dlf.zeros((4, 3, 2), dims="IJK")
+    storage[...] = xr.DataArray(values, dims=("K", "J", "I"))
+    np.testing.assert_array_equal(storage.to_numpy(), values.T)
+    storage[:, 1:] = xr.DataArray([1.0, 2.0], dims="K")
+    assert storage[0, 1].to_numpy().tolist() == [1.0, 2.0]
+
+
+def test_a_data_array_of_other_names_is_assigned_by_position(xr):
+    storage = dlf.zeros((3, 2), dims="IJ")
+    storage[...] = xr.DataArray(np.arange(6.0).reshape(3, 2), dims=("lat", "lon"))
+    assert storage[2, 1] == 5.0
+
+
+def test_a_data_array_that_names_what_is_not_there_is_refused(xr):
+    storage = dlf.zeros((2, 2), dims="IJ")
+    with refused(ValueError, "among ('I', 'J')", "('I', 'K')"):
+        storage[...] = xr.DataArray(np.ones((2, 2)), dims=("I", "K"))
+    assert not storage.to_numpy().any()
