@@ -1,5 +1,7 @@
 //! What an argument brings along, be it a storage or foreign.
 
+use std::sync::Arc;
+
 use pyo3::prelude::*;
 use pyo3::types::{PyComplex, PyFloat, PyInt, PyList, PyTuple};
 
@@ -10,6 +12,7 @@ use crate::layout::Extents;
 use crate::managed::Managed;
 use crate::protocol::gt4py::Hooks;
 use crate::protocol::{Arrival, Wish, arrive, arrive_as, gt4py};
+use crate::storage::Storage;
 
 /// Memory that came in, with what is known of it.
 pub(in crate::python) struct Source {
@@ -75,6 +78,12 @@ impl Source {
             field.origin = None; // of a field that begins before its memory, or has other names
         }
         Ok(Self { managed, field, origin, hooks, door: Some(door), kind })
+    }
+
+    /// A storage over the memory, about which nothing more is wished for.
+    pub(in crate::python) fn into_storage(self) -> Result<Storage, Error> {
+        self.field.check(self.managed.layout().shape())?;
+        Ok(Storage::from_parts(self.managed, Arc::new(self.field)))
     }
 
     /// The memory for as long as somebody likes: acquired now, released when the last view of it is
