@@ -4,7 +4,7 @@ Importing dlfield imports no framework, and changes nothing in those that are im
 ``xarray.DataArray`` gets two attributes for GT4Py, see `dlfield.xarray`.
 """
 
-from dlfield import _constructors, _html, _operators, xarray
+from dlfield import _html, _operators, xarray
 from dlfield._core import (
     UNSET,
     BoundStencil,
@@ -72,5 +72,4 @@ CUDASyncedGPUStorage = CudaManagedGPUStorage = CUDAManagedGPUStorage
 
 _operators.install_on(Storage)
 _html.install_on(Storage)
-_constructors.install()
 xarray.install()

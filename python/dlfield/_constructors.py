@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dlfield._core import (
+    UNSET,
     CPUStorage,
     CUDAManagedGPUStorage,
     GPUStorage,
@@ -13,29 +14,40 @@ from dlfield._core import (
     storage,
 )
 
-__all__ = ["install"]
+__all__ = ["construct"]
 
-#: What the name of a class decides.
+#: What the name of a class decides about host and device. Host memory needs no option.
 _DECIDED: dict[type, dict[str, Any]] = {
     Storage: {},
-    CPUStorage: {"device": None},
+    CPUStorage: {},
     GPUStorage: {"device": "gpu", "managed": None},
     SoftwareManagedGPUStorage: {"device": "gpu", "managed": "gt4py"},
     CUDAManagedGPUStorage: {"device": "gpu", "managed": "cuda"},
 }
 
 
-def install() -> None:
-    """Make the classes callable. `Storage(...)` gives an object of the class that fits."""
-    for cls in _DECIDED:
-        cls.__new__ = _new  # type: ignore[method-assign,assignment]
-
-
-def _new(cls: type, *data: Any, **options: Any) -> CPUStorage:  # noqa: ANN401
+def construct(cls: type, data: tuple[Any, ...], /, **options: Any) -> CPUStorage:  # noqa: ANN401
+    """Give what `cls(*data, **options)` is. `Storage(...)` is of the class that fits."""
     decided = _DECIDED.get(cls)
     if decided is None:
         raise TypeError(f"{cls.__name__}: expected Storage or one of its own kinds, got a subclass")
+    _check_device(cls, options.get("device", UNSET))
+    preset = options.get("backend", UNSET) not in (UNSET, None)  # which excludes a device
+    if cls is CPUStorage and not preset and options.get("device", UNSET) is UNSET:
+        options["device"] = None  # whatever `defaults` is for
     for name, value in decided.items():
-        if options.setdefault(name, value) != value:
-            raise ValueError(f"{cls.__name__}: expected {name}={value!r}, got {options[name]!r}")
+        given = options.get(name, UNSET)
+        if given is UNSET and not (preset and name == "device"):
+            options[name] = value
+        if name == "managed" and options[name] != value:
+            raise ValueError(f"{cls.__name__}: expected managed={value!r}, got {given!r}")
     return storage(*data, **options)
+
+
+def _check_device(cls: type, device: Any) -> None:  # noqa: ANN401
+    """Refuse a device of the other kind; what is no device at all is refused by `storage`."""
+    on_gpu = device == "gpu" or (isinstance(device, tuple) and device[:1] == ("gpu",))
+    on_host = device is None or device == "cpu"
+    if (on_gpu and cls is CPUStorage) or (on_host and "device" in _DECIDED[cls]):
+        expected = "host memory" if cls is CPUStorage else "a GPU"
+        raise ValueError(f"{cls.__name__}: expected {expected}, got device={device!r}")

@@ -170,7 +170,7 @@ class Storage:
     def copy(self) -> CPUStorage:
         """Give a storage of its own with the same values, names, halo, layout and alignment."""
     def __copy__(self) -> CPUStorage: ...
-    def __deepcopy__(self, memo: Any, /) -> CPUStorage: ...
+    def __deepcopy__(self, memo: Any = None, /) -> CPUStorage: ...
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]: ...
     def __getitem__(self, key: Any, /) -> Any:
         """Give a number, a view, or for advanced keys a NumPy array of its own.
@@ -186,7 +186,8 @@ class Storage:
     def __setitem__(self, key: Any, value: Any, /) -> None:
         """Put numbers or an array where `key` says, broadcast and converted as NumPy does.
 
-        Where storage and value have names, the names say which dimension goes where.
+        Where storage and value have names, the names say which dimension goes where; an advanced
+        key goes by position.
 
         Raises
         ------
@@ -197,6 +198,7 @@ class Storage:
         """
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Any]: ...
+    def __reversed__(self) -> Iterator[Any]: ...
     def item(self, *index: Any) -> Any:
         """Give one element as a Python number: the only one, or the one at the index given."""
     def __bool__(self) -> bool: ...

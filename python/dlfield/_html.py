@@ -43,12 +43,17 @@ def _facts(storage: Storage) -> list[tuple[str, str]]:
         ("halo", "unknown" if storage.halo is None else _widths(storage.halo)),
         (
             "memory order",
-            " → ".join(names[axis] for axis in order) + (" (contiguous)" if order else ""),
+            " → ".join(names[axis] for axis in order)
+            + (" (contiguous)" if order and _steps_by_item(storage, order[-1]) else ""),
         ),
         ("alignment", f"{storage.alignment_size} bytes"),
         ("bytes", f"{storage.nbytes:,}"),
         ("memory", "host" + (", read-only" if storage.readonly else "")),
     ]
+
+
+def _steps_by_item(storage: Storage, axis: int) -> bool:
+    return storage.strides[axis] == storage.itemsize
 
 
 def _names(storage: Storage) -> tuple[str, ...]:
@@ -67,10 +72,12 @@ def _drawing(storage: Storage) -> str:
     across, down = inner[0], inner[1] if storage.ndim > 1 else None
     width, height = storage.shape[across], 1 if down is None else storage.shape[down]
     scale = _SIZE / max(width, height)
-    x, right = _inside(storage, across)
-    y, below = (0, 0) if down is None else _inside(storage, down)
     box = (max(width * scale, 4.0), max(height * scale, 4.0))
-    domain = [max(number * scale, 0.0) for number in (x, y, width - x - right, height - y - below)]
+    left, right = _inside(storage, across)
+    above, below = (0, 0) if down is None else _inside(storage, down)
+    step_x, step_y = box[0] / width, box[1] / height
+    inside = ((width - left - right) * step_x, (height - above - below) * step_y)
+    domain = [left * step_x, above * step_y, *inside]
     names = _names(storage)
     label = escape(f"{names[across]} →" + ("" if down is None else f", {names[down]} ↓"))
     return _svg(box, domain, label)

@@ -18,7 +18,7 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "int": int,
     "float": float,
     "complex": complex,
-    "index": operator.index,
+    "index": lambda value: _index(value),
 }
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
@@ -45,9 +45,19 @@ def _conversion(name: str, convert: Callable[[Any], Any]) -> Any:  # noqa: ANN40
     return to_number
 
 
+def _index(value: Any) -> int:  # noqa: ANN401
+    if isinstance(value, bool):  # as a key it is a mask, as in NumPy
+        raise TypeError("__index__: expected an integer, got a bool; use bool(storage)")
+    return operator.index(value)
+
+
 def _elements(self: Any) -> Iterator[Any]:  # noqa: ANN401
     """Go through the first dimension."""
     return (self[index] for index in range(len(self)))
+
+
+def _elements_backwards(self: Any) -> Iterator[Any]:  # noqa: ANN401
+    return (self[index] for index in reversed(range(len(self))))
 
 
 def install_on(cls: type) -> None:
@@ -58,6 +68,7 @@ def install_on(cls: type) -> None:
     for name, convert in _CONVERSIONS.items():
         setattr(cls, f"__{name}__", _conversion(f"__{name}__", convert))
     cls.__iter__ = _elements  # type: ignore[attr-defined]
+    cls.__reversed__ = _elements_backwards  # type: ignore[attr-defined]
     for name in (*_BINARY, *_UNARY, *_COMPARISONS):
         setattr(cls, f"__{name}__", _refusal(f"__{name}__"))
     for name in _BINARY:

@@ -89,7 +89,10 @@ impl fmt::Display for Dim {
 #[must_use]
 pub(crate) fn show_dims(dims: &[Dim]) -> String {
     let quoted: Vec<String> = dims.iter().map(|dim| format!("'{dim}'")).collect();
-    format!("({})", quoted.join(", "))
+    match quoted.as_slice() {
+        [one] => format!("({one},)"),
+        all => format!("({})", all.join(", ")),
+    }
 }
 
 /// Dimensions, halo and alignment of a storage. All of it is about the storage's own axis order.

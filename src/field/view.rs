@@ -100,14 +100,15 @@ impl Field {
 /// be repeated. `None` as a whole: the two speak of different things, and go by position.
 ///
 /// # Errors
-/// [`Error::Argument`] where both name directions of the grid, and `own` one that `target` lacks.
+/// [`Error::Argument`] where they speak of the same things, and `own` of one that `target` lacks.
 pub(crate) fn align_by_name(own: &Dims, target: &Dims) -> Result<Option<Axes>> {
     if own.iter().all(|dim| target.contains(dim)) {
         let axis_of = |dim| own.iter().position(|one| one == dim);
         return Ok(Some(target.iter().map(axis_of).collect()));
     }
     let gt4py = |dims: &Dims| dims.iter().all(Dim::is_gt4py);
-    if !gt4py(own) || !gt4py(target) {
+    let strangers = !own.iter().any(|dim| target.contains(dim));
+    if strangers && (!gt4py(own) || !gt4py(target)) {
         return Ok(None);
     }
     Err(Error::Argument(format!(
@@ -140,13 +141,9 @@ fn selected_halo(halo: &Halo, steps: &[Step], shape: &[i64]) -> Option<Halo> {
             Step::New => kept.push((0, 0)),
             Step::Slice { axis, start, step, length } => {
                 let (width, extent) = (*halo.get(axis)?, *shape.get(axis)?);
-                kept.push(left_of(
-                    width,
-                    extent,
-                    start,
-                    if length <= 1 { 1 } else { step },
-                    length,
-                )?);
+                // One point has no steps; that it was asked for backwards may still be said.
+                let step = if length <= 1 && step != -1 { 1 } else { step };
+                kept.push(left_of(width, extent, start, step, length)?);
             }
         }
     }
@@ -245,6 +242,7 @@ mod tests {
         };
         assert_eq!(axes("KI", "IJK"), Ok(Some(vec![Some(1), None, Some(0)])));
         assert_eq!(axes("xy", "IJK"), Ok(None));
+        assert!(axes("yz", "xy").is_err(), "y has a place, z has none");
         assert!(axes("IJ", "IK").unwrap_err().to_string().contains("among ('I', 'K')"));
     }
 

@@ -3,7 +3,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Extents, Layout};
+use super::{Extents, Layout, MAX_NDIM};
 use crate::error::{Error, Result};
 
 /// One entry of a key.
@@ -61,6 +61,12 @@ pub(crate) fn steps(key: &[Item], shape: &[i64]) -> Result<SmallVec<[Step; 6]>> 
         }
     }
     found.extend(axes.map(whole)); // without an ellipsis the rest is whole
+    let ndim = found.iter().filter(|step| !matches!(step, Step::At { .. })).count();
+    if ndim > MAX_NDIM {
+        return Err(Error::Index(format!(
+            "key: expected a result of at most {MAX_NDIM} dimensions, got {ndim}"
+        )));
+    }
     Ok(found)
 }
 
@@ -77,7 +83,7 @@ fn index((axis, extent): (usize, i64), at: i64) -> Result<Step> {
         return Ok(Step::At { axis, at: counted });
     }
     Err(Error::Index(format!(
-        "index {at} is out of bounds for axis {axis} with extent {extent}: expected -{extent} to {extent} - 1"
+        "index {at} is out of bounds for axis {axis} with extent {extent}: expected at least -{extent} and less than {extent}"
     )))
 }
 

@@ -7,7 +7,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString, PyTuple};
 
 use crate::error::{DeviceUnavailable, Error};
-use crate::field::{Field, Halo, HaloWidth};
+use crate::field::{Dim, Field, Halo, HaloWidth};
 use crate::layout::{Extents, MAX_NDIM};
 use crate::preset::Preset;
 use crate::protocol::gt4py;
@@ -68,6 +68,7 @@ pub(super) fn parse(
     ndim: usize,
 ) -> PyResult<Spec> {
     let unknown_halo = base.halo.is_none();
+    let before = base.dims.clone();
     let mut spec = Spec { field: base, unknown_halo, ..Spec::default() };
     let Some(options) = options else {
         return Ok(spec);
@@ -81,7 +82,7 @@ pub(super) fn parse(
             check_known(&name.to_cow()?)?;
         }
     }
-    if options.contains("dims")? && !options.contains("default_origin")? {
+    if spec.field.dims != before && !given(options, "default_origin")? {
         spec.field.origin = None; // it counted in the order of other names
     }
     if let Some(layout) = options.get_item("layout")?.filter(Bound::is_callable) {
@@ -95,12 +96,24 @@ pub(super) fn parse(
 fn called(layout: &Bound<'_, PyAny>, spec: &Spec, ndim: usize) -> PyResult<Extents> {
     let ranks = match &spec.field.dims {
         Some(dims) => {
-            let names = PyTuple::new(layout.py(), dims.iter().map(ToString::to_string))?;
-            layout.call1((names,))?
+            let numbers = dims.iter().filter_map(|dim| match dim {
+                Dim::Data(number) => Some(number.saturating_add(1)),
+                _ => None,
+            });
+            // The dimensions that an item adds are data dimensions after those there are.
+            let added = (numbers.max().unwrap_or(0)..).map(Dim::Data);
+            let names = dims.iter().cloned().chain(added).take(ndim.max(dims.len()));
+            let names: Vec<_> = names.map(|dim| dim.to_string()).collect();
+            layout.call1((PyTuple::new(layout.py(), names)?,))?
         }
         None => layout.call1((ndim,))?,
     };
     ints("layout", &ranks)
+}
+
+/// Whether an option has a value.
+pub(super) fn given(options: &Bound<'_, PyDict>, name: &str) -> PyResult<bool> {
+    Ok(options.get_item(name)?.is_some_and(|value| is_set(&value)))
 }
 
 /// Whether somebody asks for host memory by name, rather than for memory where it is.
@@ -143,6 +156,7 @@ fn check_known(name: &str) -> PyResult<()> {
     }
     let way_out = match name {
         "dtype" | "copy" => "; only storage(...) converts and copies",
+        "value" => "; its name is fill_value",
         "order" => "; use defaults='C' or 'F'",
         "default_parameters" => "; its name is defaults",
         "axes" | "mask" | "ndims" => "; name the dimensions with dims",

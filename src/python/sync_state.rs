@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyInt;
 
 /// Which of the two buffers of a synchronised storage was modified, shared by all its views.
 #[pyclass(frozen, module = "dlfield")]
@@ -35,13 +36,14 @@ impl SyncState {
     }
 
     #[setter]
-    fn set_state(&self, state: u8) -> PyResult<()> {
-        if state > Self::SYNC_DEVICE_DIRTY {
-            return Err(PyValueError::new_err(format!(
+    fn set_state(&self, state: &Bound<'_, PyInt>) -> PyResult<()> {
+        let known = state.extract::<u8>().ok().filter(|&state| state <= Self::SYNC_DEVICE_DIRTY);
+        let known = known.ok_or_else(|| {
+            PyValueError::new_err(format!(
                 "state: expected SYNC_CLEAN, SYNC_HOST_DIRTY or SYNC_DEVICE_DIRTY, got {state}"
-            )));
-        }
-        self.0.store(state, Ordering::Relaxed);
+            ))
+        })?;
+        self.0.store(known, Ordering::Relaxed);
         Ok(())
     }
 

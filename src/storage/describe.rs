@@ -23,7 +23,8 @@ fn parts(storage: &Storage) -> Vec<String> {
         Some(halo) if halo.iter().any(|&width| width != (0, 0)) => {
             let widths: Vec<_> =
                 halo.iter().map(|(low, high)| format!("({low}, {high})")).collect();
-            parts.push(format!("halo=({})", widths.join(", ")));
+            let comma = if widths.len() == 1 { "," } else { "" };
+            parts.push(format!("halo=({}{comma})", widths.join(", ")));
         }
         Some(_) => {}
         None => parts.push("halo=None".into()),

@@ -12,7 +12,7 @@ use crate::alloc::{Fill, Plan, allocate, check_shape, plan};
 use crate::copy::copy;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::field::{Field, Halo, HaloWidth};
+use crate::field::{Dims, Field, Halo, HaloWidth};
 use crate::layout::{Extents, Item, steps};
 use crate::managed::Managed;
 use crate::preset::Preset;
@@ -30,6 +30,8 @@ pub struct Spec {
     pub on_host: bool,
     /// Names, halo, aligned index; an alignment that only counts where nothing else asks for one.
     pub field: Field,
+    /// Names for the preset's layout where the field has none; `None`: I, J, K and so on.
+    pub layout_dims: Option<Dims>,
     /// A halo that is left open is unknown, rather than none.
     pub unknown_halo: bool,
 }
@@ -75,7 +77,10 @@ impl Spec {
     fn ranks(&self, ndim: usize) -> Option<Extents> {
         match (&self.layout, self.preset) {
             (Order::Ranks(ranks), _) => Some(ranks.clone()),
-            (Order::Open, Some(preset)) => Some(preset.layout(ndim, self.field.dims.as_deref())),
+            (Order::Open, Some(preset)) => Some(preset.layout(
+                ndim,
+                self.field.dims.as_ref().or(self.layout_dims.as_ref()).map(AsRef::as_ref),
+            )),
             (Order::Any, _) | (Order::Open, None) => None,
         }
     }
@@ -169,20 +174,21 @@ impl Storage {
         Ok(Self { host, field: Arc::new(field) })
     }
 
-    /// Whether [`Storage::copy_of`] will find nothing wrong with its arguments.
+    /// Whether [`Storage::copy_of`] will find nothing wrong with its arguments, once the elements
+    /// are of `dtype`.
     ///
     /// # Errors
     /// As [`Storage::copy_of`].
-    pub fn check_copy(source: &Managed, spec: &Spec) -> Result<()> {
-        Self::plan_copy(source, spec).map(|_| ())
+    pub fn check_copy(source: &Managed, dtype: DType, spec: &Spec) -> Result<()> {
+        Self::plan_copy(source, dtype, spec).map(|_| ())
     }
 
-    fn plan_copy(source: &Managed, spec: &Spec) -> Result<(Plan, Field)> {
+    fn plan_copy(source: &Managed, dtype: DType, spec: &Spec) -> Result<(Plan, Field)> {
         source.check_on_host()?;
         spec.check_device()?;
         let shape = source.layout().shape();
-        let field = spec.field_for(shape, source.dtype())?;
-        let plan = spec.plan(shape, source.dtype(), &field, || source.layout().ranks())?;
+        let field = spec.field_for(shape, dtype)?;
+        let plan = spec.plan(shape, dtype, &field, || source.layout().ranks())?;
         Ok((plan, field))
     }
 
@@ -195,7 +201,7 @@ impl Storage {
     /// # Safety
     /// Nobody writes the elements of `source` meanwhile.
     pub unsafe fn copy_of(source: &Managed, spec: &Spec) -> Result<Self> {
-        let (plan, field) = Self::plan_copy(source, spec)?;
+        let (plan, field) = Self::plan_copy(source, source.dtype(), spec)?;
         let host = allocate(&plan, Fill::Nothing)?;
         // SAFETY: the target was made here; the caller excludes writers of the source.
         unsafe { copy(source, &host) }?;
@@ -271,7 +277,11 @@ impl Storage {
     pub fn with_halo(&self, halo: Option<Halo>) -> Result<Self> {
         let mut field = Field::clone(&self.field);
         if field.alignment > 1 {
-            field.aligned_index = Some(field.aligned_index(self.host.layout().ndim()));
+            let shape = self.host.layout().shape();
+            let index = field.aligned_index(shape.len());
+            let inside =
+                index.iter().zip(shape).map(|(&at, &extent)| at.clamp(0, (extent - 1).max(0)));
+            field.aligned_index = Some(inside.collect());
         }
         let field = Field { halo, ..field };
         field.check(self.host.layout().shape())?;

@@ -124,7 +124,7 @@ pub(super) fn storage(
         };
     }
     let spec = parse(options, source.field.clone(), source.managed.layout().ndim())?;
-    Storage::check_copy(&source.managed, &spec)?;
+    Storage::check_copy(&source.managed, wanted, &spec)?;
     let managed = source.keep(py)?; // acquired until the copy is made
     let managed = if wanted == found { managed } else { converted(py, &managed, wanted)? };
     PyStorage::wrap(py, copy_with(py, &managed, &spec)?, None)
@@ -180,6 +180,10 @@ fn share(
         return PyStorage::wrap(py, source.into_storage()?, door);
     }
     let ndim = source.managed.layout().ndim();
+    if source.field.alignment > 1 {
+        // The element that is aligned stays where it is, whatever the new halo.
+        source.field.aligned_index = Some(source.field.aligned_index(ndim));
+    }
     let spec = parse(options, std::mem::take(&mut source.field), ndim)?;
     let storage = Storage::wrap(source.managed.clone(), &spec)?;
     if source.hooks.is_empty() {

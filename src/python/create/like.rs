@@ -7,7 +7,7 @@ use super::fresh::item_of;
 use crate::alloc::Fill;
 use crate::dtype::DType;
 use crate::python::numpy::dtype_from;
-use crate::python::options::{is_set, parse};
+use crate::python::options::{given, is_set, parse};
 use crate::python::storage::{CpuStorage, PyStorage, Source};
 use crate::storage::Storage;
 
@@ -90,7 +90,10 @@ fn like(
     options: Option<&Bound<'_, PyDict>>,
     item: impl FnOnce(DType) -> PyResult<Option<Vec<u8>>>,
 ) -> PyResult<Py<CpuStorage>> {
-    let Source { managed, field, .. } = Source::of(data)?;
+    let Source { managed, mut field, .. } = Source::of(data)?;
+    if options.map(|options| given(options, "dims")).transpose()?.unwrap_or(false) {
+        field.dims = None; // of the model: fresh memory may have names of its own
+    }
     let dtype = dtype.filter(|dtype| is_set(dtype)).map_or(Ok(managed.dtype()), dtype_from)?;
     let spec = parse(options, field, managed.layout().ndim())?;
     let item = item(dtype)?;

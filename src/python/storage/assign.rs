@@ -4,18 +4,21 @@
 //! advanced key, a number or a list is NumPy's. Where the value shares memory with the storage, it
 //! is copied first, so that the result is as if it did not (NumPy's rule).
 
-use pyo3::exceptions::PyBufferError;
+use pyo3::exceptions::{PyBufferError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use super::class::{PyStorage, copy_with};
 use super::key::{basic, plain};
 use super::source::Source;
 use crate::copy::copy;
+use crate::dtype::DType;
 use crate::error::{Error, Failure};
-use crate::field::{Dims, align_by_name};
+use crate::field::{Dims, align_by_name, show_dims};
 use crate::layout::may_overlap;
 use crate::managed::Managed;
-use crate::python::numpy::array_over;
+use crate::protocol::{gt4py, names_of};
+use crate::python::numpy::{array_over, dtype_to};
 use crate::storage::{Spec, Storage};
 
 /// Puts `value` where `key` says.
@@ -30,34 +33,78 @@ pub(super) fn set(
             "assignment: expected a writable storage, got a read-only one; write into a copy()",
         ));
     }
-    let (items, source) = (basic(key)?, array(value)?);
-    let target = items.map(|items| storage.storage().select(&items)).transpose()?;
-    let Some(mut source) = source else {
+    let target = basic(key)?.map(|items| storage.storage().select(&items)).transpose()?;
+    let Some(mut source) = array(value, storage.managed().dtype())? else {
         return by_numpy(storage, key, value);
     };
-    let memory = source.keep(py)?;
-    match target {
-        Some(target) => {
-            let names = (target.field().dims.as_ref(), source.field.dims.as_ref());
-            assign(py, target.host(), &by_names(memory, names)?)
-        }
-        None => by_numpy(storage, key, &array_over(py, &memory, true)?),
+    let names = source.field.dims.clone();
+    let Some(target) = target else {
+        check_order(names.as_ref(), storage.field().dims.as_ref())?;
+        return by_numpy(storage, key, &array_over(py, &source.keep(py)?, true)?);
+    };
+    let placed = |memory: Managed| -> PyResult<Managed> {
+        let value = by_names(memory, (target.field().dims.as_ref(), names.as_ref()))?;
+        value.broadcast_to(target.host().layout().shape())?; // or it is refused
+        Ok(value)
+    };
+    placed(source.managed.clone())?; // nothing is acquired for what will be refused
+    assign(py, target.host(), &placed(source.keep(py)?)?)
+}
+
+/// An advanced key has no place for names: they must be in order already.
+fn check_order(own: Option<&Dims>, target: Option<&Dims>) -> PyResult<()> {
+    match (own, target) {
+        (Some(own), Some(target)) if own != target => Err(PyValueError::new_err(format!(
+            "assignment: expected a value with the dims {} for an advanced key, got {}; transpose it, or \
+             pass to_numpy() to go by position",
+            show_dims(target),
+            show_dims(own)
+        ))),
+        _ => Ok(()),
     }
 }
 
-/// A value that speaks a protocol; `None` for numbers, lists and the like.
-fn array<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Source>> {
+/// A value that speaks a protocol; `None` for numbers, texts, lists and the like, NumPy's own
+/// numbers too, whose buffers say less than they do.
+fn array(value: &Bound<'_, PyAny>, wanted: DType) -> PyResult<Option<Source>> {
+    let numpy = value.py().import("numpy")?;
+    let number = value.is_instance(&numpy.getattr("generic")?)?;
+    if number || value.is_instance_of::<PyBytes>() {
+        return Ok(None);
+    }
     match Source::of(value) {
         Ok(source) => Ok(Some(source)),
-        Err(Failure::Ours(Error::Type(_))) => Ok(None),
-        // What NumPy can convert is left to it: byte-swapped arrays, for one.
-        Err(Failure::Ours(Error::Buffer(_))) if is_numpy(value)? => Ok(None),
+        Err(Failure::Ours(Error::Type(text))) => match names_of(value)? {
+            None => Ok(None),
+            Some(_) => Err(Error::Type(text).into()), // NumPy would lose them
+        },
+        Err(Failure::Ours(Error::Buffer(text))) => match converted(value, &numpy, wanted)? {
+            Some(array) => {
+                let mut source = Source::of(&array)?;
+                source.field.dims = gt4py::dims(value)?; // which the conversion has lost
+                Ok(Some(source))
+            }
+            None => Err(Error::Buffer(text).into()),
+        },
         Err(failure) => Err(failure.into()),
     }
 }
 
-fn is_numpy(value: &Bound<'_, PyAny>) -> PyResult<bool> {
-    value.is_instance(&value.py().import("numpy")?.getattr("ndarray")?)
+/// What NumPy can convert though no storage can hold it: byte-swapped arrays, long doubles.
+fn converted<'py>(
+    value: &Bound<'py, PyAny>,
+    numpy: &Bound<'py, PyModule>,
+    wanted: DType,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let masked = numpy.getattr("ma")?.getattr("MaskedArray")?;
+    if !value.is_instance(&numpy.getattr("ndarray")?)?
+        || value.is_instance(&masked)?
+        || gt4py::says_more_than_numpy(value)?
+    {
+        return Ok(None);
+    }
+    let plain = numpy.call_method1("asarray", (value,))?;
+    plain.call_method1("astype", (dtype_to(value.py(), wanted)?,)).map(Some)
 }
 
 /// A value whose axes have names goes where they belong.
@@ -72,14 +119,17 @@ fn by_names(value: Managed, names: (Option<&Dims>, Option<&Dims>)) -> PyResult<M
 }
 
 fn assign(py: Python<'_>, target: &Managed, value: &Managed) -> PyResult<()> {
+    let apart = |value: &Managed| {
+        !may_overlap(value.layout(), value.address(), target.layout(), target.address())
+    };
     if value.dtype() != target.dtype() {
+        // NumPy sees an overlap of items of one size only.
+        let own = if apart(value) { None } else { Some(copy_with(py, value, &Spec::default())?) };
+        let value = own.as_ref().map_or(value, Storage::host);
         let (into, values) = (array_over(py, target, false)?, array_over(py, value, true)?);
         return into.set_item(py.Ellipsis(), values);
     }
     let value = value.broadcast_to(target.layout().shape())?;
-    let apart = |value: &Managed| {
-        !may_overlap(value.layout(), value.address(), target.layout(), target.address())
-    };
     if apart(&value) {
         return put(py, target, &value);
     }

@@ -1,11 +1,11 @@
 //! `Storage`: what every storage knows and does, wherever its memory is.
 
-use pyo3::exceptions::{PyAttributeError, PyBufferError, PyImportError, PyTypeError};
+use pyo3::exceptions::{PyAttributeError, PyBufferError, PyImportError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyMemoryView, PyTuple};
+use pyo3::types::{PyCapsule, PyDict, PyMemoryView, PyTuple, PyType};
 
-use super::class::{CpuStorage, PyStorage, copy_with};
+use super::class::{CpuStorage, PyStorage, constructed, copy_with};
 use super::{assign, key, pickle};
 use crate::field::Dim;
 use crate::protocol::dlpack::exchange;
@@ -41,6 +41,18 @@ impl PyStorage {
 
 #[pymethods]
 impl PyStorage {
+    /// The same as `storage(...)`, for memory of the kind that the class names.
+    #[new]
+    #[classmethod]
+    #[pyo3(signature = (*data, **options))]
+    fn construct<'py>(
+        class: &Bound<'py, PyType>,
+        data: &Bound<'py, PyTuple>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        constructed(class, data, options)
+    }
+
     /// NumPy's ufuncs do not work on storages (GDP-3); this makes them say so.
     #[classattr]
     fn __array_ufunc__(py: Python<'_>) -> Py<PyAny> {
@@ -184,6 +196,12 @@ impl PyStorage {
             _ => ints_or_int("axes", axes)?,
         };
         let ndim = i64::try_from(self.ndim()).unwrap_or(i64::MAX);
+        if axes.iter().any(|axis| !(-ndim..ndim).contains(axis)) {
+            return Err(PyValueError::new_err(format!(
+                "axes: expected a permutation of 0..{ndim}, got {:?}",
+                axes.as_slice()
+            )));
+        }
         let counted =
             axes.iter().map(|&axis| if axis < 0 { axis.saturating_add(ndim) } else { axis });
         // What is still negative is no axis either.
@@ -201,13 +219,22 @@ impl PyStorage {
         self.copied(py)
     }
 
-    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> PyResult<Py<CpuStorage>> {
+    #[pyo3(signature = (_memo = None, /))]
+    fn __deepcopy__(
+        &self,
+        py: Python<'_>,
+        _memo: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Py<CpuStorage>> {
         self.copied(py)
     }
 
     /// Values, names, halo, layout and alignment; with protocol 5 the values may go out of band.
     fn __reduce_ex__<'py>(slf: &Bound<'py, Self>, protocol: i32) -> PyResult<Bound<'py, PyTuple>> {
         pickle::reduce(slf, protocol)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        pickle::reduce(slf, 2)
     }
 
     fn __getitem__<'py>(
@@ -252,7 +279,11 @@ impl PyStorage {
     /// A memoryview of the host buffer, as `numpy.ndarray.data`.
     #[getter]
     fn data<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyMemoryView>> {
-        PyMemoryView::from(slf.as_any())
+        let py = slf.py();
+        PyMemoryView::from(slf.as_any()).map_err(|error| {
+            let nameless = error.is_instance_of::<PyBufferError>(py);
+            if nameless { absent(py, format!("data: {}", error.value(py))) } else { error }
+        })
     }
 
     /// A torch tensor over the memory. Zero-copy.

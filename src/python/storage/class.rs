@@ -2,8 +2,10 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pyclass_init::PyClassInitializer;
+use pyo3::types::{PyDict, PyTuple, PyType};
 
 use crate::field::{Field, Halo};
 use crate::managed::Managed;
@@ -95,6 +97,42 @@ impl Exchanged for PyStorage {
         Ok(Self::wrap(py, storage, Some("dlpack_c_exchange_api"))?.into_any())
     }
 }
+
+/// What a class gives when it is called. An object of it is never made without memory.
+pub(super) fn constructed<'py>(
+    class: &Bound<'py, PyType>,
+    data: &Bound<'py, PyTuple>,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = class.py();
+    let construct =
+        py.import(intern!(py, "dlfield._constructors"))?.getattr(intern!(py, "construct"))?;
+    construct.call((class, data), options)
+}
+
+/// A class of which no object can be made yet.
+macro_rules! only_constructed {
+    ($class:ident) => {
+        #[pymethods]
+        impl $class {
+            /// The same as `storage(...)`, for memory of the kind that the class names.
+            #[new]
+            #[classmethod]
+            #[pyo3(signature = (*data, **options))]
+            fn construct<'py>(
+                class: &Bound<'py, PyType>,
+                data: &Bound<'py, PyTuple>,
+                options: Option<&Bound<'py, PyDict>>,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                constructed(class, data, options)
+            }
+        }
+    };
+}
+
+only_constructed!(GpuStorage);
+only_constructed!(SoftwareManagedGpuStorage);
+only_constructed!(CudaManagedGpuStorage);
 
 /// A copy as `spec` wishes, made without holding the GIL.
 pub(in crate::python) fn copy_with(

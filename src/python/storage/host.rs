@@ -4,10 +4,10 @@ use std::ffi::c_int;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict};
+use pyo3::types::{PyCapsule, PyDict, PyTuple, PyType};
 use pyo3::{ffi, intern};
 
-use super::class::{CpuStorage, copy_with};
+use super::class::{CpuStorage, constructed, copy_with};
 use crate::managed::Managed;
 use crate::protocol::buffer::{Exported, fill_view};
 use crate::protocol::{array_interface, dlpack, gt4py};
@@ -17,6 +17,18 @@ use crate::storage::Spec;
 
 #[pymethods]
 impl CpuStorage {
+    /// The same as `storage(...)`, for memory of the kind that the class names.
+    #[new]
+    #[classmethod]
+    #[pyo3(signature = (*data, **options))]
+    fn construct<'py>(
+        class: &Bound<'py, PyType>,
+        data: &Bound<'py, PyTuple>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        constructed(class, data, options)
+    }
+
     /// The same as `to_numpy()`: what GT4Py reads first.
     #[getter]
     fn ndarray<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {

@@ -2,12 +2,13 @@
 
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PySlice, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyEllipsis, PyInt, PyList, PySlice, PyString, PyTuple};
 use pyo3::{ffi, intern};
 use smallvec::SmallVec;
 
 use super::class::PyStorage;
 use super::source::Source;
+use crate::error::{Error, Failure};
 use crate::layout::Item;
 use crate::python::numpy::array_over;
 
@@ -117,9 +118,17 @@ pub(super) fn plain<'py>(key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>
 }
 
 fn plain_entry<'py>(entry: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    if entry.is_instance_of::<PyList>() || !is_array(entry)? {
-        return Ok(entry.clone());
+    let plain = entry.is_instance_of::<PyList>()
+        || entry.is_instance_of::<PySlice>()
+        || entry.is_instance_of::<PyInt>() // a bool too
+        || entry.is_instance_of::<PyString>()
+        || entry.is_instance_of::<PyBytes>()
+        || entry.is_instance(&entry.py().import("numpy")?.getattr("ndarray")?)?
+        || entry.is_none();
+    match if plain { None } else { Some(Source::of(entry)) } {
+        Some(Ok(mut source)) => array_over(entry.py(), &source.keep(entry.py())?, true),
+        // Of what speaks no protocol NumPy knows what to think.
+        None | Some(Err(Failure::Ours(Error::Type(_)))) => Ok(entry.clone()),
+        Some(Err(failure)) => Err(failure.into()),
     }
-    let mut source = Source::of(entry)?;
-    array_over(entry.py(), &source.keep(entry.py())?, true)
 }

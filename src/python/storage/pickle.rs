@@ -10,12 +10,14 @@ use pyo3::types::{PyBytes, PyMemoryView, PyTuple};
 use pyo3::{intern, wrap_pyfunction};
 
 use super::class::{CpuStorage, PyStorage, copy_with};
+use crate::alloc::{Fill, HOST_ALIGNMENT};
 use crate::dtype::DType;
 use crate::field::{Dim, Field, HaloWidth};
 use crate::layout::{Extents, Layout, strides_by_rank};
 use crate::managed::Managed;
 use crate::protocol::arrive;
 use crate::protocol::buffer::ByteView;
+use crate::python::options::ints;
 use crate::storage::{Order, Spec, Storage};
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -82,15 +84,14 @@ fn values<'py>(
 fn rebuild_storage(
     values: &Bound<'_, PyAny>,
     dtype: &str,
-    shape: Vec<i64>,
-    ranks: Vec<i64>,
+    shape: &Bound<'_, PyAny>,
+    ranks: &Bound<'_, PyAny>,
     known: Known,
 ) -> PyResult<Py<CpuStorage>> {
     let py = values.py();
     let dtype = DType::from_name(dtype)?;
+    let (shape, ranks) = (ints("shape", shape)?, ints("ranks", ranks)?);
     let layout = ordered(&shape, &ranks, dtype)?;
-    let bytes = PyMemoryView::from(values)?.call_method1(intern!(py, "cast"), ("B",))?;
-    let managed = arrive(&bytes)?.managed.retyped(dtype, layout)?;
     let (dims, halo, aligned_index, alignment, origin) = known;
     let field = Field {
         dims: dims.map(|dims| dims.iter().map(|name| Dim::from_name(name)).collect()),
@@ -100,7 +101,21 @@ fn rebuild_storage(
         origin: origin.map(Extents::from_vec),
     };
     let spec = Spec { unknown_halo: field.halo.is_none(), field, ..Spec::default() };
-    let fits = !managed.readonly() && managed.is_aligned();
+    let view = PyMemoryView::from(values)?;
+    if layout.size() == 0 {
+        let bytes: usize = view.getattr(intern!(py, "nbytes"))?.extract()?;
+        if bytes > 0 {
+            let text = format!("bytes: expected 0 of them without gaps, got {bytes}");
+            return Err(PyValueError::new_err(text));
+        }
+        let spec = Spec { layout: Order::Ranks(ranks), ..spec };
+        return PyStorage::wrap(py, Storage::allocate(&shape, dtype, &spec, Fill::Nothing)?, None);
+    }
+    let bytes = view.call_method1(intern!(py, "cast"), ("B",))?;
+    let managed = arrive(&bytes)?.managed.retyped(dtype, layout)?;
+    // As every block that dlfield allocates: JAX shares no other.
+    let aligned = managed.layout().size() == 0 || managed.address().is_multiple_of(HOST_ALIGNMENT);
+    let fits = !managed.readonly() && aligned;
     let storage = match Storage::wrap(managed.clone(), &spec) {
         Ok(storage) if fits => storage,
         _ => copy_with(py, &managed, &spec)?,
@@ -109,8 +124,9 @@ fn rebuild_storage(
 }
 
 fn ordered(shape: &[i64], ranks: &[i64], dtype: DType) -> PyResult<Layout> {
-    let strides = strides_by_rank(shape, ranks).ok_or_else(|| {
-        PyValueError::new_err("pickle: expected a shape and its ranks, got others")
-    })?;
+    let strides =
+        strides_by_rank(shape, ranks).filter(|_| shape.len() == ranks.len()).ok_or_else(|| {
+            PyValueError::new_err("pickle: expected a shape and its ranks, got others")
+        })?;
     Ok(Layout::new(shape.into(), strides, dtype.itemsize())?)
 }

@@ -1,0 +1,158 @@
+"""How a storage shows itself in a notebook."""
+
+import re
+import xml.etree.ElementTree as ET
+
+import dlfield as dlf
+import pytest
+
+
+def cells(storage):
+    """Read the table: what each row says."""
+    table = parsed(storage).find(".//table")
+    return {row.find("th").text: row.find("td").text or "" for row in table.iter("tr")}
+
+
+def parsed(storage):
+    """Read the text as XML, which it is where all is closed and escaped."""
+    return ET.fromstring(storage._repr_html_())
+
+
+def rectangles(storage):
+    """Give the rectangles of the drawing: x, y, width, height."""
+    names = ("x", "y", "width", "height")
+    return [tuple(float(box.get(name)) for name in names) for box in parsed(storage).iter("rect")]
+
+
+@pytest.fixture
+def field():
+    options = {"halo": ((2, 1), (0, 3), 0), "backend": "gt:cpu_ifirst"}
+    return dlf.zeros((10, 20, 5), "float32", dims="IJK", **options)
+
+
+def test_the_shape_is_shown_with_the_names(field):
+    assert cells(field)["shape"] == "I 10 x J 20 x K 5"
+
+
+def test_axes_without_names_are_numbered():
+    assert re.search(r"\b0\D+3\b.*\b1\D+4\b", cells(dlf.zeros((3, 4)))["shape"])
+
+
+def test_the_halo_is_shown_for_both_ends(field):
+    assert cells(field)["halo"] == "2+1, 0+3, 0+0"
+    assert cells(dlf.zeros((3, 4)))["halo"] == "none"
+
+
+def test_a_halo_that_nobody_knows_is_called_unknown(field):
+    assert cells(field[::2])["halo"] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("backend", "order"),
+    [
+        ("gt:cpu_ifirst", "K → J → I (contiguous)"),
+        ("gt:cpu_kfirst", "I → J → K (contiguous)"),
+        ("dace:cpu", "K → I → J (contiguous)"),
+    ],
+)
+def test_the_memory_order_ends_with_the_contiguous_dimension(backend, order):
+    storage = dlf.zeros((2, 3, 4), dims="IJK", backend=backend)
+    assert cells(storage)["memory order"] == order
+
+
+def test_what_is_not_contiguous_is_not_called_so():
+    storage = dlf.zeros((4, 6), dims="IJ")[:, ::2]
+    assert "contiguous" not in cells(storage)["memory order"]
+
+
+def test_dtype_alignment_bytes_and_class_are_shown():
+    storage = dlf.zeros((100, 100), "int16", alignment_size=64)
+    found = cells(storage)
+    assert (found["dtype"], found["alignment"], found["bytes"]) == ("int16", "64 bytes", "20,000")
+    assert parsed(storage).find("b").text == "dlfield.CPUStorage"
+
+
+def test_read_only_memory_is_called_so(field):
+    assert "read-only" in cells(dlf.as_storage(b"123"))["memory"]
+    assert "read-only" not in cells(field)["memory"]
+
+
+@pytest.mark.parametrize("name", ["<script>", "a&b", "it's", 'say "x"', "<b>", "]]>"])
+def test_names_are_escaped_wherever_they_stand(name):
+    storage = dlf.zeros((2, 3), dims=(name, "K"))
+    assert name in cells(storage)["shape"]
+    assert name in parsed(storage).find(".//svg").get("aria-label")
+    assert "<script>" not in storage._repr_html_()
+
+
+def test_the_two_dimensions_closest_in_memory_are_drawn(field):
+    label = parsed(field).find(".//svg/text").text
+    assert (label.index("I"), "K" in label) == (0, False)
+    assert "J" in label
+
+
+def test_the_domain_lies_inside_the_halo_where_the_widths_say(field):
+    whole, domain = rectangles(field)
+    x, y, width, height = whole
+    point = width / 10
+    assert height == pytest.approx(20 * point, abs=0.1)
+    assert domain == pytest.approx(
+        (x + 2 * point, y, width - 3 * point, height - 3 * point), abs=0.15
+    )
+
+
+@pytest.mark.parametrize(
+    ("shape", "halo"), [((4,), (1,)), ((4, 4), (2, 2)), ((9, 3, 3), (0, 1, 0)), ((2, 2000), (1, 9))]
+)
+def test_the_domain_never_sticks_out(shape, halo):
+    (x, y, width, height), domain = rectangles(dlf.zeros(shape, halo=halo))
+    assert domain[0] >= x
+    assert domain[1] >= y
+    assert domain[0] + domain[2] <= x + width + 0.1
+    assert domain[1] + domain[3] <= y + height + 0.1
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (3, 4),
+        (7,),
+        (1000, 3),
+    ],
+    ids=repr,
+)
+def test_without_a_halo_the_domain_is_all_there_is(shape):
+    whole, domain = rectangles(dlf.zeros(shape))
+    assert domain == pytest.approx(whole, abs=0.1)
+
+
+def test_a_halo_that_fills_the_extent_leaves_a_domain_of_no_width():
+    _, domain = rectangles(dlf.zeros((5, 4), halo=(0, 2)))
+    assert domain[2] == 0
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (0, 3), (3, 0, 2)], ids=repr)
+def test_what_has_no_extent_is_told_without_a_drawing(shape):
+    storage = dlf.zeros(shape)
+    assert rectangles(storage) == []
+    assert cells(storage)["bytes"] == str(storage.nbytes)
+
+
+def test_a_thinned_out_field_is_drawn(field):
+    assert rectangles(field[::2])
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 10**6), (10**6, 1), (2, 3, 4, 5)], ids=repr)
+def test_a_drawing_fits_on_a_page_whatever_the_shape(shape):
+    drawing = parsed(dlf.empty(shape, "int8")).find(".//svg")
+    assert 0 < float(drawing.get("width")) < 300
+    assert 0 < float(drawing.get("height")) < 300
+
+
+def test_no_element_is_read():
+    assert cells(dlf.zeros((1024, 1024, 1024)))["bytes"] == f"{8 << 30:,}"
+
+
+def test_a_type_that_numpy_lacks_is_named():
+    pytest.importorskip("ml_dtypes")
+    assert cells(dlf.zeros((2,), "bfloat16"))["dtype"] == "bfloat16"

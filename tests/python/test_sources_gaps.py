@@ -1,0 +1,80 @@
+"""Statements of GDP-3 and its neighbours that no other test shows; docs/sources.md names these."""
+
+import dlfield as dlf
+import numpy as np
+import pytest
+from support import Watch, tracked
+
+KINDS = [
+    dlf.Storage,
+    dlf.CPUStorage,
+    dlf.GPUStorage,
+    dlf.SoftwareManagedGPUStorage,
+    dlf.CUDAManagedGPUStorage,
+]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_no_class_of_storages_derives_from_numpy(kind):
+    assert not issubclass(kind, np.ndarray)
+
+
+@pytest.mark.parametrize("nothing", [{}, {"dtype": None}, {"dtype": dlf.UNSET}], ids=repr)
+def test_float64_is_what_full_means_without_a_dtype(nothing):
+    assert dlf.full((2,), 1, **nothing).dtype == np.float64
+
+
+@pytest.mark.parametrize("make", [dlf.empty, dlf.zeros, dlf.ones, dlf.full])
+def test_what_allocates_asks_for_a_shape(make):
+    with pytest.raises(TypeError, match="shape"):
+        make()
+
+
+def test_a_preset_comes_before_the_data():
+    field = dlf.zeros((4, 5), dims="IJ", halo=(1, 0), layout=(1, 0), alignment_size=128)
+    copied = dlf.storage(field, defaults="C")
+    assert (copied.layout, copied.alignment_size) == ((0, 1), 1)
+    assert (copied.dims, copied.halo) == (field.dims, field.halo)
+
+
+def test_an_aligned_index_is_neither_a_halo_nor_an_origin():
+    storage = dlf.zeros((4, 5), aligned_index=(1, 2), alignment_size=64)
+    assert storage.domain_view.shape == (4, 5)
+    assert not hasattr(storage, "__gt_origin__")
+
+
+def test_an_origin_under_the_name_of_the_note_comes_along():
+    class Placed(np.ndarray):
+        default_origin = (1, 2)
+
+    assert dlf.as_storage(np.zeros((3, 4)).view(Placed)).__gt_origin__ == (1, 2)
+
+
+def test_the_functions_of_the_data_interface_are_those_of_the_host():
+    interface = dlf.zeros(3).__gt_data_interface__[None]
+    assert interface["acquire"].__name__ == "device_to_host"
+    assert interface["touch"].__name__ == "set_host_modified"
+
+
+def test_a_description_alone_keeps_no_memory():
+    source, watch = tracked(np.zeros(3))
+    storage = dlf.as_storage(source)
+    described, whole = storage.__array_interface__, Watch(storage)
+    del source, storage
+    assert (watch.freed, whole.freed, described["shape"]) == (True, True, (3,))
+
+
+@pytest.mark.parametrize("call", [np.all, np.any], ids=lambda call: call.__name__)
+def test_a_storage_is_not_reduced_by_numpy(call):
+    with pytest.raises(TypeError, match="__array_ufunc__"):
+        call(dlf.ones(3))
+
+
+def test_managed_false_of_the_draft_is_answered_with_the_values_there_are():
+    with pytest.raises(ValueError, match="managed: expected None, 'gt4py' or 'cuda', got False"):
+        dlf.zeros(3, managed=False)
+
+
+def test_a_missing_value_to_fill_with_is_named():
+    with pytest.raises(TypeError, match="fill_value"):
+        dlf.full((2,), value=1)
