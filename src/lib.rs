@@ -37,7 +37,7 @@ pub use alloc::{Fill, live_allocations};
 pub use device::{Device, DeviceKind};
 pub use dtype::DType;
 pub use error::{Error, Result};
-pub use field::{Dim, Dims, Field, Halo, HaloWidth};
+pub use field::{Axes, Dim, Dims, Field, Halo, HaloWidth, align_by_name};
 pub use layout::{Extents, Item, Layout, MAX_NDIM, Span, may_overlap};
 pub use managed::{Described, Imported, Managed, Owner};
 pub use preset::Preset;

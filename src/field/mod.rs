@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use crate::error::{Error, Result};
 use crate::layout::Extents;
 
-pub(crate) use view::align_by_name;
+pub use view::{Axes, align_by_name};
 
 /// The meaning of one dimension.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -101,7 +101,7 @@ impl Field {
 ///
 /// # Errors
 /// [`Error::Argument`] where they speak of the same things, and `own` of one that `target` lacks.
-pub(crate) fn align_by_name(own: &Dims, target: &Dims) -> Result<Option<Axes>> {
+pub fn align_by_name(own: &Dims, target: &Dims) -> Result<Option<Axes>> {
     if own.iter().all(|dim| target.contains(dim)) {
         let axis_of = |dim| own.iter().position(|one| one == dim);
         return Ok(Some(target.iter().map(axis_of).collect()));
@@ -119,7 +119,7 @@ pub(crate) fn align_by_name(own: &Dims, target: &Dims) -> Result<Option<Axes>> {
 }
 
 /// Where each dimension comes from; `None`: from nowhere.
-pub(crate) type Axes = SmallVec<[Option<usize>; 4]>;
+pub type Axes = SmallVec<[Option<usize>; 4]>;
 
 fn selected_dims(dims: &Dims, steps: &[Step]) -> Option<Dims> {
     let mut kept = Dims::new();

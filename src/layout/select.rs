@@ -149,7 +149,7 @@ impl Layout {
     ///
     /// # Errors
     /// [`Error::Argument`] where another extent is not that of `shape`.
-    pub(crate) fn broadcast_to(&self, shape: &[i64]) -> Result<Self> {
+    pub fn broadcast_to(&self, shape: &[i64]) -> Result<Self> {
         let refuse = || {
             Error::Argument(format!(
                 "shape: expected one that broadcasts to {shape:?}, got {:?}",
@@ -172,9 +172,13 @@ impl Layout {
         Self::new(shape.into(), strides, self.itemsize)
     }
 
-    /// The dimensions that `axes` name, and new ones of extent 1 where they name none. Every
-    /// dimension of this layout is named once.
-    pub(crate) fn align(&self, axes: &[Option<usize>]) -> Result<Self> {
+    /// The dimensions that `axes` name, and new ones of extent 1 where they name none.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] where they do not name every dimension of this layout once.
+    pub fn align(&self, axes: &[Option<usize>]) -> Result<Self> {
+        let named: SmallVec<[usize; 6]> = axes.iter().copied().flatten().collect();
+        self.permute(&named)?; // or it is no permutation
         let of = |from: &Extents, new| {
             axes.iter()
                 .map(|axis| axis.and_then(|axis| from.get(axis).copied()).unwrap_or(new))
@@ -223,6 +227,26 @@ mod tests {
     #[test]
     fn a_new_axis_has_extent_1() {
         assert_eq!(selected(&[Item::NewAxis, Item::Ellipsis, Item::NewAxis], &[3]).0, [1, 3, 1]);
+    }
+
+    #[test]
+    fn aligning_names_every_dimension_once() {
+        let layout = Layout::compact([2, 3].as_slice().into(), 8).unwrap();
+        let aligned = layout.align(&[Some(1), None, Some(0)]).unwrap();
+        assert_eq!(
+            (aligned.shape(), aligned.strides()),
+            ([3, 1, 2].as_slice(), [1, 0, 3].as_slice())
+        );
+        for axes in [&[Some(0), Some(0)][..], &[Some(0)], &[Some(0), Some(2)]] {
+            assert!(layout.align(axes).is_err(), "{axes:?}");
+        }
+    }
+
+    #[test]
+    fn broadcasting_repeats_elements_and_refuses_other_extents() {
+        let layout = Layout::compact([1, 1, 3].as_slice().into(), 8).unwrap();
+        assert_eq!(layout.broadcast_to(&[4, 3]).unwrap().strides(), [0, 1]);
+        assert!(layout.broadcast_to(&[4, 2]).is_err() && layout.broadcast_to(&[]).is_err());
     }
 
     #[test]

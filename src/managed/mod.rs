@@ -172,6 +172,7 @@ impl Managed {
     ///
     /// # Errors
     /// [`crate::Error::Argument`] where this is no such block, or has another number of bytes.
+    #[cfg(feature = "python")]
     pub(crate) fn retyped(self, dtype: DType, layout: Layout) -> Result<Self> {
         let (span, block) = (layout.span(), self.layout.nbytes());
         let inside = span.low == 0 && span.len() <= block && layout.nbytes() == block;
@@ -214,7 +215,7 @@ impl Managed {
     ///
     /// # Errors
     /// As [`Layout::align`].
-    pub(crate) fn align(&self, axes: &[Option<usize>]) -> Result<Self> {
+    pub fn align(&self, axes: &[Option<usize>]) -> Result<Self> {
         Ok(Self { layout: self.layout.align(axes)?, ..self.clone() })
     }
 
@@ -222,7 +223,7 @@ impl Managed {
     ///
     /// # Errors
     /// As [`Layout::broadcast_to`].
-    pub(crate) fn broadcast_to(&self, shape: &[i64]) -> Result<Self> {
+    pub fn broadcast_to(&self, shape: &[i64]) -> Result<Self> {
         let layout = self.layout.broadcast_to(shape)?;
         Ok(Self { layout, readonly: true, ..self.clone() })
     }

@@ -209,11 +209,13 @@ impl Storage {
     }
 
     /// Memory and field that belong together.
+    #[cfg(feature = "python")]
     pub(crate) fn from_parts(host: Managed, field: Arc<Field>) -> Self {
         Self { host, field }
     }
 
     /// Takes it apart.
+    #[cfg(feature = "python")]
     pub(crate) fn into_parts(self) -> (Managed, Arc<Field>) {
         (self.host, self.field)
     }
