@@ -44,7 +44,7 @@ class Count:
 
     @property
     def total(self):
-        return self._numbers.__reduce__()[1][0]
+        return int(repr(self._numbers).removeprefix("count(").removesuffix(")"))
 
 
 class Pair:
