@@ -184,21 +184,23 @@ def test_a_format_of_another_size_order_or_kind_is_refused(text, itemsize):
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="classes have __buffer__ since Python 3.12")
-def test_a_release_in_python_that_raises_is_reported_and_goes_no_further():
-    printed = run_in_subprocess("""
-        import sys
-        import dlfield as dlf
+if sys.version_info >= (3, 12):  # before, no class of Python's has a buffer
 
-        class Raising:
-            def __buffer__(self, flags):
-                return memoryview(bytearray(8))
+    def test_a_release_in_python_that_raises_is_reported_and_goes_no_further():
+        printed = run_in_subprocess("""
+            import sys
+            import dlfield as dlf
 
-            def __release_buffer__(self, view):
-                raise RuntimeError("of the exporter")
+            class Raising:
+                def __buffer__(self, flags):
+                    return memoryview(bytearray(8))
 
-        sys.unraisablehook = lambda one: print(one.exc_type.__name__)
-        storage = dlf.as_storage(Raising())
-        del storage
-        print("gone")
-    """)
-    assert printed.split() == ["RuntimeError", "gone"]
+                def __release_buffer__(self, view):
+                    raise RuntimeError("of the exporter")
+
+            sys.unraisablehook = lambda one: print(one.exc_type.__name__)
+            storage = dlf.as_storage(Raising())
+            del storage
+            print("gone")
+        """)
+        assert printed.split() == ["RuntimeError", "gone"]
