@@ -183,7 +183,6 @@ def test_a_format_of_another_size_order_or_kind_is_refused(text, itemsize):
     assert repr(text) in seen["text"]
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="classes have __buffer__ since Python 3.12")
 if sys.version_info >= (3, 12):  # before, no class of Python's has a buffer
 
     def test_a_release_in_python_that_raises_is_reported_and_goes_no_further():
