@@ -4,7 +4,7 @@ Importing dlfield imports no framework, and changes nothing in those that are im
 ``xarray.DataArray`` gets two attributes for GT4Py, see `dlfield.xarray`.
 """
 
-from dlfield import _html, _operators, xarray
+from dlfield import _operators, xarray
 from dlfield._core import (
     UNSET,
     BoundStencil,
@@ -71,5 +71,4 @@ GT4PySyncedGPUStorage = SoftwareManagedGPUStorage
 CUDASyncedGPUStorage = CudaManagedGPUStorage = CUDAManagedGPUStorage
 
 _operators.install_on(Storage)
-_html.install_on(Storage)
 xarray.install()

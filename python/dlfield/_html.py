@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dlfield._core import Storage
@@ -97,8 +97,3 @@ def _svg(box: tuple[float, float], domain: list[float], label: str) -> str:
         f"fill='#8ab4d8' stroke='#666'/>"
         f"<text x='1' y='{height + 18:.1f}' font-size='12'>{label}</text></svg>"
     )
-
-
-def install_on(cls: Any) -> None:  # noqa: ANN401 - a class of the extension
-    """Give `cls` its representation for notebooks."""
-    cls._repr_html_ = render

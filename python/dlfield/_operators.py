@@ -60,6 +60,13 @@ def _elements_backwards(self: Any) -> Iterator[Any]:  # noqa: ANN401
     return (self[index] for index in reversed(range(len(self))))
 
 
+def _html(self: Any) -> str:  # noqa: ANN401
+    """Show the storage in a notebook."""
+    from dlfield._html import render  # with what it imports, needed in notebooks only
+
+    return render(self)
+
+
 def install_on(cls: type) -> None:
     """Give `cls` every operator and comparison, each raising TypeError that names to_numpy().
 
@@ -68,6 +75,7 @@ def install_on(cls: type) -> None:
     for name, convert in _CONVERSIONS.items():
         setattr(cls, f"__{name}__", _conversion(f"__{name}__", convert))
     cls.__iter__ = _elements  # type: ignore[attr-defined]
+    cls._repr_html_ = _html  # type: ignore[attr-defined]
     cls.__reversed__ = _elements_backwards  # type: ignore[attr-defined]
     for name in (*_BINARY, *_UNARY, *_COMPARISONS):
         setattr(cls, f"__{name}__", _refusal(f"__{name}__"))

@@ -85,6 +85,16 @@ impl fmt::Display for Dim {
     }
 }
 
+/// Names for further data dimensions, numbered after those there are.
+#[cfg(feature = "python")]
+pub(crate) fn further_data_dims(dims: &[Dim]) -> impl Iterator<Item = Dim> + use<> {
+    let numbers = dims.iter().filter_map(|dim| match dim {
+        Dim::Data(number) => Some(number.saturating_add(1)),
+        _ => None,
+    });
+    (numbers.max().unwrap_or(0)..).map(Dim::Data)
+}
+
 /// The names as a Python tuple prints them, for messages.
 #[must_use]
 pub(crate) fn show_dims(dims: &[Dim]) -> String {

@@ -176,14 +176,7 @@ impl Traveller {
             may_copy: self.wish == Wish::CopyToHost,
         };
         for (door, import) in DOORS {
-            let answer = match import(obj, request) {
-                // torch's __dlpack__ explains what its table only fails at.
-                Err(Failure::Theirs(_)) if producer == Producer::Torch && door == DOORS[0].0 => {
-                    None
-                }
-                answer => answer?,
-            };
-            if let Some(imported) = answer {
+            if let Some(imported) = import(obj, request)? {
                 let managed = imported.immutable(request.immutable).validate()?;
                 producer.refuse_lazy(obj, &managed)?;
                 return Ok(Arrival::plain(managed, door, producer));

@@ -42,7 +42,7 @@ fn as_numpy<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     if data.get_type().is(&py.import("numpy")?.getattr("ndarray")?) {
         return Ok(data.clone());
     }
-    let mut source = Source::of(data)?;
+    let source = Source::of(data)?;
     let managed = source.keep(py)?;
     let readonly = managed.readonly();
     array_over(py, &managed, readonly)

@@ -7,7 +7,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString, PyTuple};
 
 use crate::error::{DeviceUnavailable, Error};
-use crate::field::{Dim, Field, Halo, HaloWidth};
+use crate::field::{Field, Halo, HaloWidth, further_data_dims};
 use crate::layout::{Extents, MAX_NDIM};
 use crate::preset::Preset;
 use crate::protocol::gt4py;
@@ -96,13 +96,9 @@ pub(super) fn parse(
 fn called(layout: &Bound<'_, PyAny>, spec: &Spec, ndim: usize) -> PyResult<Extents> {
     let ranks = match &spec.field.dims {
         Some(dims) => {
-            let numbers = dims.iter().filter_map(|dim| match dim {
-                Dim::Data(number) => Some(number.saturating_add(1)),
-                _ => None,
-            });
-            // The dimensions that an item adds are data dimensions after those there are.
-            let added = (numbers.max().unwrap_or(0)..).map(Dim::Data);
-            let names = dims.iter().cloned().chain(added).take(ndim.max(dims.len()));
+            // The dimensions that an item adds are data dimensions.
+            let names =
+                dims.iter().cloned().chain(further_data_dims(dims)).take(ndim.max(dims.len()));
             let names: Vec<_> = names.map(|dim| dim.to_string()).collect();
             layout.call1((PyTuple::new(layout.py(), names)?,))?
         }

@@ -112,7 +112,7 @@ pub(super) fn storage(
         })?;
         return allocate(py, &shape, wanted(dtype)?, options, Fill::Nothing);
     };
-    let mut source = taken(data, copy, wants_host(options)?)?;
+    let source = taken(data, copy, wants_host(options)?)?;
     check_shape(&source.managed, shape.as_ref())?;
     let found = source.managed.dtype();
     let wanted = dtype.filter(|dtype| is_set(dtype)).map_or(Ok(found), dtype_from)?;

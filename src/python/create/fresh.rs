@@ -6,7 +6,7 @@ use pyo3::types::PyDict;
 
 use crate::alloc::Fill;
 use crate::dtype::DType;
-use crate::field::{Dim, Field, Halo};
+use crate::field::{Dim, Field, Halo, further_data_dims};
 use crate::layout::Extents;
 use crate::python::numpy::{dtype_and_extents, dtype_to};
 use crate::python::options::{ints_or_int, is_set, parse};
@@ -148,15 +148,12 @@ fn no_halo(ndim: usize) -> Field {
 fn with_data_dims(mut spec: Spec, axes: usize, ndim: usize) -> Spec {
     let field = &mut spec.field;
     if let Some(dims) = field.dims.as_mut().filter(|dims| dims.len() == axes) {
-        let next = dims.iter().filter_map(|dim| {
-            if let Dim::Data(number) = dim { Some(number.saturating_add(1)) } else { None }
-        });
-        let next = next.max().unwrap_or(0);
-        dims.extend((next..).map(Dim::Data).take(ndim.saturating_sub(axes)));
+        let further = further_data_dims(dims);
+        dims.extend(further.take(ndim.saturating_sub(axes)));
     }
     if field.dims.is_none() && axes <= 3 && ndim > axes {
         let axes = [Dim::I, Dim::J, Dim::K].into_iter().take(axes);
-        spec.layout_dims = Some(axes.chain((0..).map(Dim::Data)).take(ndim).collect());
+        spec.layout_dims = Some(axes.chain(further_data_dims(&[])).take(ndim).collect());
     }
     if let Some(halo) = field.halo.as_mut().filter(|halo| halo.len() == axes) {
         halo.resize(ndim, (0, 0));

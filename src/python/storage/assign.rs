@@ -34,7 +34,7 @@ pub(super) fn set(
         ));
     }
     let target = basic(key)?.map(|items| storage.storage().select(&items)).transpose()?;
-    let Some(mut source) = array(value, storage.managed().dtype())? else {
+    let Some(source) = array(value, storage.managed().dtype())? else {
         return by_numpy(storage, key, value);
     };
     let names = source.field.dims.clone();
@@ -42,13 +42,10 @@ pub(super) fn set(
         check_order(names.as_ref(), storage.field().dims.as_ref())?;
         return by_numpy(storage, key, &array_over(py, &source.keep(py)?, true)?);
     };
-    let placed = |memory: Managed| -> PyResult<Managed> {
-        let value = by_names(memory, (target.field().dims.as_ref(), names.as_ref()))?;
-        value.broadcast_to(target.host().layout().shape())?; // or it is refused
-        Ok(value)
-    };
-    placed(source.managed.clone())?; // nothing is acquired for what will be refused
-    assign(py, target.host(), &placed(source.keep(py)?)?)
+    let value = by_names(source.managed, (target.field().dims.as_ref(), names.as_ref()))?;
+    value.broadcast_to(target.host().layout().shape())?; // or it is refused, and nothing acquired
+    let _released_when_done = source.hooks.acquire(py)?;
+    assign(py, target.host(), &value)
 }
 
 /// An advanced key has no place for names: they must be in order already.

@@ -125,10 +125,13 @@ fn plain_entry<'py>(entry: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         || entry.is_instance_of::<PyBytes>()
         || entry.is_instance(&entry.py().import("numpy")?.getattr("ndarray")?)?
         || entry.is_none();
-    match if plain { None } else { Some(Source::of(entry)) } {
-        Some(Ok(mut source)) => array_over(entry.py(), &source.keep(entry.py())?, true),
+    if plain {
+        return Ok(entry.clone());
+    }
+    match Source::of(entry) {
+        Ok(source) => array_over(entry.py(), &source.keep(entry.py())?, true),
         // Of what speaks no protocol NumPy knows what to think.
-        None | Some(Err(Failure::Ours(Error::Type(_)))) => Ok(entry.clone()),
-        Some(Err(failure)) => Err(failure.into()),
+        Err(Failure::Ours(Error::Type(_))) => Ok(entry.clone()),
+        Err(failure) => Err(failure.into()),
     }
 }

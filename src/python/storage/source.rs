@@ -88,7 +88,7 @@ impl Source {
 
     /// The memory for as long as somebody likes: acquired now, released when the last view of it is
     /// gone (GDP-3's functions; most arrays have none).
-    pub(in crate::python) fn keep(&mut self, py: Python<'_>) -> PyResult<Managed> {
+    pub(in crate::python) fn keep(&self, py: Python<'_>) -> PyResult<Managed> {
         let managed = self.managed.clone();
         if self.hooks.is_empty() {
             return Ok(managed);

@@ -29,6 +29,9 @@ pub(in crate::protocol) fn import(
     // the interpreter attached and room for a pointer (dlpack.h).
     let code = unsafe { from_py(obj.as_ptr().cast(), &raw mut tensor) };
     let raised = raised(py);
+    if code != 0 && request.explains {
+        return Ok(None); // torch's __dlpack__ says why its table has failed
+    }
     if code != 0 {
         return Err(raised.map_or_else(|| silent("failed without an exception").into(), Into::into));
     }
@@ -37,7 +40,7 @@ pub(in crate::protocol) fn import(
     let tensor = tensor.and_then(|tensor| {
         if tensor.is_aligned() { Ok(tensor) } else { Err("gave a misaligned pointer") }
     });
-    // SAFETY: the function said that it gave an owning tensor of a version that we know.
+    // SAFETY: the function said that it gave an owning tensor; of which version is checked.
     let imported = tensor.map(|tensor| unsafe { Imported::from_versioned(tensor) });
     if let Some(error) = raised {
         return Err(error.into()); // whatever was given is released
