@@ -81,6 +81,20 @@ impl Device {
         if self.is_host() { Self::CPU } else { self }
     }
 
+    /// Refuses memory that the host cannot reach.
+    ///
+    /// # Errors
+    /// [`Error::Device`].
+    pub fn check_on_host(self) -> Result<()> {
+        if self.is_host() {
+            return Ok(());
+        }
+        Err(Error::Device(format!(
+            "device: expected memory that the host can reach, got {self}; copy the array to the host first, with \
+             storage(..., device='cpu') or by the library's own means"
+        )))
+    }
+
     /// Whether the host may read and write the memory.
     #[must_use]
     pub fn is_host(self) -> bool {

@@ -149,6 +149,18 @@ impl Field {
         Ok(())
     }
 
+    /// The same with the aligned element where it is now, whatever becomes of the halo.
+    #[must_use]
+    pub fn with_fixed_index(mut self, shape: &[i64]) -> Self {
+        if self.alignment > 1 {
+            let last = |extent: i64| extent.saturating_sub(1).max(0);
+            let index = self.aligned_index(shape.len());
+            let inside = index.iter().zip(shape).map(|(&at, &extent)| at.clamp(0, last(extent)));
+            self.aligned_index = Some(inside.collect());
+        }
+        self
+    }
+
     /// The axes in the order I, J, K, data dimensions by number, in which GT4Py counts origins.
     /// Names that it does not know, and axes without a name, stay where they are.
     #[must_use]

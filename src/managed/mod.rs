@@ -100,13 +100,7 @@ impl Managed {
     /// # Errors
     /// [`crate::Error::Device`].
     pub fn check_on_host(&self) -> Result<()> {
-        if self.device.is_host() {
-            return Ok(());
-        }
-        Err(crate::error::Error::Device(format!(
-            "device: expected memory that the host can reach, got {}; copy the array to the host first",
-            self.device
-        )))
+        self.device.check_on_host()
     }
 
     /// Whether the memory must not be written through this description.

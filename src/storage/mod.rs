@@ -277,14 +277,7 @@ impl Storage {
     /// # Errors
     /// [`Error::Argument`] for a halo that does not fit.
     pub fn with_halo(&self, halo: Option<Halo>) -> Result<Self> {
-        let mut field = Field::clone(&self.field);
-        if field.alignment > 1 {
-            let shape = self.host.layout().shape();
-            let index = field.aligned_index(shape.len());
-            let inside =
-                index.iter().zip(shape).map(|(&at, &extent)| at.clamp(0, (extent - 1).max(0)));
-            field.aligned_index = Some(inside.collect());
-        }
+        let field = Field::clone(&self.field).with_fixed_index(self.host.layout().shape());
         let field = Field { halo, ..field };
         field.check(self.host.layout().shape())?;
         Ok(Self { host: self.host.clone(), field: Arc::new(field) })

@@ -200,3 +200,9 @@ def test_several_threads_may_set_and_read_it():
     [thread.join() for thread in threads]
     assert seen <= set(halos)
     assert storage.halo in halos
+
+
+def test_another_halo_given_to_an_aligned_storage_leaves_the_aligned_element_where_it_is():
+    storage = dlf.zeros((16, 16), halo=(3, 3), alignment_size=64)
+    again = dlf.as_storage(storage, halo=(1, 1))
+    assert (again.halo, again.aligned_index) == (((1, 1), (1, 1)), (3, 3))

@@ -37,8 +37,8 @@ pub(in crate::protocol) fn import(
     if device.is_host() && !shared {
         return take(&call_producer(&method)?).map(Some);
     }
-    if !shared && !request.to_host {
-        return Err(unreachable(device).into());
+    if !request.to_host {
+        device.check_on_host()?;
     }
     take(&method.call((), Some(&keywords_to_host(py, request)?))?).map(Some)
 }
@@ -71,13 +71,6 @@ fn announced(obj: &Bound<'_, PyAny>) -> Result<Device, Failure> {
         ))
     })?;
     Ok(Device::from_dlpack(code.into(), ordinal)?)
-}
-
-fn unreachable(device: Device) -> Error {
-    Error::Device(format!(
-        "device: expected memory that the host can reach, got {device}; copy it to the host with \
-         storage(..., device='cpu') or by the library's own means"
-    ))
 }
 
 /// Calls with today's keywords, then as producers of 2023 and of 2021 know them. A producer whose

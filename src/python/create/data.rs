@@ -180,11 +180,9 @@ fn share(
         return PyStorage::wrap(py, source.into_storage()?, door);
     }
     let ndim = source.managed.layout().ndim();
-    if source.field.alignment > 1 {
-        // The element that is aligned stays where it is, whatever the new halo.
-        source.field.aligned_index = Some(source.field.aligned_index(ndim));
-    }
-    let spec = parse(options, std::mem::take(&mut source.field), ndim)?;
+    let field = std::mem::take(&mut source.field);
+    let field = field.with_fixed_index(source.managed.layout().shape());
+    let spec = parse(options, field, ndim)?;
     let storage = Storage::wrap(source.managed.clone(), &spec)?;
     if source.hooks.is_empty() {
         return PyStorage::wrap(py, storage, source.door);

@@ -135,10 +135,7 @@ unsafe extern "C" fn to_py<T: Exchanged>(
         // SAFETY: an owning tensor, which the caller gives away (dlpack.h). It is dropped only
         // once it was found good: until then it is the caller's.
         let mut imported = ManuallyDrop::new(unsafe { Imported::from_versioned(tensor) });
-        let device = imported.device()?;
-        if !device.is_host() {
-            return Err(unreachable(device).into());
-        }
+        imported.device()?.check_on_host()?;
         let managed = ManuallyDrop::into_inner(imported).validate()?;
         let owner = ManuallyDrop::new(managed.owner()); // never dropped where there is no object
         let object = T::wrap(py, managed)?;
@@ -149,12 +146,6 @@ unsafe extern "C" fn to_py<T: Exchanged>(
     })
 }
 
-fn unreachable(device: Device) -> Error {
-    Error::Device(format!(
-        "device: expected memory that the host can reach, got {device}; copy the tensor to the host first"
-    ))
-}
-
 /// `DLPackCurrentWorkStream`: host memory has none.
 unsafe extern "C" fn current_work_stream(
     device_type: DLDeviceType,
@@ -162,15 +153,13 @@ unsafe extern "C" fn current_work_stream(
     out: *mut *mut c_void,
 ) -> c_int {
     let device = Device::from_dlpack(i64::from(device_type.0.cast_signed()), device_id);
-    if device.as_ref().is_ok_and(|device| device.is_host()) {
+    let Err(error) = device.and_then(Device::check_on_host) else {
         // SAFETY: room for a pointer, as dlpack.h has it.
         unsafe { out.write(ptr::null_mut()) };
         return 0;
-    }
+    };
     // Host work may ask without the interpreter; only the refusal needs it.
-    let _ = Python::try_attach(|py| {
-        PyErr::from(device.map_or_else(|error| error, unreachable)).restore(py);
-    });
+    let _ = Python::try_attach(|py| PyErr::from(error).restore(py));
     -1
 }
 
