@@ -19,7 +19,8 @@ impl Field {
         let alignment = if aligned_index.is_some() { self.alignment } else { 1 };
         let dims = self.dims.as_ref().and_then(|dims| selected_dims(dims, steps));
         let halo = self.halo.as_ref().and_then(|halo| selected_halo(halo, steps, shape));
-        let field = Self { dims, halo, aligned_index, alignment, origin: None };
+        let order = self.order.as_ref().and_then(|order| selected_order(order, steps));
+        let field = Self { dims, halo, aligned_index, alignment, origin: None, order };
         Self { origin: origin.and_then(|by_axis| field.in_order(by_axis, selected)), ..field }
     }
 
@@ -40,6 +41,7 @@ impl Field {
             aligned_index: self.aligned_index.as_ref().map(picked),
             alignment: self.alignment,
             origin: None,
+            order: self.order.as_ref().map(picked),
         };
         let by_axis = self.origin_by_axis(permuted.len());
         let origin = by_axis.and_then(|by_axis| field.in_order(picked(&by_axis), permuted));
@@ -127,6 +129,18 @@ fn selected_dims(dims: &Dims, steps: &[Step]) -> Option<Dims> {
         match *step {
             Step::At { .. } => {}
             Step::Slice { axis, .. } => kept.push(dims.get(axis).cloned()?),
+            Step::New => return None,
+        }
+    }
+    Some(kept)
+}
+
+fn selected_order(order: &Extents, steps: &[Step]) -> Option<Extents> {
+    let mut kept = Extents::new();
+    for step in steps {
+        match *step {
+            Step::At { .. } => {}
+            Step::Slice { axis, .. } => kept.push(order.get(axis).copied()?),
             Step::New => return None,
         }
     }

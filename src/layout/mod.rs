@@ -232,17 +232,26 @@ impl Layout {
     /// Whether the elements fill their span in some order of the dimensions, without a gap.
     #[must_use]
     pub fn is_dense(&self) -> bool {
-        let ranks = self.ranks();
+        let ranks = self.ranks(&[]);
         let mut axes: SmallVec<[usize; 6]> = (0..self.ndim()).collect();
         axes.sort_by_key(|&axis| std::cmp::Reverse(ranks.get(axis).copied()));
         self.is_contiguous_along(axes.into_iter())
     }
 
     /// Rank of each dimension's stride: 0 is the largest, `ndim - 1` the smallest (GDP-3
-    /// "layout"). Equal strides count in C order, the sign does not matter.
+    /// "layout"). The sign does not matter. Of equal strides, as next to an extent of 1, the one with
+    /// the smaller of `ties` counts as the larger; without ties they count in C order.
     #[must_use]
-    pub fn ranks(&self) -> Extents {
-        ranks_of_strides(&self.strides)
+    pub fn ranks(&self, ties: &[i64]) -> Extents {
+        ranks_of_strides(&self.strides, ties)
+    }
+
+    /// Whether the strides leave the order of the dimensions open.
+    pub(crate) fn has_equal_strides(&self) -> bool {
+        let mut sizes: Extents =
+            self.strides.iter().map(|stride| stride.saturating_abs()).collect();
+        sizes.sort_unstable();
+        sizes.windows(2).any(|pair| matches!(pair, [a, b] if a == b))
     }
 
     /// Whether two different indices may name the same byte, as in a broadcast array.

@@ -26,11 +26,15 @@ pub(crate) fn strides_by_rank(shape: &[i64], ranks: &[i64]) -> Option<Extents> {
     Some(strides)
 }
 
-/// Rank of each stride by size, 0 for the largest. Equal strides count in C order.
+/// Rank of each stride by size, 0 for the largest. Of equal strides the one with the smaller `tie`
+/// counts as the larger; those whose ties are equal too, or missing, count in C order.
 #[must_use]
-pub(crate) fn ranks_of_strides(strides: &[i64]) -> Extents {
+pub(crate) fn ranks_of_strides(strides: &[i64], ties: &[i64]) -> Extents {
     let mut axes: SmallVec<[usize; 6]> = (0..strides.len()).collect();
-    axes.sort_by_key(|&axis| std::cmp::Reverse(strides.get(axis).map_or(0, |s| s.unsigned_abs())));
+    axes.sort_by_key(|&axis| {
+        let size = strides.get(axis).map_or(0, |stride| stride.unsigned_abs());
+        (std::cmp::Reverse(size), ties.get(axis).copied())
+    });
     let mut ranks = Extents::from_elem(0, strides.len());
     for (rank, axis) in (0_i64..).zip(axes) {
         if let Some(slot) = ranks.get_mut(axis) {
@@ -48,8 +52,15 @@ mod tests {
     fn strides_and_ranks_lead_back_to_each_other() {
         for ranks in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [2, 0, 1]] {
             let strides = strides_by_rank(&[4, 5, 6], &ranks).unwrap();
-            assert_eq!(ranks_of_strides(&strides).as_slice(), ranks);
+            assert_eq!(ranks_of_strides(&strides, &[]).as_slice(), ranks);
         }
+    }
+
+    #[test]
+    fn equal_strides_count_as_told_and_otherwise_in_c_order() {
+        let strides = strides_by_rank(&[6, 1, 7], &[2, 1, 0]).unwrap();
+        assert_eq!(ranks_of_strides(&strides, &[]).as_slice(), [2, 0, 1]);
+        assert_eq!(ranks_of_strides(&strides, &[2, 1, 0]).as_slice(), [2, 1, 0]);
     }
 
     #[test]

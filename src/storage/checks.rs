@@ -20,7 +20,7 @@ pub(super) fn check_order(host: &Managed, ranks: &[i64]) -> Result<()> {
         "layout: expected memory ordered as {ranks:?}, got strides of {:?} elements, which is {:?}; \
          leave the layout open, or pass copy=True to storage()",
         layout.strides(),
-        layout.ranks().as_slice()
+        layout.ranks(ranks).as_slice()
     )))
 }
 

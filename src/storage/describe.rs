@@ -29,7 +29,7 @@ fn parts(storage: &Storage) -> Vec<String> {
         Some(_) => {}
         None => parts.push("halo=None".into()),
     }
-    parts.push(format!("layout={}", tuple(&host.layout().ranks())));
+    parts.push(format!("layout={}", tuple(&storage.ranks())));
     if field.alignment > 1 {
         parts.push(format!("alignment_size={}", field.alignment));
     }

@@ -112,15 +112,25 @@ impl Spec {
         }
     }
 
-    fn plan(
-        &self,
-        shape: &[i64],
-        dtype: DType,
-        field: &Field,
-        otherwise: impl FnOnce() -> Extents,
-    ) -> Result<Plan> {
-        let ranks = self.ranks(shape.len()).unwrap_or_else(otherwise);
-        plan(shape, dtype, &ranks, field.alignment, &field.aligned_index(shape.len()))
+    /// Memory and field of a storage to allocate. Its order is that of `model` where no other is
+    /// wished for, and C order without a model.
+    fn plan(&self, shape: &[i64], dtype: DType, model: Option<&Managed>) -> Result<(Plan, Field)> {
+        self.check_device()?;
+        check_shape(shape, dtype)?;
+        let field = self.field_for(shape, dtype)?;
+        let as_model = || match model {
+            Some(model) => model.layout().ranks(self.ties()),
+            None => (0_i64..).take(shape.len()).collect(),
+        };
+        let ranks = self.ranks(shape.len()).unwrap_or_else(as_model);
+        let index = field.aligned_index(shape.len());
+        let plan = plan(shape, dtype, &ranks, field.alignment, &index)?;
+        let field = field.in_memory_order(&plan.layout, ranks);
+        Ok((plan, field))
+    }
+
+    fn ties(&self) -> &[i64] {
+        self.field.order.as_deref().unwrap_or_default()
     }
 }
 
@@ -131,12 +141,8 @@ impl Storage {
     /// [`Error::Argument`] for wishes that contradict each other or the shape,
     /// [`Error::OutOfMemory`], [`Error::Device`] for a preset of a GPU backend.
     pub fn allocate(shape: &[i64], dtype: DType, spec: &Spec, fill: Fill<'_>) -> Result<Self> {
-        spec.check_device()?;
-        check_shape(shape, dtype)?;
-        let field = spec.field_for(shape, dtype)?;
-        let c_order = || (0_i64..).take(shape.len()).collect();
-        let host = allocate(&spec.plan(shape, dtype, &field, c_order)?, fill)?;
-        Ok(Self { host, field: Arc::new(field) })
+        let (plan, field) = spec.plan(shape, dtype, None)?;
+        Ok(Self { host: allocate(&plan, fill)?, field: Arc::new(field) })
     }
 
     /// Allocates a storage of the shape of `model`, in its order unless `spec` wishes for another.
@@ -149,12 +155,8 @@ impl Storage {
         spec: &Spec,
         fill: Fill<'_>,
     ) -> Result<Self> {
-        spec.check_device()?;
-        let shape = model.layout().shape();
-        check_shape(shape, dtype)?;
-        let field = spec.field_for(shape, dtype)?;
-        let host = allocate(&spec.plan(shape, dtype, &field, || model.layout().ranks())?, fill)?;
-        Ok(Self { host, field: Arc::new(field) })
+        let (plan, field) = spec.plan(model.layout().shape(), dtype, Some(model))?;
+        Ok(Self { host: allocate(&plan, fill)?, field: Arc::new(field) })
     }
 
     /// Puts existing memory into a storage. Copies nothing: every wish must hold already.
@@ -166,9 +168,10 @@ impl Storage {
         host.check_on_host()?;
         spec.check_device()?;
         let shape = host.layout().shape();
-        let field = spec.field_for(shape, host.dtype())?;
+        let mut field = spec.field_for(shape, host.dtype())?;
         if let Some(wanted) = spec.ranks(shape.len()) {
             checks::check_order(&host, &wanted)?;
+            field = field.in_memory_order(host.layout(), wanted);
         }
         checks::check_alignment(&host, &field)?;
         Ok(Self { host, field: Arc::new(field) })
@@ -180,16 +183,8 @@ impl Storage {
     /// # Errors
     /// As [`Storage::copy_of`].
     pub fn check_copy(source: &Managed, dtype: DType, spec: &Spec) -> Result<()> {
-        Self::plan_copy(source, dtype, spec).map(|_| ())
-    }
-
-    fn plan_copy(source: &Managed, dtype: DType, spec: &Spec) -> Result<(Plan, Field)> {
         source.check_on_host()?;
-        spec.check_device()?;
-        let shape = source.layout().shape();
-        let field = spec.field_for(shape, dtype)?;
-        let plan = spec.plan(shape, dtype, &field, || source.layout().ranks())?;
-        Ok((plan, field))
+        spec.plan(source.layout().shape(), dtype, Some(source)).map(|_| ())
     }
 
     /// Allocates a storage like `source` and copies its elements into it. What `spec` leaves open
@@ -201,7 +196,8 @@ impl Storage {
     /// # Safety
     /// Nobody writes the elements of `source` meanwhile.
     pub unsafe fn copy_of(source: &Managed, spec: &Spec) -> Result<Self> {
-        let (plan, field) = Self::plan_copy(source, source.dtype(), spec)?;
+        source.check_on_host()?;
+        let (plan, field) = spec.plan(source.layout().shape(), source.dtype(), Some(source))?;
         let host = allocate(&plan, Fill::Nothing)?;
         // SAFETY: the target was made here; the caller excludes writers of the source.
         unsafe { copy(source, &host) }?;
@@ -230,6 +226,13 @@ impl Storage {
     #[must_use]
     pub fn field(&self) -> &Field {
         &self.field
+    }
+
+    /// Rank of each dimension in memory, 0 = the largest stride (GDP-3 "layout"): as asked for where
+    /// strides that are equal leave it open.
+    #[must_use]
+    pub fn ranks(&self) -> Extents {
+        self.host.layout().ranks(self.field.order.as_deref().unwrap_or_default())
     }
 
     /// The part inside the halo, as a view whose halo is 0. Copies nothing.

@@ -40,7 +40,7 @@ fn a_copy_keeps_the_order_of_its_source_unless_told_otherwise() {
     let source = with_halo(&[10, 9, 4], "gt:cpu_ifirst");
     // SAFETY: nobody else has the source.
     let same = unsafe { Storage::copy_of(source.host(), &Spec::default()) }.unwrap();
-    assert_eq!(same.host().layout().ranks().as_slice(), [2, 1, 0]);
+    assert_eq!(same.ranks().as_slice(), [2, 1, 0]);
     let spec = Spec { layout: Order::Ranks(smallvec![0, 1, 2]), ..Spec::default() };
     // SAFETY: as above.
     let other = unsafe { Storage::copy_of(source.host(), &spec) }.unwrap();

@@ -1,6 +1,9 @@
 """`empty_like` and its kin: what a new storage takes from its model, and what it leaves alone."""
 
+import copy
+import pickle
 from functools import partial
+from itertools import permutations
 
 import dlfield as dlf
 import numpy as np
@@ -84,10 +87,51 @@ def test_a_halo_set_after_the_allocation_does_not_move_the_aligned_element():
     assert (like.halo, like.aligned_index) == (((2, 2), (2, 2)), (1, 1))
 
 
-@pytest.mark.xfail(reason="strides that are equal are ranked by position, not as asked for")
 def test_the_layout_of_a_model_with_extents_of_one_is_kept():
     model = dlf.empty((6, 1, 7), layout=(2, 1, 0))
     assert model.layout == dlf.empty_like(model).layout == (2, 1, 0)
+
+
+ORDERS = list(permutations(range(3)))
+short_shapes = pytest.mark.parametrize("shape", [(6, 1, 7), (1, 1, 1), (0, 1, 2), (1, 5, 1)])
+
+
+@short_shapes
+@pytest.mark.parametrize("layout", ORDERS)
+def test_an_order_that_strides_do_not_tell_is_kept_by_whatever_is_made_of_a_storage(shape, layout):
+    model = dlf.empty(shape, layout=layout)
+    made = {
+        "like": dlf.zeros_like(model),
+        "copy": model.copy(),
+        "deepcopy": copy.deepcopy(model),
+        "pickle": pickle.loads(pickle.dumps(model)),
+        "storage": dlf.storage(model),
+        "wrapped": dlf.as_storage(model),
+        "all of it": model[...],
+        "there and back": model.transpose(2, 0, 1).transpose(1, 2, 0),
+    }
+    assert {how: one.layout for how, one in made.items()} == dict.fromkeys(made, layout)
+
+
+@short_shapes
+@pytest.mark.parametrize("layout", ORDERS)
+def test_a_view_ranks_its_dimensions_as_the_storage_does(shape, layout):
+    model = dlf.empty(shape, layout=layout)
+    assert model.T.layout == layout[::-1]
+    for axis in (axis for axis in range(3) if shape[axis]):
+        rest = [rank for at, rank in enumerate(layout) if at != axis]
+        part = model[(slice(None),) * axis + (0,)]
+        assert part.layout == tuple(sorted(rest).index(rank) for rank in rest), axis
+
+
+def test_a_new_axis_is_ranked_by_its_stride():
+    assert sorted(dlf.empty((6, 1), layout=(1, 0))[:, None].layout) == [0, 1, 2]
+
+
+def test_foreign_memory_is_in_the_order_that_is_said_of_it_where_strides_do_not_tell():
+    array = np.zeros((6, 1, 7))
+    assert dlf.as_storage(array).layout == (0, 1, 2)
+    assert dlf.as_storage(array, layout=(1, 0, 2)).layout == (1, 0, 2)
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ impl PyStorage {
     /// Rank of each dimension's stride: 0 is the largest, `ndim - 1` the smallest (GDP-3).
     #[getter]
     fn layout<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.managed().layout().ranks())
+        PyTuple::new(py, self.storage().ranks())
     }
 
     /// Index of the element that `alignment_size` is about; the lower halo unless given.

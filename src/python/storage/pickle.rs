@@ -36,7 +36,7 @@ pub(super) fn reduce<'py>(
     let (py, storage) = (slf.py(), slf.get());
     let (managed, field) = (storage.managed(), storage.field());
     let layout = managed.layout();
-    let ranks = layout.ranks();
+    let ranks = storage.storage().ranks();
     let known: Known = (
         field.dims.as_ref().map(|dims| dims.iter().map(Dim::to_string).collect()),
         field.halo.as_ref().map(|halo| halo.to_vec()),
@@ -99,7 +99,9 @@ fn rebuild_storage(
         aligned_index: aligned_index.map(Extents::from_vec),
         alignment,
         origin: origin.map(Extents::from_vec),
-    };
+        order: None,
+    }
+    .in_memory_order(&layout, ranks.clone());
     let spec = Spec { unknown_halo: field.halo.is_none(), field, ..Spec::default() };
     let view = PyMemoryView::from(values)?;
     if layout.size() == 0 {
