@@ -14,6 +14,11 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 unexport CONDA_PREFIX
 # Stencils are compiled once and kept here.
 export GT_CACHE_ROOT := $(CURDIR)/.cache
+# As for gt4py.cartesian: compiled programs of gt4py.next stay.
+export GT4PY_BUILD_CACHE_DIR := $(CURDIR)/.cache
+export GT4PY_BUILD_CACHE_LIFETIME := persistent
+# gt4py 1.1 compiles dace's headers as C++17, which no longer is enough for them.
+export GT4PY_EXTRA_COMPILE_OPT_FLAGS := -std=c++20
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

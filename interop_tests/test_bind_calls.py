@@ -65,7 +65,13 @@ def test_data_dimensions_of_another_extent_are_refused(mixed):
     assert (given["field"] == -1.0).all()
 
 
-@pytest.mark.parametrize("what", [None, 1, len, lambda inp, out: None, Recorder, "skewed"])
+@pytest.mark.parametrize("what", [len, lambda inp, out: None])
+def test_a_callable_without_fields_cannot_be_bound(what):
+    with refused(TypeError, "bind: expected a field among the parameters", "dlfield.annotations"):
+        dlf.bind(what)
+
+
+@pytest.mark.parametrize("what", [None, 1, Recorder, "skewed"])
 def test_what_is_no_stencil_cannot_be_bound(what):
     with refused(TypeError, "bind: expected a stencil", "got", "gtscript.stencil"):
         dlf.bind(what)

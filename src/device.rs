@@ -32,6 +32,40 @@ pub struct Device {
     pub ordinal: i32,
 }
 
+/// Where something computes, and so which memory it can reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Target {
+    /// On the host.
+    #[default]
+    Host,
+    /// On a GPU: the one with this number, or any.
+    Gpu(Option<i32>),
+}
+
+impl Target {
+    /// Whether memory of `device` can be read and written there.
+    #[must_use]
+    pub fn reaches(self, device: Device) -> bool {
+        match self {
+            Self::Host => device.is_host(),
+            Self::Gpu(number) => {
+                let here = number.is_none_or(|number| number == device.ordinal);
+                device.kind == DeviceKind::CudaManaged || (!device.is_host() && here)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host => f.write_str("the host"),
+            Self::Gpu(None) => f.write_str("a GPU"),
+            Self::Gpu(Some(number)) => write!(f, "GPU {number}"),
+        }
+    }
+}
+
 const CODES: [(i64, DeviceKind, &str); 6] = [
     (1, DeviceKind::Cpu, "cpu"),
     (2, DeviceKind::Cuda, "cuda"),

@@ -34,7 +34,7 @@ mod stencil;
 mod python;
 
 pub use alloc::{Fill, live_allocations};
-pub use device::{Device, DeviceKind};
+pub use device::{Device, DeviceKind, Target};
 pub use dtype::DType;
 pub use error::{Error, Result};
 pub use field::{Axes, Dim, Dims, Field, Halo, HaloWidth, align_by_name};
@@ -42,5 +42,8 @@ pub use layout::{Extents, Item, Layout, MAX_NDIM, Span, may_overlap};
 pub use managed::{Described, Imported, Managed, Owner};
 pub use preset::Preset;
 pub use protocol::dlpack::{to_legacy, to_versioned};
-pub use stencil::{Access, Argument, CallPlan, FieldSpec, Request, StencilSpec, resolve};
+pub use stencil::{
+    Access, Argument, CallPlan, FieldPlan, FieldSpec, Mismatch, OnMismatch, Request, StencilSpec,
+    resolve,
+};
 pub use storage::{Order, Spec, Storage};

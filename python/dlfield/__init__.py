@@ -10,9 +10,12 @@ from dlfield._core import (
     BoundStencil,
     CPUStorage,
     CUDAManagedGPUStorage,
+    DeviceCopyWarning,
     DeviceUnavailable,
     GPUStorage,
     GTNoSuchBufferError,
+    LayoutWarning,
+    MemoryCopyWarning,
     SoftwareManagedGPUStorage,
     Storage,
     SyncState,
@@ -29,8 +32,9 @@ from dlfield._core import (
     zeros,
     zeros_like,
 )
-from dlfield.explaining import Explanation, explain
-from dlfield.gt4py import bind
+from dlfield.binding import bind
+from dlfield.explaining import Explanation, PlanExplanation, explain
+from dlfield.gt4py_fields import as_field, from_field
 from dlfield.protocols import as_cupy, get_dims
 
 __all__ = [
@@ -40,22 +44,28 @@ __all__ = [
     "CUDAManagedGPUStorage",
     "CUDASyncedGPUStorage",
     "CudaManagedGPUStorage",
+    "DeviceCopyWarning",
     "DeviceUnavailable",
     "Explanation",
     "GPUStorage",
     "GT4PySyncedGPUStorage",
     "GTNoSuchBufferError",
+    "LayoutWarning",
+    "MemoryCopyWarning",
+    "PlanExplanation",
     "SoftwareManagedGPUStorage",
     "Storage",
     "SyncState",
     "__version__",
     "as_cupy",
+    "as_field",
     "as_numpy",
     "as_storage",
     "bind",
     "empty",
     "empty_like",
     "explain",
+    "from_field",
     "full",
     "full_like",
     "get_dims",

@@ -13,9 +13,12 @@ __all__ = [
     "BoundStencil",
     "CPUStorage",
     "CUDAManagedGPUStorage",
+    "DeviceCopyWarning",
     "DeviceUnavailable",
     "GPUStorage",
     "GTNoSuchBufferError",
+    "LayoutWarning",
+    "MemoryCopyWarning",
     "SoftwareManagedGPUStorage",
     "Storage",
     "SyncState",
@@ -318,6 +321,15 @@ class SyncState:
     @state.setter
     def state(self, state: int) -> None: ...
 
+class LayoutWarning(UserWarning):
+    """A stencil call is slower than it could be: how the memory of an argument is laid out."""
+
+class MemoryCopyWarning(UserWarning):
+    """A stencil call copies an argument that is not laid out as the stencil needs it."""
+
+class DeviceCopyWarning(UserWarning):
+    """A stencil call copies an argument from one device to another."""
+
 @final
 class BoundStencil:
     """A stencil that takes arrays of any framework. Made by `dlfield.bind`."""
@@ -325,15 +337,11 @@ class BoundStencil:
     def __new__(
         cls,
         stencil: Any,
-        name: str,
-        fields: Sequence[Any],
-        parameters: Sequence[Any],
-        order: Sequence[str],
+        declaration: Any,
         *,
-        positional: int,
-        min_k: int,
-        typed: bool,
         dims: Mapping[str, str],
+        copy_device: bool,
+        copy_memory: bool,
     ) -> BoundStencil: ...
     @property
     def stencil(self) -> Any:
@@ -349,13 +357,43 @@ class BoundStencil:
         exec_info: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Run the stencil. Nothing is copied; every check is made at every call.
+        """Run the stencil. Every check is made at every call.
+
+        What wants to be told is acquired in the order of the arguments, touched where it was
+        written, and released, each once. Nothing is copied unless `bind` was told to.
 
         Raises
         ------
-        ValueError, BufferError, TypeError
-            Before anything was written: dtype, dims, bounds, alignment, read-only or overlapping
-            outputs, missing arguments. The text names the argument and a way out.
+        ValueError, BufferError, TypeError, DeviceUnavailable
+            Before anything was acquired, copied or written: dtype, dims, bounds, alignment,
+            read-only or overlapping outputs, missing arguments. The text names the argument and a
+            way out.
+
+        Warns
+        -----
+        LayoutWarning
+            Memory in an order that the backend is slow with.
+        MemoryCopyWarning, DeviceCopyWarning
+            An argument is copied for the call.
+        """
+    def plan(
+        self,
+        *args: Any,
+        origin: Sequence[int] | Mapping[str, Sequence[int]] | None = None,
+        domain: Sequence[int] | None = None,
+        functional: bool = False,
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        """Say what a call would do, without doing it; see `dlfield.PlanExplanation`.
+
+        Raises what the call would raise. With `functional`, outputs may be missing.
+        """
+    def arguments(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Give the arguments by name, as a call would read them."""
+    def functional(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the stencil with outputs that are made here, and give them back.
+
+        Parameters, results and errors are those of `dlfield.functional.call`.
         """
 
 def empty(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from dlfield._core import DeviceUnavailable, Storage, as_storage, doors_of, empty
+from dlfield._core import BoundStencil, DeviceUnavailable, Storage, as_storage, doors_of, empty
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Explanation", "explain"]
+__all__ = ["Explanation", "PlanExplanation", "explain"]
 
 #: What JAX wants of an address to share the memory behind it; any dlfield allocation has it.
 _SHARED_BY_JAX = 64
@@ -80,26 +80,38 @@ class Explanation:
         )
 
 
-def explain(data: Any, *, backend: str | None = None) -> Explanation:  # noqa: ANN401 - any array
-    """Say how an array would come in, and what stands in the way of doing so without a copy.
+def explain(
+    data: Any,  # noqa: ANN401 - any array, or a bound stencil
+    *args: Any,  # noqa: ANN401
+    backend: str | None = None,
+    **keywords: Any,  # noqa: ANN401
+) -> Explanation | PlanExplanation:
+    """Say how an array would come in, or what a call of a bound stencil would do.
 
     Parameters
     ----------
     data
         Anything: an array of any library, a storage, an object that is none. It is imported as by
-        `as_storage`, and let go when the explanation is dropped.
+        `as_storage`, and let go when the explanation is dropped. Or a bound stencil.
     backend
-        A GT4Py backend, whose wishes for the layout and alignment are compared too.
+        For an array: a GT4Py backend, whose wishes for the layout and alignment are compared too.
+    *args, **keywords
+        For a bound stencil: the arguments of a call, `origin` and `domain` included. Nothing is
+        acquired, copied or run.
 
     Returns
     -------
-    Explanation
-        Prints as a few lines: doors, the one taken, what was found, what is in the way.
+    Explanation or PlanExplanation
+        Prints as a few lines: doors, the one taken, what was found, what is in the way; for a
+        stencil the domain, and for each field its door, the order of its axes, origin, copies and
+        warnings.
 
     Raises
     ------
     ValueError
         For a backend that nobody knows.
+    TypeError
+        For arguments beside an array.
 
     Examples
     --------
@@ -109,7 +121,61 @@ def explain(data: Any, *, backend: str | None = None) -> Explanation:  # noqa: A
       doors: buffer, dlpack, array_interface
       in the way: BufferError: dtype '>f': expected native byte order, got byte-swapped items; ...
     """
+    if isinstance(data, BoundStencil):
+        if backend is not None:
+            keywords["backend"] = backend
+        return PlanExplanation(data, args, keywords)
+    if args or keywords:
+        got = ", ".join([*("a further argument" for _ in args[:1]), *keywords])
+        raise TypeError(f"explain: expected an array alone, or a bound stencil, got {got}")
     return Explanation(data, backend)
+
+
+class PlanExplanation:
+    """What a call of a bound stencil would do. Prints as a few lines.
+
+    Attributes
+    ----------
+    plan : dict or None
+        `domain` and `halo` in points along `axes`; `slow`, texts of warnings; and `fields`: for
+        each that is given its `door`, own `shape`, `strides` (in elements), `own_dims`, `axes`
+        (which of them is which declared dimension), `origin` and `copy` (why it would be copied, or
+        None). None where the call would be refused.
+    refusal : Exception or None
+        What the call would raise.
+    """
+
+    def __init__(self, run: BoundStencil, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        self.name = repr(run)
+        self.plan: dict[str, Any] | None = None
+        self.refusal: Exception | None = None
+        keywords.pop("exec_info", None)
+        try:
+            self.plan = run.plan(*args, **keywords)
+        except Exception as error:  # a producer may raise anything, which is the answer
+            self.refusal = error
+
+    def __repr__(self) -> str:
+        if self.plan is None:
+            return f"{self.name}: refused\n  {type(self.refusal).__name__}: {self.refusal}"
+        points = zip(self.plan["axes"], self.plan["domain"], strict=True)
+        lines = [f"{self.name}: domain {', '.join(f'{axis}={n}' for axis, n in points)}"]
+        lines += [f"  {name}: {_of_field(field)}" for name, field in self.plan["fields"].items()]
+        lines += [f"  slow: {text}" for text in self.plan["slow"]]
+        return "\n".join(lines)
+
+
+def _of_field(field: dict[str, Any]) -> str:
+    if "shape" not in field:
+        return f"{field['access']}, not given"
+    ordered = tuple(field["axes"]) == tuple(range(len(field["axes"])))
+    order = "axes as they are" if ordered else f"axes transposed by {field['axes']}"
+    copied = f"copied: {field['copy']}" if field["copy"] else "not copied"
+    door = field["door"] or "a storage of dlfield's own memory"
+    return (
+        f"{field['access']}, through {door}, shape {field['shape']} as "
+        f"{''.join(field['dims'])}, {order}, origin {field['origin']}, {copied}"
+    )
 
 
 def _doors(data: Any) -> tuple[str, ...]:  # noqa: ANN401

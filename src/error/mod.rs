@@ -44,7 +44,16 @@ impl Error {
     /// The same error with `prefix: ` in front, to name the argument it is about.
     #[must_use]
     pub fn about(self, prefix: &str) -> Self {
-        let put = |text: String| format!("{prefix}: {text}");
+        self.with_text(|text| format!("{prefix}: {text}"))
+    }
+
+    /// The same error with more text behind it.
+    #[must_use]
+    pub fn followed_by(self, more: &str) -> Self {
+        self.with_text(|text| text + more)
+    }
+
+    fn with_text(self, put: impl FnOnce(String) -> String) -> Self {
         match self {
             Self::Argument(text) => Self::Argument(put(text)),
             Self::Buffer(text) => Self::Buffer(put(text)),

@@ -32,13 +32,14 @@ pub(in crate::protocol) fn import(
     let interface = interface
         .cast_into::<PyMapping>()
         .map_err(|error| wrong_type("__array_interface__", "a dict", &error.into_inner()))?;
-    read(obj, &interface).map(Some)
+    read(obj, &interface, Device::CPU).map(Some)
 }
 
-/// Reads what `obj` says about its memory, and holds it.
+/// Reads what `obj` says about its memory on `device`, and holds it.
 pub(in crate::protocol) fn read(
     obj: &Bound<'_, PyAny>,
     interface: &Bound<'_, PyMapping>,
+    device: Device,
 ) -> Result<Imported, Failure> {
     let typestr = required(interface, "typestr")?;
     let typestr =
@@ -55,7 +56,7 @@ pub(in crate::protocol) fn read(
         )
         .into());
     }
-    Source { shape, strides, dtype }.locate(obj, interface)
+    Source { shape, strides, dtype, device }.locate(obj, interface)
 }
 
 /// A shape that cannot be right is a wrong value here, not a wrong buffer.
@@ -70,6 +71,7 @@ struct Source {
     shape: Extents,
     strides: Option<Extents>,
     dtype: DType,
+    device: Device,
 }
 
 impl Source {
@@ -86,8 +88,10 @@ impl Source {
             return Ok(self.describe(address, readonly, keep));
         }
         let holder = if data.is_none() { obj } else { &data };
-        if !PyView::is_offered(holder) {
-            let expected = "a pair (address, read-only) or an object with a buffer";
+        let on_host = self.device.is_host(); // where alone there are buffers
+        if !on_host || !PyView::is_offered(holder) {
+            let or_buffer = if on_host { " or an object with a buffer" } else { "" };
+            let expected = &format!("a pair (address, read-only){or_buffer}");
             let none = data.is_none();
             return Err(
                 if none { missing("data") } else { wrong_type("data", expected, &data) }.into()
@@ -130,9 +134,8 @@ impl Source {
     }
 
     fn describe(self, address: usize, readonly: bool, owner: Owner) -> Imported {
-        let Self { shape, strides: byte_strides, dtype } = self;
-        let described =
-            Described { address, shape, byte_strides, dtype, device: Device::CPU, readonly, owner };
+        let Self { shape, strides: byte_strides, dtype, device } = self;
+        let described = Described { address, shape, byte_strides, dtype, device, readonly, owner };
         // SAFETY: the protocol's promise: the memory lives as long as the object that shows it,
         // which the owner holds (and for a buffer, the view that holds it).
         unsafe { Imported::from_described(described) }

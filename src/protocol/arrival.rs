@@ -10,6 +10,7 @@ use super::dlpack::exchange;
 use super::gt4py::{Hooks, Offer};
 use super::producer::{Producer, Recognised};
 use super::{ImportRequest, array_interface, buffer, dlpack, gt4py, xarray};
+use crate::device::Target;
 use crate::error::{Error, Failure};
 use crate::field::{Dims, Field, Halo};
 use crate::layout::Extents;
@@ -39,6 +40,14 @@ pub(crate) enum Wish {
     OnHost,
     /// On the host, at the price of a copy.
     CopyToHost,
+    /// Where a computation reaches it, if the object has it there.
+    For(Target),
+}
+
+impl Wish {
+    fn target(self) -> Target {
+        if let Self::For(target) = self { target } else { Target::Host }
+    }
 }
 
 type Door = for<'py> fn(&Bound<'py, PyAny>, ImportRequest) -> Result<Option<Imported>, Failure>;
@@ -129,7 +138,7 @@ impl Traveller {
     }
 
     fn data_array(self, obj: &Bound<'_, PyAny>) -> Result<Arrival, Failure> {
-        let held = xarray::unwrap(obj)?;
+        let held = xarray::unwrap(obj, self.wish.target())?;
         let named = held.offer.as_ref().is_some_and(|offer| offer.dims.is_some());
         let arrival = match (self.deeper().arrive(&held.data), held.offer) {
             (Ok(arrival), Some(offer)) => agreed(arrival, offer)?,
@@ -155,7 +164,7 @@ impl Traveller {
             return Err(no_protocol(obj).into()); // its attributes are for its instances
         }
         let (dims, origin) = (gt4py::dims(obj)?, gt4py::origin(obj)?);
-        let arrival = if let Some(offer) = gt4py::import(obj)? {
+        let arrival = if let Some(offer) = gt4py::import(obj, self.wish.target())? {
             offered(offer, producer)?
         } else if let Some(inner) = gt4py::ndarray(obj)? {
             Arrival { door: "ndarray", ..self.deeper().arrive(&inner)? }
@@ -172,7 +181,8 @@ impl Traveller {
         let request = ImportRequest {
             immutable: producer.is_immutable(),
             explains: matches!(producer, Producer::Torch | Producer::Jax),
-            to_host: self.wish != Wish::Share,
+            to_host: matches!(self.wish, Wish::OnHost | Wish::CopyToHost),
+            anywhere: self.wish.target() != Target::Host,
             may_copy: self.wish == Wish::CopyToHost,
         };
         for (door, import) in DOORS {

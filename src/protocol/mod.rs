@@ -26,6 +26,8 @@ mod arrival;
 pub(crate) use arrival::{Arrival, Wish, arrive, arrive_as};
 #[cfg(feature = "python")]
 pub(crate) use probe::{doors_of, names_of};
+#[cfg(feature = "python")]
+pub(crate) use producer::is_plain_ndarray;
 
 /// What is known of an object before a door is tried.
 #[cfg(feature = "python")]
@@ -39,4 +41,6 @@ struct ImportRequest {
     to_host: bool,
     /// The producer may copy for that.
     may_copy: bool,
+    /// Memory that the host cannot reach is as welcome.
+    anywhere: bool,
 }

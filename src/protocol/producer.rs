@@ -111,6 +111,12 @@ impl Recognised {
     }
 }
 
+/// Whether an object is a `numpy.ndarray`, and of no subclass.
+pub(crate) fn is_plain_ndarray(obj: &Bound<'_, PyAny>) -> bool {
+    let [_, numpy, ..] = &KNOWN;
+    numpy.class.get(obj.py()).is_some_and(|class| class.is(obj.get_type()))
+}
+
 fn by_module(class: &Bound<'_, PyType>) -> PyResult<Producer> {
     for base in class.mro().iter() {
         // A class may lie about its module, or have none.

@@ -9,6 +9,7 @@ use pyo3::types::{PyString, PyType};
 
 use super::gt4py;
 use super::producer::{Known, Producer, known};
+use crate::device::Target;
 use crate::error::{Error, Failure};
 use crate::field::{Dim, Dims, show_dims};
 use crate::layout::Extents;
@@ -32,7 +33,10 @@ static DEFAULT: Known = known(Producer::Other, "dlfield.xarray", "DefaultAccesso
 ///
 /// GT4Py's attributes, by inheritance or as registered accessors, are asked of the class first: a
 /// DataArray searches long for an attribute that it does not have.
-pub(super) fn unwrap<'py>(data_array: &Bound<'py, PyAny>) -> Result<Held<'py>, Failure> {
+pub(super) fn unwrap<'py>(
+    data_array: &Bound<'py, PyAny>,
+    target: Target,
+) -> Result<Held<'py>, Failure> {
     let py = data_array.py();
     let (class, dims) = (data_array.get_type(), names(data_array)?);
     let variable = data_array.getattr(intern!(py, "variable"))?;
@@ -42,7 +46,7 @@ pub(super) fn unwrap<'py>(data_array: &Bound<'py, PyAny>) -> Result<Held<'py>, F
     for (slot, name) in own.iter_mut().zip(gt4py::interface_names(py)) {
         *slot = has_own(&class, name)?.then_some(name);
     }
-    let offer = gt4py::import_from(data_array, own.into_iter().flatten())?;
+    let offer = gt4py::import_from(data_array, own.into_iter().flatten(), target)?;
     let data = variable.getattr(intern!(py, "data"))?;
     let again = variable.getattr(intern!(py, "data"))?;
     let again = if again.is(&data) { None } else { Some(again) };

@@ -24,7 +24,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<options::Unset>()?;
     module.add_class::<sync_state::SyncState>()?;
     storage::register(module)?;
-    module.add_class::<bind::BoundStencil>()?;
+    bind::register(module)?;
     create::register(module)?;
     ask::register(module)
 }

@@ -1,29 +1,25 @@
 //! Which axis of an argument is which dimension of the field.
 
-use super::{Argument, Bound, FieldSpec};
+use smallvec::SmallVec;
+
+use super::bound::Bound;
+use super::{Argument, FieldSpec, StencilSpec};
 use crate::error::{Error, Result};
 use crate::field::{Dim, Dims, show_dims};
 use crate::layout::Extents;
 
 /// Puts an argument's axes in the declared order: by name where it has names, else by position.
 pub(super) fn bind<'a>(
+    stencil: &'a StencilSpec,
     spec: &'a FieldSpec,
     argument: &'a Argument,
-    origin: Option<Extents>,
+    given: Option<Extents>,
 ) -> Result<Bound<'a>> {
     let shape = argument.managed.layout().shape();
     if shape.len() != spec.dims.len() {
-        return Err(Error::Argument(format!(
-            "argument '{}': expected {} dimensions {}, got {} with shape {shape:?}; add or drop a \
-             dimension, for example with x[..., np.newaxis] or x[0]",
-            spec.name,
-            spec.dims.len(),
-            show_dims(&spec.dims),
-            shape.len()
-        )));
+        return Err(another_number(spec, argument, shape));
     }
-    let axes: Vec<usize> = match &argument.dims {
-        None => (0..shape.len()).collect(),
+    let axes = match &argument.dims {
         Some(dims) if dims.len() != shape.len() => {
             return Err(Error::Argument(format!(
                 "argument '{}': expected a name for each of its {} dimensions, got {}",
@@ -32,27 +28,45 @@ pub(super) fn bind<'a>(
                 show_dims(dims)
             )));
         }
-        Some(dims) => by_name(spec, dims)?,
+        None => (0..shape.len()).collect(),
+        Some(dims) if *dims == spec.dims => (0..shape.len()).collect(),
+        Some(dims) => by_name(stencil, spec, dims)?,
     };
-    let pick = |axis: &usize| shape.get(*axis).copied();
-    let ordered: Extents = axes.iter().filter_map(pick).collect();
+    let ordered: Extents = axes.iter().filter_map(|&axis| shape.get(axis).copied()).collect();
     let halo = argument
         .halo
         .as_ref()
         .map(|halo| axes.iter().filter_map(|&axis| halo.get(axis).copied()).collect());
-    Ok(Bound { spec, argument, axes, shape: ordered, halo, origin })
+    let given = given.or_else(|| argument.origin.clone());
+    let spatial = stencil.spatial(spec);
+    let origin = Extents::from_elem(0, ordered.len());
+    Ok(Bound { stencil, spec, argument, axes, spatial, shape: ordered, halo, given, origin })
 }
 
-fn by_name(spec: &FieldSpec, dims: &Dims) -> Result<Vec<usize>> {
+fn another_number(spec: &FieldSpec, argument: &Argument, shape: &[i64]) -> Error {
+    let named = argument.dims.as_ref().map(|dims| format!(" {}", show_dims(dims)));
+    Error::Argument(format!(
+        "argument '{}': expected {} dimensions {}, got {}{} with shape {shape:?}; add or drop a dimension, for \
+         example with x[..., np.newaxis] or x[0]",
+        spec.name,
+        spec.dims.len(),
+        show_dims(&spec.dims),
+        shape.len(),
+        named.unwrap_or_default()
+    ))
+}
+
+fn by_name(stencil: &StencilSpec, spec: &FieldSpec, dims: &Dims) -> Result<SmallVec<[usize; 6]>> {
     let find = |wanted| dims.iter().position(|dim| dim == wanted);
-    let axes: Option<Vec<usize>> = spec.dims.iter().map(find).collect();
-    axes.ok_or_else(|| Error::Argument(unmatched(spec, dims)))
+    let axes: Option<SmallVec<[usize; 6]>> = spec.dims.iter().map(find).collect();
+    axes.ok_or_else(|| Error::Argument(unmatched(stencil, spec, dims)))
 }
 
 /// The error prints the line that would help: a mapping from the user's names.
-fn unmatched(spec: &FieldSpec, dims: &Dims) -> String {
+fn unmatched(stencil: &StencilSpec, spec: &FieldSpec, dims: &Dims) -> String {
+    let known = |dim: &Dim| matches!(dim, Dim::Data(_)) || stencil.axes.contains(dim);
     let free: Vec<&Dim> = spec.dims.iter().filter(|dim| !dims.contains(dim)).collect();
-    let strange: Vec<&Dim> = dims.iter().filter(|dim| !dim.is_gt4py()).collect();
+    let strange: Vec<&Dim> = dims.iter().filter(|dim| !known(dim)).collect();
     let way_out = if strange.is_empty() {
         "select or add dimensions until the names agree".into()
     } else {

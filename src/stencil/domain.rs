@@ -6,163 +6,227 @@
 //! for `origin` and `domain`: nothing is shifted silently. Without any halo GT4Py's own rule
 //! holds: origin 0, and the largest domain that fits.
 
-use super::{Bound, StencilSpec};
+use super::bound::Bound;
+use super::{Request, StencilSpec};
 use crate::error::{Error, Result};
-use crate::field::HaloWidth;
+use crate::field::{Halo, HaloWidth};
 use crate::layout::Extents;
 
-const NAMES: [&str; 3] = ["I", "J", "K"];
 const WAY_OUT: &str = "pass origin= and domain=";
 
 /// What the fields with a halo agree on along one axis: extent of the whole field and its halo.
-type Agreed = Option<(i64, HaloWidth)>;
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Frame {
+    /// No field with a halo has the axis.
+    Open,
+    /// All have the same.
+    Agreed(i64, HaloWidth),
+    /// They differ.
+    Differs,
+}
 
 /// Gives every field an origin and returns the domain.
 pub(super) fn resolve(
     spec: &StencilSpec,
     bound: &mut [Bound<'_>],
-    given: Option<[i64; 3]>,
-) -> Result<[i64; 3]> {
-    let with_halo = bound.iter().any(carries_halo);
+    request: &Request,
+) -> Result<Extents> {
+    let given = request.domain.as_ref();
+    check_length(spec, given)?;
+    if spec.decides_domain {
+        return decided(spec, bound, request);
+    }
+    let with_halo = bound.iter().any(Bound::carries_halo);
     let domain = match given {
-        Some(domain) => Some(domain),
-        None if with_halo => Some(domain_of_halos(bound)?),
+        Some(domain) => Some(domain.clone()),
+        None if with_halo => Some(domain_of_halos(spec, bound)?),
         None => None,
     };
-    let frame = if with_halo { frame_of_halos(bound) } else { [None; 3] };
+    let frame = if with_halo { frame_of_halos(spec, bound) } else { Frames::new() };
     for field in bound.iter_mut() {
-        match &field.origin {
-            Some(origin) => {
-                let origin = check_origin(field, origin)?;
-                check_shift(field, &origin, given)?;
-                field.origin = Some(origin);
-            }
-            None if with_halo => field.origin = Some(origin_from_halo(field, domain, frame)?),
-            None => field.origin = Some(origin_without_halo(field)?),
-        }
+        field.origin = match field.given.take() {
+            Some(origin) => whole_origin(field, origin, given.is_some())?,
+            None => origin_of(field, domain.as_ref(), &frame)?,
+        };
     }
-    let domain = domain.unwrap_or_else(|| largest_domain(bound));
-    check_domain(spec, domain)?;
+    let domain = domain.unwrap_or_else(|| largest_domain(spec, bound));
+    check_domain(spec, &domain)?;
     Ok(domain)
 }
 
-fn carries_halo(field: &Bound<'_>) -> bool {
-    field.spatial().any(|(_, at)| halo_at(field, at) != (0, 0))
+/// Every field by itself. The domain that is returned is what the outputs of a functional call
+/// have, and means nothing otherwise.
+fn decided(spec: &StencilSpec, bound: &mut [Bound<'_>], request: &Request) -> Result<Extents> {
+    let own = vec![Frame::Open; spec.axes.len()];
+    for field in bound.iter_mut() {
+        field.origin = match field.given.take() {
+            Some(origin) => whole_origin(field, origin, true)?,
+            None if field.carries_halo() => origin_of(field, None, &own)?,
+            None => origin_of(field, None, &[])?,
+        };
+    }
+    match &request.domain {
+        Some(domain) => Ok(domain.clone()),
+        None if request.functional => common_domain(spec, bound),
+        None => Ok(largest_domain(spec, bound)),
+    }
 }
 
-fn halo_at(field: &Bound<'_>, at: usize) -> HaloWidth {
-    field.halo.as_ref().and_then(|halo| halo.get(at).copied()).unwrap_or((0, 0))
-}
-
-fn extent_at(field: &Bound<'_>, at: usize) -> i64 {
-    field.shape.get(at).copied().unwrap_or(0)
-}
-
-fn domain_of_halos(bound: &[Bound<'_>]) -> Result<[i64; 3]> {
-    let mut domain: [Option<(i64, &str)>; 3] = [None; 3];
-    for field in bound.iter().filter(|field| carries_halo(field)) {
+/// What all fields have between their halos.
+fn common_domain(spec: &StencilSpec, bound: &[Bound<'_>]) -> Result<Extents> {
+    let mut domain: Vec<Option<i64>> = vec![None; spec.axes.len()];
+    for field in bound {
         for (axis, at) in field.spatial() {
-            let (low, high) = halo_at(field, at);
-            let inner = extent_at(field, at) - low - high;
-            match domain[axis] {
-                None => domain[axis] = Some((inner, &field.spec.name)),
-                Some((known, other)) if known != inner => {
+            let (low, high) = field.halo_at(at);
+            let inner = field.extent_at(at).saturating_sub(low).saturating_sub(high);
+            let Some(known) = domain.get_mut(axis) else { continue };
+            if known.is_some_and(|known| known != inner) {
+                return Err(field.error(format!(
+                    "expected the same points along {} as in the others, for an output that is to be made, got \
+                     {inner}; pass domain=, or the outputs",
+                    field.axis_name(axis)
+                )));
+            }
+            *known = Some(inner);
+        }
+    }
+    Ok(domain.into_iter().map(|found| found.unwrap_or(1)).collect())
+}
+
+/// The widest halo along each axis, over the fields that carry one.
+pub(super) fn widest_halo(spec: &StencilSpec, bound: &[Bound<'_>]) -> Halo {
+    let mut widest = Halo::from_elem((0, 0), spec.axes.len());
+    for field in bound {
+        for (axis, at) in field.spatial() {
+            let (low, high) = field.halo_at(at);
+            if let Some(known) = widest.get_mut(axis) {
+                *known = (known.0.max(low), known.1.max(high));
+            }
+        }
+    }
+    widest
+}
+
+fn check_length(spec: &StencilSpec, given: Option<&Extents>) -> Result<()> {
+    let axes = &spec.axes;
+    match given.filter(|domain| domain.len() != axes.len()) {
+        None => Ok(()),
+        Some(domain) => Err(Error::Argument(format!(
+            "domain: expected {} numbers for {}, got {:?}",
+            axes.len(),
+            axes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+            domain.as_slice()
+        ))),
+    }
+}
+
+fn domain_of_halos(spec: &StencilSpec, bound: &[Bound<'_>]) -> Result<Extents> {
+    let mut domain: Vec<Option<(i64, &str)>> = vec![None; spec.axes.len()];
+    for field in bound.iter().filter(|field| field.carries_halo()) {
+        for (axis, at) in field.spatial() {
+            let (low, high) = field.halo_at(at);
+            let inner = field.extent_at(at).saturating_sub(low).saturating_sub(high);
+            let Some(known) = domain.get_mut(axis) else { continue };
+            match *known {
+                None => *known = Some((inner, &field.spec.name)),
+                Some((points, other)) if points != inner => {
                     return Err(field.error(format!(
-                        "expected {known} points between the halos along {}, as in '{other}', got {inner}; {WAY_OUT}",
-                        NAMES[axis]
+                        "expected {points} points between the halos along {}, as in '{other}', got {inner}; {WAY_OUT}",
+                        field.axis_name(axis)
                     )));
                 }
                 Some(_) => {}
             }
         }
     }
-    Ok(fill_open_axes(bound, domain.map(|found| found.map(|known| known.0))))
+    let found = domain.iter().map(|found| found.map(|known| known.0));
+    Ok(found.enumerate().map(|(axis, found)| found.unwrap_or_else(|| open(bound, axis))).collect())
 }
 
 /// An axis that no field with a halo has: the smallest extent of the others there, or 1.
-fn fill_open_axes(bound: &[Bound<'_>], domain: [Option<i64>; 3]) -> [i64; 3] {
-    let mut filled = [1; 3];
-    for (axis, found) in domain.into_iter().enumerate() {
-        let extents = bound.iter().flat_map(|field| {
-            field.spatial().filter(move |s| s.0 == axis).map(|s| extent_at(field, s.1))
-        });
-        filled[axis] = found.or_else(|| extents.min()).unwrap_or(1);
-    }
-    filled
+fn open(bound: &[Bound<'_>], axis: usize) -> i64 {
+    let extents = bound.iter().flat_map(|field| {
+        field.spatial().filter(move |one| one.0 == axis).map(|one| field.extent_at(one.1))
+    });
+    extents.min().unwrap_or(1)
 }
 
-/// Extent and halo along each axis, where all fields with a halo have the same.
-fn frame_of_halos(bound: &[Bound<'_>]) -> [Agreed; 3] {
-    let mut frame: [Option<Agreed>; 3] = [None; 3];
-    for field in bound.iter().filter(|field| carries_halo(field)) {
+type Frames = Vec<Frame>;
+
+fn frame_of_halos(spec: &StencilSpec, bound: &[Bound<'_>]) -> Frames {
+    let mut frame = vec![Frame::Open; spec.axes.len()];
+    for field in bound.iter().filter(|field| field.carries_halo()) {
         for (axis, at) in field.spatial() {
-            let own = Some((extent_at(field, at), halo_at(field, at)));
-            frame[axis] = match frame[axis] {
-                None => Some(own),
-                Some(known) if known == own => Some(known),
-                Some(_) => Some(None),
-            };
+            let own = Frame::Agreed(field.extent_at(at), field.halo_at(at));
+            if let Some(known) = frame.get_mut(axis) {
+                *known = match *known {
+                    Frame::Open => own,
+                    known if known == own => own,
+                    _ => Frame::Differs,
+                };
+            }
         }
     }
-    frame.map(Option::flatten)
+    frame
 }
 
-fn origin_from_halo(
-    field: &Bound<'_>,
-    domain: Option<[i64; 3]>,
-    frame: [Agreed; 3],
-) -> Result<Extents> {
-    check_known_halo(field)?;
+/// Where a field begins that says nothing, and of which nothing is said.
+fn origin_of(field: &Bound<'_>, domain: Option<&Extents>, frame: &[Frame]) -> Result<Extents> {
+    if field.halo.is_none() {
+        return Err(
+            field.error("expected a known halo, got a view whose halo is unknown; pass origin=")
+        );
+    }
     let mut origin = Extents::from_elem(0, field.shape.len()); // data dimensions start at 0
-    if carries_halo(field) {
-        for (_, at) in field.spatial() {
-            origin[at] = halo_at(field, at).0;
-        }
+    if frame.is_empty() {
         return Ok(origin);
     }
     for (axis, at) in field.spatial() {
-        let extent = extent_at(field, at);
-        origin[at] = match frame[axis] {
-            _ if domain.is_some_and(|domain| domain[axis] == extent) => 0,
-            Some((whole, (low, _))) if whole == extent => low,
-            _ => return Err(neither(field, axis, extent, domain, frame[axis])),
+        let Some(first) = origin.get_mut(at) else { continue };
+        *first = if field.carries_halo() {
+            field.halo_at(at).0
+        } else {
+            beside_halos(field, (axis, at), domain, frame)?
         };
     }
     Ok(origin)
 }
 
-fn neither(
+/// A field without a halo beside others that have one: the domain, or the whole of the others.
+fn beside_halos(
     field: &Bound<'_>,
-    axis: usize,
-    extent: i64,
-    domain: Option<[i64; 3]>,
-    frame: Agreed,
-) -> Error {
-    let inner = domain.map_or(0, |domain| domain[axis]);
+    (axis, at): (usize, usize),
+    domain: Option<&Extents>,
+    frame: &[Frame],
+) -> Result<i64> {
+    let extent = field.extent_at(at);
+    let inner = domain.and_then(|domain| domain.get(axis).copied()).unwrap_or(0);
+    let frame = frame.get(axis).copied().unwrap_or(Frame::Open);
+    match frame {
+        _ if inner == extent => Ok(0),
+        Frame::Agreed(whole, (low, _)) if whole == extent => Ok(low),
+        _ => Err(neither(field, axis, inner, frame)),
+    }
+}
+
+fn neither(field: &Bound<'_>, axis: usize, inner: i64, frame: Frame) -> Error {
     let expected = match frame {
-        Some((whole, _)) => format!("expected {inner} points (the domain) or {whole} (with halo)"),
-        None => {
+        Frame::Agreed(whole, _) => {
+            format!("expected {inner} points (the domain) or {whole} (with halo)")
+        }
+        Frame::Open => format!("expected {inner} points (the domain)"),
+        Frame::Differs => {
             format!("expected {inner} points (the domain), since the halos of the others differ,")
         }
     };
-    field.error(format!("{expected} along {}, got {extent} and no halo; {WAY_OUT}", NAMES[axis]))
-}
-
-fn origin_without_halo(field: &Bound<'_>) -> Result<Extents> {
-    check_known_halo(field)?;
-    Ok(Extents::from_elem(0, field.shape.len()))
-}
-
-fn check_known_halo(field: &Bound<'_>) -> Result<()> {
-    if field.halo.is_some() {
-        return Ok(());
-    }
-    Err(field.error("expected a known halo, got a view whose halo is unknown; pass origin="))
+    let extent = field.spatial().find(|one| one.0 == axis).map_or(0, |one| field.extent_at(one.1));
+    let name = field.axis_name(axis);
+    field.error(format!("{expected} along {name}, got {extent} and no halo; {WAY_OUT}"))
 }
 
 /// An origin may name the spatial dimensions only; data dimensions then start at 0.
-fn check_origin(field: &Bound<'_>, origin: &Extents) -> Result<Extents> {
-    let (spatial, all) = (field.spatial().count(), field.shape.len());
+fn whole_origin(field: &Bound<'_>, mut origin: Extents, domain_given: bool) -> Result<Extents> {
+    let (spatial, all) = (field.spatial.len(), field.shape.len());
     if origin.len() != spatial && origin.len() != all {
         return Err(
             field.error(format!("origin: expected {spatial} numbers, got {:?}", origin.as_slice()))
@@ -172,15 +236,15 @@ fn check_origin(field: &Bound<'_>, origin: &Extents) -> Result<Extents> {
         let got = origin.as_slice();
         return Err(field.error(format!("origin: expected 0 along data dimensions, got {got:?}")));
     }
-    let mut whole = origin.clone();
-    whole.resize(all, 0);
-    Ok(whole)
+    origin.resize(all, 0);
+    check_shift(field, &origin, domain_given)?;
+    Ok(origin)
 }
 
 /// The domain of the halos begins at the lower halo. From anywhere else it would be a silent shift.
-fn check_shift(field: &Bound<'_>, origin: &Extents, given: Option<[i64; 3]>) -> Result<()> {
-    let at_halo = field.spatial().all(|(_, at)| origin.get(at) == Some(&halo_at(field, at).0));
-    if given.is_some() || at_halo || !carries_halo(field) {
+fn check_shift(field: &Bound<'_>, origin: &Extents, domain_given: bool) -> Result<()> {
+    let at_halo = field.spatial().all(|(_, at)| origin.get(at) == Some(&field.halo_at(at).0));
+    if domain_given || at_halo || !field.carries_halo() {
         return Ok(());
     }
     Err(field.error(format!(
@@ -190,33 +254,36 @@ fn check_shift(field: &Bound<'_>, origin: &Extents, given: Option<[i64; 3]>) -> 
 }
 
 /// GT4Py's rule: along each axis as far as every field that has it reaches.
-fn largest_domain(bound: &[Bound<'_>]) -> [i64; 3] {
-    let mut domain: [Option<i64>; 3] = [None; 3];
+fn largest_domain(spec: &StencilSpec, bound: &[Bound<'_>]) -> Extents {
+    let mut domain: Vec<Option<i64>> = vec![None; spec.axes.len()];
     for field in bound {
         for (axis, at) in field.spatial() {
-            let origin =
-                field.origin.as_ref().and_then(|origin| origin.get(at).copied()).unwrap_or(0);
-            let room = extent_at(field, at)
-                .saturating_sub(origin)
-                .saturating_sub(field.spec.reach[axis].1);
-            domain[axis] = Some(domain[axis].map_or(room, |known| known.min(room)));
+            let room = field
+                .extent_at(at)
+                .saturating_sub(field.origin_at(at))
+                .saturating_sub(field.reach_at(at).1);
+            if let Some(known) = domain.get_mut(axis) {
+                *known = Some(known.map_or(room, |known| known.min(room)));
+            }
         }
     }
-    domain.map(|found| found.unwrap_or(1))
+    domain.into_iter().map(|found| found.unwrap_or(1)).collect()
 }
 
-fn check_domain(spec: &StencilSpec, domain: [i64; 3]) -> Result<()> {
-    if let Some(axis) = domain.iter().position(|&points| points < 1) {
-        return Err(Error::Argument(format!(
-            "domain of '{}': expected at least 1 point along {}, got {domain:?}; pass larger fields, or {WAY_OUT}",
-            spec.name, NAMES[axis]
-        )));
-    }
-    if domain[2] < spec.min_k {
-        return Err(Error::Argument(format!(
-            "domain of '{}': expected at least {} points along K, got {}",
-            spec.name, spec.min_k, domain[2]
-        )));
-    }
-    Ok(())
+fn check_domain(spec: &StencilSpec, domain: &Extents) -> Result<()> {
+    let mut points = domain.iter().zip(&spec.axes).enumerate();
+    let short = points.find(|(axis, (points, _))| **points < spec.fewest(*axis));
+    let Some((axis, (&points, name))) = short else { return Ok(()) };
+    let fewest = spec.fewest(axis);
+    let (expected, way_out) = match fewest {
+        1 => (
+            "1 point".to_owned(),
+            format!(" in {:?}; pass larger fields, or {WAY_OUT}", domain.as_slice()),
+        ),
+        more => (format!("{more} points"), String::new()),
+    };
+    Err(Error::Argument(format!(
+        "domain of '{}': expected at least {expected} along {name}, got {points}{way_out}",
+        spec.name
+    )))
 }

@@ -2,59 +2,25 @@
 //! array is touched, nothing is copied, and a refused call has changed nothing.
 //!
 //! ```text
-//! declared fields + arguments + origin/domain ──resolve──▶ CallPlan ──▶ the call
+//! StencilSpec + arguments + Request ──resolve──▶ CallPlan ──▶ the call
 //! ```
 
+mod declared;
+mod bound;
 mod axes;
-mod checks;
 mod domain;
+mod checks;
+mod overlap;
+mod memory;
 
-use crate::dtype::DType;
+use smallvec::SmallVec;
+
 use crate::error::{Error, Result};
-use crate::field::{Dim, Dims, Halo, HaloWidth};
+use crate::field::{Dims, Halo};
 use crate::layout::Extents;
 use crate::managed::Managed;
-
-/// What a stencil does with a field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    /// Declared, but not used: the argument may be missing.
-    Unused,
-    /// Only read.
-    Read,
-    /// Written, perhaps read too.
-    Write,
-}
-
-/// A field as the stencil declares it.
-#[derive(Debug, Clone)]
-pub struct FieldSpec {
-    /// Name of the parameter.
-    pub name: String,
-    /// Its dimensions in the order of the annotation: I, J, K, then data dimensions.
-    pub dims: Dims,
-    /// Extents of the data dimensions.
-    pub data_shape: Extents,
-    /// Type of an element.
-    pub dtype: DType,
-    /// What the stencil does with it.
-    pub access: Access,
-    /// How far the stencil reaches beyond the domain, below and above, for I, J and K.
-    pub reach: [HaloWidth; 3],
-}
-
-/// A stencil as far as its arguments are concerned.
-#[derive(Debug, Clone)]
-pub struct StencilSpec {
-    /// Name of the definition, for messages.
-    pub name: String,
-    /// The fields, in any order that the arguments follow.
-    pub fields: Vec<FieldSpec>,
-    /// The fewest points the vertical dimension of the domain must have.
-    pub min_k: i64,
-    /// Whether the backend reads memory as typed items, so that misaligned ones are impossible.
-    pub typed: bool,
-}
+use bound::Bound;
+pub use declared::{Access, FieldSpec, OnMismatch, StencilSpec};
 
 /// An argument as it came in.
 #[derive(Debug, Clone)]
@@ -69,105 +35,111 @@ pub struct Argument {
     pub origin: Option<Extents>,
     /// What to call it in messages where it is read-only, such as "an immutable JAX array".
     pub kind: &'static str,
+    /// Why this is a copy of what was passed, made so that there is something to look at: the
+    /// original cannot be described, or reached.
+    pub stands_for: Option<Mismatch>,
 }
 
 /// What the caller says about the iteration.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// Points to compute along I, J, K.
-    pub domain: Option<[i64; 3]>,
+    /// Points to compute along the axes of the iteration.
+    pub domain: Option<Extents>,
     /// First point of each field (in the order of the declared dimensions), where given.
     pub origins: Vec<Option<Extents>>,
+    /// Fields that are only written may be missing: they are made once the domain is known.
+    pub functional: bool,
 }
 
-/// What `resolve` found out, one entry for each field of the stencil.
+/// Where the axes of an argument stand, its first point, and what keeps it from going in as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldPlan {
+    /// Axis of the argument for each declared dimension.
+    pub axes: SmallVec<[usize; 6]>,
+    /// First point of the domain, in the order of the declared dimensions.
+    pub origin: Extents,
+    /// Why the stencil gets a copy, if it does.
+    pub copy: Option<Mismatch>,
+}
+
+/// Why an argument cannot go into the stencil as it is. The text is for the warning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mismatch {
+    /// It is on another device.
+    Device(String),
+    /// Its items or rows do not lie as the stencil needs them.
+    Memory(String),
+}
+
+/// What `resolve` found out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallPlan {
-    /// Axis of the argument for each declared dimension; `None` for a missing unused field.
-    pub axes: Vec<Option<Vec<usize>>>,
-    /// First point of the domain in each field, in the order of the declared dimensions.
-    pub origins: Vec<Extents>,
-    /// Points to compute along I, J, K.
-    pub domain: [i64; 3],
-}
-
-/// A used field with its argument in the order of the declared dimensions.
-struct Bound<'a> {
-    spec: &'a FieldSpec,
-    argument: &'a Argument,
-    axes: Vec<usize>,
-    /// Extents in the declared order.
-    shape: Extents,
-    /// Halo in the declared order; `None` where unknown.
-    halo: Option<Halo>,
-    origin: Option<Extents>,
-}
-
-impl Bound<'_> {
-    /// `(I, J or K as 0, 1, 2; position among the declared dimensions)` of each spatial dimension.
-    fn spatial(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        let axis = |dim: &Dim| match dim {
-            Dim::I => Some(0),
-            Dim::J => Some(1),
-            Dim::K => Some(2),
-            _ => None,
-        };
-        self.spec.dims.iter().enumerate().filter_map(move |(at, dim)| Some((axis(dim)?, at)))
-    }
-
-    fn error(&self, text: impl std::fmt::Display) -> Error {
-        Error::Argument(format!("argument '{}': {text}", self.spec.name))
-    }
+    /// One for each field of the stencil; `None` for one that is missing.
+    pub fields: SmallVec<[Option<FieldPlan>; 4]>,
+    /// Points to compute along the axes of the iteration.
+    pub domain: Extents,
+    /// The widest halo of the fields along each axis of the iteration.
+    pub halo: Halo,
+    /// What works, but slowly.
+    pub slow: Vec<String>,
 }
 
 /// Orders the axes of every argument by name, finds origins and domain, and checks everything that
 /// would be undefined behaviour in the stencil.
 ///
 /// # Errors
-/// [`Error::Argument`] or [`Error::Buffer`] that names the argument, what was expected, what came
-/// and a way out.
+/// [`Error::Argument`], [`Error::Buffer`] or [`Error::Device`] that names the argument, what was
+/// expected, what came and a way out.
 pub fn resolve(
     spec: &StencilSpec,
     arguments: &[Option<Argument>],
     request: &Request,
 ) -> Result<CallPlan> {
-    let mut bound = Vec::new();
+    let mut bound = bind(spec, arguments, request)?;
+    let domain = domain::resolve(spec, &mut bound, request)
+        .map_err(|error| error.followed_by(&bound::table(spec, &bound)))?;
+    checks::check(spec, &bound, &domain)?;
+    overlap::check(&bound, &domain)?;
+    let halo = domain::widest_halo(spec, &bound);
+    let slow = memory::slow(spec, &bound);
+    Ok(CallPlan { fields: collect(spec, bound)?, domain, halo, slow })
+}
+
+fn bind<'a>(
+    spec: &'a StencilSpec,
+    arguments: &'a [Option<Argument>],
+    request: &Request,
+) -> Result<Vec<Bound<'a>>> {
+    let mut bound = Vec::with_capacity(spec.fields.len());
     for (at, field) in spec.fields.iter().enumerate() {
-        let argument = arguments.get(at).and_then(Option::as_ref);
-        let origin = request.origins.get(at).cloned().flatten();
-        match (argument, field.access) {
-            (None | Some(_), Access::Unused) => {}
-            (None, _) => return Err(missing(field)),
-            (Some(argument), _) => {
+        match arguments.get(at).and_then(Option::as_ref) {
+            Some(_) | None if field.access == Access::Unused => {}
+            None if request.functional && field.access == Access::Write => {}
+            None => return Err(missing(field)),
+            Some(argument) => {
                 checks::check_dtype(field, argument)?;
-                let origin = origin.or_else(|| argument.origin.clone());
-                bound.push(axes::bind(field, argument, origin)?);
+                let origin = request.origins.get(at).cloned().flatten();
+                bound.push(axes::bind(spec, field, argument, origin)?);
             }
         }
     }
-    let domain = domain::resolve(spec, &mut bound, request.domain)?;
-    checks::check(spec, &bound, domain)?;
-    Ok(collect(spec, bound, domain))
+    Ok(bound)
 }
 
 fn missing(field: &FieldSpec) -> Error {
     Error::Argument(format!("argument '{}': expected a field, got None", field.name))
 }
 
-fn collect(spec: &StencilSpec, bound: Vec<Bound<'_>>, domain: [i64; 3]) -> CallPlan {
-    let mut plan = CallPlan { axes: Vec::new(), origins: Vec::new(), domain };
+fn collect(spec: &StencilSpec, bound: Vec<Bound<'_>>) -> Result<SmallVec<[Option<FieldPlan>; 4]>> {
     let mut bound = bound.into_iter().peekable();
-    for field in &spec.fields {
-        let found = bound.next_if(|bound| std::ptr::eq(bound.spec, field));
-        plan.origins.push(
-            found
-                .as_ref()
-                .and_then(|bound| bound.origin.clone())
-                .unwrap_or_else(|| Extents::from_elem(0, field.dims.len())),
-        );
-        plan.axes.push(found.map(|bound| bound.axes));
-    }
-    plan
+    let plan = |field: &FieldSpec| match bound.next_if(|one| std::ptr::eq(one.spec, field)) {
+        None => Ok(None),
+        Some(found) => {
+            let copy = memory::mismatch(spec, &found)?;
+            Ok(Some(FieldPlan { axes: found.axes, origin: found.origin, copy }))
+        }
+    };
+    spec.fields.iter().map(plan).collect()
 }
 
 #[cfg(test)]

@@ -129,7 +129,7 @@ def test_an_explanation_keeps_the_memory_and_its_end_gives_it_back():
     assert watch.freed
 
 
-@pytest.mark.parametrize("name", ["explaining", "protocols", "gt4py", "xarray"])
+@pytest.mark.parametrize("name", ["annotations", "explaining", "protocols", "xarray"])
 def test_the_examples_of_the_documentation_run(name):
     module = importlib.import_module(f"dlfield.{name}")
     assert doctest.testmod(module, optionflags=doctest.ELLIPSIS).failed == 0

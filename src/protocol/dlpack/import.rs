@@ -34,7 +34,7 @@ pub(in crate::protocol) fn import(
         answer => answer?,
     };
     let shared = device.kind == DeviceKind::CudaManaged; // in step with the host once it is asked for
-    if device.is_host() && !shared {
+    if (device.is_host() && !shared) || request.anywhere {
         return take(&call_producer(&method)?).map(Some);
     }
     if !request.to_host {

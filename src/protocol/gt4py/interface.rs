@@ -7,13 +7,14 @@ use pyo3::types::{PyMapping, PyString};
 
 use super::hooks::Hooks;
 use super::names::names;
+use crate::device::{Device, DeviceKind, Target};
 use crate::error::{Error, Failure};
 use crate::field::{Dims, Halo, HaloWidth};
 use crate::layout::MAX_NDIM;
 use crate::managed::Imported;
 use crate::protocol::array_interface;
 
-/// Host memory as an object offers it.
+/// Memory as an object offers it.
 pub(in crate::protocol) struct Offer {
     pub(in crate::protocol) imported: Imported,
     pub(in crate::protocol) dims: Option<Dims>,
@@ -21,21 +22,25 @@ pub(in crate::protocol) struct Offer {
     pub(in crate::protocol) hooks: Hooks,
 }
 
-/// Reads the interface of the host, once. Zero-copy; holds the object. Calls nothing but what the
-/// notes call a value that is a function.
-pub(in crate::protocol) fn import(obj: &Bound<'_, PyAny>) -> Result<Option<Offer>, Failure> {
-    import_from(obj, interface_names(obj.py()))
+/// Reads the interface of the device that `target` reaches, or that of the host, once. Zero-copy;
+/// holds the object. Calls nothing but what the notes call a value that is a function.
+pub(in crate::protocol) fn import(
+    obj: &Bound<'_, PyAny>,
+    target: Target,
+) -> Result<Option<Offer>, Failure> {
+    import_from(obj, interface_names(obj.py()), target)
 }
 
 /// As `import`, from the first of `names` that the object has.
 pub(in crate::protocol) fn import_from<'py>(
     obj: &Bound<'py, PyAny>,
     names: impl IntoIterator<Item = &'py Bound<'py, PyString>>,
+    target: Target,
 ) -> Result<Option<Offer>, Failure> {
     let Some((name, found)) = attribute(obj, names)? else {
         return Ok(None);
     };
-    read(obj, found).map(Some).map_err(|failure| about(name, failure))
+    read(obj, found, target).map(Some).map_err(|failure| about(name, failure))
 }
 
 /// GDP-3's name, and the one before it.
@@ -87,14 +92,36 @@ fn about(name: &Bound<'_, PyString>, failure: Failure) -> Failure {
     }
 }
 
-fn read(obj: &Bound<'_, PyAny>, found: Bound<'_, PyAny>) -> Result<Offer, Failure> {
-    let host = called(on_host(&mapping(found, DEVICES)?)?)?;
+fn read(obj: &Bound<'_, PyAny>, found: Bound<'_, PyAny>, target: Target) -> Result<Offer, Failure> {
+    let devices = mapping(found, DEVICES)?;
+    let (chosen, device) = match on_device(&devices, target)? {
+        Some(found) => found,
+        None => (on_host(&devices)?, Device::CPU),
+    };
+    let chosen = called(chosen)?;
     Ok(Offer {
-        dims: entry(&host, "dims")?.map(|dims| names(&dims)).transpose()?,
-        halo: entry(&host, "halo")?.map(|halo| widths(&halo)).transpose()?,
-        hooks: Hooks::of(obj, &host)?,
-        imported: array_interface::read(obj, &host)?,
+        dims: entry(&chosen, "dims")?.map(|dims| names(&dims)).transpose()?,
+        halo: entry(&chosen, "halo")?.map(|halo| widths(&halo)).transpose()?,
+        hooks: Hooks::of(obj, &chosen)?,
+        imported: array_interface::read(obj, &chosen, device)?,
     })
+}
+
+/// The buffer of the GPU that `target` means: under its number (notes), or under "gpu".
+fn on_device<'py>(
+    devices: &Bound<'py, PyMapping>,
+    target: Target,
+) -> Result<Option<(Bound<'py, PyAny>, Device)>, Failure> {
+    let Target::Gpu(number) = target else { return Ok(None) };
+    let (py, ordinal) = (devices.py(), number.unwrap_or(0));
+    let gpu = intern!(py, "gpu");
+    for key in [(gpu, ordinal).into_pyobject(py)?.into_any(), gpu.clone().into_any()] {
+        if devices.contains(&key)? {
+            let device = Device { kind: DeviceKind::Cuda, ordinal };
+            return Ok(Some((devices.get_item(key)?, device)));
+        }
+    }
+    Ok(None)
 }
 
 /// The buffer of the host: GDP-3 calls it None, the notes also "cpu".

@@ -17,12 +17,12 @@ mod interface;
 mod export;
 
 pub(crate) use export::export;
-pub(crate) use hooks::Hooks;
+pub(crate) use hooks::{Acquired, Hooks};
 pub(in crate::protocol) use interface::{
     Offer, dims_of_interface, import, import_from, interface_names,
 };
-pub(in crate::protocol) use names::{any_names, ndarray};
-pub(crate) use names::{dims, names, origin};
+pub(in crate::protocol) use names::ndarray;
+pub(crate) use names::{any_names, dims, names, origin};
 
 use pyo3::prelude::*;
 

@@ -75,7 +75,7 @@ fn name_of(name: &Bound<'_, PyAny>) -> PyResult<Dim> {
 }
 
 /// The names of a DataArray, which may be of any type: what is no text is a name of its own.
-pub(in crate::protocol) fn any_names(sequence: &Bound<'_, PyAny>) -> PyResult<Dims> {
+pub(crate) fn any_names(sequence: &Bound<'_, PyAny>) -> PyResult<Dims> {
     let any = |name: Bound<'_, PyAny>| match name.cast::<PyString>() {
         Ok(text) => Ok(Dim::from_name(&text.to_cow()?)),
         Err(_) => Ok(Dim::Named(name.repr()?.to_cow()?.as_ref().into())),

@@ -1,105 +1,151 @@
 //! From the value of an argument to what `resolve` takes.
 
-use pyo3::exceptions::PyValueError;
+use pyo3::intern;
 use pyo3::prelude::*;
 
 use super::BoundStencil;
 use super::around::Around;
-use super::declare::Parameter;
 use super::read::Values;
-use crate::error::Failure;
+use crate::device::Target;
+use crate::error::{Error, Failure};
 use crate::field::Dims;
+use crate::protocol::{Wish, is_plain_ndarray};
 use crate::python::storage::Source;
-use crate::stencil::{Access, Argument, FieldSpec};
+use crate::stencil::{Access, Argument, FieldSpec, Mismatch, OnMismatch};
+
+/// The fields of a call, in the order of the stencil's.
+#[derive(Default)]
+pub(super) struct Incoming<'py> {
+    /// `None` for an unused one, and for an output that is to be made.
+    pub(super) arguments: Vec<Option<Argument>>,
+    /// The user's own NumPy array, where the argument is nothing else.
+    pub(super) plain: Vec<Option<Bound<'py, PyAny>>>,
+    /// What came, where the argument is a copy of it.
+    pub(super) originals: Vec<Option<Bound<'py, PyAny>>>,
+    /// Through which door each came.
+    pub(super) doors: Vec<Option<&'static str>>,
+    /// What they want called.
+    pub(super) around: Around,
+}
 
 impl BoundStencil {
-    /// The fields, imported without a copy, and what they want called. `None` for an unused one.
-    pub(super) fn arguments(
-        &self,
-        values: &Values<'_>,
-    ) -> PyResult<(Vec<Option<Argument>>, Around)> {
-        let mut around = Around::default();
-        let one = |(field, &at): (&FieldSpec, &usize)| match values.get(at).and_then(Option::as_ref)
-        {
-            Some(value) if !value.is_none() && field.access != Access::Unused => {
-                self.argument(field, value, &mut around).map(Some)
+    /// The fields, imported without a copy unless nothing else helps and copies are wanted.
+    pub(super) fn incoming<'py>(&self, values: &Values<'py>) -> PyResult<Incoming<'py>> {
+        let mut incoming = Incoming::default();
+        for (field, &at) in self.declared.spec.fields.iter().zip(&self.declared.fields_at) {
+            let value = values.get(at).and_then(Option::as_ref);
+            match value.filter(|value| !value.is_none() && field.access != Access::Unused) {
+                Some(value) => {
+                    let taken = self.take(field, value);
+                    incoming.push(
+                        taken.map_err(|failure| named(value.py(), &field.name, failure))?,
+                        value,
+                        field.access.writes(),
+                        &|dims| self.translate(dims),
+                    );
+                }
+                None => incoming.push_none(),
             }
-            _ => Ok(None),
-        };
-        let arguments =
-            self.spec.fields.iter().zip(&self.fields_at).map(one).collect::<PyResult<_>>()?;
-        Ok((arguments, around))
+        }
+        Ok(incoming)
     }
 
-    fn argument(
+    fn take(&self, field: &FieldSpec, value: &Bound<'_, PyAny>) -> Result<Taken, Failure> {
+        let spec = &self.declared.spec;
+        match Source::of_as(value, Wish::For(spec.target)) {
+            Err(Failure::Ours(Error::Device(text))) if spec.target == Target::Host => {
+                self.copied_from_device(field, value, text)
+            }
+            Err(Failure::Ours(Error::Buffer(text))) => self.relaid(value, text),
+            source => Ok(Taken { source: source?, stands_for: None }),
+        }
+    }
+
+    /// What the host does not reach: the producer copies it, where it is only read.
+    fn copied_from_device(
         &self,
         field: &FieldSpec,
         value: &Bound<'_, PyAny>,
-        around: &mut Around,
-    ) -> PyResult<Argument> {
-        let source =
-            Source::of(value).map_err(|failure| named(value.py(), &field.name, failure))?;
-        let halo = source.field.halo;
-        let dims = source.field.dims.map(|dims| self.translate(dims));
-        around.add(source.hooks, field.access == Access::Write);
-        let Source { managed, origin, kind, .. } = source;
-        Ok(Argument { managed, dims, halo, origin, kind })
+        text: String,
+    ) -> Result<Taken, Failure> {
+        if self.declared.spec.on_device == OnMismatch::Raise {
+            let way_out = "; or let bind copy it at each call: on_mismatch={\"device\": \"copy\"}";
+            return Err(Error::Device(text + way_out).into());
+        }
+        if field.access.writes() {
+            return Err(Error::Device(format!(
+                "{text}; an output there cannot be copied back in a build without GPU storages"
+            ))
+            .into());
+        }
+        let source = Source::of_as(value, Wish::CopyToHost)?;
+        Ok(Taken { source, stands_for: Some(Mismatch::Device(text)) })
+    }
+
+    /// What no stride in elements describes: NumPy copies it, and later copies it back.
+    fn relaid(&self, value: &Bound<'_, PyAny>, text: String) -> Result<Taken, Failure> {
+        let py = value.py();
+        let native = is_plain_ndarray(value)
+            && value
+                .getattr(intern!(py, "dtype"))?
+                .getattr(intern!(py, "isnative"))?
+                .is_truthy()?;
+        if !native {
+            return Err(Error::Buffer(text).into());
+        }
+        if self.declared.spec.on_memory == OnMismatch::Raise {
+            let way_out =
+                ", or let bind make a copy at each call: on_mismatch={\"memory\": \"copy\"}";
+            return Err(Error::Buffer(text + way_out).into());
+        }
+        let copy = value.call_method1(intern!(py, "copy"), ("K",))?;
+        let mut source = Source::of(&copy)?;
+        if !value.getattr(intern!(py, "flags"))?.getattr(intern!(py, "writeable"))?.is_truthy()? {
+            source.managed = source.managed.into_readonly();
+        }
+        Ok(Taken { source, stands_for: Some(Mismatch::Memory(text)) })
     }
 
     /// The user's names into the stencil's.
     fn translate(&self, dims: Dims) -> Dims {
-        if self.dims.is_empty() {
+        if self.declared.dims.is_empty() {
             return dims;
         }
-        dims.into_iter().map(|dim| self.dims.get(&dim).cloned().unwrap_or(dim)).collect()
-    }
-
-    /// The parameters in their own order, checked; `None` for an unused one that is missing.
-    pub(super) fn scalars<'py>(
-        &self,
-        py: Python<'py>,
-        values: &Values<'py>,
-    ) -> PyResult<Values<'py>> {
-        self.parameters.iter().map(|parameter| self.scalar(py, parameter, values)).collect()
-    }
-
-    fn scalar<'py>(
-        &self,
-        py: Python<'py>,
-        parameter: &Parameter,
-        values: &Values<'py>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        // GT4Py gives every parameter without a default the default None.
-        let given = values.get(parameter.at).cloned().flatten().filter(|value| !value.is_none());
-        match given.or_else(|| parameter.default.as_ref().map(|one| one.bind(py).clone())) {
-            Some(value) if parameter.used => check_scalar(parameter, &value).map(|()| Some(value)),
-            None if parameter.used => Err(self.missing(py, &parameter.name)),
-            unused => Ok(unused),
-        }
+        let own = |dim| self.declared.dims.get(&dim).cloned().unwrap_or(dim);
+        dims.into_iter().map(own).collect()
     }
 }
 
-/// GT4Py's own rule: the type of the value has the declared dtype. Nothing is converted.
-fn check_scalar(parameter: &Parameter, value: &Bound<'_, PyAny>) -> PyResult<()> {
-    let (py, kind) = (value.py(), value.get_type());
-    let dtype = py.import("numpy")?.call_method1("dtype", (&kind,));
-    if dtype.is_ok_and(|dtype| dtype.eq(&parameter.dtype).unwrap_or(false)) {
-        return Ok(());
-    }
-    let expected = &parameter.dtype;
-    Err(PyValueError::new_err(format!(
-        "argument '{}': expected a scalar of {expected}, got {} of type {}; convert it, for example with \
-         numpy.{expected}(...)",
-        parameter.name,
-        shortened(value)?,
-        kind.name()?
-    )))
+struct Taken {
+    source: Source,
+    stands_for: Option<Mismatch>,
 }
 
-/// A value in a message; a whole array would hide the rest.
-fn shortened(value: &Bound<'_, PyAny>) -> PyResult<String> {
-    let shown = value.repr()?.to_string();
-    Ok(if shown.len() > 60 || shown.contains('\n') { "a value".into() } else { shown })
+impl<'py> Incoming<'py> {
+    fn push(
+        &mut self,
+        taken: Taken,
+        value: &Bound<'py, PyAny>,
+        written: bool,
+        translate: &impl Fn(Dims) -> Dims,
+    ) {
+        let Taken { source, stands_for } = taken;
+        let Source { managed, field, origin, hooks, door, kind } = source;
+        self.around.add(hooks, written);
+        self.doors.push(door);
+        self.plain.push((is_plain_ndarray(value) && stands_for.is_none()).then(|| value.clone()));
+        self.originals.push(stands_for.is_some().then(|| value.clone()));
+        let dims = field.dims.map(translate);
+        let argument = Argument { managed, dims, halo: field.halo, origin, kind, stands_for };
+        self.arguments.push(Some(argument));
+    }
+
+    fn push_none(&mut self) {
+        self.arguments.push(None);
+        self.plain.push(None);
+        self.originals.push(None);
+        self.doors.push(None);
+    }
 }
 
 /// Names the argument: in the text of dlfield's own error, in a note on the producer's.

@@ -3,7 +3,7 @@
 
 use pyo3::prelude::*;
 
-use crate::protocol::gt4py::Hooks;
+use crate::protocol::gt4py::{Acquired, Hooks};
 
 /// The objects of one call that want to be told.
 #[derive(Default)]
@@ -26,24 +26,29 @@ impl Around {
         }
     }
 
-    /// Runs `f` between the calls. What was acquired is released in any case, and what may have been
-    /// written is touched, also where `f` fails. The first error is raised, later ones are reported
-    /// as unraisable.
-    pub(super) fn call(&self, py: Python<'_>, f: impl FnOnce() -> PyResult<()>) -> PyResult<()> {
-        let acquired: PyResult<Vec<_>> = self.0.iter().map(|told| told.hooks.acquire(py)).collect();
-        let acquired = acquired?; // those acquired so far are released as they are dropped
-        let mut outcome = f();
-        for told in self.0.iter().filter(|told| told.written) {
-            outcome = first_of(py, outcome, told.hooks.touch(py));
-        }
-        for one in acquired {
-            outcome = first_of(py, outcome, one.release(py));
-        }
-        outcome
+    /// Acquires everything, or nothing: what was acquired before one that fails is released.
+    pub(super) fn acquire(&self, py: Python<'_>) -> PyResult<Vec<Acquired>> {
+        self.0.iter().map(|told| told.hooks.acquire(py)).collect()
+    }
+
+    /// Says of what may have been written that it was, also where `outcome` is an error.
+    pub(super) fn touch(&self, py: Python<'_>, outcome: PyResult<()>) -> PyResult<()> {
+        let written = self.0.iter().filter(|told| told.written);
+        written.fold(outcome, |outcome, told| first_of(py, outcome, told.hooks.touch(py)))
     }
 }
 
-fn first_of(py: Python<'_>, first: PyResult<()>, second: PyResult<()>) -> PyResult<()> {
+/// Releases everything, whatever fails.
+pub(super) fn release(
+    py: Python<'_>,
+    acquired: Vec<Acquired>,
+    outcome: PyResult<()>,
+) -> PyResult<()> {
+    acquired.into_iter().fold(outcome, |outcome, one| first_of(py, outcome, one.release(py)))
+}
+
+/// The first error is raised, a later one is reported as unraisable.
+pub(super) fn first_of(py: Python<'_>, first: PyResult<()>, second: PyResult<()>) -> PyResult<()> {
     match (first, second) {
         (Err(first), Err(second)) => {
             second.write_unraisable(py, None);

@@ -1,75 +1,81 @@
-//! A bound stencil: takes arrays of any framework, resolves them, and calls GT4Py's `run`.
+//! A bound stencil: takes arrays of any framework, resolves them, and calls the stencil's `run`.
 //!
 //! ```text
-//! call ──read──▶ one value a name ──argument──▶ Argument ──resolve──▶ CallPlan ──around, send──▶ run
+//! call ─read─▶ a value a name ─argument─▶ Incoming ─resolve─▶ CallPlan ─┐
+//!                  release ◀─ touch ◀─ copy back ◀─ run ◀─ stage ◀─ acquire
 //! ```
 
 mod declare;
 mod read;
 mod around;
 mod argument;
+mod scalar;
+mod warn;
+mod stage;
+mod device_array;
 mod send;
+mod show;
 
 use std::collections::HashMap;
 
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 
-use crate::field::Dim;
-use crate::stencil::{Request, StencilSpec, resolve};
-use declare::{DeclaredParameter, Parameter, field_spec, position};
+use crate::stencil::{CallPlan, OnMismatch, resolve};
+use argument::Incoming;
+use around::{first_of, release};
+use declare::Declared;
+use read::Values;
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("LayoutWarning", py.get_type::<warn::LayoutWarning>())?;
+    module.add("MemoryCopyWarning", py.get_type::<warn::MemoryCopyWarning>())?;
+    module.add("DeviceCopyWarning", py.get_type::<warn::DeviceCopyWarning>())?;
+    module.add_class::<BoundStencil>()
+}
 
 /// A stencil that takes arrays of any framework. Made by `dlfield.bind`.
 ///
 /// Call it with the stencil's own arguments, and optionally `origin`, `domain` and `exec_info` as
-/// for the stencil itself. Nothing is copied; every check is made at every call.
+/// for the stencil itself. Nothing is copied unless `bind` was told to; every check is made at
+/// every call.
 #[pyclass(frozen, module = "dlfield")]
 pub(super) struct BoundStencil {
     stencil: Py<PyAny>,
-    spec: StencilSpec,
-    /// Where each field of `spec` stands among `names`.
-    fields_at: Vec<usize>,
-    parameters: Vec<Parameter>,
-    /// Names in the order of positional arguments.
-    names: Vec<Py<PyString>>,
-    /// How many of them may be given without their name.
-    positional: usize,
-    /// The user's names of dimensions, and the stencil's.
-    dims: HashMap<Dim, Dim>,
+    /// What has `run`, and for a device perhaps `to_device`, `to_host` and `synchronize`.
+    runner: Py<PyAny>,
+    /// Takes the place of `run` where times are asked for.
+    own_call: Option<Py<PyAny>>,
+    /// Waits until what `run` started is done.
+    synchronize: Option<Py<PyAny>>,
+    declared: Declared,
 }
 
 #[pymethods]
 impl BoundStencil {
-    /// `fields`: (name, dims, data shape, dtype, access, reach below and above I, J, K);
-    /// `parameters`: (name, dtype, used, default or None in a tuple).
+    /// `declaration`: a `dlfield.declaration.Declaration`; `dims`: the stencil's name for each of the
+    /// user's; `copy_device`, `copy_memory`: whether a mismatch is answered with a copy.
     #[new]
-    #[pyo3(signature = (stencil, name, fields, parameters, order, *, positional, min_k, typed, dims))]
-    #[expect(clippy::too_many_arguments, reason = "called from one place, by name")]
+    #[pyo3(signature = (stencil, declaration, *, dims, copy_device, copy_memory))]
     fn new(
         stencil: Py<PyAny>,
-        name: String,
-        fields: Vec<Bound<'_, PyAny>>,
-        parameters: Vec<DeclaredParameter>,
-        order: Vec<Bound<'_, PyString>>,
-        positional: usize,
-        min_k: i64,
-        typed: bool,
+        declaration: &Bound<'_, PyAny>,
         dims: HashMap<String, String>,
+        copy_device: bool,
+        copy_memory: bool,
     ) -> PyResult<Self> {
-        let fields: Vec<_> = fields.iter().map(field_spec).collect::<PyResult<_>>()?;
-        let at = |name: &str| position(&order, name);
-        let fields_at = fields.iter().map(|field| at(&field.name)).collect::<PyResult<_>>()?;
-        let declared = parameters.into_iter().map(|one| Parameter::new(at(&one.0)?, one));
-        let dim =
-            |(theirs, ours): (&String, &String)| (Dim::from_name(theirs), Dim::from_name(ours));
+        let py = declaration.py();
+        let answer = |copy| if copy { OnMismatch::Copy } else { OnMismatch::Raise };
+        let runner = declaration.getattr(intern!(py, "run"))?;
+        let own_call = declaration.getattr(intern!(py, "own_call"))?;
         Ok(Self {
             stencil,
-            spec: StencilSpec { name, fields, min_k, typed },
-            fields_at,
-            parameters: declared.collect::<PyResult<_>>()?,
-            positional,
-            names: order.into_iter().map(Bound::unbind).collect(),
-            dims: dims.iter().map(dim).collect(),
+            synchronize: runner.getattr_opt(intern!(py, "synchronize"))?.map(Bound::unbind),
+            own_call: Some(own_call.unbind()).filter(|call| !call.is_none(py)),
+            runner: runner.unbind(),
+            declared: Declared::read(declaration, &dims, answer(copy_device), answer(copy_memory))?,
         })
     }
 
@@ -82,11 +88,11 @@ impl BoundStencil {
     /// Names of the fields and parameters, in positional order.
     #[getter]
     fn argument_names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, &self.names)
+        PyTuple::new(py, &self.declared.names)
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
-        format!("<dlfield.bind({}) of ({})>", self.spec.name, self.listed(py))
+        format!("<dlfield.bind({}) of ({})>", self.declared.spec.name, self.listed(py))
     }
 
     #[pyo3(signature = (*args, origin = None, domain = None, exec_info = None, **kwargs))]
@@ -98,21 +104,100 @@ impl BoundStencil {
         exec_info: Option<&Bound<'_, PyAny>>,
         kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
-        let values = self.assign(args, kwargs)?;
-        let domain = domain.map(read::domain).transpose()?;
-        let request = Request { domain, origins: self.origins(origin)? };
-        let scalars = self.scalars(args.py(), &values)?;
-        let (arguments, around) = self.arguments(&values)?;
-        let plan = resolve(&self.spec, &arguments, &request)?;
         let py = args.py();
-        around.call(py, || self.send(py, &arguments, &scalars, &plan, exec_info))
+        let values = self.assign(args, kwargs)?;
+        let request = self.request(origin, domain, false)?;
+        self.check_complete(py, &values, &request)?;
+        let scalars = self.scalars(py, &values)?;
+        let incoming = self.incoming(&values)?;
+        let plan = resolve(&self.declared.spec, &incoming.arguments, &request)?;
+        self.check_stageable(py, &plan)?;
+        self.warn(py, &plan)?;
+        let acquired = incoming.around.acquire(py)?;
+        let outcome = self.compute(py, &incoming, &scalars, &plan, exec_info);
+        release(py, acquired, outcome)
+    }
+
+    /// What a call with these arguments would do, without doing it. The values are not read, and
+    /// nothing is acquired. With `functional`, fields that are only written may be missing.
+    ///
+    /// Returns a dict: `domain`, `halo`, `axes` of the iteration, `slow` (warnings) and `fields`.
+    #[pyo3(signature = (*args, origin = None, domain = None, functional = false, **kwargs))]
+    fn plan<'py>(
+        &self,
+        args: &Bound<'py, PyTuple>,
+        origin: Option<&Bound<'py, PyAny>>,
+        domain: Option<&Bound<'py, PyAny>>,
+        functional: bool,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let py = args.py();
+        let values = self.assign(args, kwargs)?;
+        let request = self.request(origin, domain, functional)?;
+        self.check_complete(py, &values, &request)?;
+        self.scalars(py, &values)?;
+        let incoming = self.incoming(&values)?;
+        let plan = resolve(&self.declared.spec, &incoming.arguments, &request)?;
+        self.shown(py, &incoming, &plan)
+    }
+
+    /// Arguments by name, as a call with them would read them.
+    #[pyo3(signature = (*args, **kwargs))]
+    fn arguments<'py>(
+        &self,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let named = PyDict::new(args.py());
+        for (name, value) in self.declared.names.iter().zip(self.assign(args, kwargs)?) {
+            if let Some(value) = value {
+                named.set_item(name, value)?;
+            }
+        }
+        Ok(named)
+    }
+
+    /// Calls the stencil with outputs that it makes itself, and gives them back.
+    ///
+    /// See `dlfield.functional`.
+    #[pyo3(signature = (*args, **kwargs))]
+    fn functional<'py>(
+        slf: &Bound<'py, Self>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let call = py.import(intern!(py, "dlfield.functional"))?.getattr(intern!(py, "call"))?;
+        call.call((slf, args, kwargs), None)
     }
 }
 
 impl BoundStencil {
     /// The names of the arguments, for messages.
     fn listed(&self, py: Python<'_>) -> String {
-        let names: Vec<_> = self.names.iter().map(|name| name.bind(py).to_string()).collect();
+        let names: Vec<_> =
+            self.declared.names.iter().map(|name| name.bind(py).to_string()).collect();
         names.join(", ")
+    }
+
+    /// Everything between acquire and release.
+    fn compute<'py>(
+        &self,
+        py: Python<'py>,
+        incoming: &Incoming<'py>,
+        scalars: &Values<'py>,
+        plan: &CallPlan,
+        exec_info: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<()> {
+        let staged = self.stage(py, incoming, plan)?;
+        let keywords = self.keywords(py, incoming, scalars, plan, &staged)?;
+        let outcome = self.run(py, &keywords, exec_info);
+        let outcome = first_of(py, outcome, self.wait(py));
+        let outcome = self.copy_back(py, &staged, outcome);
+        incoming.around.touch(py, outcome)
+    }
+
+    fn wait(&self, py: Python<'_>) -> PyResult<()> {
+        self.synchronize.as_ref().map_or(Ok(()), |wait| wait.call0(py).map(drop))
     }
 }

@@ -5,22 +5,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use super::BoundStencil;
-use crate::field::Dim;
 use crate::layout::Extents;
 use crate::python::options::ints;
-use crate::stencil::{Access, FieldSpec};
+use crate::stencil::{Access, FieldSpec, Request};
 
 /// One value for each name, in the order of the names.
 pub(super) type Values<'py> = Vec<Option<Bound<'py, PyAny>>>;
-
-/// Points along I, J, K.
-pub(super) fn domain(domain: &Bound<'_, PyAny>) -> PyResult<[i64; 3]> {
-    let points = ints("domain", domain)?;
-    <[i64; 3]>::try_from(points.as_slice()).map_err(|_| {
-        let text = format!("domain: expected 3 numbers for I, J, K, got {domain}");
-        PyValueError::new_err(text)
-    })
-}
 
 impl BoundStencil {
     /// Gives every argument its name, as Python itself does for a function.
@@ -30,12 +20,12 @@ impl BoundStencil {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Values<'py>> {
         let mut values: Values<'py> = args.iter().map(Some).collect();
-        if values.len() > self.positional {
-            let (most, got) = (self.positional, values.len());
+        if values.len() > self.declared.positional {
+            let (most, got) = (self.declared.positional, values.len());
             let what = format!("at most {most} arguments without a name, got {got}");
             return Err(self.wrong(args.py(), &what));
         }
-        values.resize(self.names.len(), None);
+        values.resize(self.declared.names.len(), None);
         for (name, value) in kwargs.into_iter().flatten() {
             let name = name.cast_into::<PyString>()?;
             match self.place(&name, &mut values)? {
@@ -51,7 +41,6 @@ impl BoundStencil {
                 }
             }
         }
-        self.check_complete(args.py(), &values)?;
         Ok(values)
     }
 
@@ -63,16 +52,52 @@ impl BoundStencil {
         let known = |one: &Py<PyString>| {
             one.is(name) || one.bind(name.py()).as_any().eq(name).unwrap_or(false)
         };
-        Ok(self.names.iter().position(known).and_then(|at| values.get_mut(at)))
+        Ok(self.declared.names.iter().position(known).and_then(|at| values.get_mut(at)))
     }
 
-    fn check_complete(&self, py: Python<'_>, values: &Values<'_>) -> PyResult<()> {
-        for (field, &at) in self.spec.fields.iter().zip(&self.fields_at) {
-            if field.access != Access::Unused && !matches!(values.get(at), Some(Some(_))) {
+    /// Refuses a call without a field that the stencil uses.
+    pub(super) fn check_complete(
+        &self,
+        py: Python<'_>,
+        values: &Values<'_>,
+        request: &Request,
+    ) -> PyResult<()> {
+        for (field, &at) in self.declared.spec.fields.iter().zip(&self.declared.fields_at) {
+            let made = request.functional && field.access == Access::Write;
+            let given = matches!(values.get(at), Some(Some(_)));
+            if field.access != Access::Unused && !made && !given {
                 return Err(self.missing(py, &field.name));
             }
         }
         Ok(())
+    }
+
+    /// What the call says about the iteration.
+    pub(super) fn request(
+        &self,
+        origin: Option<&Bound<'_, PyAny>>,
+        domain: Option<&Bound<'_, PyAny>>,
+        functional: bool,
+    ) -> PyResult<Request> {
+        let declared = &self.declared;
+        for (option, given, taken) in [
+            ("origin", origin.is_some(), declared.takes_origin),
+            (
+                "domain",
+                domain.is_some(),
+                declared.takes_domain || functional && declared.spec.decides_domain,
+            ),
+        ] {
+            if given && !taken {
+                return Err(PyTypeError::new_err(format!(
+                    "{option}: expected none for '{}', which is not told where to compute, got one; slice the \
+                     arrays, or give the stencil a parameter {option}",
+                    declared.spec.name
+                )));
+            }
+        }
+        let domain = domain.map(|domain| ints("domain", domain)).transpose()?;
+        Ok(Request { domain, origins: self.origins(origin)?, functional })
     }
 
     pub(super) fn missing(&self, py: Python<'_>, name: &str) -> PyErr {
@@ -80,41 +105,40 @@ impl BoundStencil {
     }
 
     fn wrong(&self, py: Python<'_>, what: &str) -> PyErr {
-        let (name, names) = (&self.spec.name, self.listed(py));
+        let (name, names) = (&self.declared.spec.name, self.listed(py));
         PyTypeError::new_err(format!("{name}({names}): expected {what}"))
     }
 
     /// `origin` is one for all fields, or a dict with names and `_all_`, as GT4Py has it.
-    pub(super) fn origins(
-        &self,
-        origin: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Vec<Option<Extents>>> {
+    fn origins(&self, origin: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<Option<Extents>>> {
         let Some(origin) = origin else {
             return Ok(Vec::new());
         };
         let Ok(named) = origin.cast::<PyDict>() else {
             let all = ints("origin", origin)?;
             return Ok(self
+                .declared
                 .spec
                 .fields
                 .iter()
-                .map(|field| Some(on_axes_of(field, &all)))
+                .map(|field| Some(self.on_axes_of(field, &all)))
                 .collect());
         };
         self.check_origin_names(named)?;
         let all = named.get_item("_all_")?.map(|all| ints("origin", &all)).transpose()?;
         let own = |field: &FieldSpec| match named.get_item(&field.name)? {
             Some(own) => ints(&format!("origin of '{}'", field.name), &own).map(Some),
-            None => Ok(all.as_ref().map(|all| on_axes_of(field, all))),
+            None => Ok(all.as_ref().map(|all| self.on_axes_of(field, all))),
         };
-        self.spec.fields.iter().map(own).collect()
+        self.declared.spec.fields.iter().map(own).collect()
     }
 
     fn check_origin_names(&self, named: &Bound<'_, PyDict>) -> PyResult<()> {
         for name in named.keys() {
             let name = name.str()?;
             let name = name.to_cow()?;
-            if name != "_all_" && !self.spec.fields.iter().any(|field| field.name == name) {
+            if name != "_all_" && !self.declared.spec.fields.iter().any(|field| field.name == name)
+            {
                 return Err(PyValueError::new_err(format!(
                     "origin: expected names of fields or '_all_', got '{name}'"
                 )));
@@ -122,14 +146,14 @@ impl BoundStencil {
         }
         Ok(())
     }
-}
 
-/// Of an origin along I, J, K the numbers for the axes that a field has.
-fn on_axes_of(field: &FieldSpec, all: &Extents) -> Extents {
-    let spatial = [Dim::I, Dim::J, Dim::K];
-    if all.len() != spatial.len() {
-        return all.clone(); // a field's own dimensions, or an error that resolve reports
+    /// Of an origin along the axes of the iteration the numbers for those that a field has.
+    fn on_axes_of(&self, field: &FieldSpec, all: &Extents) -> Extents {
+        let axes = &self.declared.spec.axes;
+        if all.len() != axes.len() {
+            return all.clone(); // a field's own dimensions, or an error that resolve reports
+        }
+        let own = axes.iter().zip(all).filter(|(dim, _)| field.dims.contains(dim));
+        own.map(|(_, &at)| at).collect()
     }
-    let own = spatial.iter().zip(all).filter(|(dim, _)| field.dims.contains(dim));
-    own.map(|(_, &at)| at).collect()
 }

@@ -5,76 +5,124 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::BoundStencil;
+use super::argument::Incoming;
+use super::device_array::DeviceArray;
 use super::read::Values;
+use super::stage::Staged;
+use crate::device::Target;
 use crate::managed::Managed;
 use crate::python::numpy::array_over;
-use crate::stencil::{Access, Argument, CallPlan, FieldSpec};
+use crate::stencil::{Access, CallPlan, FieldPlan, FieldSpec};
 
 impl BoundStencil {
-    /// Calls the stencil with arrays in its own order of axes.
-    ///
-    /// Straight to `run`, which does what GT4Py's own call does once it has taken the arguments
-    /// apart. With `exec_info` through that call, which keeps the times.
-    pub(super) fn send(
+    /// Everything that `run` gets: arrays in the declared order of axes, scalars, where to compute.
+    pub(super) fn keywords<'py>(
         &self,
-        py: Python<'_>,
-        arguments: &[Option<Argument>],
-        scalars: &Values<'_>,
+        py: Python<'py>,
+        incoming: &Incoming<'py>,
+        scalars: &Values<'py>,
         plan: &CallPlan,
-        exec_info: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<()> {
+        staged: &Staged,
+    ) -> PyResult<Bound<'py, PyDict>> {
         let keywords = PyDict::new(py);
-        for (parameter, value) in self.parameters.iter().zip(scalars) {
-            keywords.set_item(self.names.get(parameter.at), value)?;
+        for (parameter, value) in self.declared.parameters.iter().zip(scalars) {
+            keywords.set_item(self.name(py, parameter.at), value)?;
         }
-        self.put_fields(arguments, plan, &keywords)?;
-        let (domain, origins) = (PyTuple::new(py, plan.domain)?, self.origin_dict(py, plan)?);
-        keywords.set_item(intern!(py, "exec_info"), exec_info)?;
-        let stencil = self.stencil.bind(py);
-        if exec_info.is_some() {
-            keywords.set_item(intern!(py, "domain"), domain)?;
-            keywords.set_item(intern!(py, "origin"), origins)?;
-            stencil.call((), Some(&keywords))?;
-        } else {
-            keywords.set_item(intern!(py, "_domain_"), domain)?;
-            keywords.set_item(intern!(py, "_origin_"), origins)?;
-            stencil.call_method(intern!(py, "run"), (), Some(&keywords))?;
+        let origins = PyDict::new(py);
+        let fields = self.declared.spec.fields.iter().zip(&self.declared.fields_at);
+        for (at, ((field, &position), plan)) in fields.zip(&plan.fields).enumerate() {
+            let name = self.name(py, position);
+            let array = match plan {
+                Some(plan) => Some(self.array(py, at, field, plan, incoming, staged)?),
+                None => None,
+            };
+            keywords.set_item(name, array)?;
+            match plan {
+                Some(plan) => origins.set_item(name, PyTuple::new(py, &plan.origin)?)?,
+                None => origins.set_item(name, PyTuple::new(py, vec![0; field.dims.len()])?)?,
+            }
         }
-        Ok(())
+        keywords.set_item(intern!(py, "_domain_"), PyTuple::new(py, &plan.domain)?)?;
+        keywords.set_item(intern!(py, "_origin_"), origins)?;
+        Ok(keywords)
     }
 
-    fn put_fields(
+    fn name<'a, 'py>(&'a self, py: Python<'py>, at: usize) -> Option<&'a Bound<'py, PyAny>> {
+        self.declared.names.get(at).map(|name| name.bind(py).as_any())
+    }
+
+    fn array<'py>(
         &self,
-        arguments: &[Option<Argument>],
-        plan: &CallPlan,
-        keywords: &Bound<'_, PyDict>,
-    ) -> PyResult<()> {
-        let py = keywords.py();
-        let fields = self.spec.fields.iter().zip(&self.fields_at);
-        for ((field, &at), (argument, axes)) in fields.zip(arguments.iter().zip(&plan.axes)) {
-            let array = match (argument, axes) {
-                (Some(argument), Some(axes)) => {
-                    let ordered = argument.managed.permute(axes)?;
-                    Some(array_over(py, &ordered, self.shown_readonly(field, &ordered))?)
-                }
-                _ => None,
-            };
-            keywords.set_item(self.names.get(at), array)?;
+        py: Python<'py>,
+        at: usize,
+        field: &FieldSpec,
+        plan: &FieldPlan,
+        incoming: &Incoming<'py>,
+        staged: &Staged,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(copy) = staged.given(at) {
+            return self.over(py, copy, false);
         }
-        Ok(())
+        let Some(Some(argument)) = incoming.arguments.get(at) else {
+            return Ok(py.None().into_bound(py));
+        };
+        let readonly = self.shown_readonly(field, &argument.managed);
+        let in_order = plan.axes.iter().enumerate().all(|(at, &axis)| at == axis);
+        match incoming.plain.get(at) {
+            Some(Some(plain)) if in_order && readonly == argument.managed.readonly() => {
+                Ok(plain.clone()) // nothing to show another way
+            }
+            _ if in_order => self.over(py, &argument.managed, readonly),
+            _ => self.over(py, &argument.managed.permute(&plan.axes)?, readonly),
+        }
+    }
+
+    fn over<'py>(
+        &self,
+        py: Python<'py>,
+        managed: &Managed,
+        readonly: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match self.declared.spec.target {
+            Target::Host => array_over(py, managed, readonly),
+            Target::Gpu(_) => {
+                Ok(Bound::new(py, DeviceArray::new(managed.clone(), readonly))?.into_any())
+            }
+        }
     }
 
     /// GT4Py's compiled backends ask for a writable buffer even where they only read. Such a field
     /// gets a view that claims to be writable; it lives for this call and reaches no user object.
     fn shown_readonly(&self, field: &FieldSpec, managed: &Managed) -> bool {
-        managed.readonly() && !(self.spec.typed && field.access == Access::Read)
+        managed.readonly() && !(self.declared.spec.typed && field.access == Access::Read)
     }
 
-    fn origin_dict<'py>(&self, py: Python<'py>, plan: &CallPlan) -> PyResult<Bound<'py, PyDict>> {
-        let origins = PyDict::new(py);
-        for (&at, origin) in self.fields_at.iter().zip(&plan.origins) {
-            origins.set_item(self.names.get(at), PyTuple::new(py, origin)?)?;
+    /// Runs the stencil, and waits until it is done.
+    ///
+    /// Straight to `run`, which does what GT4Py's own call does once it has taken the arguments
+    /// apart. With `exec_info` through the stencil's own call where it has one, which keeps more
+    /// times.
+    pub(super) fn run(
+        &self,
+        py: Python<'_>,
+        keywords: &Bound<'_, PyDict>,
+        exec_info: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        match (&self.own_call, exec_info) {
+            (Some(call), Some(exec_info)) => {
+                for (own, theirs) in [("_domain_", "domain"), ("_origin_", "origin")] {
+                    let value = keywords.get_item(own)?;
+                    keywords.del_item(own)?;
+                    keywords.set_item(theirs, value)?;
+                }
+                keywords.set_item(intern!(py, "exec_info"), exec_info)?;
+                call.bind(py).call((), Some(keywords))?;
+            }
+            _ => {
+                keywords.set_item(intern!(py, "exec_info"), exec_info)?;
+                self.runner.bind(py).call_method(intern!(py, "run"), (), Some(keywords))?;
+            }
         }
-        Ok(origins)
+        Ok(())
     }
 }

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyComplex, PyFloat, PyInt, PyList, PyTuple};
 
 use super::class::PyStorage;
+use crate::device::Target;
 use crate::error::{Error, Failure};
 use crate::field::{Field, Halo};
 use crate::layout::Extents;
@@ -37,7 +38,11 @@ impl Source {
     /// As `of`, for memory that is wanted somewhere.
     pub(in crate::python) fn of_as(data: &Bound<'_, PyAny>, wish: Wish) -> Result<Self, Failure> {
         let Ok(storage) = data.cast::<PyStorage>() else {
-            return Self::foreign(arrive_as(data, wish)?);
+            let arrival = arrive_as(data, wish)?;
+            if !matches!(wish, Wish::For(Target::Gpu(_))) {
+                arrival.managed.check_on_host()?;
+            }
+            return Self::foreign(arrival);
         };
         let (storage, field) = (storage.get(), Field::clone(&storage.get().field()));
         Ok(Self {
@@ -69,7 +74,6 @@ impl Source {
 
     fn foreign(arrival: Arrival) -> Result<Self, Failure> {
         let Arrival { managed, dims, halo, origin, hooks, door, kind } = arrival;
-        managed.check_on_host()?;
         // A plain array has no halo; only a view of a storage may have one that nobody knows.
         let halo = halo.unwrap_or_else(|| Halo::from_elem((0, 0), managed.layout().ndim()));
         let mut field =

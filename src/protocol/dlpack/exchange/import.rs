@@ -47,7 +47,8 @@ pub(in crate::protocol) fn import(
     }
     let mut imported = imported.map_err(silent)?;
     let device = imported.device()?;
-    if device.kind == DeviceKind::CudaManaged || request.to_host && !device.is_host() {
+    let shared = device.kind == DeviceKind::CudaManaged && !request.anywhere;
+    if shared || request.to_host && !device.is_host() {
         return Ok(None);
     }
     Ok(Some(imported))

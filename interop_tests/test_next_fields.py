@@ -1,0 +1,211 @@
+"""Fields of gt4py.next over the memory of storages, and storages over that of fields."""
+
+import dlfield as dlf
+import numpy as np
+import pytest
+from dlfield.gt4py_fields import as_field, from_field
+
+from . import next_programs as programs
+from .next_programs import BACKENDS, QUIET, I, J, K, gtx, on
+from .support import address_of, assert_freed_once, library, refused
+
+pytestmark = [pytest.mark.filterwarnings(line) for line in QUIET]
+
+HALO = ((1, 1), (2, 1), (0, 0))
+
+
+def storage(**options):
+    made = dlf.zeros((5, 6, 4), **{"dims": ("I", "J", "K"), "halo": HALO, **options})
+    made.to_numpy()[...] = np.arange(5 * 6 * 4.0).reshape(5, 6, 4)
+    return made
+
+
+def address(array):
+    return array.__array_interface__["data"][0]
+
+
+# --- storage to field --------------------------------------------------------------------------
+
+
+def test_a_field_begins_where_the_storage_does_in_memory():
+    made = storage()
+    assert address(as_field(made).ndarray) == address_of(made)
+    assert as_field(made).ndarray.strides == made.strides
+
+
+def test_a_write_to_the_field_is_seen_in_the_storage_and_the_other_way():
+    made = storage()
+    field = as_field(made)
+    field[programs.I(-1), programs.J(-2), programs.K(0)] = 7.0
+    assert made[0, 0, 0] == 7.0
+    made[1, 2, 3] = 9.0
+    assert field[programs.I(0), programs.J(0), programs.K(3)].as_scalar() == 9.0
+
+
+def test_ranges_begin_at_minus_the_lower_halo():
+    assert as_field(storage()).domain == gtx.domain({I: (-1, 4), J: (-2, 4), K: (0, 4)})
+
+
+def test_an_origin_counts_instead_of_the_halo():
+    field = as_field(storage(), origin=(0, -3, 1))
+    assert field.domain == gtx.domain({I: (0, 5), J: (3, 9), K: (-1, 3)})
+
+
+def test_k_is_vertical_and_other_names_are_horizontal_unless_given():
+    assert as_field(storage()).domain.dims == (I, J, K)
+
+
+def test_dimensions_are_taken_by_name():
+    lon, lat, level = (gtx.Dimension(name) for name in ("LonDim", "MeridionalDim", "OtherDim"))
+    named = {"K": level, "J": lat, "I": lon}
+    assert as_field(storage(), named).domain.dims == (lon, lat, level)
+
+
+def test_dimensions_are_taken_by_position_where_axes_have_no_names():
+    field = as_field(np.zeros((2, 3)), (I, K))
+    assert field.domain == gtx.domain({I: 2, K: 3})
+
+
+def test_axes_are_put_in_the_order_of_gt4py():
+    values = np.arange(24.0).reshape(4, 2, 3)
+    made = dlf.as_storage(values, dims=("K", "I", "J"), halo=(1, 0, 0))
+    field = as_field(made)
+    assert field.domain == gtx.domain({I: 2, J: 3, K: (-1, 3)})
+    assert address(field.ndarray) == address(values)
+    np.testing.assert_array_equal(field.ndarray, values.transpose(1, 2, 0))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_program_runs_on_fields_of_storages_and_writes_into_them(backend):
+    inp, out = storage(), dlf.zeros((5, 6, 4), dims=("I", "J", "K"), halo=HALO)
+    arguments = {"ni": 3, "nj": 3, "nk": 4, "offset_provider": {}}
+    on(backend, "laplacian")(as_field(inp), as_field(out), **arguments)
+    expected = programs.laplacian_reference(inp.to_numpy()[:, 1:])
+    np.testing.assert_allclose(out.domain_view.to_numpy(), expected, atol=1e-12)
+    assert not out.to_numpy()[0].any()
+
+
+def test_a_torch_tensor_becomes_a_field_over_its_own_memory():
+    torch = library("torch")
+    tensor = torch.zeros((2, 3), dtype=torch.float64)
+    field = as_field(tensor, (I, K))
+    field[I(1), K(2)] = 5.0
+    assert address(field.ndarray) == tensor.data_ptr()
+    assert tensor[1, 2] == 5.0
+
+
+def test_a_field_of_a_read_only_array_is_read_only():
+    values = np.zeros((2, 3))
+    values.flags.writeable = False
+    field = as_field(values, (I, K))
+    with refused(ValueError, "read-only"):
+        field[I(0), K(0)] = 1.0
+
+
+def test_a_compiled_program_cannot_write_through_the_field_of_a_jax_array():
+    jnp = library("jax.numpy")
+    values = jnp.zeros((2, 2, 2))
+    field, inp = as_field(values, (I, J, K)), as_field(np.ones((2, 2, 2)), (I, J, K))
+    with refused(TypeError, "incompatible function arguments"):
+        on("gtfn_cpu", "lift")(inp, field, offset_provider={})
+    assert not values.any()
+
+
+def test_an_array_without_names_asks_for_dims():
+    with refused(ValueError, "dims: expected a gtx.Dimension for each axis", "no names", "dims="):
+        as_field(np.zeros((2, 3)))
+
+
+def test_a_mapping_that_lacks_a_name_is_refused():
+    with refused(ValueError, "dims: expected a gtx.Dimension for 'J', got ['I', 'K']"):
+        as_field(storage(), {"I": I, "K": K})
+
+
+def test_too_few_dimensions_are_refused():
+    with refused(ValueError, "dims: expected 3, one for each axis, got 2"):
+        as_field(storage(), (I, J))
+
+
+def test_names_in_place_of_dimensions_are_refused():
+    with refused(TypeError, "dims: expected a gtx.Dimension for each axis, got 'IJK'"):
+        as_field(storage(), "IJK")
+
+
+def test_one_dimension_for_two_axes_is_refused():
+    with refused(ValueError, "dims: expected a different one for each axis, got ('I', 'I', 'K')"):
+        as_field(storage(), (I, I, K))
+
+
+def test_a_storage_of_unknown_halo_asks_for_the_origin():
+    made = storage()
+    made.halo = None
+    with refused(ValueError, "origin: expected one, got a storage of unknown halo", "origin="):
+        as_field(made)
+    assert as_field(made, origin=(1, 2, 0)).domain == gtx.domain({I: (-1, 4), J: (-2, 4), K: 4})
+
+
+def test_an_origin_of_too_few_numbers_is_refused():
+    with refused(ValueError, "origin: expected 3 numbers, got (1, 1)"):
+        as_field(storage(), origin=(1, 1))
+
+
+def test_a_type_that_gt4py_next_does_not_have_is_refused():
+    with refused(TypeError, "as_field: expected one of", "float64", "got float16; convert"):
+        as_field(dlf.zeros((2,), dtype="float16", dims=("I",)))
+
+
+# --- field to storage --------------------------------------------------------------------------
+
+
+def test_a_field_of_gt4py_becomes_a_storage_over_its_memory():
+    field = gtx.zeros(gtx.domain({I: (-1, 4), J: (2, 5), K: 3}))
+    made = from_field(field)
+    assert address_of(made) == address(field.ndarray)
+    assert (made.dims, made.strides) == (("I", "J", "K"), field.ndarray.strides)
+    made[0, 0, 0] = 3.0
+    assert field.ndarray[0, 0, 0] == 3.0
+
+
+def test_the_lower_halo_is_what_lies_below_zero_and_the_upper_one_is_not_known():
+    field = gtx.zeros(gtx.domain({I: (-1, 4), J: (2, 5), K: 3}))
+    assert from_field(field).halo == ((1, 0), (0, 0), (0, 0))
+
+
+def test_a_storage_comes_back_from_its_field_as_it_was_but_for_the_upper_halo():
+    made = storage(layout=(2, 1, 0))
+    back = from_field(as_field(made))
+    assert address_of(back) == address_of(made)
+    same = ("shape", "strides", "dims", "dtype", "readonly")
+    assert [getattr(back, name) for name in same] == [getattr(made, name) for name in same]
+    assert [low for low, _ in back.halo] == [low for low, _ in made.halo]
+
+
+def test_the_memory_lives_as_long_as_the_last_view_of_it_and_is_freed_once():
+    field_of = lambda made: as_field(made, (I, K))  # noqa: E731 (a step of the chain)
+    assert_freed_once(dlf.as_storage, field_of, from_field)
+
+
+def test_a_field_over_a_jax_array_becomes_a_read_only_storage():
+    jnp = library("jax.numpy")
+    values = jnp.ones((2, 3))
+    made = from_field(gtx.common._field(values, domain={I: 2, K: 3}))
+    assert made.readonly
+    assert address_of(made) == values.unsafe_buffer_pointer()
+
+
+def test_what_is_no_field_is_refused():
+    with refused(
+        TypeError, "from_field: expected a field of gt4py.next", "'ndarray'", "as_storage"
+    ):
+        from_field(np.zeros(3))
+
+
+def test_a_shift_is_no_field_over_an_array():
+    with refused(TypeError, "got an object of type 'CartesianConnectivity'"):
+        from_field(I + 1)
+
+
+def test_a_field_that_is_broadcast_is_refused():
+    field = gtx.broadcast(as_field(np.zeros(3), (I,)), (I, K))
+    with refused(ValueError, "from_field: expected ranges that are the extents", "gtx.empty"):
+        from_field(field)

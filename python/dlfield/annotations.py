@@ -1,0 +1,308 @@
+"""What a plain callable says of its fields: the annotations of the draft, for `dlfield.bind`.
+
+``Field[np.float32]`` is all that is needed; more is said in any order, each thing once::
+
+    Field[np.float32, DefaultParameters["F"]]
+    Field[DType[np.float32], Alignment[8], LayoutMap[(0, 2, 1)], Axes["IJK"]]
+    Field[IJ, np.float32]  # dtype and axes go without their name
+    Field[IJK, (np.float64, (3,))]  # three numbers at each point: a data dimension "0"
+    Field[np.float64, Axes["Cell", "K"], Access["in"], Boundary[((1, 1), (0, 0))]]
+
+They annotate as they are: ``def blur(inp: Field[np.float32], out: Field[np.float32])``, without
+``Annotated``. mypy takes them for Any, but a text such as "F" within for a name: there, and for an
+annotation with a name, write ``Fortran: Any = Field[np.float32, DefaultParameters["F"]]`` above
+and ``inp: Fortran`` in the signature.
+
+A GTScript definition is not annotated with these but with ``gtscript.Field``. Nothing is allocated
+or copied here. Source: draft, Annotation of Stencils; `Access` and `Boundary` are our own.
+"""
+
+from __future__ import annotations
+
+import operator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dlfield._core import DeviceUnavailable, empty
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    import numpy as np
+
+__all__ = [
+    "IJ",
+    "IJK",
+    "IK",
+    "JK",
+    "Access",
+    "Alignment",
+    "Axes",
+    "Boundary",
+    "DType",
+    "DefaultParameters",
+    "Field",
+    "FieldAnnotation",
+    "I",
+    "J",
+    "K",
+    "LayoutMap",
+]
+
+_USES = ("in", "out", "inout")
+_KINDS = "DType, Axes, LayoutMap, DefaultParameters, Alignment, Access, Boundary"
+
+
+@dataclass(frozen=True, repr=False)
+class FieldAnnotation:
+    """A field as a callable declares it: what ``Field[...]`` gives, checked. Compares by value.
+
+    Attributes
+    ----------
+    dtype
+        Of an element.
+    axes
+        Names of the axes in the order of the array's dimensions, without data dimensions.
+    data_shape
+        Extents of the data dimensions, which come after the axes, in elements.
+    layout
+        Rank of each dimension (0 = largest stride), data dimensions included; None: any.
+    preset
+        Name of the default parameters; `layout` and `alignment` count more. None: any.
+    alignment
+        Of the point at the origin, in elements; None: any.
+    access
+        "in", "out" or "inout".
+    boundary
+        Points that are read below and above the domain, for each of `axes`.
+    """
+
+    dtype: np.dtype[Any]
+    axes: tuple[str, ...]
+    data_shape: tuple[int, ...]
+    layout: tuple[int, ...] | None
+    preset: str | None
+    alignment: int | None
+    access: str
+    boundary: tuple[tuple[int, int], ...]
+
+    def __repr__(self) -> str:
+        said = {
+            "Axes": self.axes if self.axes != ("I", "J", "K") else None,
+            "LayoutMap": self.layout,
+            "DefaultParameters": self.preset,
+            "Alignment": self.alignment,
+            "Access": self.access if self.access != "inout" else None,
+            "Boundary": self.boundary if any(map(any, self.boundary)) else None,
+        }
+        others = [f"{kind}[{value!r}]" for kind, value in said.items() if value is not None]
+        return f"Field[{', '.join([_shown(self.dtype, self.data_shape), *others])}]"
+
+
+@dataclass(frozen=True, repr=False)
+class Parameter:
+    """One thing that is said of a field, such as ``Alignment[8]``."""
+
+    kind: str
+    value: Any
+
+    def __repr__(self) -> str:
+        value = _shown(*self.value) if self.kind == "DType" else repr(self.value)
+        return f"{self.kind}[{value}]"
+
+
+class _Maker:
+    """What stands before the brackets: ``Alignment`` in ``Alignment[8]``."""
+
+    def __init__(self, kind: str, check: Callable[[Any], Any]) -> None:
+        self._kind, self._check = kind, check
+        self.__doc__ = check.__doc__
+
+    def __getitem__(self, given: Any) -> Any:  # noqa: ANN401 - checked
+        value = self._check(given)
+        return value if isinstance(value, FieldAnnotation) else Parameter(self._kind, value)
+
+    def __repr__(self) -> str:
+        return self._kind
+
+
+def _field(given: Any) -> FieldAnnotation:  # noqa: ANN401
+    """Declare a field: its dtype, and in any order what else is said of it, each thing once.
+
+    Raises ValueError without a dtype, where something is said twice, or where lengths contradict
+    each other, and TypeError for what is neither a dtype nor axes nor one of the parameters.
+    """
+    several = isinstance(given, tuple) and not _is_array_type(given)
+    said: dict[str, Any] = {}
+    for item in given if several else (given,):
+        parameter = item if isinstance(item, Parameter) else _positional(item)
+        if parameter.kind in said:
+            raise ValueError(_wrong("Field", f"{parameter.kind} once", given, "leave one out"))
+        said[parameter.kind] = parameter.value
+    if "DType" not in said:
+        raise ValueError(_wrong("Field", "a dtype", given, "add one, such as np.float64"))
+    return _annotation(said)
+
+
+def _positional(item: Any) -> Any:  # noqa: ANN401
+    """Tell axes from a dtype: a text of I, J and K only is axes, and so are several texts."""
+    several = isinstance(item, tuple | list) and len(item) > 0
+    if several and all(isinstance(one, str | Parameter) for one in item):
+        return Axes[item]
+    return Axes[item] if _is_cartesian(item) else DType[item]
+
+
+def _annotation(said: dict[str, Any]) -> FieldAnnotation:
+    dtype, data_shape = said["DType"]
+    axes = said.get("Axes", ("I", "J", "K"))
+    boundary, layout = said.get("Boundary", ((0, 0),) * len(axes)), said.get("LayoutMap")
+    dims = (*axes, *map(str, range(len(data_shape))))
+    layout = _layout(layout(len(dims))) if callable(layout) else layout
+    _match("Boundary", f"a pair for each of the axes {axes}", axes, boundary)
+    layout = _of_axes(layout, axes) if len(dims) < len("IJK") else layout
+    _match("LayoutMap", f"a rank for each of the dimensions {dims}", dims, layout)
+    preset, alignment = said.get("DefaultParameters"), said.get("Alignment")
+    access = said.get("Access", "inout")
+    return FieldAnnotation(dtype, axes, data_shape, layout, preset, alignment, access, boundary)
+
+
+def _of_axes(layout: Any, axes: tuple[str, ...]) -> Any:  # noqa: ANN401
+    """Of the ranks of I, J and K those of the axes that there are, as the draft has it."""
+    if layout is None or len(layout) != len("IJK") or not set(axes) <= set("IJK"):
+        return layout
+    ranks = [rank for axis, rank in zip("IJK", layout, strict=True) if axis in axes]
+    return tuple(sorted(ranks).index(rank) for rank in ranks)
+
+
+def _match(what: str, expected: str, dims: tuple[str, ...], given: Any) -> None:  # noqa: ANN401
+    if given is not None and len(given) != len(dims):
+        raise ValueError(_wrong(what, expected, given, "add or leave out some, or say the Axes"))
+
+
+def _dtype(given: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:  # noqa: ANN401
+    """Of an element, as in ``DType[np.float32]``; ``DType[np.float32, (3,)]`` has three each."""
+    import numpy as np  # not with dlfield itself
+
+    base, shape = given if _is_array_type(given) else (given, ())
+    base = "" if base is None else base  # a float64 to NumPy
+    with suppress(TypeError):  # of names that dlfield knows and NumPy does not
+        whole = np.dtype(base)
+        base, shape = whole.base, (*shape, *whole.shape)
+    sizes = _ints("DType", shape)
+    if any(size < 1 for size in sizes):
+        raise ValueError(_wrong("DType", "1 or more elements", sizes, "leave out what is empty"))
+    try:
+        return empty((), base).dtype, sizes
+    except TypeError as error:
+        kind = ValueError if isinstance(given, str) else TypeError
+        expected = f"a dtype, axes, or what the brackets of one of {_KINDS} give"
+        way_out = "write for example np.float64 or Alignment[8]"
+        raise kind(_wrong("Field", expected, given, way_out)) from error
+
+
+def _shown(dtype: np.dtype[Any], data_shape: tuple[int, ...]) -> str:
+    return repr((dtype.name, data_shape)) if data_shape else repr(dtype.name)
+
+
+def _is_array_type(given: Any) -> bool:  # noqa: ANN401
+    """Whether it is a dtype with data dimensions, written as (dtype, shape)."""
+    pair = isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], tuple | list)
+    return pair and all(hasattr(size, "__index__") for size in given[1])
+
+
+def _is_cartesian(given: Any) -> bool:  # noqa: ANN401
+    return isinstance(given, str) and given != "" and set(given) <= set("IJK")
+
+
+def _axes(given: Any) -> tuple[str, ...]:  # noqa: ANN401
+    """Names in the order of the dimensions: ``"IJ"``, ``IJ``, ``("Cell", "K")``."""
+    parts = given if isinstance(given, tuple | list) else (given,)
+    names = tuple(name for part in parts for name in _names(part))
+    if any(name == "" or name.isdecimal() for name in names):
+        raise ValueError(_wrong("Axes", "names that are no numbers", names, "rename the axis"))
+    if len(set(names)) != len(names):
+        raise ValueError(_wrong("Axes", "distinct names", names, "leave out what is twice"))
+    return names
+
+
+def _names(part: Any) -> tuple[str, ...]:  # noqa: ANN401
+    if isinstance(part, Parameter) and part.kind == "Axes":
+        return tuple(part.value)
+    if not isinstance(part, str):
+        raise TypeError(_wrong("Axes", "names", part, "write such as 'IJK' or ('Cell', 'K')"))
+    return tuple(part) if _is_cartesian(part) else (part,)
+
+
+def _layout(given: Any) -> Any:  # noqa: ANN401
+    """Rank of each dimension, 0 for the largest stride; or a function of how many there are."""
+    if callable(given):
+        return given
+    ranks = _ints("LayoutMap", (given,) if isinstance(given, int) else given)
+    if sorted(ranks) != list(range(len(ranks))):
+        expected = f"each rank from 0 to {len(ranks) - 1} once"
+        raise ValueError(_wrong("LayoutMap", expected, ranks, "0 is the largest stride"))
+    return ranks
+
+
+def _alignment(given: Any) -> int:  # noqa: ANN401
+    """On a boundary of how many elements the point at the origin is."""
+    [elements] = _ints("Alignment", (given,))
+    if elements < 1:
+        raise ValueError(_wrong("Alignment", "1 or more elements", elements, "1 is any place"))
+    return elements
+
+
+def known_preset(given: Any) -> str:  # noqa: ANN401
+    """Layout and alignment by a name: "C", "F", or that of a backend."""
+    if not isinstance(given, str):
+        raise TypeError(_wrong("DefaultParameters", "a name", given, "write such as 'C' or 'F'"))
+    with suppress(DeviceUnavailable):  # of a preset that is known
+        empty((), defaults=given, device="cpu")
+    return given
+
+
+def _access(given: Any) -> str:  # noqa: ANN401
+    """Say what is done with the field: "in" is read, "out" is written, "inout" may be both."""
+    if given in _USES:
+        return str(given)
+    kind = ValueError if isinstance(given, str) else TypeError
+    raise kind(_wrong("Access", f"one of {_USES}", given, "'inout' is both read and written"))
+
+
+def _boundary(given: Any) -> tuple[tuple[int, ...], ...]:  # noqa: ANN401
+    """Points that are read (below, above) the domain, a pair for each axis."""
+    way_out = "write ((below, above), ...) for the axes"
+    if not isinstance(given, tuple | list):
+        raise TypeError(_wrong("Boundary", "pairs", given, way_out))
+    alone = any(isinstance(one, int) for one in given)
+    pairs = tuple(_ints("Boundary", pair) for pair in ((given,) if alone else given))
+    if any(len(pair) != 2 or min(pair) < 0 for pair in pairs):
+        raise ValueError(_wrong("Boundary", "pairs of 0 or more points", pairs, way_out))
+    return pairs
+
+
+def _ints(what: str, given: Iterable[Any]) -> tuple[int, ...]:
+    with suppress(TypeError):
+        every = tuple(given)
+        if not any(isinstance(one, bool) for one in every):
+            return tuple(map(operator.index, every))
+    raise TypeError(_wrong(what, "ints", given, "write whole numbers in brackets"))
+
+
+def _wrong(what: str, expected: str, got: Any, way_out: str) -> str:  # noqa: ANN401
+    return f"{what}: expected {expected}, got {got!r}; {way_out}"
+
+
+DType = _Maker("DType", _dtype)
+Axes = _Maker("Axes", _axes)
+LayoutMap = _Maker("LayoutMap", _layout)
+DefaultParameters = _Maker("DefaultParameters", known_preset)
+Alignment = _Maker("Alignment", _alignment)
+Access = _Maker("Access", _access)
+Boundary = _Maker("Boundary", _boundary)
+I, J, K = (Axes[name] for name in "IJK")  # noqa: E741 - as GTScript calls them
+IJ, IK, JK, IJK = (Axes[names] for names in ("IJ", "IK", "JK", "IJK"))
+
+#: Any, so that mypy takes ``Field[...]`` in a signature; at run time it gives a `FieldAnnotation`.
+Field: Any = _Maker("Field", _field)

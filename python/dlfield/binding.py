@@ -1,0 +1,167 @@
+"""`bind`: one call that takes arrays of any framework, for every kind of stencil."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from dlfield._core import BoundStencil
+
+if TYPE_CHECKING:
+    from dlfield.declaration import Declaration
+
+__all__ = ["bind"]
+
+#: What becomes of an argument that the stencil cannot take as it is.
+Answer = Literal["copy", "raise"]
+
+_KINDS = ("device", "memory", "dtype")
+
+
+def bind(
+    stencil: Any,  # noqa: ANN401 - whatever computes
+    *,
+    dims: Mapping[str, Any] | None = None,
+    fields: Mapping[str, Any] | None = None,
+    backend: str | None = None,
+    on_mismatch: Answer | Mapping[str, Answer] = "raise",
+    offset_provider: Mapping[str, Any] | None = None,
+) -> BoundStencil:
+    """Bind a stencil: the result takes arrays of any framework and copies none of them.
+
+    Axes are ordered by name where an array has names (xarray's dims, ``__gt_dims__``, a storage's
+    dims), and by position otherwise. Origin and domain come from the halos of storages unless
+    given. Dtype, bounds, alignment, writability and overlap of outputs are checked at every call.
+
+    Parameters
+    ----------
+    stencil
+        A stencil compiled by ``gt4py.cartesian.gtscript.stencil`` (or with its face, see
+        `dlfield.gt4py_cartesian.CartesianStencil`), a ``gt4py.next`` program or field operator, or
+        a callable whose parameters are annotated with `dlfield.annotations.Field`.
+    dims
+        The stencil's dimension for each name that your arrays use, for example
+        ``{"lon": "I", "lat": "J", "level": "K"}``, or ``{"lon": IDim}`` for gt4py.next. Names that
+        the stencil uses itself, and decimals, stand for themselves.
+    fields
+        Of a callable: `dlfield.annotations.Field` by parameter name, instead of its annotations.
+    backend
+        Of a callable: the preset that it is fast with, for example ``"gt:cpu_ifirst"``. With
+        ``"numpy"`` or ``"debug"`` it reads any memory, and what is declared of layout and alignment
+        causes warnings only.
+    on_mismatch
+        What becomes of an argument that is on another device, or whose memory the stencil cannot
+        read (misaligned items, strides that are no multiple of them, another layout or alignment
+        than declared): ``"raise"`` (the default), or ``"copy"``, which warns, hands in a copy and
+        copies back what was written. Or a dict with ``"device"`` and ``"memory"``. A dtype that
+        differs always raises.
+    offset_provider
+        Of a gt4py.next program: what it passes to each call.
+
+    Returns
+    -------
+    BoundStencil
+        Call it as the stencil: ``run(inp, out, origin=None, domain=None, exec_info=None)``.
+        `origin` is a tuple along the axes of the iteration (I, J, K), or a dict by field name with
+        ``"_all_"``; both are in points and in the stencil's order of dimensions.
+        ``run.functional(inp)`` makes the outputs and gives them back; ``dlfield.explain(run, inp,
+        out)`` says what a call would do.
+
+    Raises
+    ------
+    TypeError
+        Where `stencil` is nothing that can be bound, or an option is of a wrong type.
+    ValueError
+        Where `dims` maps to a name that the stencil does not have, or two names to one; for an
+        unknown kind of mismatch or answer.
+    """
+    stencil = getattr(stencil, "implementation", stencil)  # a lazy one is compiled now
+    declaration = _declare(stencil, fields, backend, offset_provider)
+    answers = _answers(on_mismatch)
+    return BoundStencil(
+        stencil,
+        declaration,
+        dims=_checked(dims or {}, declaration),
+        copy_device=answers["device"] == "copy",
+        copy_memory=answers["memory"] == "copy",
+    )
+
+
+def _declare(
+    stencil: Any,  # noqa: ANN401
+    fields: Mapping[str, Any] | None,
+    backend: str | None,
+    offset_provider: Mapping[str, Any] | None,
+) -> Declaration:
+    from dlfield import (  # slow to load, and not always needed
+        callables,
+        gt4py_cartesian,
+        gt4py_next,
+    )
+
+    if gt4py_next.is_next(stencil):
+        _only_for_callables(fields, backend, "a gt4py.next program")
+        return gt4py_next.declare(stencil, offset_provider=offset_provider)
+    if offset_provider is not None:
+        raise TypeError("offset_provider: expected it for a gt4py.next program only, got another")
+    if not isinstance(stencil, type) and isinstance(stencil, gt4py_cartesian.CartesianStencil):
+        _only_for_callables(fields, backend, "a stencil of gt4py.cartesian")
+        return gt4py_cartesian.declare(stencil)
+    if isinstance(stencil, type | BoundStencil) or not callable(stencil):
+        raise TypeError(_no_stencil(stencil))
+    return callables.declare(stencil, fields=fields, backend=backend)
+
+
+def _no_stencil(stencil: Any) -> str:  # noqa: ANN401
+    got = stencil.__name__ if isinstance(stencil, type) else type(stencil).__name__
+    return (
+        "bind: expected a stencil made by gtscript.stencil, a gt4py.next program, or a callable "
+        f"with dlfield.annotations, got {got}; decorate the definition with "
+        "@gtscript.stencil(backend=...)"
+    )
+
+
+def _only_for_callables(fields: Any, backend: Any, got: str) -> None:  # noqa: ANN401
+    for option, value in (("fields", fields), ("backend", backend)):
+        if value is not None:
+            raise TypeError(f"{option}: expected it for a plain callable only, got it for {got}")
+
+
+def _answers(on_mismatch: Answer | Mapping[str, Answer]) -> dict[str, str]:
+    """Give an answer for each kind of mismatch."""
+    if isinstance(on_mismatch, str):
+        on_mismatch = {"device": on_mismatch, "memory": on_mismatch}
+    if not isinstance(on_mismatch, Mapping):
+        expected = "'copy', 'raise' or a dict by kind"
+        raise TypeError(f"on_mismatch: expected {expected}, got {on_mismatch!r}")
+    for kind, answer in on_mismatch.items():
+        if kind not in _KINDS:
+            raise ValueError(f"on_mismatch: expected 'device' or 'memory', got '{kind}'")
+        if answer not in ("copy", "raise"):
+            raise ValueError(
+                f"on_mismatch: expected 'copy' or 'raise', got {answer!r} for '{kind}'"
+            )
+    if on_mismatch.get("dtype", "raise") != "raise":
+        expected = "expected 'raise' for 'dtype', since values are never converted"
+        raise ValueError(f"on_mismatch: {expected}, got 'copy'; use astype(...)")
+    return {"device": "raise", "memory": "raise", **on_mismatch}
+
+
+def _checked(dims: Mapping[str, Any], declaration: Declaration) -> dict[str, str]:
+    """Read the mapping of names; a Dimension of gt4py.next stands for its name."""
+    if not isinstance(dims, Mapping):
+        raise TypeError(f"dims: expected a mapping of your names to 'I', 'J', 'K', got {dims!r}")
+    known = dict.fromkeys(declaration.axes)
+    known |= {dim: None for field in declaration.fields for dim in field.dims}
+    checked: dict[str, str] = {}
+    for name, dim in dims.items():
+        target = getattr(dim, "value", dim)
+        if not (isinstance(name, str) and isinstance(target, str)):
+            raise TypeError(f"dims: expected names, got {name!r}: {dim!r}")
+        if target not in known and not target.isdecimal():
+            expected = f"{', '.join(map(repr, declaration.axes))} or a decimal"
+            raise ValueError(f"dims: expected {expected} for '{name}', got '{target}'")
+        checked[name] = target
+    if len(set(checked.values())) != len(checked):
+        raise ValueError(f"dims: expected a different dimension for each name, got {checked}")
+    return checked

@@ -1,0 +1,295 @@
+"""Plain callables, read by their annotations so that `bind` gives them arrays of any framework.
+
+Any function will do, a ``functools.partial``, an object with ``__call__``, or a kernel of Numba,
+whose parameters are annotated as in `dlfield.annotations`. Import it only when it is needed: with
+``inspect``, it takes milliseconds.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, get_origin
+
+from dlfield.annotations import DType, Field, FieldAnnotation, Parameter, known_preset
+from dlfield.declaration import Declaration, DeclaredField, DeclaredScalar
+
+if TYPE_CHECKING:
+    from dlfield.declaration import Access
+
+__all__ = ["CallableRun", "declare"]
+
+#: Backends that read fields as NumPy arrays; others read typed memory, and rely on what was
+#: promised of its layout and alignment.
+_UNTYPED_BACKENDS = frozenset({"numpy", "debug"})
+
+#: Parameters that are given where to compute, and are no arguments of the bound stencil.
+_PLACE = ("origin", "domain")
+
+#: What `CallableRun.run` itself takes.
+_TAKEN = ("exec_info", "_domain_", "_origin_")
+
+_ACCESS: dict[str, Access] = {"in": "read", "out": "write", "inout": "update"}
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+_ARRAYS = ("__dlpack__", "__array_interface__", "__cuda_array_interface__", "__array__")
+
+
+@dataclass(frozen=True)
+class CallableRun:
+    """Calls a function with arrays and scalars by name, and ignores what it returns.
+
+    Attributes
+    ----------
+    function
+        What is called.
+    place
+        Which of "origin" and "domain" it takes.
+    by_position
+        Names of the parameters that it takes without a name only, with their defaults.
+    """
+
+    function: Callable[..., object]
+    place: frozenset[str]
+    by_position: Mapping[str, Any]
+
+    def run(
+        self,
+        /,
+        *,
+        _domain_: tuple[int, ...],
+        _origin_: dict[str, tuple[int, ...]],
+        exec_info: dict[str, Any] | None,
+        **arguments: Any,  # noqa: ANN401 - arrays and scalars by name
+    ) -> None:
+        """Call the function. `exec_info` gets when that began and ended, in seconds."""
+        place = {"origin": _origin_, "domain": _domain_}
+        arguments |= {name: place[name] for name in self.place}
+        ordered = [arguments.pop(name, default) for name, default in self.by_position.items()]
+        if exec_info is not None:
+            exec_info["call_run_start_time"] = time.perf_counter()
+        self.function(*ordered, **arguments)
+        if exec_info is not None:
+            exec_info["call_run_end_time"] = time.perf_counter()
+
+
+def declare(
+    function: Callable[..., object],
+    *,
+    fields: Mapping[str, FieldAnnotation] | None = None,
+    backend: str | None = None,
+) -> Declaration:
+    """Read what a callable says of its fields and scalars. Nothing is called or copied.
+
+    Parameters annotated with `dlfield.annotations.Field` are fields, all others scalars, of the
+    dtype of their annotation, or of any. A parameter `origin` is given, for each field by name,
+    the index of the domain's first point along the declared dimensions, and a parameter `domain`
+    the extents of the domain along `Declaration.axes`, both in points. ``*args`` and ``**kwargs``
+    are given nothing. Source: draft, Annotation of Stencils.
+
+    Parameters
+    ----------
+    function
+        What computes. It gets arrays with their dimensions in the declared order.
+    fields
+        Fields by name of the parameter, which count more than annotations.
+    backend
+        Name of the preset that suits the callable best. Memory is taken to be typed unless that
+        is "numpy" or "debug"; it computes on a GPU where that is a backend for one.
+
+    Returns
+    -------
+    Declaration
+        What `bind` needs. Its `run` is a `CallableRun`.
+
+    Raises
+    ------
+    TypeError
+        Where it is no callable, has no field, or where an annotation cannot be meant.
+    ValueError
+        Where `fields` names no parameter, or `backend` no preset.
+    """
+    name = _name(function)
+    backend = None if backend is None else known_preset(backend)
+    every = _parameters(name, function, _checked({} if fields is None else fields))
+    named = [one for one in every if one.kind not in _VARIADIC]
+    place = {one.name for one in named if one.name in _PLACE and not _is_field(one)}
+    by_position = {one.name: one.default for one in named if one.kind is one.POSITIONAL_ONLY}
+    arguments = [one for one in named if one.name not in place]
+    scalars = [_scalar(name, one) for one in arguments if not _is_field(one)]
+    declared = [_field(one) for one in arguments if _is_field(one)]
+    if not declared:
+        raise TypeError(_no_field(name, [one.name for one in arguments]))
+    return Declaration(
+        name=name,
+        run=CallableRun(function, frozenset(place), by_position),
+        fields=declared,
+        scalars=scalars,
+        order=[one.name for one in arguments],
+        positional=sum(one.kind is not one.KEYWORD_ONLY for one in arguments),
+        axes=_iterated([one.annotation for one in arguments if _is_field(one)]),
+        typed=backend not in _UNTYPED_BACKENDS,
+        backend=backend,
+        takes=frozenset(place),
+        device="gpu" if backend and (":gpu" in backend or backend == "gtcuda") else None,
+    )
+
+
+def _name(function: Any) -> str:  # noqa: ANN401
+    if isinstance(function, type) or not callable(function):
+        way_out = "pass a function, a functools.partial or an object with __call__"
+        raise TypeError(f"bind: expected a callable that computes, got {function!r}; {way_out}")
+    plain = _plain(function)
+    return str(getattr(plain, "__name__", type(plain).__name__))
+
+
+def _plain(function: Any) -> Any:  # noqa: ANN401
+    """Give the function behind partials and decorators."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return inspect.unwrap(function)
+
+
+def _checked(fields: Mapping[str, FieldAnnotation]) -> Mapping[str, FieldAnnotation]:
+    if not isinstance(fields, Mapping):
+        expected = "a mapping such as {'inp': Field[np.float64]}"
+        raise TypeError(f"fields: expected {expected}, got {fields!r}; name the parameters")
+    for name, given in fields.items():
+        if not isinstance(given, FieldAnnotation):
+            way_out = "write Field[np.float64], of dlfield.annotations"
+            raise TypeError(f"fields: expected Field[...] for '{name}', got {given!r}; {way_out}")
+    return fields
+
+
+def _parameters(
+    name: str, function: Callable[..., object], fields: Mapping[str, FieldAnnotation]
+) -> list[inspect.Parameter]:
+    """Parameters with annotations that are evaluated, and those of `fields` in their place."""
+    signature = _signature(name, function, fields)
+    named = [one.name for one in signature if one.kind not in _VARIADIC]
+    for unknown in (one for one in fields if one not in named):
+        expected = f"parameters of '{name}', {', '.join(named) or 'which has none'}"
+        raise ValueError(f"fields: expected {expected}, got '{unknown}'; name one of them")
+    every = [one.replace(annotation=fields.get(one.name, one.annotation)) for one in signature]
+    _refuse_definition(name, function)
+    for one in every:
+        _refuse(name, one)
+    return every
+
+
+def _signature(
+    name: str, function: Callable[..., object], fields: Mapping[str, FieldAnnotation]
+) -> list[inspect.Parameter]:
+    try:
+        plain = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError) as error:
+        way_out = "wrap it in a function with named parameters"
+        expected = f"bind: expected a callable with a signature, got '{name}'"
+        raise TypeError(f"{expected}; {way_out}") from error
+    try:
+        return list(inspect.signature(function, eval_str=True).parameters.values())
+    except Exception as error:
+        if all(one.name in fields for one in plain if isinstance(one.annotation, str)):
+            return plain
+        expected = f"annotations of '{name}' that can be evaluated"
+        way_out = "define the names where the function is defined, or pass fields={...}"
+        got = f"{type(error).__name__}: {error}"
+        raise TypeError(f"bind: expected {expected}, got {got}; {way_out}") from error
+
+
+def _refuse_definition(name: str, function: Callable[..., object]) -> None:
+    """Find a GTScript definition by its ``with computation(...), interval(...)``."""
+    plain = _plain(function)
+    used = getattr(getattr(plain, "__code__", None), "co_names", ())
+    if {"computation", "interval"} <= set(used):
+        found = getattr(plain, "__globals__", {}).get("computation")
+        if found is None or _is_gt4py(found):
+            raise TypeError(_for_gtscript(f"no GTScript definition, got '{name}'"))
+
+
+def _for_gtscript(expected: str) -> str:
+    way_out = "compile a definition with gtscript.stencil and its gtscript.Field first"
+    return f"bind: expected {expected}; {way_out}, dlfield.annotations is for plain callables"
+
+
+def _is_gt4py(thing: Any) -> bool:  # noqa: ANN401
+    return str(getattr(thing, "__module__", "")).startswith("gt4py.")
+
+
+def _refuse(name: str, one: inspect.Parameter) -> None:
+    """Say what is wrong with an annotation, if anything."""
+    given, what = one.annotation, f"parameter '{one.name}' of '{name}'"
+    if one.name in _TAKEN:
+        raise ValueError(f"{what}: expected another name, got that of an option; rename it")
+    if one.kind in _VARIADIC and given not in (one.empty, Any, object):
+        got = f"an annotated {str(one).split(':')[0]}"
+        way_out = "name each, or leave it without an annotation: it is then given nothing"
+        raise TypeError(f"{what}: expected a named parameter, got {got}; {way_out}")
+    if _is_gt4py(type(given)):
+        raise TypeError(_for_gtscript(f"{what} annotated by dlfield.annotations, got {given!r}"))
+    if given is Field or isinstance(given, Parameter | str):  # a text within a text stays one
+        way_out = "write Field[np.float64], or np.float64 for a scalar"
+        raise TypeError(f"{what}: expected Field[...] or a dtype, got {given!r}; {way_out}")
+    if _is_field(one) and one.default is not one.empty:
+        way_out = "leave it out, a field is given at every call"
+        raise TypeError(f"{what}: expected a field without a default, got one; {way_out}")
+
+
+def _is_field(one: inspect.Parameter) -> bool:
+    return isinstance(one.annotation, FieldAnnotation)
+
+
+def _field(one: inspect.Parameter) -> DeclaredField:
+    given: FieldAnnotation = one.annotation
+    numbers = range(len(given.data_shape))
+    return DeclaredField(
+        name=one.name,
+        dims=(*given.axes, *map(str, numbers)),
+        dtype=given.dtype,
+        access=_ACCESS[given.access],
+        data_shape=given.data_shape,
+        reach=(*given.boundary, *((0, 0) for _ in numbers)),
+        layout=given.layout,
+        preset=given.preset,
+        alignment=given.alignment,
+    )
+
+
+def _scalar(name: str, one: inspect.Parameter) -> DeclaredScalar:
+    default = () if one.default is one.empty else (one.default,)
+    return DeclaredScalar(one.name, _scalar_dtype(name, one), default=default)
+
+
+def _scalar_dtype(name: str, one: inspect.Parameter) -> Any:  # noqa: ANN401
+    """Dtype that the annotation is, or None where it is no dtype, so that any value passes."""
+    given = one.annotation
+    try:
+        return DType[given].value[0]
+    except (TypeError, ValueError):
+        kind = get_origin(given) or given
+    if _is_array(kind):
+        what, way_out = f"parameter '{one.name}' of '{name}'", "write such as Field[np.float64]"
+        raise TypeError(f"{what}: expected Field[...] for an array, got {given!r}; {way_out}")
+    return None
+
+
+def _is_array(kind: Any) -> bool:  # noqa: ANN401
+    import numpy as np  # not with dlfield itself
+
+    if not isinstance(kind, type) or issubclass(kind, np.generic):
+        return False
+    return any(hasattr(kind, door) for door in _ARRAYS)
+
+
+def _no_field(name: str, names: list[str]) -> str:
+    first = names[0] if names else "inp"
+    way_out = f"annotate with dlfield.annotations.Field or pass fields={{'{first}': Field[...]}}"
+    return f"bind: expected a field among the parameters of '{name}', got none; {way_out}"
+
+
+def _iterated(fields: list[FieldAnnotation]) -> tuple[str, ...]:
+    """I, J, K where there are no other axes, else all of them as they first appear."""
+    names = dict.fromkeys(axis for one in fields for axis in one.axes)
+    return ("I", "J", "K") if names.keys() <= set("IJK") else tuple(names)

@@ -1,0 +1,130 @@
+"""Stencils of ``gt4py.cartesian``, read so that they can be bound.
+
+GT4Py is never imported here: a stencil brings what is asked of it. Whatever has the same face, such
+as a stencil of one's own for a GPU, is read the same way.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from dlfield._core import DeviceUnavailable
+from dlfield.declaration import Declaration, DeclaredField, DeclaredScalar
+
+if TYPE_CHECKING:
+    import inspect
+    from collections.abc import Mapping
+
+    from dlfield.declaration import Access
+
+__all__ = ["CartesianStencil", "declare"]
+
+#: Keywords of a stencil's own call that are no arguments of its definition.
+_CALL_OPTIONS = frozenset({"domain", "origin", "validate_args", "exec_info"})
+
+#: Backends that read fields as NumPy arrays; the others are compiled and read typed memory.
+_UNTYPED_BACKENDS = frozenset({"numpy", "debug"})
+
+
+@runtime_checkable
+class CartesianStencil(Protocol):
+    """What is read off a stencil that ``gt4py.cartesian.gtscript.stencil`` made.
+
+    One that computes on a GPU may have besides: ``device`` (``"gpu"`` or ``("gpu", number)``),
+    ``synchronize()`` that waits until what `run` started is done, and, so that arrays of the host
+    can be staged, ``to_device(array)`` that gives a copy of a NumPy array on the device and
+    ``to_host(data, array)`` that copies such an object into a NumPy array.
+    """
+
+    backend: str
+    options: Mapping[str, Any]
+    field_info: Mapping[str, Any]
+    parameter_info: Mapping[str, Any]
+    domain_info: Any
+
+    def run(self, *args: Any, **kwargs: Any) -> None: ...  # noqa: ANN401, D102
+
+
+def declare(stencil: CartesianStencil) -> Declaration:
+    """Read a compiled stencil: fields, scalars, how far it reaches, where it computes.
+
+    Parameters
+    ----------
+    stencil
+        Made by ``gtscript.stencil``, or anything with its face.
+
+    Returns
+    -------
+    Declaration
+        Whose `run` is the stencil itself.
+
+    Raises
+    ------
+    DeviceUnavailable
+        For a stencil that GT4Py compiled for a GPU.
+    """
+    device = _device(stencil)
+    parameters = _signature(stencil)
+    scalars = stencil.parameter_info.items()
+    keyword_only = [one for one in parameters.values() if one.kind is one.KEYWORD_ONLY]
+    return Declaration(
+        name=str(stencil.options["name"]),
+        run=stencil,
+        fields=[_field(name, info) for name, info in stencil.field_info.items()],
+        scalars=[_scalar(name, info, parameters) for name, info in scalars],
+        order=list(parameters),
+        positional=len(parameters) - len(keyword_only),
+        min_points=(1, 1, stencil.domain_info.min_sequential_axis_size),
+        typed=stencil.backend not in _UNTYPED_BACKENDS,
+        backend=stencil.backend,
+        device=device,
+        own_call=stencil if callable(stencil) else None,
+    )
+
+
+def _device(stencil: CartesianStencil) -> Any:  # noqa: ANN401
+    """Where it says that it computes; GT4Py's own stencils say it by the name of the backend."""
+    said = getattr(stencil, "device", None)
+    if said is None and stencil.backend.partition(":")[2].startswith("gpu"):
+        expected = "expected a CPU backend, or a stencil with an attribute device"
+        raise DeviceUnavailable(
+            f"bind: {expected}, got '{stencil.backend}' in a build without GPU storages"
+        )
+    return said
+
+
+def _signature(stencil: CartesianStencil) -> dict[str, inspect.Parameter]:
+    """Arguments of the definition, in its order."""
+    import inspect  # takes milliseconds to import, and is not needed without a stencil
+
+    every = inspect.signature(stencil).parameters  # type: ignore[arg-type]
+    return {name: parameter for name, parameter in every.items() if name not in _CALL_OPTIONS}
+
+
+def _field(name: str, info: Any) -> DeclaredField:  # noqa: ANN401
+    data_dims = tuple(str(number) for number in range(len(info.data_dims)))
+    access = _access(info.access)
+    ends = dict(zip("IJK", info.boundary, strict=True)) if access != "unused" else {}
+    dims = (*info.axes, *data_dims)
+    return DeclaredField(
+        name=name,
+        dims=dims,
+        dtype=info.dtype,
+        access=access,
+        data_shape=tuple(info.data_dims),
+        reach=tuple(tuple(ends.get(dim, (0, 0))) for dim in dims),
+    )
+
+
+def _access(kind: Any) -> Access:  # noqa: ANN401
+    """GT4Py's AccessKind is a flag: NONE, READ, WRITE or both."""
+    reads, writes = "READ" in kind.name, "WRITE" in kind.name
+    if reads and writes:
+        return "update"
+    return "write" if writes else "read" if reads else "unused"
+
+
+def _scalar(name: str, info: Any, signature: dict[str, inspect.Parameter]) -> DeclaredScalar:  # noqa: ANN401
+    declared = signature[name]
+    default = () if declared.default is declared.empty else (declared.default,)
+    return DeclaredScalar(name, info.dtype, info.access.name != "NONE", default)

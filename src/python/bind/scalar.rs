@@ -1,0 +1,67 @@
+//! The scalars of a call.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt};
+
+use super::BoundStencil;
+use super::declare::Parameter;
+use super::read::Values;
+use crate::dtype::DType;
+
+impl BoundStencil {
+    /// The parameters in their own order, checked; `None` for an unused one that is missing.
+    pub(super) fn scalars<'py>(
+        &self,
+        py: Python<'py>,
+        values: &Values<'py>,
+    ) -> PyResult<Values<'py>> {
+        self.declared.parameters.iter().map(|one| self.scalar(py, one, values)).collect()
+    }
+
+    fn scalar<'py>(
+        &self,
+        py: Python<'py>,
+        parameter: &Parameter,
+        values: &Values<'py>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        // GT4Py gives every parameter without a default the default None.
+        let given = values.get(parameter.at).cloned().flatten().filter(|value| !value.is_none());
+        match given.or_else(|| parameter.default.as_ref().map(|one| one.bind(py).clone())) {
+            Some(value) if parameter.used => check(parameter, &value).map(|()| Some(value)),
+            None if parameter.used => Err(self.missing(py, &parameter.name)),
+            unused => Ok(unused),
+        }
+    }
+}
+
+/// GT4Py's own rule: the type of the value has the declared dtype. Nothing is converted.
+fn check(parameter: &Parameter, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    let Some(expected) = &parameter.dtype else { return Ok(()) };
+    let py = value.py();
+    match parameter.known {
+        Some(DType::Float64) if value.is_exact_instance_of::<PyFloat>() => return Ok(()),
+        Some(DType::Int64) if value.is_exact_instance_of::<PyInt>() => return Ok(()),
+        Some(DType::Bool) if value.is_exact_instance_of::<PyBool>() => return Ok(()),
+        _ => {}
+    }
+    let kind = value.get_type();
+    let dtype = py.import(intern!(py, "numpy"))?.call_method1(intern!(py, "dtype"), (&kind,));
+    if dtype.is_ok_and(|dtype| dtype.eq(expected).unwrap_or(false)) {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(format!(
+        "argument '{}': expected a scalar of {expected}, got {} of type {}; convert it, for example with \
+         numpy.{expected}(...)",
+        parameter.name,
+        shortened(value)?,
+        kind.name()?
+    )))
+}
+
+/// A value in a message; a whole array would hide the rest.
+fn shortened(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    let shown = value.repr()?.to_string();
+    Ok(if shown.len() > 60 || shown.contains('\n') { "a value".into() } else { shown })
+}

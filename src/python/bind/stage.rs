@@ -1,0 +1,178 @@
+//! Copies for a call: of what is on another device, or not laid out as the stencil needs it.
+//!
+//! A copy is made once everything is acquired, and what the stencil wrote is copied back before
+//! anybody is told that it was written.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+
+use super::BoundStencil;
+use super::argument::Incoming;
+use super::around::first_of;
+use crate::copy::copy;
+use crate::device::Target;
+use crate::error::Error;
+use crate::field::Field;
+use crate::managed::Managed;
+use crate::protocol::Wish;
+use crate::python::numpy::array_over;
+use crate::python::storage::{Source, copy_with};
+use crate::stencil::{CallPlan, FieldPlan, FieldSpec, Mismatch};
+use crate::storage::{Order, Spec};
+
+/// The copies of one call.
+#[derive(Default)]
+pub(super) struct Staged(Vec<Copy>);
+
+struct Copy {
+    /// Which of the stencil's fields.
+    at: usize,
+    /// What was passed, in the order of the declared dimensions.
+    passed: Managed,
+    /// What the stencil gets, in the same order.
+    given: Managed,
+    /// The object that holds `given`, where a device made it.
+    object: Option<Py<PyAny>>,
+    /// The object whose elements `passed` are a copy of.
+    original: Option<Py<PyAny>>,
+    written: bool,
+}
+
+impl Staged {
+    /// What the stencil gets for a field, if it is a copy.
+    pub(super) fn given(&self, at: usize) -> Option<&Managed> {
+        self.0.iter().find(|copy| copy.at == at).map(|copy| &copy.given)
+    }
+}
+
+impl BoundStencil {
+    /// Refuses copies that nobody can make, before anything is acquired.
+    pub(super) fn check_stageable(&self, py: Python<'_>, plan: &CallPlan) -> PyResult<()> {
+        let moved = plan.fields.iter().flatten().find_map(|field| match &field.copy {
+            Some(Mismatch::Device(text)) => Some(text),
+            _ => None,
+        });
+        let (Some(text), Target::Gpu(_)) = (moved, self.declared.spec.target) else {
+            return Ok(());
+        };
+        for method in [intern!(py, "to_device"), intern!(py, "to_host")] {
+            if !self.runner.bind(py).hasattr(method)? {
+                return Err(Error::Device(format!(
+                    "{text}; expected GPU storages, or a stencil with {method}(...), to copy it, got neither"
+                ))
+                .into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the copies of a call.
+    pub(super) fn stage(
+        &self,
+        py: Python<'_>,
+        incoming: &Incoming<'_>,
+        plan: &CallPlan,
+    ) -> PyResult<Staged> {
+        let mut staged = Staged::default();
+        for (at, field) in plan.fields.iter().enumerate() {
+            let (Some(field), Some(Some(argument))) = (field, incoming.arguments.get(at)) else {
+                continue;
+            };
+            let Some(mismatch) = &field.copy else { continue };
+            let passed = argument.managed.permute(&field.axes)?;
+            let (given, object) = match staged.0.iter().find(|one| one.passed.is_same_as(&passed)) {
+                Some(one) => (one.given.clone(), one.object.as_ref().map(|one| one.clone_ref(py))),
+                None => self.copied(py, at, field, mismatch, &passed)?,
+            };
+            let original = incoming.originals.get(at).and_then(Option::as_ref);
+            let original = original.map(|original| original.clone().unbind());
+            let written = self.declared.spec.fields.get(at).is_some_and(|one| one.access.writes());
+            staged.0.push(Copy { at, passed, given, object, original, written });
+        }
+        Ok(staged)
+    }
+
+    fn copied(
+        &self,
+        py: Python<'_>,
+        at: usize,
+        plan: &FieldPlan,
+        mismatch: &Mismatch,
+        passed: &Managed,
+    ) -> PyResult<(Managed, Option<Py<PyAny>>)> {
+        if matches!(mismatch, Mismatch::Device(_)) && self.declared.spec.target != Target::Host {
+            return self.on_device(py, passed);
+        }
+        let spec = self.declared.spec.fields.get(at).map(|field| laid_out(field, plan, passed));
+        let storage = copy_with(py, passed, &spec.unwrap_or_default())?;
+        Ok((storage.host().clone(), None))
+    }
+
+    fn on_device(
+        &self,
+        py: Python<'_>,
+        passed: &Managed,
+    ) -> PyResult<(Managed, Option<Py<PyAny>>)> {
+        let array = array_over(py, passed, true)?;
+        let object = self.runner.bind(py).call_method1(intern!(py, "to_device"), (array,))?;
+        let given = Source::of_as(&object, Wish::For(self.declared.spec.target))?.managed;
+        let here = self.declared.spec.target.reaches(given.device());
+        if here
+            && given.dtype() == passed.dtype()
+            && given.layout().shape() == passed.layout().shape()
+        {
+            return Ok((given, Some(object.unbind())));
+        }
+        Err(Error::Buffer(format!(
+            "to_device: expected {} of shape {:?} on {}, got {} of shape {:?} on {}",
+            passed.dtype(),
+            passed.layout().shape(),
+            self.declared.spec.target,
+            given.dtype(),
+            given.layout().shape(),
+            given.device()
+        ))
+        .into())
+    }
+
+    /// Copies back what the stencil may have written. Every copy is tried; the first error counts.
+    pub(super) fn copy_back(
+        &self,
+        py: Python<'_>,
+        staged: &Staged,
+        outcome: PyResult<()>,
+    ) -> PyResult<()> {
+        let written = staged.0.iter().filter(|copy| copy.written);
+        written.fold(outcome, |outcome, copy| first_of(py, outcome, self.one_back(py, copy)))
+    }
+
+    fn one_back(&self, py: Python<'_>, staged: &Copy) -> PyResult<()> {
+        if let Some(object) = &staged.object {
+            let array = array_over(py, &staged.passed, false)?;
+            self.runner.bind(py).call_method1(intern!(py, "to_host"), (object, array))?;
+            return Ok(());
+        }
+        // SAFETY: the copy belongs to this call, whose stencil has ended; the values of what was
+        // passed are the user's to guard against other threads, as in NumPy.
+        py.detach(|| unsafe { copy(&staged.given, &staged.passed) })?;
+        if let Some(original) = &staged.original {
+            let (numpy, array) = (py.import(intern!(py, "numpy"))?, &staged.passed);
+            let array = array_over(py, array, true)?;
+            numpy.call_method1(intern!(py, "copyto"), (original, array))?;
+        }
+        Ok(())
+    }
+}
+
+/// What a copy must be like: the demanded order, else the fast one, else as it was passed.
+fn laid_out(field: &FieldSpec, plan: &FieldPlan, passed: &Managed) -> Spec {
+    let ranks = field.ranks.as_ref().or(field.fast.as_ref());
+    let inside = |(&at, &extent): (&i64, &i64)| at.clamp(0, extent.saturating_sub(1).max(0));
+    let index = plan.origin.iter().zip(passed.layout().shape()).map(inside).collect();
+    Spec {
+        layout: ranks.map_or(Order::Open, |ranks| Order::Ranks(ranks.clone())),
+        alignment: Some(field.alignment.max(1)),
+        field: Field { aligned_index: Some(index), ..Field::default() },
+        ..Spec::default()
+    }
+}

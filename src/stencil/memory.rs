@@ -1,0 +1,149 @@
+//! Whether the memory of an argument is where and as the stencil needs it, and as it likes it.
+
+use super::bound::Bound;
+use super::{Mismatch, OnMismatch, StencilSpec};
+use crate::error::{Error, Result};
+use crate::layout::Extents;
+
+/// Why the stencil gets a copy of an argument; `None`: it gets the argument.
+///
+/// # Errors
+/// [`Error::Buffer`] where copies are not wanted.
+pub(super) fn mismatch(spec: &StencilSpec, field: &Bound<'_>) -> Result<Option<Mismatch>> {
+    let managed = &field.argument.managed;
+    match &field.argument.stands_for {
+        None => {}
+        Some(Mismatch::Device(text)) => return Ok(Some(Mismatch::Device(about(field, text)))),
+        Some(Mismatch::Memory(text)) => return Ok(Some(Mismatch::Memory(about(field, text)))),
+    }
+    if !spec.target.reaches(managed.device()) {
+        let text = format!("expected memory of {}, got {}", spec.target, managed.device());
+        return refused_or(spec.on_device, field, text, "device", Mismatch::Device);
+    }
+    match unusable(spec, field) {
+        None => Ok(None),
+        Some(text) => refused_or(spec.on_memory, field, text, "memory", Mismatch::Memory),
+    }
+}
+
+fn refused_or(
+    answer: OnMismatch,
+    field: &Bound<'_>,
+    text: String,
+    kind: &str,
+    mismatch: fn(String) -> Mismatch,
+) -> Result<Option<Mismatch>> {
+    match answer {
+        OnMismatch::Copy => Ok(Some(mismatch(about(field, &text)))),
+        OnMismatch::Raise => Err(Error::Buffer(format!(
+            "{text}; pass a copy, for example x.copy(), or let bind make one at each call: on_mismatch={{\"{kind}\": \"copy\"}}",
+            text = about(field, &text)
+        ))),
+    }
+}
+
+fn about(field: &Bound<'_>, text: &str) -> String {
+    format!("argument '{}': {text}", field.spec.name)
+}
+
+/// What stands in the way of reading the memory as the stencil does.
+fn unusable(spec: &StencilSpec, field: &Bound<'_>) -> Option<String> {
+    let managed = &field.argument.managed;
+    if spec.typed && !managed.is_aligned() {
+        return Some(format!(
+            "expected items aligned to {} bytes, got address {:#x}",
+            managed.dtype().alignment(),
+            managed.address()
+        ));
+    }
+    if !spec.typed {
+        return None; // what is declared of the memory makes it slow at worst
+    }
+    declared(field)
+}
+
+/// What the declaration demands of the memory and the argument does not have.
+fn declared(field: &Bound<'_>) -> Option<String> {
+    match &field.spec.ranks {
+        Some(ranks) if !is_ordered(field, ranks) => Some(out_of_order(field, ranks, "")),
+        _ => misplaced(field),
+    }
+}
+
+fn out_of_order(field: &Bound<'_>, ranks: &Extents, why: &str) -> String {
+    let strides = field.argument.managed.layout().strides();
+    let ordered: Extents =
+        field.axes.iter().filter_map(|&axis| strides.get(axis).copied()).collect();
+    format!(
+        "expected memory ordered as {:?}{why}, got strides of {:?} elements",
+        ranks.as_slice(),
+        ordered.as_slice()
+    )
+}
+
+/// Whether the first point of the domain is off the boundary that the declaration asks for.
+fn misplaced(field: &Bound<'_>) -> Option<String> {
+    let managed = &field.argument.managed;
+    let wanted = i128::try_from(field.spec.alignment).unwrap_or(1);
+    if wanted <= 1 || managed.layout().size() == 0 {
+        return None;
+    }
+    let strides = managed.layout().byte_strides();
+    let first = field.axes.iter().zip(&field.origin).fold(
+        managed.address() as i128,
+        |sum, (&axis, &at)| {
+            sum + i128::from(strides.get(axis).copied().unwrap_or(0)) * i128::from(at)
+        },
+    );
+    let inner =
+        managed.layout().axes().filter(|axis| axis.0 > 1).map(|axis| axis.1.unsigned_abs()).min();
+    let rows = managed.layout().axes().zip(&strides).all(|((extent, stride), &bytes)| {
+        extent <= 1 || Some(stride.unsigned_abs()) == inner || i128::from(bytes) % wanted == 0
+    });
+    (first % wanted != 0 || !rows).then(|| {
+        format!(
+            "expected the first point of the domain in every row on a boundary of {wanted} bytes, got address \
+             {first:#x} and strides of {:?} bytes",
+            strides.as_slice()
+        )
+    })
+}
+
+/// Strides do not grow from rank to rank. Extents of 1 do not matter.
+fn is_ordered(field: &Bound<'_>, ranks: &Extents) -> bool {
+    let layout = field.argument.managed.layout();
+    let axis = |at: usize| {
+        let axis = *field.axes.get(at)?;
+        Some((layout.shape().get(axis)?, layout.strides().get(axis)?.unsigned_abs()))
+    };
+    let falls = |(one, rank): (usize, &i64), (other, below): (usize, &i64)| match (
+        axis(one),
+        axis(other),
+    ) {
+        (Some((&a, high)), Some((&b, low))) if rank < below => a <= 1 || b <= 1 || high >= low,
+        _ => true,
+    };
+    let ranked = || ranks.iter().enumerate();
+    layout.size() == 0 || ranked().all(|one| ranked().all(|other| falls(one, other)))
+}
+
+/// What works but is slower than it could be: memory that is not ordered as the backend likes it,
+/// and what a declaration demands where the backend reads any memory.
+pub(super) fn slow(spec: &StencilSpec, bound: &[Bound<'_>]) -> Vec<String> {
+    bound.iter().filter_map(|field| slow_field(spec, field)).collect()
+}
+
+fn slow_field(spec: &StencilSpec, field: &Bound<'_>) -> Option<String> {
+    let text = match (&field.spec.ranks, &field.spec.fast) {
+        _ if !spec.typed
+            && let Some(text) = declared(field) =>
+        {
+            text
+        }
+        (None, Some(fast)) if !is_ordered(field, fast) => {
+            out_of_order(field, fast, &format!(", in which '{}' is fast", spec.backend))
+        }
+        _ => return None,
+    };
+    Some(format!("{}: {text}", field.about()))
+}
