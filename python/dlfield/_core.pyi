@@ -510,7 +510,8 @@ def storage(
     device_data, sync_state
         As for `as_storage`.
     dtype
-        Of the storage; the data's own by default. Another one is converted as NumPy's `astype` does.
+        Of the storage; the data's own by default. Another one is converted as NumPy's `astype` does,
+        lists and numbers as its `array` does: a number that does not fit is an OverflowError.
     copy
         Whether to copy; True by default.
     shape

@@ -71,7 +71,8 @@ pub(super) fn as_storage(
 /// device_data : optional
 ///     As for `as_storage`.
 /// dtype : optional
-///     Of the storage; the data's own by default. Another is converted as NumPy's astype does.
+///     Of the storage; the data's own by default. Another is converted as NumPy's astype does,
+///     lists and numbers as its array does: a number that does not fit is an OverflowError.
 /// copy : bool
 ///     Whether to copy; True by default.
 /// sync_state : optional
@@ -112,10 +113,11 @@ pub(super) fn storage(
         })?;
         return allocate(py, &shape, wanted(dtype)?, options, Fill::Nothing);
     };
-    let source = taken(data, copy, wants_host(options)?)?;
+    let wanted = dtype.filter(|dtype| is_set(dtype)).map(dtype_from).transpose()?;
+    let source = taken(data, copy.then_some(wanted), wants_host(options)?)?;
     check_shape(&source.managed, shape.as_ref())?;
     let found = source.managed.dtype();
-    let wanted = dtype.filter(|dtype| is_set(dtype)).map_or(Ok(found), dtype_from)?;
+    let wanted = wanted.unwrap_or(found);
     if !copy {
         return if wanted == found {
             share(py, source, options)
@@ -130,13 +132,17 @@ pub(super) fn storage(
     PyStorage::wrap(py, copy_with(py, &managed, &spec)?, None)
 }
 
-/// The data as it is, or as far as a copy may change it.
-fn taken(data: &Bound<'_, PyAny>, copy: bool, on_host: bool) -> Result<Source, Failure> {
+/// The data as it is, or as far as a copy, of a type that may be wanted, may change it.
+fn taken(
+    data: &Bound<'_, PyAny>,
+    copy: Option<Option<DType>>,
+    on_host: bool,
+) -> Result<Source, Failure> {
     match (copy, on_host) {
-        (true, true) => Source::to_copy(data, Wish::CopyToHost),
-        (true, false) => Source::to_copy(data, Wish::Share),
-        (false, true) => Source::of_as(data, Wish::OnHost),
-        (false, false) => Source::of(data),
+        (Some(dtype), true) => Source::to_copy(data, Wish::CopyToHost, dtype),
+        (Some(dtype), false) => Source::to_copy(data, Wish::Share, dtype),
+        (None, true) => Source::of_as(data, Wish::OnHost),
+        (None, false) => Source::of(data),
     }
 }
 
