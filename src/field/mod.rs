@@ -14,6 +14,8 @@ use crate::error::{Error, Result};
 use crate::layout::Extents;
 
 pub use view::{Axes, align_by_name};
+#[cfg(feature = "python")]
+pub(crate) use view::{Order, align_key, are_unrelated};
 
 /// The meaning of one dimension.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
