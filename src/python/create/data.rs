@@ -12,7 +12,7 @@ use crate::layout::Extents;
 use crate::managed::Managed;
 use crate::protocol::{Wish, arrive};
 use crate::python::numpy::{array_over, dtype_from, dtype_to};
-use crate::python::options::{ints_or_int, is_set, parse, wants_host};
+use crate::python::options::{check_names, ints_or_int, is_set, parse, switch, wants_host};
 use crate::python::storage::{CpuStorage, PyStorage, Source, copy_with};
 use crate::python::sync_state::SyncState;
 use crate::storage::Storage;
@@ -97,12 +97,13 @@ pub(super) fn storage(
     data: Option<&Bound<'_, PyAny>>,
     device_data: Option<&Bound<'_, PyAny>>,
     dtype: Option<&Bound<'_, PyAny>>,
-    copy: bool,
+    #[pyo3(from_py_with = whether_to_copy)] copy: bool,
     sync_state: Option<&Bound<'_, PyAny>>,
     shape: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<CpuStorage>> {
     check_host_only(device_data, sync_state)?;
+    options.map_or(Ok(()), |options| check_names(options, &["copy", "dtype", "shape"]))?;
     let shape =
         shape.filter(|shape| is_set(shape)).map(|shape| ints_or_int("shape", shape)).transpose()?;
     let Some(data) = data.filter(|data| !data.is_none()) else {
@@ -130,6 +131,10 @@ pub(super) fn storage(
     let managed = source.keep(py)?; // acquired until the copy is made
     let managed = if wanted == found { managed } else { converted(py, &managed, wanted)? };
     PyStorage::wrap(py, copy_with(py, &managed, &spec)?, None)
+}
+
+fn whether_to_copy(copy: &Bound<'_, PyAny>) -> PyResult<bool> {
+    switch("copy", "True or False", copy)
 }
 
 /// The data as it is, or as far as a copy, of a type that may be wanted, may change it.
