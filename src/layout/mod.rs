@@ -295,7 +295,8 @@ impl Layout {
     }
 
     fn no_permutation(&self, axes: &[usize]) -> Error {
-        Error::Argument(format!("axes: expected a permutation of 0..{}, got {axes:?}", self.ndim()))
+        let all: Vec<_> = (0..self.ndim()).collect();
+        Error::Argument(format!("axes: expected a permutation of {all:?}, got {axes:?}"))
     }
 
     /// Keeps `length` elements of `axis` from `start` on. Also gives the distance of the new first
