@@ -178,6 +178,15 @@ def test_a_data_array_is_assigned_by_name(xr):
     assert storage[0, 1].to_numpy().tolist() == [1.0, 2.0]
 
 
+def test_a_data_array_of_bools_is_a_mask_by_name(xr):
+    values = np.arange(24.0).reshape(2, 3, 4)
+    storage = dlf.storage(values, dims="IJK")
+    mask = xr.DataArray((values > 9).T, dims=("K", "J", "I"))
+    assert storage[mask].tolist() == values[values > 9].tolist()
+    with refused(ValueError, "key: expected", "to_numpy()"):
+        storage[mask.rename(K="lev")]
+
+
 def test_a_data_array_of_other_names_is_assigned_by_position(xr):
     storage = dlf.zeros((3, 2), dims="IJ")
     storage[...] = xr.DataArray(np.arange(6.0).reshape(3, 2), dims=("lat", "lon"))

@@ -68,7 +68,10 @@ class StorageOptions(TypedDict, total=False):
     #: Bytes: rows are padded so that the aligned element of each lies on such a boundary. With 1,
     #: nothing is padded and the first element lies on a boundary of 64 bytes.
     alignment_size: SupportsIndex | UnsetType
-    #: Layout, alignment and device for a GT4Py backend; excludes giving those beside it.
+    #: Layout, alignment and device for a GT4Py backend; excludes giving those beside it. The layout
+    #: goes by the names I, J and K, which are assumed without dims. Other names count as outermost,
+    #: in the order in which they stand: dims=("level", "lat", "lon") is left in C order. Name the
+    #: dimensions I, J, K, or give `layout` with `defaults`.
     backend: str | UnsetType | None
     #: The same, as a preset that explicit options override; also "C" and "F".
     defaults: str | UnsetType | None
@@ -79,7 +82,7 @@ class StorageOptions(TypedDict, total=False):
     device: str | tuple[str, int] | UnsetType | None
     #: Names of the dimensions, in the order of the axes; any distinct names.
     dims: Sequence[str] | UnsetType | None
-    #: Points around the domain, per dimension: an int for both ends, or a pair.
+    #: Points around the domain, per dimension: an int for both ends, or a pair; 0 by default.
     halo: Sequence[SupportsIndex | tuple[SupportsIndex, SupportsIndex]] | UnsetType
     #: Rank of each dimension's stride: 0 is the largest, `ndim - 1` is contiguous.
     #: Or a function that gives it: of the names of the dimensions where they are known, else of
@@ -95,6 +98,15 @@ class Storage:
     reference to the memory, which is freed, or given back to its producer, when the last of them
     is gone, on whichever thread that is. Strides are in bytes, as in NumPy. Operators and
     comparisons raise TypeError: use `to_numpy()`.
+
+    `storage[key]` with integers, slices, None and `...` is a view that shares memory: slices keep
+    dims and what is left of the halo, an integer drops its dimension, and None leaves a storage
+    without dims. An integer for every dimension gives a number. Lists, masks and arrays of indices
+    give a NumPy array of its own, without names. `storage[key] = value` broadcasts and converts as
+    NumPy does. Where storage and value have names, dimensions go where their names say. An array in
+    a key stands for the dimensions that NumPy takes it for: where it has their names in another
+    order it is transposed, other names of the same kind are refused, and unrelated ones do not
+    count.
     """
 
     __array_ufunc__: None
@@ -165,10 +177,19 @@ class Storage:
     @property
     def T(self) -> CPUStorage:
         """A view with the dimensions in the opposite order."""
-    def transpose(self, *axes: SupportsIndex | Sequence[SupportsIndex] | None) -> CPUStorage:
+    def transpose(
+        self, *axes: SupportsIndex | str | Sequence[SupportsIndex] | Sequence[str] | None
+    ) -> CPUStorage:
         """Give a view with the dimensions in another order, as `numpy.ndarray.transpose`.
 
-        Names, halo and alignment go with them. Copies nothing.
+        Names, halo and alignment go with them. Axes are numbers, or names where the storage has
+        dims: `field.transpose("K", "J", "I")`. Copies nothing.
+
+        Raises
+        ------
+        ValueError
+            For axes that are no permutation, names that are not those of the storage, and any name
+            where it has no dims.
         """
     def copy(self) -> CPUStorage:
         """Give a storage of its own with the same values, names, halo, layout and alignment."""
@@ -176,28 +197,33 @@ class Storage:
     def __deepcopy__(self, memo: Any = None, /) -> CPUStorage: ...
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]: ...
     def __getitem__(self, key: Any, /) -> Any:
-        """Give a number, a view, or for advanced keys a NumPy array of its own.
+        """Give a number, a view, or for advanced keys a NumPy array of its own, without names.
 
         Integers, slices, None and `...` give a view that shares memory; slices keep dims and what
-        is left of the halo, integers drop a dimension, and None leaves a storage without dims.
+        is left of the halo, integers drop a dimension, and None leaves a storage without dims. A
+        mask with names lies where they say.
 
         Raises
         ------
         IndexError
             For an index outside the storage, and too many of them.
+        ValueError
+            For an array with names of the storage's kind, but not of the dimensions it stands for.
         """
     def __setitem__(self, key: Any, value: Any, /) -> None:
         """Put numbers or an array where `key` says, broadcast and converted as NumPy does.
 
-        Where storage and value have names, the names say which dimension goes where; an advanced
-        key goes by position.
+        Where storage and value have names, the names say which dimension goes where. What an
+        advanced key selects has no names: a value goes there by position, and its names must be
+        those of the storage in their order, or unrelated to them.
 
         Raises
         ------
         BufferError
             Where the storage is read-only.
         ValueError
-            Where shapes do not broadcast, or the value names a dimension that the target lacks.
+            Where shapes do not broadcast, the value names a dimension that the target lacks, or an
+            array in the key has names that are refused for reading too.
         """
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Any]: ...
@@ -249,7 +275,10 @@ class Storage:
         """Names for GT4Py stencils: only where every one is I, J, K or a decimal."""
     @property
     def __gt_origin__(self) -> tuple[int, ...]:
-        """Where stencils begin, in GT4Py's order: only where `default_origin=` was given."""
+        """Where stencils begin, in GT4Py's order: only where `default_origin=` was given.
+
+        A view that leaves the point out, skips elements or has a new axis has none.
+        """
     @property
     def default_origin(self) -> tuple[int, ...]:
         """The same, under the name of the storage allocation note."""
@@ -548,7 +577,8 @@ def storage(
     device_data, sync_state
         As for `as_storage`.
     dtype
-        Of the storage; the data's own by default. Another one is converted as NumPy's `astype` does.
+        Of the storage; the data's own by default. Another one is converted as NumPy's `astype` does,
+        lists and numbers as its `array` does: a number that does not fit is an OverflowError.
     copy
         Whether to copy; True by default.
     shape

@@ -43,8 +43,7 @@ def _facts(storage: Storage) -> list[tuple[str, str]]:
         ("halo", "unknown" if storage.halo is None else _widths(storage.halo)),
         (
             "memory order",
-            " → ".join(names[axis] for axis in order)
-            + (" (contiguous)" if order and _steps_by_item(storage, order[-1]) else ""),
+            " → ".join(names[axis] for axis in order) + _contiguity(storage, order),
         ),
         ("alignment", f"{storage.alignment_size} bytes"),
         ("bytes", f"{storage.nbytes:,}"),
@@ -52,8 +51,16 @@ def _facts(storage: Storage) -> list[tuple[str, str]]:
     ]
 
 
-def _steps_by_item(storage: Storage, axis: int) -> bool:
-    return storage.strides[axis] == storage.itemsize
+def _contiguity(storage: Storage, order: list[int]) -> str:
+    """Say whether elements follow each other without a gap: all of them, or those of each row."""
+    if not order or storage.strides[order[-1]] != storage.itemsize:
+        return ""
+    step = storage.itemsize
+    for axis in reversed(order):
+        if storage.shape[axis] > 1 and storage.strides[axis] != step:
+            return " (rows contiguous)"
+        step *= max(storage.shape[axis], 1)
+    return " (contiguous)"
 
 
 def _names(storage: Storage) -> tuple[str, ...]:

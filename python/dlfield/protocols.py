@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
 from dlfield._core import GTNoSuchBufferError, dims_of
@@ -63,8 +65,9 @@ def _names(annotation: Any) -> tuple[str, ...]:  # noqa: ANN401
 
 
 def _texts(names: Sequence[str]) -> tuple[str, ...]:
-    texts = () if isinstance(names, type) else tuple(names)
-    if isinstance(names, type) or not all(isinstance(name, str) for name in texts):
+    unordered = isinstance(names, type | Mapping | AbstractSet)
+    texts = () if unordered else tuple(names)
+    if unordered or not all(isinstance(name, str) for name in texts):
         raise TypeError(f"annotation: expected gtscript.Field[...] or names, got {names!r}")
     return texts
 

@@ -170,7 +170,7 @@ impl DType {
     /// [`Error::Argument`] for a type that no storage can hold.
     pub fn from_name(name: &str) -> Result<Self> {
         find(|row| row.name == name).ok_or_else(|| {
-            Error::Argument(format!("dtype: {ACCEPTED}, got {name}; convert with astype(...)"))
+            Error::Argument(format!("dtype: {ACCEPTED}, got {name}; choose one of these"))
         })
     }
 }

@@ -11,9 +11,11 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
-use crate::layout::{Extents, Layout};
+use crate::layout::Extents;
 
 pub use view::{Axes, align_by_name};
+#[cfg(feature = "python")]
+pub(crate) use view::{Order, align_key, are_unrelated};
 
 /// The meaning of one dimension.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -119,8 +121,8 @@ pub struct Field {
     /// Where a stencil begins unless it is told otherwise (GT4Py's default origin), in GT4Py's
     /// order of dimensions, see [`Field::axes_in_order`]. `None`: nobody said.
     pub origin: Option<Extents>,
-    /// Rank of each dimension in the order that was asked for, where strides that are equal do not
-    /// tell it (see [`crate::Layout::ranks`]). Only their order counts. `None`: strides tell it all.
+    /// Rank of each dimension as it was asked for. Only their order counts, where strides do not
+    /// contradict it (see [`crate::Layout::ranks`]). `None`: nobody said.
     pub order: Option<Extents>,
 }
 
@@ -161,13 +163,6 @@ impl Field {
             let inside = index.iter().zip(shape).map(|(&at, &extent)| at.clamp(0, last(extent)));
             self.aligned_index = Some(inside.collect());
         }
-        self
-    }
-
-    /// The same of a field whose memory was asked for in the order `ranks`.
-    #[must_use]
-    pub(crate) fn in_memory_order(mut self, layout: &Layout, ranks: Extents) -> Self {
-        self.order = layout.has_equal_strides().then_some(ranks);
         self
     }
 

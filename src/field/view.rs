@@ -108,9 +108,7 @@ pub fn align_by_name(own: &Dims, target: &Dims) -> Result<Option<Axes>> {
         let axis_of = |dim| own.iter().position(|one| one == dim);
         return Ok(Some(target.iter().map(axis_of).collect()));
     }
-    let gt4py = |dims: &Dims| dims.iter().all(Dim::is_gt4py);
-    let strangers = !own.iter().any(|dim| target.contains(dim));
-    if strangers && (!gt4py(own) || !gt4py(target)) {
+    if are_unrelated(own, target) {
         return Ok(None);
     }
     Err(Error::Argument(format!(
@@ -119,6 +117,38 @@ pub fn align_by_name(own: &Dims, target: &Dims) -> Result<Option<Axes>> {
         show_dims(own)
     )))
 }
+
+/// As [`align_by_name`] for an array in a key, which stands for the dimensions `covered` of those
+/// with the names `dims`: the order of its axes in which they have the names covered.
+///
+/// # Errors
+/// [`Error::Argument`] where its names are other ones, but speak of the same things as `dims`.
+#[cfg(feature = "python")]
+pub(crate) fn align_key(own: &Dims, covered: &[Dim], dims: &Dims) -> Result<Option<Order>> {
+    let axis_of = |dim| own.iter().position(|one| one == dim);
+    match covered.iter().map(axis_of).collect::<Option<Order>>() {
+        Some(axes) if own.len() == covered.len() => Ok(Some(axes)),
+        _ if own.is_empty() || are_unrelated(own, dims) => Ok(None),
+        _ => Err(Error::Argument(format!(
+            "key: expected an array with the dims {}, which it stands for, got {}; pass to_numpy() to go by position",
+            show_dims(covered),
+            show_dims(own)
+        ))),
+    }
+}
+
+/// Whether names speak of different things, so that only the position can tell what belongs
+/// together.
+#[must_use]
+pub(crate) fn are_unrelated(own: &Dims, target: &Dims) -> bool {
+    let gt4py = |dims: &Dims| dims.iter().all(Dim::is_gt4py);
+    let strangers = !own.iter().any(|dim| target.contains(dim));
+    strangers && !(gt4py(own) && gt4py(target))
+}
+
+/// Axes in the order in which they are wanted.
+#[cfg(feature = "python")]
+pub(crate) type Order = SmallVec<[usize; 4]>;
 
 /// Where each dimension comes from; `None`: from nowhere.
 pub type Axes = SmallVec<[Option<usize>; 4]>;

@@ -13,8 +13,9 @@ mod select;
 use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
+use order::{places, ranks_of_strides};
 
-pub(crate) use order::{compact_strides, ranks_of_strides, strides_by_rank};
+pub(crate) use order::{compact_strides, falls_along, strides_by_rank};
 pub use overlap::may_overlap;
 pub use select::Item;
 pub(crate) use select::{Step, steps};
@@ -239,19 +240,15 @@ impl Layout {
     }
 
     /// Rank of each dimension's stride: 0 is the largest, `ndim - 1` the smallest (GDP-3
-    /// "layout"). The sign does not matter. Of equal strides, as next to an extent of 1, the one with
-    /// the smaller of `ties` counts as the larger; without ties they count in C order.
+    /// "layout"). The sign does not matter. They are as in `order`, of which only the order counts,
+    /// unless the strides contradict it; those of extents of 1 or less do not, nor do any where there
+    /// is no element. Without an order that holds, equal strides count in C order.
     #[must_use]
-    pub fn ranks(&self, ties: &[i64]) -> Extents {
-        ranks_of_strides(&self.strides, ties)
-    }
-
-    /// Whether the strides leave the order of the dimensions open.
-    pub(crate) fn has_equal_strides(&self) -> bool {
-        let mut sizes: Extents =
-            self.strides.iter().map(|stride| stride.saturating_abs()).collect();
-        sizes.sort_unstable();
-        sizes.windows(2).any(|pair| matches!(pair, [a, b] if a == b))
+    pub fn ranks(&self, order: &[i64]) -> Extents {
+        if order.len() == self.ndim() && falls_along(order, self.axes()) {
+            return places(order.iter());
+        }
+        ranks_of_strides(&self.strides)
     }
 
     /// Whether two different indices may name the same byte, as in a broadcast array.
@@ -298,7 +295,8 @@ impl Layout {
     }
 
     fn no_permutation(&self, axes: &[usize]) -> Error {
-        Error::Argument(format!("axes: expected a permutation of 0..{}, got {axes:?}", self.ndim()))
+        let all: Vec<_> = (0..self.ndim()).collect();
+        Error::Argument(format!("axes: expected a permutation of {all:?}, got {axes:?}"))
     }
 
     /// Keeps `length` elements of `axis` from `start` on. Also gives the distance of the new first

@@ -1,5 +1,7 @@
 //! From a shape and an order of its dimensions to strides, and back.
 
+use std::cmp::Reverse;
+
 use smallvec::SmallVec;
 
 use super::Extents;
@@ -26,22 +28,37 @@ pub(crate) fn strides_by_rank(shape: &[i64], ranks: &[i64]) -> Option<Extents> {
     Some(strides)
 }
 
-/// Rank of each stride by size, 0 for the largest. Of equal strides the one with the smaller `tie`
-/// counts as the larger; those whose ties are equal too, or missing, count in C order.
+/// Whether the strides of `axes`, pairs of extent and stride, nowhere grow from one rank to the next.
+/// An extent of 1 or less does not matter, and where one is 0 no stride does. The sign does not matter.
 #[must_use]
-pub(crate) fn ranks_of_strides(strides: &[i64], ties: &[i64]) -> Extents {
-    let mut axes: SmallVec<[usize; 6]> = (0..strides.len()).collect();
-    axes.sort_by_key(|&axis| {
-        let size = strides.get(axis).map_or(0, |stride| stride.unsigned_abs());
-        (std::cmp::Reverse(size), ties.get(axis).copied())
-    });
-    let mut ranks = Extents::from_elem(0, strides.len());
-    for (rank, axis) in (0_i64..).zip(axes) {
-        if let Some(slot) = ranks.get_mut(axis) {
-            *slot = rank;
+pub(crate) fn falls_along(ranks: &[i64], axes: impl Iterator<Item = (i64, i64)>) -> bool {
+    let mut ranked: SmallVec<[(i64, (i64, i64)); 6]> = ranks.iter().copied().zip(axes).collect();
+    if ranked.iter().any(|(_, (extent, _))| *extent == 0) {
+        return true;
+    }
+    ranked.retain(|(_, (extent, _))| *extent > 1);
+    ranked.sort_by_key(|(rank, _)| *rank);
+    ranked.is_sorted_by_key(|(_, (_, stride))| Reverse(stride.unsigned_abs()))
+}
+
+/// Rank of each stride by size, 0 for the largest. Equal strides count in C order.
+#[must_use]
+pub(crate) fn ranks_of_strides(strides: &[i64]) -> Extents {
+    places(strides.iter().map(|stride| Reverse(stride.unsigned_abs())))
+}
+
+/// The numbers from 0 on in the order of `keys`; those whose keys are equal stay in theirs.
+#[must_use]
+pub(crate) fn places<Key: Ord>(keys: impl Iterator<Item = Key>) -> Extents {
+    let mut keyed: SmallVec<[(Key, usize); 6]> = keys.zip(0..).collect();
+    keyed.sort();
+    let mut places = Extents::from_elem(0, keyed.len());
+    for (place, (_, at)) in (0_i64..).zip(keyed) {
+        if let Some(slot) = places.get_mut(at) {
+            *slot = place;
         }
     }
-    ranks
+    places
 }
 
 #[cfg(test)]
@@ -52,15 +69,23 @@ mod tests {
     fn strides_and_ranks_lead_back_to_each_other() {
         for ranks in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [2, 0, 1]] {
             let strides = strides_by_rank(&[4, 5, 6], &ranks).unwrap();
-            assert_eq!(ranks_of_strides(&strides, &[]).as_slice(), ranks);
+            assert_eq!(ranks_of_strides(&strides).as_slice(), ranks);
         }
     }
 
     #[test]
-    fn equal_strides_count_as_told_and_otherwise_in_c_order() {
+    fn equal_strides_count_in_c_order() {
         let strides = strides_by_rank(&[6, 1, 7], &[2, 1, 0]).unwrap();
-        assert_eq!(ranks_of_strides(&strides, &[]).as_slice(), [2, 0, 1]);
-        assert_eq!(ranks_of_strides(&strides, &[2, 1, 0]).as_slice(), [2, 1, 0]);
+        assert_eq!(ranks_of_strides(&strides).as_slice(), [2, 0, 1]);
+    }
+
+    #[test]
+    fn strides_fall_along_ranks_unless_one_that_matters_grows() {
+        let falls = |axes: &[(i64, i64)]| falls_along(&[1, 0], axes.iter().copied());
+        assert!(falls(&[(4, 1), (5, 4)]) && falls(&[(4, -1), (5, -4)]) && falls(&[(4, 3), (5, 3)]));
+        assert!(!falls(&[(4, 5), (5, 1)]) && !falls(&[(4, -5), (5, 1)]));
+        assert!(falls(&[(1, 5), (5, 1)]), "an extent of 1 does not matter");
+        assert!(falls(&[(4, 5), (0, 1)]), "nothing does where there is no element");
     }
 
     #[test]

@@ -48,6 +48,14 @@ fn a_permutation_moves_shape_and_strides_together() {
 }
 
 #[test]
+fn ranks_are_as_told_unless_strides_contradict_them() {
+    let strange = layout(&[4, 1, 5], &[5, 99, 1]).unwrap();
+    assert_eq!(strange.ranks(&[3, 9, 7]).as_slice(), [0, 2, 1], "only the order of ranks counts");
+    assert_eq!(strange.ranks(&[2, 1, 0]).as_slice(), [1, 0, 2], "the strides say otherwise");
+    assert_eq!(strange.ranks(&[0, 1]).as_slice(), [1, 0, 2], "an order of other dimensions");
+}
+
+#[test]
 fn narrowing_moves_the_first_element_and_stays_inside() {
     let (inner, moved) = Layout::compact(smallvec![4, 5], 8).unwrap().narrow(0, 1, 2).unwrap();
     assert_eq!((inner.shape(), moved), (&[2, 5][..], 40));

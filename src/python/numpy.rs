@@ -21,6 +21,12 @@ pub(super) fn dtype_from(obj: &Bound<'_, PyAny>) -> PyResult<DType> {
         return Ok(known);
     }
     let dtype = py.import(intern!(py, "numpy"))?.call_method1(intern!(py, "dtype"), (obj,))?;
+    if !dtype.getattr(intern!(py, "names"))?.is_none() {
+        let text = format!(
+            "dtype: expected one type of numbers, got a type with fields, {dtype}; make a storage for each field"
+        );
+        return Err(Error::Argument(text).into());
+    }
     let name = dtype.getattr(intern!(py, "name"))?.cast_into::<PyString>()?;
     if !dtype.getattr(intern!(py, "isnative"))?.is_truthy()? {
         let text = format!(
@@ -29,7 +35,8 @@ pub(super) fn dtype_from(obj: &Bound<'_, PyAny>) -> PyResult<DType> {
         );
         return Err(Error::Argument(text).into());
     }
-    Ok(DType::from_name(&name.to_cow()?)?)
+    // What is no name of a type of ours is shown as NumPy writes it.
+    DType::from_name(&name.to_cow()?).or_else(|_| Ok(DType::from_name(&dtype.to_string())?))
 }
 
 /// As `dtype_from`, for types whose items are arrays: the type of an element, and the extents of an

@@ -146,8 +146,23 @@ fn set(spec: &mut Spec, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
+/// Refuses names that are neither options nor in `further`: what else somebody takes by keyword.
+///
+/// # Errors
+/// `TypeError`.
+pub(super) fn check_names(options: &Bound<'_, PyDict>, further: &[&str]) -> PyResult<()> {
+    for name in options.keys() {
+        check_one_of(&[further, &NAMES].concat(), &name.cast_into::<PyString>()?.to_cow()?)?;
+    }
+    Ok(())
+}
+
 fn check_known(name: &str) -> PyResult<()> {
-    if NAMES.contains(&name) {
+    check_one_of(&NAMES, name)
+}
+
+fn check_one_of(names: &[&str], name: &str) -> PyResult<()> {
+    if names.contains(&name) {
         return Ok(());
     }
     let way_out = match name {
@@ -155,14 +170,14 @@ fn check_known(name: &str) -> PyResult<()> {
         "value" => "; its name is fill_value",
         "order" => "; use defaults='C' or 'F'",
         "default_parameters" => "; its name is defaults",
-        "axes" | "mask" | "ndims" => "; name the dimensions with dims",
+        "axes" | "dimensions" | "mask" | "ndims" => "; name the dimensions with dims",
         "gpu" => "; use device='gpu'",
         "managed_memory" => "; use managed='cuda'",
         "layout_map" => "; its name is layout",
         "alignment" => "; use alignment_size, in bytes",
         _ => "",
     };
-    let text = format!("option '{name}': expected one of {}{way_out}", NAMES.join(", "));
+    let text = format!("option '{name}': expected one of {}{way_out}", names.join(", "));
     Err(PyTypeError::new_err(text))
 }
 
@@ -239,11 +254,11 @@ fn alignment(value: &Bound<'_, PyAny>) -> PyResult<usize> {
 
 /// Widths per dimension: an int for both ends or a pair.
 pub(super) fn read_halo(value: &Bound<'_, PyAny>) -> PyResult<Halo> {
-    if !is_sequence(value) {
+    let Some(entries) = gt4py::entries(value) else {
         let expected = "a sequence with an int or a pair for each dimension";
         return Err(wrong_type("halo", expected, value));
-    }
-    value.try_iter()?.take(MAX_NDIM + 1).map(|entry| width(&entry?)).collect()
+    };
+    entries.take(MAX_NDIM + 1).map(|entry| width(&entry?)).collect()
 }
 
 fn width(entry: &Bound<'_, PyAny>) -> PyResult<HaloWidth> {
@@ -256,6 +271,14 @@ fn width(entry: &Bound<'_, PyAny>) -> PyResult<HaloWidth> {
     }
 }
 
+/// A flag, of which `expected` says what it may be.
+///
+/// # Errors
+/// `TypeError` for what is no bool.
+pub(super) fn switch(what: &str, expected: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    value.extract().map_err(|_| wrong_type(what, expected, value))
+}
+
 fn text(what: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
     let text = value.cast::<PyString>().map_err(|_| wrong_type(what, "a name", value))?;
     Ok(text.to_cow()?.into_owned())
@@ -263,10 +286,10 @@ fn text(what: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
 
 /// A sequence of ints.
 pub(super) fn ints(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Extents> {
-    if !is_sequence(value) {
+    let Some(entries) = gt4py::entries(value) else {
         return Err(wrong_type(what, "a sequence of ints", value));
-    }
-    value.try_iter()?.take(MAX_NDIM + 1).map(|entry| int(what, &entry?)).collect()
+    };
+    entries.take(MAX_NDIM + 1).map(|entry| int(what, &entry?)).collect()
 }
 
 /// As NumPy reads a shape: an int alone stands for one dimension.
@@ -282,7 +305,7 @@ pub(super) fn ints_or_int(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Exte
 
 /// Whether there is something to go through; a NumPy scalar has `__index__` and no elements.
 fn is_sequence(value: &Bound<'_, PyAny>) -> bool {
-    value.is_instance_of::<PyTuple>() || value.try_iter().is_ok()
+    gt4py::entries(value).is_some()
 }
 
 /// What has `__index__`, but no bool.

@@ -3,7 +3,7 @@
 use super::bound::Bound;
 use super::{Mismatch, OnMismatch, StencilSpec};
 use crate::error::{Error, Result};
-use crate::layout::Extents;
+use crate::layout::{Extents, falls_along};
 
 /// Why the stencil gets a copy of an argument; `None`: it gets the argument.
 ///
@@ -109,22 +109,13 @@ fn misplaced(field: &Bound<'_>) -> Option<String> {
     })
 }
 
-/// Strides do not grow from rank to rank. Extents of 1 do not matter.
 fn is_ordered(field: &Bound<'_>, ranks: &Extents) -> bool {
     let layout = field.argument.managed.layout();
-    let axis = |at: usize| {
-        let axis = *field.axes.get(at)?;
-        Some((layout.shape().get(axis)?, layout.strides().get(axis)?.unsigned_abs()))
+    let extent_and_stride = |&axis: &usize| {
+        let get = |from: &[i64]| from.get(axis).copied().unwrap_or(0);
+        (get(layout.shape()), get(layout.strides()))
     };
-    let falls = |(one, rank): (usize, &i64), (other, below): (usize, &i64)| match (
-        axis(one),
-        axis(other),
-    ) {
-        (Some((&a, high)), Some((&b, low))) if rank < below => a <= 1 || b <= 1 || high >= low,
-        _ => true,
-    };
-    let ranked = || ranks.iter().enumerate();
-    layout.size() == 0 || ranked().all(|one| ranked().all(|other| falls(one, other)))
+    falls_along(ranks, field.axes.iter().map(extent_and_stride))
 }
 
 /// What works but is slower than it could be: memory that is not ordered as the backend likes it,

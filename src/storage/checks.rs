@@ -3,24 +3,21 @@
 use crate::alloc::check_ranks;
 use crate::error::{Error, Result};
 use crate::field::Field;
+use crate::layout::falls_along;
 use crate::managed::Managed;
 
-/// The strides, largest first by the wanted ranks, must not grow. Extents of 1 do not matter.
+/// The strides, largest first by the wanted ranks, must not grow.
 pub(super) fn check_order(host: &Managed, ranks: &[i64]) -> Result<()> {
     let layout = host.layout();
     check_ranks(ranks, layout.ndim())?;
-    let mut wanted: Vec<_> =
-        ranks.iter().zip(layout.axes()).filter(|(_, axis)| axis.0 > 1).collect();
-    wanted.sort_by_key(|(rank, _)| **rank);
-    let falling = wanted.is_sorted_by(|a, b| a.1.1.unsigned_abs() >= b.1.1.unsigned_abs());
-    if falling || layout.size() == 0 {
+    if falls_along(ranks, layout.axes()) {
         return Ok(());
     }
     Err(Error::Argument(format!(
         "layout: expected memory ordered as {ranks:?}, got strides of {:?} elements, which is {:?}; \
          leave the layout open, or pass copy=True to storage()",
         layout.strides(),
-        layout.ranks(ranks).as_slice()
+        layout.ranks(&[]).as_slice()
     )))
 }
 

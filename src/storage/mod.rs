@@ -119,17 +119,16 @@ impl Spec {
         check_shape(shape, dtype)?;
         let field = self.field_for(shape, dtype)?;
         let as_model = || match model {
-            Some(model) => model.layout().ranks(self.ties()),
+            Some(model) => model.layout().ranks(self.order()),
             None => (0_i64..).take(shape.len()).collect(),
         };
         let ranks = self.ranks(shape.len()).unwrap_or_else(as_model);
         let index = field.aligned_index(shape.len());
         let plan = plan(shape, dtype, &ranks, field.alignment, &index)?;
-        let field = field.in_memory_order(&plan.layout, ranks);
-        Ok((plan, field))
+        Ok((plan, Field { order: Some(ranks), ..field }))
     }
 
-    fn ties(&self) -> &[i64] {
+    fn order(&self) -> &[i64] {
         self.field.order.as_deref().unwrap_or_default()
     }
 }
@@ -171,7 +170,7 @@ impl Storage {
         let mut field = spec.field_for(shape, host.dtype())?;
         if let Some(wanted) = spec.ranks(shape.len()) {
             checks::check_order(&host, &wanted)?;
-            field = field.in_memory_order(host.layout(), wanted);
+            field.order = Some(wanted);
         }
         checks::check_alignment(&host, &field)?;
         Ok(Self { host, field: Arc::new(field) })
@@ -229,7 +228,7 @@ impl Storage {
     }
 
     /// Rank of each dimension in memory, 0 = the largest stride (GDP-3 "layout"): as asked for where
-    /// strides that are equal leave it open.
+    /// the strides do not contradict it.
     #[must_use]
     pub fn ranks(&self) -> Extents {
         self.host.layout().ranks(self.field.order.as_deref().unwrap_or_default())

@@ -287,3 +287,12 @@ def test_an_error_of_a_value_passes_unchanged():
 
     with pytest.raises(KeyError, match="of the value"):
         made()[...] = Raising()
+
+
+@pytest.mark.parametrize("key", [0, ..., np.s_[1:], [0, 1], "I"], ids=repr)
+def test_elements_cannot_be_deleted_as_in_numpy(key):
+    storage, array = dlf.ones((2, 3)), np.ones((2, 3))
+    for one in (storage, array):
+        with pytest.raises(ValueError, match=r"^cannot delete array elements$"):
+            del one[key]
+    assert storage.shape == (2, 3)

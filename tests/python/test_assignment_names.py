@@ -221,8 +221,33 @@ def test_a_named_value_for_an_advanced_key_must_be_in_order():
     storage = dlf.zeros((3, 3), dims="IJ")
     storage[[0, 1, 2]] = named(CUBE[0], "IJ")
     np.testing.assert_array_equal(storage.to_numpy(), CUBE[0])
-    with pytest.raises(ValueError, match=r"for an advanced key, got .*'J', 'I'"):
+    with pytest.raises(
+        ValueError, match=r"for an advanced key, got \('J', 'I'\); transpose it, or"
+    ):
         storage[[0, 1, 2]] = named(CUBE[1], "JI")
+
+
+@pytest.mark.parametrize("dims", [("x",), ("lev",), None, ("0x",)], ids=repr)
+def test_a_value_for_a_mask_goes_by_position_where_its_names_are_unrelated(dims):
+    storage, mask = dlf.zeros((3, 3), dims="IJ"), CUBE[0] > 5
+    storage[mask] = named([1.0, 2, 3], dims)
+    np.testing.assert_array_equal(storage.to_numpy()[mask], [1, 2, 3])
+
+
+def test_a_value_without_dimensions_has_no_names_that_differ():
+    storage = dlf.zeros((3, 3), dims="IJ")
+    storage[[0, 2]] = named(5.0, ())
+    np.testing.assert_array_equal(storage.to_numpy(), [[5] * 3, [0] * 3, [5] * 3])
+
+
+@pytest.mark.parametrize("dims", ["I", "K", "0"])
+def test_a_value_for_a_mask_with_related_names_is_not_told_to_transpose(dims):
+    storage, mask = dlf.zeros((3, 3), dims="IJ"), CUBE[0] > 5
+    with pytest.raises(
+        ValueError, match=r"for an advanced key, got \(.*\); pass to_numpy\(\) to go"
+    ):
+        storage[mask] = named([1.0, 2, 3], dims)
+    assert not storage.to_numpy().any()
 
 
 def test_a_value_with_names_that_speaks_no_protocol_is_not_left_to_its_position():

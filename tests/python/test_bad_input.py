@@ -1,6 +1,7 @@
 """Wrong arguments: every function refuses them in one clear way, and nothing stays allocated."""
 
 import re
+from types import MappingProxyType
 
 import dlfield as dlf
 import numpy as np
@@ -88,6 +89,10 @@ REFUSALS = [
 ]
 
 
+#: What holds values in no order, or holds them behind its keys.
+NO_SEQUENCES = [{0, 1}, frozenset({0, 1}), {0: "I", 1: "J"}, MappingProxyType({0: 1, 1: 0})]
+
+
 def refused(error, text, make, *arguments, **options):
     """Check that a call is refused, and that it leaves nothing behind."""
     before = live_allocations()
@@ -105,11 +110,26 @@ def test_an_option_that_cannot_hold_is_refused_by_everything_that_takes_it(
 
 
 @every_maker
+@pytest.mark.parametrize("value", NO_SEQUENCES, ids=repr)
+@pytest.mark.parametrize("option", ["aligned_index", "default_origin", "dims", "halo", "layout"])
+def test_a_set_or_a_mapping_is_no_sequence(make, option, value):
+    refused(TypeError, f"{option}: expected a sequence", make, **{option: value})
+    refused(TypeError, "halo: expected", make, halo=(0, value))
+
+
+@every_maker_of_a_shape
+@pytest.mark.parametrize("shape", NO_SEQUENCES, ids=repr)
+def test_a_set_or_a_mapping_is_no_shape(make, shape):
+    refused(TypeError, "shape: expected a sequence of ints or an int", make, shape)
+
+
+@every_maker
 @pytest.mark.parametrize(
     ("name", "way_out"),
     [
         ("default_parameters", "its name is defaults"),
         ("axes", "name the dimensions with dims"),
+        ("dimensions", "name the dimensions with dims"),
         ("mask", "name the dimensions with dims"),
         ("ndims", "name the dimensions with dims"),
         ("gpu", "use device='gpu'"),
@@ -122,6 +142,26 @@ def test_an_option_that_cannot_hold_is_refused_by_everything_that_takes_it(
 )
 def test_an_unknown_option_is_answered_with_the_right_one(make, name, way_out):
     refused(TypeError, f"option '{name}': expected one of .*{way_out}", make, **{name: 1})
+
+
+@pytest.mark.parametrize("make", [dlf.storage, dlf.Storage, dlf.CPUStorage])
+@pytest.mark.parametrize("name", ["dimensions", "halos", "dtipe"])
+def test_who_misspells_an_option_of_storage_is_told_of_those_of_its_own_too(make, name):
+    refused(
+        TypeError, f"option '{name}': expected one of copy, dtype, shape, al", make, **{name: 1}
+    )
+
+
+@pytest.mark.parametrize("copy", [None, 1, "no"], ids=repr)
+def test_copy_is_yes_or_no(copy):
+    text = f"^copy: expected True or False, got {copy!r}"
+    refused(TypeError, text, dlf.storage, np.zeros(2), copy=copy)
+
+
+@pytest.mark.parametrize("copy", [0, 1, "no"], ids=repr)
+def test_copy_for_jax_is_yes_or_no_or_nothing(copy):
+    text = f"^copy: expected True, False or None, got {copy!r}"
+    refused(TypeError, text, dlf.zeros(2).to_jax, copy=copy)
 
 
 @pytest.mark.parametrize("name", ["dtype", "copy"])
@@ -159,6 +199,22 @@ NO_STORAGE_DTYPES = [
 @pytest.mark.parametrize("dtype", NO_STORAGE_DTYPES, ids=str)
 def test_a_dtype_that_no_storage_has_is_refused(make, dtype):
     refused(ValueError, "dtype: expected", make, (2,), dtype)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "text"),
+    [
+        ("U5", "got <U5; choose one of these"),
+        ("S3", r"got \|S3; choose"),
+        ("V4", r"got \|V4; choose"),
+        (object, "got object; choose"),
+        ("M8[s]", r"got datetime64\[s\]; choose"),
+        ([("a", "f4")], r"a type with fields, \[\('a', '<f4'\)\]; make a storage for each field"),
+    ],
+    ids=readable,
+)
+def test_a_type_that_no_storage_has_is_called_as_numpy_calls_it(dtype, text):
+    refused(ValueError, text, dlf.zeros, 2, dtype)
 
 
 @pytest.mark.parametrize("make", [dlf.zeros_like, dlf.storage], ids=["zeros_like", "storage"])
@@ -225,7 +281,9 @@ def test_what_is_no_shape_is_refused(make, shape, error, text):
 def test_a_value_that_does_not_fit_raises_what_numpy_raises(dtype, value):
     with pytest.raises((ValueError, TypeError, OverflowError)) as numpys:
         np.array(value, dtype)
-    text = re.escape(str(numpys.value))
+    text = (
+        f"^fill_value: expected a number that {dtype} holds, got .*{re.escape(str(numpys.value))}"
+    )
     refused(numpys.type, text, dlf.full, (2,), value, dtype)
     refused(numpys.type, text, dlf.full_like, np.zeros(2, dtype), value)
 

@@ -1,9 +1,11 @@
 """Calling a class, `storage()` without data or of numbers, and what only a GPU has."""
 
+import re
+
 import dlfield as dlf
 import numpy as np
 import pytest
-from support import address, run_in_subprocess
+from support import address, import_or_skip, run_in_subprocess
 
 GPU_CLASSES = [dlf.GPUStorage, dlf.SoftwareManagedGPUStorage, dlf.CUDAManagedGPUStorage]
 HOST_MAKERS = [dlf.storage, dlf.Storage, dlf.CPUStorage]
@@ -178,6 +180,43 @@ def test_a_list_takes_options_and_another_dtype():
     made = dlf.storage([[1, 2], [3, 4]], dtype="float32", dims="JI", defaults="F", halo=(1, 0))
     assert (made.dtype, made.dims, made.layout) == (np.float32, ("J", "I"), (1, 0))
     assert made.to_numpy().tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "dtype"),
+    [
+        ([2**63 - 1, 2**63], "u8"),
+        ([2**53 + 1, 0.5], "i8"),
+        ([2**70], "f8"),
+        (2**70, "f8"),
+        ((1, 2.5), "c8"),
+        ([[-1], [True]], "f2"),
+        ([0, 2, -1], "?"),
+        ([300], "f4"),
+    ],
+    ids=repr,
+)
+def test_numbers_become_what_numpy_makes_of_them_in_the_type_asked_for(numbers, dtype):
+    made = dlf.storage(numbers, dtype=dtype).to_numpy()
+    np.testing.assert_array_equal(made, np.array(numbers, dtype), strict=True)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "dtype"), [([300], "i1"), (300, "i1"), ([-1], "u8"), ([2**64], "u8")], ids=repr
+)
+def test_a_number_that_the_type_asked_for_does_not_hold_is_refused_as_numpy_refuses_it(
+    numbers, dtype
+):
+    with pytest.raises(OverflowError) as refused:
+        np.array(numbers, dtype)
+    with pytest.raises(OverflowError, match=re.escape(str(refused.value))):
+        dlf.storage(numbers, dtype=dtype)
+
+
+def test_numbers_may_become_of_a_type_of_ml_dtypes():
+    import_or_skip("ml_dtypes")
+    made = dlf.storage([1.5, 3, 2.0**70], dtype="bfloat16")
+    assert made.to_numpy().astype(float).tolist() == [1.5, 3, 2.0**70]
 
 
 @pytest.mark.parametrize(

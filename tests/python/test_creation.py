@@ -112,7 +112,7 @@ def test_an_exception_of_an_extent_passes_unchanged():
     "dtype", [object, "S3", "U3", "V8", "datetime64[s]", np.longdouble, [("a", "f4")]], ids=str
 )
 def test_a_type_that_no_storage_can_hold_is_refused(dtype):
-    with pytest.raises(ValueError, match="dtype: expected bool, int8"):
+    with pytest.raises(ValueError, match=r"dtype: expected (bool, int8|one type)"):
         dlf.empty((2,), dtype)
 
 

@@ -34,6 +34,14 @@ def test_an_origin_moves_with_the_domain():
     assert storage.domain_view.__gt_origin__ == (2, 0, 0)
 
 
+@pytest.mark.parametrize("name", ["default_origin", "__gt_origin__"])
+def test_who_asks_a_view_for_an_origin_that_it_lost_is_not_told_that_none_was_given(name):
+    storage = dlf.zeros((3, 4), default_origin=(1, 1))
+    for without in (storage[2:], storage[::2], dlf.zeros((3, 4))):
+        with pytest.raises(AttributeError, match=f"^{name}: expected an origin, .* or a view that"):
+            getattr(without, name)
+
+
 def test_an_origin_before_the_domain_is_dropped_with_it():
     assert not hasattr(dlf.zeros(9, halo=(2,), default_origin=(1,)).domain_view, "__gt_origin__")
 
@@ -76,7 +84,7 @@ def test_an_origin_that_lies_outside_the_array_does_not_come_along():
     assert not hasattr(dlf.as_storage(np.zeros((3, 1)).view(Placed)), "default_origin")
 
 
-@pytest.mark.parametrize("origin", [5, "abc", [(1,)]])
+@pytest.mark.parametrize("origin", [5, "abc", [(1,)], {1}, {1: 2}], ids=repr)
 def test_an_origin_of_an_array_that_is_none_is_named(origin):
     class Misplaced(np.ndarray):
         __gt_origin__ = origin

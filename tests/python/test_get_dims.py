@@ -47,7 +47,7 @@ def test_an_annotation_of_another_number_of_axes_is_refused():
         dlf.get_dims(np.zeros((2, 3)), "IJK")
 
 
-@pytest.mark.parametrize("annotation", [str, [1, 2]])
+@pytest.mark.parametrize("annotation", [str, [1, 2], {"I", "J"}, {"I": 0, "J": 1}], ids=repr)
 def test_an_annotation_that_names_nothing_is_refused(annotation):
     with pytest.raises(TypeError, match="annotation: expected"):
         dlf.get_dims(np.zeros((2, 3)), annotation)

@@ -60,6 +60,13 @@ def test_the_memory_order_ends_with_the_contiguous_dimension(backend, order):
     assert cells(storage)["memory order"] == order
 
 
+def test_rows_with_gaps_between_them_are_contiguous_alone():
+    padded = dlf.zeros((4, 5), dims="IJ", alignment_size=64)
+    for storage in (padded, dlf.zeros((4, 5), dims="IJ")[:, 1:]):
+        assert cells(storage)["memory order"] == "I → J (rows contiguous)"
+    assert cells(dlf.zeros((1, 5), dims="IJ")[:, 1:])["memory order"] == "I → J (contiguous)"
+
+
 def test_what_is_not_contiguous_is_not_called_so():
     storage = dlf.zeros((4, 6), dims="IJ")[:, ::2]
     assert "contiguous" not in cells(storage)["memory order"]

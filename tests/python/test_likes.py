@@ -124,6 +124,29 @@ def test_a_view_ranks_its_dimensions_as_the_storage_does(shape, layout):
         assert part.layout == tuple(sorted(rest).index(rank) for rank in rest), axis
 
 
+@pytest.mark.parametrize("shape", [(1, 5), (5, 1), (1, 1), (2, 0), (0, 2), (0, 0)])
+@pytest.mark.parametrize("layout", [(0, 1), (1, 0)])
+def test_the_order_of_memory_without_a_second_row_is_the_one_asked_for(shape, layout):
+    for array in (np.zeros(shape), np.zeros(shape, order="F"), np.zeros(shape[::-1]).T):
+        wrapped = dlf.as_storage(array, layout=layout)
+        assert wrapped.layout == wrapped[...].layout == wrapped.T.layout[::-1] == layout
+
+
+def test_an_order_of_memory_goes_along_with_the_dimensions_of_its_views():
+    wrapped = dlf.as_storage(np.zeros((1, 5, 1)), layout=(2, 0, 1))
+    assert wrapped.transpose(1, 2, 0).layout == (0, 1, 2)
+    assert (wrapped[0].layout, wrapped[:, 0].layout, wrapped[..., 0].layout) == (
+        (0, 1),
+        (1, 0),
+        (1, 0),
+    )
+
+
+@pytest.mark.parametrize("key", [np.s_[::80], np.s_[:0], np.s_[5:6], np.s_[:, ::-1]], ids=repr)
+def test_a_part_of_a_storage_is_in_the_order_of_the_storage(key):
+    assert dlf.empty((64, 2), layout=(1, 0))[key].layout == (1, 0)
+
+
 def test_a_new_axis_is_ranked_by_its_stride():
     assert sorted(dlf.empty((6, 1), layout=(1, 0))[:, None].layout) == [0, 1, 2]
 

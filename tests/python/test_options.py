@@ -62,6 +62,12 @@ def test_a_layout_follows_the_meaning_of_the_dims():
     assert dlf.empty((2, 3), dims="IK", backend="dace:cpu").layout == (1, 0)
 
 
+def test_dims_that_a_backend_does_not_know_are_left_in_c_order():
+    for backend in PRESETS:
+        storage = dlf.empty((2, 3, 4), dims=("level", "lat", "lon"), backend=backend)
+        assert storage.layout == (0, 1, 2)
+
+
 def test_data_dims_come_outermost():
     storage = dlf.empty((2, 3, 4, 5), dims="IJK0", backend="gt:cpu_kfirst")
     assert storage.layout == (1, 2, 3, 0)

@@ -1,6 +1,7 @@
 """`T`, `transpose` and `np.transpose`: a view in another order, and what moves along."""
 
 import itertools
+import re
 
 import dlfield as dlf
 import numpy as np
@@ -85,6 +86,52 @@ def test_one_axis_alone_is_enough_for_one_dimension():
     assert dlf.zeros(()).transpose(()).shape == ()
 
 
+@pytest.mark.parametrize("axes", ORDERS, ids=repr)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda storage, names: storage.transpose(*names),
+        lambda storage, names: storage.transpose(names),
+        lambda storage, names: storage.transpose(list(names)),
+        np.transpose,
+    ],
+    ids=["one by one", "tuple", "list", "np.transpose"],
+)
+def test_names_give_the_view_that_their_axes_give(field, axes, call):
+    names = tuple("IJK"[axis] for axis in axes)
+    assert call(field, names).dims == names
+    assert_is_view(call(field, names), field.to_numpy().transpose(axes))
+
+
+def test_a_name_may_have_several_letters():
+    storage = dlf.as_storage(np.zeros((2, 3)), dims=("lat", "lon"))
+    assert storage.transpose("lon", "lat").shape == (3, 2)
+    assert storage[0].transpose("lon").shape == (3,)
+
+
+@pytest.mark.parametrize(
+    "names", [("K", "J"), ("I", "J", "J"), ("I", "J", "lev"), ("KJI",), ("I", "J", "K", "I")]
+)
+def test_names_that_are_not_those_of_the_storage_are_refused(field, names):
+    shown = re.escape(repr(names))
+    with pytest.raises(ValueError, match=rf"axes: .* of \('I', 'J', 'K'\) once, got {shown}"):
+        field.transpose(*names)
+
+
+def test_a_storage_without_names_is_not_transposed_by_name():
+    with pytest.raises(
+        ValueError, match=r"without dims, got \('J', 'I'\); give it names with dims="
+    ):
+        dlf.zeros((2, 3)).transpose("J", "I")
+
+
+def test_the_axes_there_are_are_listed(field):
+    with pytest.raises(ValueError, match=r"permutation of \[0, 1, 2\], got \[0, 1\]"):
+        field.transpose(0, 1)
+    with pytest.raises(ValueError, match=r"permutation of \[0, 1, 2\], got \[0, 1, 3\]"):
+        field.transpose(0, 1, 3)
+
+
 WRONG = [
     (0, 0, 1),
     (0, 1, -2),
@@ -117,7 +164,9 @@ def test_a_refusal_shows_the_axis_as_it_was_given(field):
 
 
 @pytest.mark.parametrize(
-    "axes", [(0, 1, 2.0), (0, None, 1), "IJK", ((0, 1), 2), object()], ids=repr
+    "axes",
+    [(0, 1, 2.0), (0, None, 1), (0, "J", "K"), ((0, 1), 2), {0, 1, 2}, {0: 1}, object()],
+    ids=repr,
 )
 def test_axes_that_are_no_integers_are_a_type_error(field, axes):
     with pytest.raises(TypeError, match="axes: expected"):

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyString};
 
 use super::hooks::Hooks;
-use super::names::names;
+use super::names::{entries, names};
 use crate::device::{Device, DeviceKind, Target};
 use crate::error::{Error, Failure};
 use crate::field::{Dims, Halo, HaloWidth};
@@ -167,8 +167,8 @@ fn widths(halo: &Bound<'_, PyAny>) -> Result<Halo, Failure> {
             shown(halo)
         ))
     };
-    let entries = halo.try_iter().map_err(|_| wrong())?;
-    entries.take(MAX_NDIM + 1).map(|entry| width(&entry?, &wrong)).collect()
+    let widths = entries(halo).ok_or_else(wrong)?;
+    widths.take(MAX_NDIM + 1).map(|entry| width(&entry?, &wrong)).collect()
 }
 
 fn width(entry: &Bound<'_, PyAny>, wrong: &impl Fn() -> Error) -> Result<HaloWidth, Failure> {

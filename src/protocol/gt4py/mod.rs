@@ -22,7 +22,7 @@ pub(in crate::protocol) use interface::{
     Offer, dims_of_interface, import, import_from, interface_names,
 };
 pub(in crate::protocol) use names::ndarray;
-pub(crate) use names::{any_names, dims, names, origin};
+pub(crate) use names::{any_names, dims, entries, names, origin};
 
 use pyo3::prelude::*;
 

@@ -5,7 +5,7 @@
 use pyo3::exceptions::PyOverflowError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyFrozenSet, PyIterator, PyMapping, PySet, PyString, PyTuple};
 
 use crate::error::Error;
 use crate::field::{Dim, Dims};
@@ -34,17 +34,27 @@ pub(crate) fn origin(obj: &Bound<'_, PyAny>) -> PyResult<Option<Extents>> {
 }
 
 fn points(name: &Bound<'_, PyString>, found: &Bound<'_, PyAny>) -> PyResult<Extents> {
-    let points: PyResult<Extents> = found
-        .try_iter()
-        .and_then(|found| found.take(MAX_NDIM + 1).map(|point| point?.extract::<i64>()).collect());
-    points.map_err(|error| {
+    let wrong = || {
         let got = found.repr().map_or_else(|_| "?".into(), |repr| repr.to_string());
-        let text = format!("{name}: expected a sequence of ints, got {got}");
-        match error.is_instance_of::<PyOverflowError>(found.py()) {
-            true => Error::Argument(text).into(),
-            false => Error::Type(text).into(),
-        }
+        format!("{name}: expected a sequence of ints, got {got}")
+    };
+    let points = entries(found).ok_or_else(|| Error::Type(wrong()))?;
+    let points: PyResult<Extents> =
+        points.take(MAX_NDIM + 1).map(|point| point?.extract::<i64>()).collect();
+    points.map_err(|error| match error.is_instance_of::<PyOverflowError>(found.py()) {
+        true => Error::Argument(wrong()).into(),
+        false => Error::Type(wrong()).into(),
     })
+}
+
+/// What a sequence holds, in its order; `None` for what is none. Sets have no order, and what a
+/// mapping goes through are its keys: neither is a sequence.
+pub(crate) fn entries<'py>(sequence: &Bound<'py, PyAny>) -> Option<Bound<'py, PyIterator>> {
+    let ordered = sequence.is_instance_of::<PyTuple>()
+        || !(sequence.is_instance_of::<PySet>()
+            || sequence.is_instance_of::<PyFrozenSet>()
+            || sequence.cast::<PyMapping>().is_ok());
+    if ordered { sequence.try_iter().ok() } else { None }
 }
 
 /// A sequence of names. A plain text is a sequence of letters: "IJK".
@@ -52,13 +62,13 @@ fn points(name: &Bound<'_, PyString>, found: &Bound<'_, PyAny>) -> PyResult<Exte
 /// # Errors
 /// `TypeError` where it is no sequence of texts.
 pub(crate) fn names(sequence: &Bound<'_, PyAny>) -> PyResult<Dims> {
-    let wrong = |_| {
+    let wrong = || {
         let got = sequence.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
         Error::Type(format!(
             "dims: expected a sequence of names such as 'IJK' or ('lon', 'lat'), got '{got}'"
         ))
     };
-    let names = sequence.try_iter().map_err(wrong)?;
+    let names = entries(sequence).ok_or_else(wrong)?;
     names.take(MAX_NDIM + 1).map(|name| name_of(&name?)).collect()
 }
 

@@ -12,7 +12,7 @@ use crate::layout::Extents;
 use crate::managed::Managed;
 use crate::protocol::{Wish, arrive};
 use crate::python::numpy::{array_over, dtype_from, dtype_to};
-use crate::python::options::{ints_or_int, is_set, parse, wants_host};
+use crate::python::options::{check_names, ints_or_int, is_set, parse, switch, wants_host};
 use crate::python::storage::{CpuStorage, PyStorage, Source, copy_with};
 use crate::python::sync_state::SyncState;
 use crate::storage::Storage;
@@ -71,7 +71,8 @@ pub(super) fn as_storage(
 /// device_data : optional
 ///     As for `as_storage`.
 /// dtype : optional
-///     Of the storage; the data's own by default. Another is converted as NumPy's astype does.
+///     Of the storage; the data's own by default. Another is converted as NumPy's astype does,
+///     lists and numbers as its array does: a number that does not fit is an OverflowError.
 /// copy : bool
 ///     Whether to copy; True by default.
 /// sync_state : optional
@@ -96,12 +97,13 @@ pub(super) fn storage(
     data: Option<&Bound<'_, PyAny>>,
     device_data: Option<&Bound<'_, PyAny>>,
     dtype: Option<&Bound<'_, PyAny>>,
-    copy: bool,
+    #[pyo3(from_py_with = whether_to_copy)] copy: bool,
     sync_state: Option<&Bound<'_, PyAny>>,
     shape: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<CpuStorage>> {
     check_host_only(device_data, sync_state)?;
+    options.map_or(Ok(()), |options| check_names(options, &["copy", "dtype", "shape"]))?;
     let shape =
         shape.filter(|shape| is_set(shape)).map(|shape| ints_or_int("shape", shape)).transpose()?;
     let Some(data) = data.filter(|data| !data.is_none()) else {
@@ -112,10 +114,11 @@ pub(super) fn storage(
         })?;
         return allocate(py, &shape, wanted(dtype)?, options, Fill::Nothing);
     };
-    let source = taken(data, copy, wants_host(options)?)?;
+    let wanted = dtype.filter(|dtype| is_set(dtype)).map(dtype_from).transpose()?;
+    let source = taken(data, copy.then_some(wanted), wants_host(options)?)?;
     check_shape(&source.managed, shape.as_ref())?;
     let found = source.managed.dtype();
-    let wanted = dtype.filter(|dtype| is_set(dtype)).map_or(Ok(found), dtype_from)?;
+    let wanted = wanted.unwrap_or(found);
     if !copy {
         return if wanted == found {
             share(py, source, options)
@@ -130,13 +133,21 @@ pub(super) fn storage(
     PyStorage::wrap(py, copy_with(py, &managed, &spec)?, None)
 }
 
-/// The data as it is, or as far as a copy may change it.
-fn taken(data: &Bound<'_, PyAny>, copy: bool, on_host: bool) -> Result<Source, Failure> {
+fn whether_to_copy(copy: &Bound<'_, PyAny>) -> PyResult<bool> {
+    switch("copy", "True or False", copy)
+}
+
+/// The data as it is, or as far as a copy, of a type that may be wanted, may change it.
+fn taken(
+    data: &Bound<'_, PyAny>,
+    copy: Option<Option<DType>>,
+    on_host: bool,
+) -> Result<Source, Failure> {
     match (copy, on_host) {
-        (true, true) => Source::to_copy(data, Wish::CopyToHost),
-        (true, false) => Source::to_copy(data, Wish::Share),
-        (false, true) => Source::of_as(data, Wish::OnHost),
-        (false, false) => Source::of(data),
+        (Some(dtype), true) => Source::to_copy(data, Wish::CopyToHost, dtype),
+        (Some(dtype), false) => Source::to_copy(data, Wish::Share, dtype),
+        (None, true) => Source::of_as(data, Wish::OnHost),
+        (None, false) => Source::of(data),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Fresh memory: `empty`, `zeros`, `ones`, `full`.
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -25,11 +25,14 @@ use crate::storage::{Spec, Storage};
 /// dims : sequence of str, optional
 ///     Names of the dimensions in the order of the axes: "IJK", or any distinct names.
 /// halo : sequence of int or (int, int), optional
-///     Points around the domain per dimension, for both ends or for each. None by default.
+///     Points around the domain per dimension, for both ends or for each; 0 by default.
 /// backend : str, optional
 ///     Layout, alignment and device for a GT4Py backend: "numpy", "debug", "gt:cpu_kfirst",
 ///     "gt:cpu_ifirst", "gt:gpu", "dace:cpu", "dace:cpu_kfirst", "dace:cpu_KJI", "dace:gpu",
 ///     "dace:gpu_IJK", "gtx86", "gtmc", "gtcuda". Excludes alignment_size, device and layout.
+///     The layout goes by the names I, J and K, which are assumed without dims; other names count
+///     as outermost, in the order in which they stand: dims=("level", "lat", "lon") is left in C
+///     order. Name the dimensions I, J, K, or give layout= with defaults=.
 /// defaults : str, optional
 ///     The same names, and "C" and "F", as a preset that explicit options override.
 /// layout : sequence of int, optional
@@ -181,10 +184,32 @@ fn filled(
 /// NumPy turns a value into the bytes of one item, by its own rules of conversion.
 pub(super) fn item_of(value: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Vec<u8>> {
     let py = value.py();
-    let item = py.import("numpy")?.call_method1("array", (value, dtype_to(py, dtype)?))?;
+    let item = py.import("numpy")?.call_method1("array", (value, dtype_to(py, dtype)?));
+    let item = item.map_err(|error| named(py, error, value, dtype))?;
     let bytes: Vec<u8> = item.call_method0("tobytes")?.extract()?;
     if bytes.len() == dtype.itemsize() {
         return Ok(bytes);
     }
     Err(PyValueError::new_err(format!("fill_value: expected one number, got {value}")))
+}
+
+/// What NumPy says of a value that it cannot convert, in words that name the argument.
+fn named(py: Python<'_>, error: PyErr, value: &Bound<'_, PyAny>, dtype: DType) -> PyErr {
+    let class = error.get_type(py);
+    let numpys = [
+        py.get_type::<PyTypeError>(),
+        py.get_type::<PyValueError>(),
+        py.get_type::<PyOverflowError>(),
+    ];
+    if !numpys.iter().any(|one| one.is(&class)) {
+        return error;
+    }
+    let got = value.repr().map_or_else(|_| "?".into(), |repr| repr.to_string());
+    let text = format!(
+        "fill_value: expected a number that {dtype} holds, got {got} ({}); pass another dtype=",
+        error.value(py)
+    );
+    let named = PyErr::from_type(class, text);
+    named.set_cause(py, Some(error));
+    named
 }

@@ -14,7 +14,7 @@ use super::source::Source;
 use crate::copy::copy;
 use crate::dtype::DType;
 use crate::error::{Error, Failure};
-use crate::field::{Dims, align_by_name, show_dims};
+use crate::field::{Dims, align_by_name, are_unrelated, show_dims};
 use crate::layout::may_overlap;
 use crate::managed::Managed;
 use crate::protocol::{gt4py, names_of};
@@ -40,7 +40,9 @@ pub(super) fn set(
     let names = source.field.dims.clone();
     let Some(target) = target else {
         check_order(names.as_ref(), storage.field().dims.as_ref())?;
-        return by_numpy(storage, key, &array_over(py, &source.keep(py)?, true)?);
+        let key = plain(storage, key)?;
+        return array_over(py, storage.managed(), false)?
+            .set_item(key, array_over(py, &source.keep(py)?, true)?);
     };
     let value = by_names(source.managed, (target.field().dims.as_ref(), names.as_ref()))?;
     value.broadcast_to(target.host().layout().shape())?; // or it is refused, and nothing acquired
@@ -48,17 +50,23 @@ pub(super) fn set(
     assign(py, target.host(), &value)
 }
 
-/// An advanced key has no place for names: they must be in order already.
+/// What an advanced key selects has no names: those of a value must be in order already, or speak
+/// of something else.
 fn check_order(own: Option<&Dims>, target: Option<&Dims>) -> PyResult<()> {
-    match (own, target) {
-        (Some(own), Some(target)) if own != target => Err(PyValueError::new_err(format!(
-            "assignment: expected a value with the dims {} for an advanced key, got {}; transpose it, or \
-             pass to_numpy() to go by position",
-            show_dims(target),
-            show_dims(own)
-        ))),
-        _ => Ok(()),
+    let (Some(own), Some(target)) = (own, target) else {
+        return Ok(());
+    };
+    if own == target || own.is_empty() || are_unrelated(own, target) {
+        return Ok(());
     }
+    let permuted = own.len() == target.len() && own.iter().all(|dim| target.contains(dim));
+    Err(PyValueError::new_err(format!(
+        "assignment: expected a value with the dims {} for an advanced key, got {}; {}pass to_numpy() to go by \
+         position",
+        show_dims(target),
+        show_dims(own),
+        if permuted { "transpose it, or " } else { "" }
+    )))
 }
 
 /// A value that speaks a protocol; `None` for numbers, texts, lists and the like, NumPy's own
@@ -140,5 +148,5 @@ fn put(py: Python<'_>, target: &Managed, value: &Managed) -> PyResult<()> {
 }
 
 fn by_numpy(storage: &PyStorage, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-    array_over(key.py(), storage.managed(), false)?.set_item(plain(key)?, value)
+    array_over(key.py(), storage.managed(), false)?.set_item(plain(storage, key)?, value)
 }

@@ -6,13 +6,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyMemoryView, PyTuple, PyType};
 
 use super::class::{CpuStorage, PyStorage, constructed, copy_with};
-use super::{assign, key, pickle};
+use super::{assign, key, pickle, transpose};
 use crate::field::Dim;
 use crate::protocol::dlpack::exchange;
 use crate::python::exceptions::absent;
 use crate::python::jax;
 use crate::python::numpy::{array_over, dtype_to};
-use crate::python::options::{ints_or_int, read_halo};
+use crate::python::options::{read_halo, switch};
 use crate::storage::Spec;
 
 impl PyStorage {
@@ -21,7 +21,8 @@ impl PyStorage {
         match &self.field().origin {
             Some(origin) => PyTuple::new(py, origin),
             None => Err(PyAttributeError::new_err(format!(
-                "{name}: the storage was made without default_origin="
+                "{name}: expected an origin, got a storage made without default_origin= or a view that has not kept \
+                 it; pass origin= to the stencil"
             ))),
         }
     }
@@ -32,10 +33,6 @@ impl PyStorage {
         let unknown_halo = field.halo.is_none();
         let spec = Spec { field: (*field).clone(), unknown_halo, ..Spec::default() };
         Self::wrap(py, copy_with(py, self.managed(), &spec)?, None)
-    }
-
-    fn permuted(&self, py: Python<'_>, axes: &[usize]) -> PyResult<Py<CpuStorage>> {
-        self.view(py, self.storage().permute(axes)?)
     }
 }
 
@@ -181,33 +178,15 @@ impl PyStorage {
     /// A view with the dimensions in the opposite order. Copies nothing.
     #[getter(T)]
     fn transposed(&self, py: Python<'_>) -> PyResult<Py<CpuStorage>> {
-        self.permuted(py, &(0..self.ndim()).rev().collect::<Vec<_>>())
+        transpose::reversed(self, py)
     }
 
     /// A view with the dimensions in another order, as numpy.ndarray.transpose; names, halo and
-    /// alignment go with them. Copies nothing.
+    /// alignment go with them. Axes are numbers, or names where the storage has dims:
+    /// `field.transpose("K", "J", "I")`. Copies nothing.
     #[pyo3(signature = (*axes))]
     fn transpose(&self, axes: &Bound<'_, PyTuple>) -> PyResult<Py<CpuStorage>> {
-        let py = axes.py();
-        let axes = match (axes.len(), axes.get_item(0)) {
-            (0, _) => return self.transposed(py),
-            (1, Ok(one)) if one.is_none() => return self.transposed(py),
-            (1, Ok(one)) => ints_or_int("axes", &one)?,
-            _ => ints_or_int("axes", axes)?,
-        };
-        let ndim = i64::try_from(self.ndim()).unwrap_or(i64::MAX);
-        if axes.iter().any(|axis| !(-ndim..ndim).contains(axis)) {
-            return Err(PyValueError::new_err(format!(
-                "axes: expected a permutation of 0..{ndim}, got {:?}",
-                axes.as_slice()
-            )));
-        }
-        let counted =
-            axes.iter().map(|&axis| if axis < 0 { axis.saturating_add(ndim) } else { axis });
-        // What is still negative is no axis either.
-        let counted: Vec<_> =
-            counted.map(|axis| usize::try_from(axis).unwrap_or(usize::MAX)).collect();
-        self.permuted(py, &counted)
+        transpose::transpose(self, axes)
     }
 
     /// A storage of its own with the same values, names, halo, layout and alignment.
@@ -250,6 +229,10 @@ impl PyStorage {
         value: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         assign::set(slf, key, value)
+    }
+
+    fn __delitem__(&self, _key: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(PyValueError::new_err("cannot delete array elements")) // as NumPy says it
     }
 
     fn __len__(&self) -> PyResult<usize> {
@@ -304,7 +287,12 @@ impl PyStorage {
     ///
     /// JAX arrays are immutable: do not write the storage afterwards. `copy=True` copies.
     #[pyo3(signature = (copy = None))]
-    fn to_jax<'py>(&self, py: Python<'py>, copy: Option<bool>) -> PyResult<Bound<'py, PyAny>> {
+    fn to_jax<'py>(
+        &self,
+        py: Python<'py>,
+        copy: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let copy = copy.map(|copy| switch("copy", "True, False or None", copy)).transpose()?;
         jax::to_jax(py, self.managed(), copy)
     }
 
@@ -352,6 +340,7 @@ impl PyStorage {
     }
 
     /// Where stencils begin, in GT4Py's order of dimensions: only where `default_origin=` was given.
+    /// A view that leaves the point out, skips elements or has a new axis has none.
     #[getter]
     fn __gt_origin__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         self.origin(py, "__gt_origin__")

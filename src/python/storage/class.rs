@@ -18,6 +18,15 @@ use crate::storage::{Spec, Storage};
 /// Made by `zeros`, `as_storage` and their like. Every view, capsule and exported array holds one
 /// reference to the memory, which is freed or given back when the last of them is gone. Strides
 /// are in bytes, as in NumPy.
+///
+/// `storage[key]` with integers, slices, None and `...` is a view that shares memory: slices keep
+/// dims and what is left of the halo, an integer drops its dimension, and None leaves a storage
+/// without dims. An integer for every dimension gives a number. Lists, masks and arrays of indices
+/// give a NumPy array of its own, without names. `storage[key] = value` broadcasts and converts as
+/// NumPy does. Where storage and value have names, dimensions go where their names say. An array in
+/// a key stands for the dimensions that NumPy takes it for: where it has their names in another
+/// order it is transposed, other names of the same kind are refused, and unrelated ones do not
+/// count.
 #[pyclass(subclass, frozen, weakref, name = "Storage", module = "dlfield")]
 pub(in crate::python) struct PyStorage {
     /// Never changes: consumers point into it.

@@ -8,8 +8,11 @@ use smallvec::SmallVec;
 
 use super::class::PyStorage;
 use super::source::Source;
+use crate::dtype::DType;
 use crate::error::{Error, Failure};
+use crate::field::{Dims, Order, align_key};
 use crate::layout::Item;
+use crate::protocol::gt4py;
 use crate::python::numpy::array_over;
 
 /// The entries of a basic key.
@@ -22,7 +25,7 @@ pub(super) fn get<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let (py, storage) = (slf.py(), slf.get());
     let Some(items) = basic(key)? else {
-        return array_over(py, storage.managed(), true)?.get_item(plain(key)?);
+        return array_over(py, storage.managed(), true)?.get_item(plain(storage, key)?);
     };
     let view = storage.storage().select(&items)?;
     let number = view.host().layout().ndim() == 0 && !items.contains(&Item::Ellipsis);
@@ -105,33 +108,118 @@ fn index_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     unsafe { Bound::from_owned_ptr_or_err(value.py(), index) }
 }
 
-/// An advanced key as NumPy takes it: arrays of other libraries become arrays of its own, over the
-/// same memory.
-pub(super) fn plain<'py>(key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    match key.cast::<PyTuple>() {
-        Ok(entries) => {
-            let entries = entries.iter().map(|entry| plain_entry(&entry));
-            Ok(PyTuple::new(key.py(), entries.collect::<PyResult<Vec<_>>>()?)?.into_any())
+/// One entry of an advanced key.
+struct Entry<'py> {
+    key: Bound<'py, PyAny>,
+    /// What it is, where it is an array that NumPy does not know.
+    source: Option<Source>,
+    names: Option<Dims>,
+    /// The order in which its axes are wanted.
+    order: Option<Order>,
+}
+
+/// An advanced key as NumPy takes it for `storage`: arrays of other libraries become arrays of its
+/// own, over the same memory, with their axes where their names say. Nothing is acquired for a
+/// refusal.
+pub(super) fn plain<'py>(
+    storage: &PyStorage,
+    key: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let tuple = key.cast::<PyTuple>();
+    let mut entries = match tuple {
+        Ok(entries) => entries.iter().map(Entry::of).collect::<PyResult<Vec<_>>>()?,
+        Err(_) => vec![Entry::of(key.clone())?],
+    };
+    if let Some(dims) = &storage.field().dims {
+        align(&mut entries, dims)?;
+    }
+    let mut arrays = entries.into_iter().map(Entry::into_array).collect::<PyResult<Vec<_>>>()?;
+    match arrays.pop() {
+        Some(only) if tuple.is_err() => Ok(only),
+        last => {
+            Ok(PyTuple::new(key.py(), arrays.into_iter().chain(last).collect::<Vec<_>>())?
+                .into_any())
         }
-        Err(_) => plain_entry(key),
     }
 }
 
-fn plain_entry<'py>(entry: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+/// Finds for each array with names which dimensions it stands for.
+fn align(entries: &mut [Entry<'_>], dims: &Dims) -> PyResult<()> {
+    if entries.iter().all(|entry| entry.names.is_none()) {
+        return Ok(());
+    }
+    let widths = entries.iter().map(Entry::width).collect::<PyResult<Vec<_>>>()?;
+    let rest = dims.len().saturating_sub(widths.iter().flatten().sum());
+    let mut dims_left = dims.as_slice();
+    for (entry, width) in entries.iter_mut().zip(widths) {
+        // NumPy refuses more entries than there are dimensions.
+        let Some((covered, left)) = dims_left.split_at_checked(width.unwrap_or(rest)) else {
+            return Ok(());
+        };
+        if let Some(names) = &entry.names {
+            entry.order = align_key(names, covered, dims)?;
+        }
+        dims_left = left;
+    }
+    Ok(())
+}
+
+impl<'py> Entry<'py> {
+    fn of(key: Bound<'py, PyAny>) -> PyResult<Self> {
+        let array = key.py().import("numpy")?.getattr("ndarray")?;
+        let (names, source) = if key.is_instance(&array)? {
+            (if key.get_type().is(&array) { None } else { gt4py::dims(&key)? }, None)
+        } else {
+            let source = foreign(&key)?;
+            (source.as_ref().and_then(|source| source.field.dims.clone()), source)
+        };
+        Ok(Self { key, source, names, order: None })
+    }
+
+    /// How many dimensions it stands for; `None`: for those that are left.
+    fn width(&self) -> PyResult<Option<usize>> {
+        if let Some(source) = &self.source {
+            let mask = source.managed.dtype() == DType::Bool;
+            return Ok(Some(if mask { source.managed.layout().ndim() } else { 1 }));
+        }
+        if self.key.is_instance_of::<PyEllipsis>() {
+            return Ok(None);
+        }
+        if self.key.is_none() {
+            return Ok(Some(0));
+        }
+        let array = self.key.py().import("numpy")?.call_method1("asarray", (&self.key,))?;
+        let mask = array.getattr("dtype")?.getattr("kind")?.extract::<char>()? == 'b';
+        Ok(Some(if mask { array.getattr("ndim")?.extract()? } else { 1 }))
+    }
+
+    fn into_array(self) -> PyResult<Bound<'py, PyAny>> {
+        let array = match &self.source {
+            Some(source) => array_over(self.key.py(), &source.keep(self.key.py())?, true)?,
+            None => self.key,
+        };
+        match self.order {
+            Some(order) => array.call_method1("transpose", (order.into_vec(),)),
+            None => Ok(array),
+        }
+    }
+}
+
+/// An array of another library; `None` for what NumPy knows.
+fn foreign(entry: &Bound<'_, PyAny>) -> PyResult<Option<Source>> {
     let plain = entry.is_instance_of::<PyList>()
         || entry.is_instance_of::<PySlice>()
         || entry.is_instance_of::<PyInt>() // a bool too
         || entry.is_instance_of::<PyString>()
         || entry.is_instance_of::<PyBytes>()
-        || entry.is_instance(&entry.py().import("numpy")?.getattr("ndarray")?)?
         || entry.is_none();
     if plain {
-        return Ok(entry.clone());
+        return Ok(None);
     }
     match Source::of(entry) {
-        Ok(source) => array_over(entry.py(), &source.keep(entry.py())?, true),
+        Ok(source) => Ok(Some(source)),
         // Of what speaks no protocol NumPy knows what to think.
-        Err(Failure::Ours(Error::Type(_))) => Ok(entry.clone()),
+        Err(Failure::Ours(Error::Type(_))) => Ok(None),
         Err(failure) => Err(failure.into()),
     }
 }

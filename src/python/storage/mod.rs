@@ -2,7 +2,7 @@
 //! memory. Doors live on the class that can serve them, so that `hasattr` tells the truth.
 //!
 //! ```text
-//! class ── source ──▶ key, assign, pickle ──▶ attributes (Storage), host (CPUStorage)
+//! class ── source ──▶ key, assign, pickle, transpose ──▶ attributes (Storage), host (CPUStorage)
 //! ```
 
 mod class;
@@ -10,6 +10,7 @@ mod source;
 mod key;
 mod assign;
 mod pickle;
+mod transpose;
 mod attributes;
 mod host;
 

@@ -99,9 +99,8 @@ fn rebuild_storage(
         aligned_index: aligned_index.map(Extents::from_vec),
         alignment,
         origin: origin.map(Extents::from_vec),
-        order: None,
-    }
-    .in_memory_order(&layout, ranks.clone());
+        order: Some(ranks.clone()),
+    };
     let spec = Spec { unknown_halo: field.halo.is_none(), field, ..Spec::default() };
     let view = PyMemoryView::from(values)?;
     if layout.size() == 0 {

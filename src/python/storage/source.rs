@@ -7,12 +7,14 @@ use pyo3::types::{PyComplex, PyFloat, PyInt, PyList, PyTuple};
 
 use super::class::PyStorage;
 use crate::device::Target;
+use crate::dtype::DType;
 use crate::error::{Error, Failure};
 use crate::field::{Field, Halo};
 use crate::layout::Extents;
 use crate::managed::Managed;
 use crate::protocol::gt4py::Hooks;
 use crate::protocol::{Arrival, Wish, arrive, arrive_as, gt4py};
+use crate::python::numpy::dtype_to;
 use crate::storage::Storage;
 
 /// Memory that came in, with what is known of it.
@@ -56,15 +58,20 @@ impl Source {
     }
 
     /// As `of_as`, for a copy: a NumPy array that cannot be shared (byte-swapped, or with strides
-    /// that are no multiple of its items) is copied into one that can, and numbers go through NumPy.
-    pub(in crate::python) fn to_copy(data: &Bound<'_, PyAny>, wish: Wish) -> Result<Self, Failure> {
+    /// that are no multiple of its items) is copied into one that can, and numbers go through NumPy,
+    /// which is told the type that is wanted of them, so that no value goes by way of another.
+    pub(in crate::python) fn to_copy(
+        data: &Bound<'_, PyAny>,
+        wish: Wish,
+        dtype: Option<DType>,
+    ) -> Result<Self, Failure> {
         match Self::of_as(data, wish) {
             Err(Failure::Ours(Error::Buffer(text))) => match native_copy(data)? {
                 // The copy is a plain array: what a subclass says of itself comes along.
                 Some(copy) => Self::foreign(Arrival { dims: gt4py::dims(data)?, ..arrive(&copy)? }),
                 None => Err(Error::Buffer(text).into()),
             },
-            Err(Failure::Ours(Error::Type(text))) => match numbers(data)? {
+            Err(Failure::Ours(Error::Type(text))) => match numbers(data, dtype)? {
                 Some(copy) => Self::foreign(arrive(&copy)?),
                 None => Err(Error::Type(text).into()),
             },
@@ -101,8 +108,11 @@ impl Source {
     }
 }
 
-/// NumPy's reading of numbers and of lists of them.
-fn numbers<'py>(data: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+/// NumPy's reading of numbers and of lists of them, as the type that is wanted.
+fn numbers<'py>(
+    data: &Bound<'py, PyAny>,
+    dtype: Option<DType>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
     let listed = data.is_instance_of::<PyList>() || data.is_instance_of::<PyTuple>();
     let number = data.is_instance_of::<PyInt>()
         || data.is_instance_of::<PyFloat>()
@@ -110,7 +120,8 @@ fn numbers<'py>(data: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>>
     if !listed && !number {
         return Ok(None);
     }
-    data.py().import("numpy")?.call_method1("array", (data,)).map(Some)
+    let dtype = dtype.map(|dtype| dtype_to(data.py(), dtype)).transpose()?;
+    data.py().import("numpy")?.call_method1("array", (data, dtype)).map(Some)
 }
 
 /// A copy in native byte order, where `data` is a NumPy array whose elements are all there.
