@@ -4,6 +4,7 @@
 use pyo3::exceptions::PyImportError;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::PyString;
 
 use crate::dtype::DType;
@@ -79,6 +80,12 @@ fn ml_dtypes(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyModule>> {
     })
 }
 
+/// `numpy.asarray`, looked up once.
+fn asarray(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static ASARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    ASARRAY.import(py, "numpy", "asarray")
+}
+
 /// A NumPy array over the memory, in the same axis order. Zero-copy; the array holds a reference.
 /// It is writable or not as `readonly` says, whatever `managed` says.
 pub(super) fn array_over<'py>(
@@ -87,7 +94,7 @@ pub(super) fn array_over<'py>(
     readonly: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let view = Bound::new(py, ByteView::new(managed.clone(), readonly)?)?;
-    let array = py.import(intern!(py, "numpy"))?.call_method1(intern!(py, "asarray"), (view,))?;
+    let array = asarray(py)?.call1((view,))?;
     if managed.dtype().format().is_some() {
         return Ok(array);
     }

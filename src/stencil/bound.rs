@@ -6,7 +6,7 @@ use super::declared::Spatial;
 use super::{Argument, FieldSpec, StencilSpec};
 use crate::error::Error;
 use crate::field::{Dim, Halo, HaloWidth};
-use crate::layout::Extents;
+use crate::layout::{Extents, Layout};
 
 /// A used field with its argument in the order of the declared dimensions.
 pub(super) struct Bound<'a> {
@@ -35,6 +35,14 @@ impl<'a> Bound<'a> {
     /// Name of an axis of the iteration.
     pub(super) fn axis_name(&self, axis: usize) -> &'a Dim {
         self.stencil.axes.get(axis).unwrap_or(&Dim::Data(0))
+    }
+
+    /// Where the memory of what was passed lies.
+    pub(super) fn place(&self) -> (&'a Layout, usize) {
+        match &self.argument.stands_for {
+            Some(original) => (&original.bytes, original.address),
+            None => (self.argument.managed.layout(), self.argument.managed.address()),
+        }
     }
 
     pub(super) fn carries_halo(&self) -> bool {

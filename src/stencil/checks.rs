@@ -1,7 +1,7 @@
 //! What would be undefined behaviour in a stencil, asked at every call.
 
 use super::bound::Bound;
-use super::{Argument, FieldSpec, StencilSpec};
+use super::{Argument, FieldSpec};
 use crate::error::{Error, Result};
 use crate::layout::Extents;
 
@@ -19,11 +19,11 @@ pub(super) fn check_dtype(spec: &FieldSpec, argument: &Argument) -> Result<()> {
 }
 
 /// Everything that needs origin and domain, and the rest.
-pub(super) fn check(spec: &StencilSpec, bound: &[Bound<'_>], domain: &Extents) -> Result<()> {
+pub(super) fn check(bound: &[Bound<'_>], domain: &Extents) -> Result<()> {
     for field in bound {
         check_writable(field)?;
         check_data_shape(field)?;
-        if !spec.decides_domain {
+        if !field.stencil.decides_domain {
             check_bounds(field, domain)?;
         }
     }
@@ -35,12 +35,12 @@ fn check_writable(field: &Bound<'_>) -> Result<()> {
     if !field.spec.access.writes() {
         return Ok(());
     }
-    if managed.layout().overlaps_itself() {
+    if field.place().0.overlaps_itself() {
         return Err(Error::Buffer(format!(
             "{}: expected an output with an element for every index, got strides of {:?} elements that name \
              some twice; pass a copy",
             field.about(),
-            managed.layout().strides()
+            field.place().0.strides()
         )));
     }
     if managed.readonly() {

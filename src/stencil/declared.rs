@@ -80,6 +80,9 @@ pub struct StencilSpec {
     pub backend: &'static str,
     /// Whether it computes where it likes: its fields need not agree about a domain.
     pub decides_domain: bool,
+    /// Whether it is told where to compute. Otherwise it computes all over its arrays, inside their
+    /// halos.
+    pub told_domain: bool,
     /// Whether `reach` tells all that is read.
     pub reach_known: bool,
     /// What becomes of memory on another device.

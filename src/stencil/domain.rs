@@ -44,14 +44,38 @@ pub(super) fn resolve(
     };
     let frame = if with_halo { frame_of_halos(spec, bound) } else { Frames::new() };
     for field in bound.iter_mut() {
-        field.origin = match field.given.take() {
+        field.origin = match field.given.clone() {
             Some(origin) => whole_origin(field, origin, given.is_some())?,
             None => origin_of(field, domain.as_ref(), &frame)?,
         };
     }
     let domain = domain.unwrap_or_else(|| largest_domain(spec, bound));
     check_domain(spec, &domain)?;
+    if !spec.told_domain && !with_halo {
+        check_filled(bound, &domain)?;
+    }
     Ok(domain)
+}
+
+/// A stencil that is not told the domain takes what it gets for it: all arrays have the same points.
+fn check_filled(bound: &[Bound<'_>], domain: &Extents) -> Result<()> {
+    for field in bound {
+        for (axis, at) in field.spatial() {
+            let points = domain.get(axis).copied().unwrap_or(0);
+            let expected =
+                points.saturating_add(field.origin_at(at)).saturating_add(field.reach_at(at).1);
+            if field.extent_at(at) != expected {
+                return Err(field.error(format!(
+                    "expected {expected} points along {}, as the others have them, since '{}' is not told where to \
+                     compute, got {}; pass arrays of one shape, or give it a parameter domain",
+                    field.axis_name(axis),
+                    field.stencil.name,
+                    field.extent_at(at)
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Every field by itself. The domain that is returned is what the outputs of a functional call
@@ -59,7 +83,7 @@ pub(super) fn resolve(
 fn decided(spec: &StencilSpec, bound: &mut [Bound<'_>], request: &Request) -> Result<Extents> {
     let own = vec![Frame::Open; spec.axes.len()];
     for field in bound.iter_mut() {
-        field.origin = match field.given.take() {
+        field.origin = match field.given.clone() {
             Some(origin) => whole_origin(field, origin, true)?,
             None if field.carries_halo() => origin_of(field, None, &own)?,
             None => origin_of(field, None, &[])?,

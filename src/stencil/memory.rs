@@ -2,6 +2,7 @@
 
 use super::bound::Bound;
 use super::{Mismatch, OnMismatch, StencilSpec};
+use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::layout::{Extents, falls_along};
 
@@ -10,34 +11,37 @@ use crate::layout::{Extents, falls_along};
 /// # Errors
 /// [`Error::Buffer`] where copies are not wanted.
 pub(super) fn mismatch(spec: &StencilSpec, field: &Bound<'_>) -> Result<Option<Mismatch>> {
-    let managed = &field.argument.managed;
-    match &field.argument.stands_for {
-        None => {}
-        Some(Mismatch::Device(text)) => return Ok(Some(Mismatch::Device(about(field, text)))),
-        Some(Mismatch::Memory(text)) => return Ok(Some(Mismatch::Memory(about(field, text)))),
+    let device = field.argument.managed.device();
+    if let Some(text) = &field.argument.brought {
+        return Ok(Some(Mismatch::Device(about(field, text))));
     }
-    if !spec.target.reaches(managed.device()) {
-        let text = format!("expected memory of {}, got {}", spec.target, managed.device());
-        return refused_or(spec.on_device, field, text, "device", Mismatch::Device);
+    if !spec.target.reaches(device) {
+        return elsewhere(spec, field, device);
     }
-    match unusable(spec, field) {
-        None => Ok(None),
-        Some(text) => refused_or(spec.on_memory, field, text, "memory", Mismatch::Memory),
+    let Some(text) = unusable(spec, field) else { return Ok(None) };
+    if spec.on_memory == OnMismatch::Copy && device.is_host() {
+        return Ok(Some(Mismatch::Memory(about(field, &text))));
     }
+    let way_out = if device.is_host() {
+        ", for example x.copy(), or let bind make one at each call: on_mismatch={\"memory\": \"copy\"}"
+    } else {
+        ""
+    };
+    Err(Error::Buffer(format!("{}; pass a copy{way_out}", about(field, &text))))
 }
 
-fn refused_or(
-    answer: OnMismatch,
-    field: &Bound<'_>,
-    text: String,
-    kind: &str,
-    mismatch: fn(String) -> Mismatch,
-) -> Result<Option<Mismatch>> {
-    match answer {
-        OnMismatch::Copy => Ok(Some(mismatch(about(field, &text)))),
+/// Memory that the stencil does not reach. From one device to another nothing is copied.
+fn elsewhere(spec: &StencilSpec, field: &Bound<'_>, device: Device) -> Result<Option<Mismatch>> {
+    let text = about(field, &format!("expected memory of {}, got {device}", spec.target));
+    if !device.is_host() {
+        return Err(Error::Buffer(format!(
+            "{text}; copy it there by the means of its own library"
+        )));
+    }
+    match spec.on_device {
+        OnMismatch::Copy => Ok(Some(Mismatch::Device(text))),
         OnMismatch::Raise => Err(Error::Buffer(format!(
-            "{text}; pass a copy, for example x.copy(), or let bind make one at each call: on_mismatch={{\"{kind}\": \"copy\"}}",
-            text = about(field, &text)
+            "{text}; copy it there first, or let bind do so at each call: on_mismatch={{\"device\": \"copy\"}}"
         ))),
     }
 }
@@ -49,11 +53,14 @@ fn about(field: &Bound<'_>, text: &str) -> String {
 /// What stands in the way of reading the memory as the stencil does.
 fn unusable(spec: &StencilSpec, field: &Bound<'_>) -> Option<String> {
     let managed = &field.argument.managed;
+    if let Some(original) = &field.argument.stands_for {
+        return Some(original.text.clone());
+    }
     if spec.typed && !managed.is_aligned() {
+        let boundary = managed.dtype().alignment();
         return Some(format!(
-            "expected items aligned to {} bytes, got address {:#x}",
-            managed.dtype().alignment(),
-            managed.address()
+            "expected items aligned to {boundary} bytes, got ones {} bytes behind such a boundary",
+            managed.address().checked_rem(boundary).unwrap_or(0)
         ));
     }
     if !spec.typed {
@@ -65,17 +72,17 @@ fn unusable(spec: &StencilSpec, field: &Bound<'_>) -> Option<String> {
 /// What the declaration demands of the memory and the argument does not have.
 fn declared(field: &Bound<'_>) -> Option<String> {
     match &field.spec.ranks {
-        Some(ranks) if !is_ordered(field, ranks) => Some(out_of_order(field, ranks, "")),
+        Some(ranks) if !is_ordered(field, ranks) => Some(out_of_order(field, ranks)),
         _ => misplaced(field),
     }
 }
 
-fn out_of_order(field: &Bound<'_>, ranks: &Extents, why: &str) -> String {
+fn out_of_order(field: &Bound<'_>, ranks: &Extents) -> String {
     let strides = field.argument.managed.layout().strides();
     let ordered: Extents =
         field.axes.iter().filter_map(|&axis| strides.get(axis).copied()).collect();
     format!(
-        "expected memory ordered as {:?}{why}, got strides of {:?} elements",
+        "expected memory ordered as {:?}, got strides of {:?} elements",
         ranks.as_slice(),
         ordered.as_slice()
     )
@@ -102,8 +109,9 @@ fn misplaced(field: &Bound<'_>) -> Option<String> {
     });
     (first % wanted != 0 || !rows).then(|| {
         format!(
-            "expected the first point of the domain in every row on a boundary of {wanted} bytes, got address \
-             {first:#x} and strides of {:?} bytes",
+            "expected the first point of the domain in every row on a boundary of {wanted} bytes, got one {} \
+             bytes behind such a boundary and strides of {:?} bytes",
+            first % wanted,
             strides.as_slice()
         )
     })
@@ -132,7 +140,13 @@ fn slow_field(spec: &StencilSpec, field: &Bound<'_>) -> Option<String> {
             text
         }
         (None, Some(fast)) if !is_ordered(field, fast) => {
-            out_of_order(field, fast, &format!(", in which '{}' is fast", spec.backend))
+            let layout = field.argument.managed.layout().permute(&field.axes).ok()?;
+            format!(
+                "expected memory ordered as {:?}, in which '{}' is fast, got {:?}",
+                fast.as_slice(),
+                spec.backend,
+                layout.ranks(&[]).as_slice() // no strides: the text is the same for every size
+            )
         }
         _ => return None,
     };

@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
 use crate::field::{Dims, Halo};
-use crate::layout::Extents;
+use crate::layout::{Extents, Layout};
 use crate::managed::Managed;
 use bound::Bound;
 pub use declared::{Access, FieldSpec, OnMismatch, StencilSpec};
@@ -35,9 +35,21 @@ pub struct Argument {
     pub origin: Option<Extents>,
     /// What to call it in messages where it is read-only, such as "an immutable JAX array".
     pub kind: &'static str,
-    /// Why this is a copy of what was passed, made so that there is something to look at: the
-    /// original cannot be described, or reached.
-    pub stands_for: Option<Mismatch>,
+    /// What was passed, where this is a copy of it: no stride in elements describes the original.
+    pub stands_for: Option<Original>,
+    /// Why this is a copy on the host, which its producer made of memory on a device.
+    pub brought: Option<String>,
+}
+
+/// Memory that is described byte by byte.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Original {
+    /// Why there is a copy of it.
+    pub text: String,
+    /// Address of the first byte.
+    pub address: usize,
+    /// Shape with the bytes of an item as one more dimension, and strides in bytes.
+    pub bytes: Layout,
 }
 
 /// What the caller says about the iteration.
@@ -98,7 +110,10 @@ pub fn resolve(
     let mut bound = bind(spec, arguments, request)?;
     let domain = domain::resolve(spec, &mut bound, request)
         .map_err(|error| error.followed_by(&bound::table(spec, &bound)))?;
-    checks::check(spec, &bound, &domain)?;
+    checks::check(&bound, &domain).map_err(|error| match error {
+        Error::Argument(_) => error.followed_by(&bound::table(spec, &bound)),
+        other => other,
+    })?;
     overlap::check(&bound, &domain)?;
     let halo = domain::widest_halo(spec, &bound);
     let slow = memory::slow(spec, &bound);

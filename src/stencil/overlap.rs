@@ -9,7 +9,7 @@ use crate::managed::Managed;
 pub(super) fn check(bound: &[Bound<'_>], domain: &Extents) -> Result<()> {
     for (at, output) in bound.iter().enumerate().filter(|(_, field)| field.spec.access.writes()) {
         for (other_at, other) in bound.iter().enumerate() {
-            if at == other_at || apart(&output.argument.managed, &other.argument.managed) {
+            if at == other_at || are_apart(output, other) {
                 continue;
             }
             if other.spec.access.writes() {
@@ -19,6 +19,11 @@ pub(super) fn check(bound: &[Bound<'_>], domain: &Extents) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn are_apart(one: &Bound<'_>, other: &Bound<'_>) -> bool {
+    let ((a, a_at), (b, b_at)) = (one.place(), other.place());
+    !may_overlap(a, a_at, b, b_at)
 }
 
 fn apart(a: &Managed, b: &Managed) -> bool {
@@ -38,6 +43,12 @@ fn two_outputs(one: &Bound<'_>, other: &Bound<'_>) -> Error {
 fn check_input(input: &Bound<'_>, output: &Bound<'_>, domain: &Extents) -> Result<()> {
     if !input.stencil.reach_known {
         return Err(read_and_written(input, output));
+    }
+    if input.argument.stands_for.is_some() || output.argument.stands_for.is_some() {
+        let same = input.argument.stands_for == output.argument.stands_for
+            && (&input.axes, &input.origin) == (&output.axes, &output.origin)
+            && input.spatial().all(|(_, at)| input.reach_at(at) == output.reach_at(at));
+        return if same { Ok(()) } else { Err(read_and_written(input, output)) };
     }
     let (read, written) = (window(input, domain)?, window(output, domain)?);
     let same = read.address() == written.address() && read.layout() == written.layout();

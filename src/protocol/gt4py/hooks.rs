@@ -54,9 +54,18 @@ impl Hooks {
         }
     }
 
-    /// Whether both are functions of one object.
-    pub(crate) fn are_of_one_object(&self, other: &Self) -> bool {
-        self.owner.as_ref().zip(other.owner.as_ref()).is_some_and(|(one, other)| one.is(other))
+    /// Whether both are functions of one object: shown by it, or the same functions, as where a
+    /// wrapper shows those of what it wraps (notes, second example).
+    pub(crate) fn are_of_one_object(&self, other: &Self, py: Python<'_>) -> bool {
+        let owner = self.owner.as_ref().zip(other.owner.as_ref());
+        owner.is_some_and(|(one, other)| one.is(other))
+            || [
+                (&self.acquire, &other.acquire),
+                (&self.touch, &other.touch),
+                (&self.release, &other.release),
+            ]
+            .into_iter()
+            .all(|(one, other)| are_the_same(one.as_ref(), other.as_ref(), py))
     }
 
     /// Calls `acquire`. What is returned calls `release` when it is dropped.
@@ -112,6 +121,21 @@ fn function(interface: &Bound<'_, PyMapping>, key: &str) -> PyResult<Option<Py<P
     let text =
         format!("{key}: expected a function without arguments or None, got {}", function.repr()?);
     Err(PyTypeError::new_err(text))
+}
+
+/// A method that is asked for twice is two objects, which are equal. Nothing but Python's own methods
+/// is compared: others may answer as they like.
+fn are_the_same(one: Option<&Py<PyAny>>, other: Option<&Py<PyAny>>, py: Python<'_>) -> bool {
+    let (Some(one), Some(other)) = (one, other) else {
+        return one.is_none() && other.is_none();
+    };
+    let (one, other) = (one.bind(py), other.bind(py));
+    let methods = ["method", "builtin_function_or_method"];
+    let kind = one.get_type();
+    let is_method = kind.is(other.get_type())
+        && kind.qualname().is_ok_and(|name| methods.iter().any(|method| name == *method))
+        && kind.module().is_ok_and(|module| module == "builtins");
+    one.is(other) || (is_method && one.eq(other).unwrap_or(false))
 }
 
 fn call(py: Python<'_>, function: Option<&Py<PyAny>>) -> PyResult<()> {

@@ -96,7 +96,7 @@ fn read(obj: &Bound<'_, PyAny>, found: Bound<'_, PyAny>, target: Target) -> Resu
     let devices = mapping(found, DEVICES)?;
     let (chosen, device) = match on_device(&devices, target)? {
         Some(found) => found,
-        None => (on_host(&devices)?, Device::CPU),
+        None => (on_host(&devices, target)?, Device::CPU),
     };
     let chosen = called(chosen)?;
     Ok(Offer {
@@ -125,7 +125,10 @@ fn on_device<'py>(
 }
 
 /// The buffer of the host: GDP-3 calls it None, the notes also "cpu".
-fn on_host<'py>(devices: &Bound<'py, PyMapping>) -> Result<Bound<'py, PyAny>, Failure> {
+fn on_host<'py>(
+    devices: &Bound<'py, PyMapping>,
+    target: Target,
+) -> Result<Bound<'py, PyAny>, Failure> {
     let py = devices.py();
     for key in [py.None().into_bound(py), intern!(py, "cpu").clone().into_any()] {
         if devices.contains(&key)? {
@@ -133,12 +136,20 @@ fn on_host<'py>(devices: &Bound<'py, PyMapping>) -> Result<Bound<'py, PyAny>, Fa
         }
     }
     let keys = devices.keys()?;
-    let text =
-        format!("expected a buffer of the host under the key None or 'cpu', got the keys {keys}");
+    let text = match target {
+        Target::Host => {
+            format!(
+                "expected a buffer of the host under the key None or 'cpu', got the keys {keys}"
+            )
+        }
+        Target::Gpu(_) => {
+            format!("expected a buffer of {target} or of the host, got the keys {keys}")
+        }
+    };
     if keys.is_empty() {
         return Err(Error::Argument(text).into());
     }
-    Err(Error::Device(format!("{text}; copy the field to the host first")).into())
+    Err(Error::Device(format!("{text}; copy the field to {target} first")).into())
 }
 
 fn mapping<'py>(

@@ -9,9 +9,11 @@ use super::read::Values;
 use crate::device::Target;
 use crate::error::{Error, Failure};
 use crate::field::Dims;
+use crate::layout::Layout;
 use crate::protocol::{Wish, is_plain_ndarray};
+use crate::python::options::ints;
 use crate::python::storage::Source;
-use crate::stencil::{Access, Argument, FieldSpec, Mismatch, OnMismatch};
+use crate::stencil::{Access, Argument, FieldSpec, OnMismatch, Original};
 
 /// The fields of a call, in the order of the stencil's.
 #[derive(Default)]
@@ -20,7 +22,7 @@ pub(super) struct Incoming<'py> {
     pub(super) arguments: Vec<Option<Argument>>,
     /// The user's own NumPy array, where the argument is nothing else.
     pub(super) plain: Vec<Option<Bound<'py, PyAny>>>,
-    /// What came, where the argument is a copy of it.
+    /// What came, where the argument is a copy of it by NumPy.
     pub(super) originals: Vec<Option<Bound<'py, PyAny>>>,
     /// Through which door each came.
     pub(super) doors: Vec<Option<&'static str>>,
@@ -54,15 +56,15 @@ impl BoundStencil {
         let spec = &self.declared.spec;
         match Source::of_as(value, Wish::For(spec.target)) {
             Err(Failure::Ours(Error::Device(text))) if spec.target == Target::Host => {
-                self.copied_from_device(field, value, text)
+                self.brought(field, value, text)
             }
             Err(Failure::Ours(Error::Buffer(text))) => self.relaid(value, text),
-            source => Ok(Taken { source: source?, stands_for: None }),
+            source => Ok(Taken { source: source?, stands_for: None, brought: None }),
         }
     }
 
-    /// What the host does not reach: the producer copies it, where it is only read.
-    fn copied_from_device(
+    /// What the host does not reach: its producer copies it, where it is only read.
+    fn brought(
         &self,
         field: &FieldSpec,
         value: &Bound<'_, PyAny>,
@@ -79,20 +81,20 @@ impl BoundStencil {
             .into());
         }
         let source = Source::of_as(value, Wish::CopyToHost)?;
-        Ok(Taken { source, stands_for: Some(Mismatch::Device(text)) })
+        Ok(Taken { source, stands_for: None, brought: Some(text) })
     }
 
     /// What no stride in elements describes: NumPy copies it, and later copies it back.
     fn relaid(&self, value: &Bound<'_, PyAny>, text: String) -> Result<Taken, Failure> {
         let py = value.py();
-        let native = is_plain_ndarray(value)
+        let native = is_numpy(value)?
             && value
                 .getattr(intern!(py, "dtype"))?
                 .getattr(intern!(py, "isnative"))?
                 .is_truthy()?;
-        if !native {
+        let Some((address, bytes)) = (if native { byte_by_byte(value)? } else { None }) else {
             return Err(Error::Buffer(text).into());
-        }
+        };
         if self.declared.spec.on_memory == OnMismatch::Raise {
             let way_out =
                 ", or let bind make a copy at each call: on_mismatch={\"memory\": \"copy\"}";
@@ -103,7 +105,7 @@ impl BoundStencil {
         if !value.getattr(intern!(py, "flags"))?.getattr(intern!(py, "writeable"))?.is_truthy()? {
             source.managed = source.managed.into_readonly();
         }
-        Ok(Taken { source, stands_for: Some(Mismatch::Memory(text)) })
+        Ok(Taken { source, stands_for: Some(Original { text, address, bytes }), brought: None })
     }
 
     /// The user's names into the stencil's.
@@ -118,7 +120,8 @@ impl BoundStencil {
 
 struct Taken {
     source: Source,
-    stands_for: Option<Mismatch>,
+    stands_for: Option<Original>,
+    brought: Option<String>,
 }
 
 impl<'py> Incoming<'py> {
@@ -129,14 +132,15 @@ impl<'py> Incoming<'py> {
         written: bool,
         translate: &impl Fn(Dims) -> Dims,
     ) {
-        let Taken { source, stands_for } = taken;
+        let Taken { source, stands_for, brought } = taken;
         let Source { managed, field, origin, hooks, door, kind } = source;
-        self.around.add(hooks, written);
+        self.around.add(value.py(), hooks, written);
         self.doors.push(door);
         self.plain.push((is_plain_ndarray(value) && stands_for.is_none()).then(|| value.clone()));
         self.originals.push(stands_for.is_some().then(|| value.clone()));
         let dims = field.dims.map(translate);
-        let argument = Argument { managed, dims, halo: field.halo, origin, kind, stands_for };
+        let argument =
+            Argument { managed, dims, halo: field.halo, origin, kind, stands_for, brought };
         self.arguments.push(Some(argument));
     }
 
@@ -146,6 +150,28 @@ impl<'py> Incoming<'py> {
         self.originals.push(None);
         self.doors.push(None);
     }
+}
+
+/// A NumPy array, or one over a file.
+fn is_numpy(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if is_plain_ndarray(value) {
+        return Ok(true);
+    }
+    let memmap =
+        value.py().import(intern!(value.py(), "numpy"))?.getattr(intern!(value.py(), "memmap"))?;
+    Ok(value.get_type().is(&memmap))
+}
+
+/// Where the bytes of a NumPy array lie; `None` where no address describes them.
+fn byte_by_byte(array: &Bound<'_, PyAny>) -> PyResult<Option<(usize, Layout)>> {
+    let py = array.py();
+    let itemsize: i64 = array.getattr(intern!(py, "itemsize"))?.extract()?;
+    let mut shape = ints("shape", &array.getattr(intern!(py, "shape"))?)?;
+    let mut strides = ints("strides", &array.getattr(intern!(py, "strides"))?)?;
+    shape.push(itemsize);
+    strides.push(1);
+    let data = array.getattr(intern!(py, "ctypes"))?.getattr(intern!(py, "data"))?.extract()?;
+    Ok(Layout::new(shape, strides, 1).ok().map(|layout| (data, layout)))
 }
 
 /// Names the argument: in the text of dlfield's own error, in a note on the producer's.

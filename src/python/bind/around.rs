@@ -16,11 +16,11 @@ struct Told {
 
 impl Around {
     /// Notes an argument. An object that comes twice, by itself or in a wrapper, is told once.
-    pub(super) fn add(&mut self, hooks: Hooks, written: bool) {
+    pub(super) fn add(&mut self, py: Python<'_>, hooks: Hooks, written: bool) {
         if hooks.is_empty() {
             return;
         }
-        match self.0.iter_mut().find(|told| told.hooks.are_of_one_object(&hooks)) {
+        match self.0.iter_mut().find(|told| told.hooks.are_of_one_object(&hooks, py)) {
             Some(told) => told.written |= written,
             None => self.0.push(Told { hooks, written }),
         }

@@ -81,6 +81,7 @@ impl Declared {
                 target: target(&declaration.getattr(intern!(py, "device"))?)?,
                 backend: preset.map_or("", |preset| preset.name),
                 decides_domain: declaration.getattr(intern!(py, "decides_domain"))?.is_truthy()?,
+                told_domain: takes.contains("domain")? || takes.contains("origin")?,
                 reach_known: declaration.getattr(intern!(py, "reach_known"))?.is_truthy()?,
                 on_device,
                 on_memory,

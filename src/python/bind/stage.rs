@@ -17,7 +17,7 @@ use crate::managed::Managed;
 use crate::protocol::Wish;
 use crate::python::numpy::array_over;
 use crate::python::storage::{Source, copy_with};
-use crate::stencil::{CallPlan, FieldPlan, FieldSpec, Mismatch};
+use crate::stencil::{Argument, CallPlan, FieldPlan, FieldSpec, Mismatch};
 use crate::storage::{Order, Spec};
 
 /// The copies of one call.
@@ -36,6 +36,8 @@ struct Copy {
     /// The object whose elements `passed` are a copy of.
     original: Option<Py<PyAny>>,
     written: bool,
+    /// How `given` was asked to lie.
+    wanted: Spec,
 }
 
 impl Staged {
@@ -48,11 +50,11 @@ impl Staged {
 impl BoundStencil {
     /// Refuses copies that nobody can make, before anything is acquired.
     pub(super) fn check_stageable(&self, py: Python<'_>, plan: &CallPlan) -> PyResult<()> {
-        let moved = plan.fields.iter().flatten().find_map(|field| match &field.copy {
-            Some(Mismatch::Device(text)) => Some(text),
-            _ => None,
+        let copied = plan.fields.iter().flatten().find_map(|field| match &field.copy {
+            Some(Mismatch::Device(text) | Mismatch::Memory(text)) => Some(text),
+            None => None,
         });
-        let (Some(text), Target::Gpu(_)) = (moved, self.declared.spec.target) else {
+        let (Some(text), Target::Gpu(_)) = (copied, self.declared.spec.target) else {
             return Ok(());
         };
         for method in [intern!(py, "to_device"), intern!(py, "to_host")] {
@@ -66,7 +68,7 @@ impl BoundStencil {
         Ok(())
     }
 
-    /// Makes the copies of a call.
+    /// Makes the copies of a call. What is passed twice is copied once, where one copy will do.
     pub(super) fn stage(
         &self,
         py: Python<'_>,
@@ -74,38 +76,71 @@ impl BoundStencil {
         plan: &CallPlan,
     ) -> PyResult<Staged> {
         let mut staged = Staged::default();
-        for (at, field) in plan.fields.iter().enumerate() {
-            let (Some(field), Some(Some(argument))) = (field, incoming.arguments.get(at)) else {
+        for (at, field) in self.declared.spec.fields.iter().enumerate() {
+            let (Some(Some(plan)), Some(Some(argument))) =
+                (plan.fields.get(at), incoming.arguments.get(at))
+            else {
                 continue;
             };
-            let Some(mismatch) = &field.copy else { continue };
-            let passed = argument.managed.permute(&field.axes)?;
-            let (given, object) = match staged.0.iter().find(|one| one.passed.is_same_as(&passed)) {
-                Some(one) => (one.given.clone(), one.object.as_ref().map(|one| one.clone_ref(py))),
-                None => self.copied(py, at, field, mismatch, &passed)?,
-            };
+            if plan.copy.is_none() {
+                continue;
+            }
             let original = incoming.originals.get(at).and_then(Option::as_ref);
+            let passed = argument.managed.permute(&plan.axes)?;
+            let wanted = laid_out(field, plan, &passed);
+            let same = |one: &&Copy| self.serves(one, incoming, at, &passed, &wanted);
+            let (given, object) = match staged.0.iter().find(same) {
+                Some(one) => (one.given.clone(), one.object.as_ref().map(|one| one.clone_ref(py))),
+                None => self.copied(py, field, argument, &passed, &wanted)?,
+            };
+            let original = argument.stands_for.as_ref().and(original);
             let original = original.map(|original| original.clone().unbind());
-            let written = self.declared.spec.fields.get(at).is_some_and(|one| one.access.writes());
-            staged.0.push(Copy { at, passed, given, object, original, written });
+            let written = field.access.writes();
+            staged.0.push(Copy { at, passed, given, object, original, written, wanted });
         }
         Ok(staged)
+    }
+
+    /// Whether a copy that was made for another field is one of the same memory, laid out as wanted.
+    fn serves(
+        &self,
+        copy: &Copy,
+        incoming: &Incoming<'_>,
+        at: usize,
+        passed: &Managed,
+        wanted: &Spec,
+    ) -> bool {
+        let original = |at: usize| {
+            incoming.arguments.get(at)?.as_ref().and_then(|argument| argument.stands_for.as_ref())
+        };
+        let same = match (original(copy.at), original(at)) {
+            (None, None) => copy.passed.is_same_as(passed),
+            (one, other) => one == other && copy.passed.layout() == passed.layout(),
+        };
+        let spec = &self.declared.spec;
+        let demands = |at: usize| spec.fields.get(at).map(|one| (&one.ranks, one.alignment));
+        let index = |spec: &Spec| spec.field.aligned_index.clone();
+        let boundary = wanted.alignment.unwrap_or(1) > 1;
+        let there = !boundary || index(&copy.wanted) == index(wanted);
+        same && demands(copy.at) == demands(at) && there
     }
 
     fn copied(
         &self,
         py: Python<'_>,
-        at: usize,
-        plan: &FieldPlan,
-        mismatch: &Mismatch,
+        field: &FieldSpec,
+        argument: &Argument,
         passed: &Managed,
+        wanted: &Spec,
     ) -> PyResult<(Managed, Option<Py<PyAny>>)> {
-        if matches!(mismatch, Mismatch::Device(_)) && self.declared.spec.target != Target::Host {
+        if self.declared.spec.target != Target::Host {
             return self.on_device(py, passed);
         }
-        let spec = self.declared.spec.fields.get(at).map(|field| laid_out(field, plan, passed));
-        let storage = copy_with(py, passed, &spec.unwrap_or_default())?;
-        Ok((storage.host().clone(), None))
+        let any_order = field.ranks.is_none() && field.alignment <= 1;
+        if argument.brought.is_some() && any_order && passed.is_aligned() {
+            return Ok((passed.clone(), None)); // which is a copy already
+        }
+        Ok((copy_with(py, passed, wanted)?.host().clone(), None))
     }
 
     fn on_device(

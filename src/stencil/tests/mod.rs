@@ -1,10 +1,15 @@
 //! What `resolve` answers, without Python and without a stencil.
 
+mod axes;
+mod memory;
+
 use smallvec::smallvec;
 
-use super::{Access, Argument, CallPlan, FieldSpec, OnMismatch, Request, StencilSpec, resolve};
+use super::{
+    Access, Argument, CallPlan, FieldSpec, Mismatch, OnMismatch, Request, StencilSpec, resolve,
+};
 use crate::alloc::{Fill, allocate, plan};
-use crate::device::Target;
+use crate::device::{Device, Target};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::field::{Dim, Dims, Halo};
@@ -33,6 +38,7 @@ fn argument(shape: &[i64], names: Option<&str>, width: i64) -> Option<Argument> 
         origin: None,
         kind: "a read-only array",
         stands_for: None,
+        brought: None,
     })
 }
 
@@ -62,6 +68,7 @@ fn stencil() -> StencilSpec {
         target: Target::Host,
         backend: "gt:cpu_kfirst",
         decides_domain: false,
+        told_domain: true,
         reach_known: true,
         on_device: OnMismatch::Raise,
         on_memory: OnMismatch::Raise,

@@ -1,0 +1,113 @@
+//! Other axes than I, J and K, stencils that decide where they compute, outputs that are to be made.
+
+use super::*;
+
+fn named(names: &[&str]) -> Dims {
+    names.iter().map(|name| Dim::from_name(name)).collect()
+}
+
+/// A stencil from cells to edges, each with a vertical dimension.
+fn to_edges() -> StencilSpec {
+    let of = |name: &str, dims: &[&str], access| FieldSpec {
+        dims: named(dims),
+        reach: smallvec![(0, 0); 2],
+        ..field(name, "", access, 0)
+    };
+    StencilSpec {
+        fields: vec![
+            of("cells", &["Cell", "K"], Access::Read),
+            of("edges", &["Edge", "K"], Access::Write),
+        ],
+        axes: named(&["Cell", "Edge", "K"]),
+        ..stencil()
+    }
+}
+
+fn flat(shape: &[i64], names: &[&str]) -> Option<Argument> {
+    let halo = Some(smallvec![(0, 0); 2]);
+    argument(shape, None, 0).map(|one| Argument { dims: Some(named(names)), halo, ..one })
+}
+
+#[test]
+fn the_domain_has_a_number_for_every_axis_that_some_field_has() {
+    let args = [flat(&[5, 30], &["K", "Cell"]), flat(&[40, 5], &["Edge", "K"])];
+    let plan = resolve(&to_edges(), &args, &Request::default()).unwrap();
+    assert_eq!(plan.domain.as_slice(), [30, 40, 5]);
+    assert_eq!(plan.fields[0].as_ref().unwrap().axes.as_slice(), [1, 0]);
+}
+
+#[test]
+fn a_domain_of_another_length_than_there_are_axes_is_refused() {
+    let args = [flat(&[30, 5], &["Cell", "K"]), flat(&[40, 5], &["Edge", "K"])];
+    let request = Request { domain: Some(smallvec![30, 5]), ..Request::default() };
+    let text = message(resolve(&to_edges(), &args, &request));
+    assert!(text.contains("expected 3 numbers for Cell, Edge, K, got [30, 5]"), "{text}");
+}
+
+#[test]
+fn a_disagreement_about_the_domain_shows_what_every_field_says_along_every_axis() {
+    let args = [argument(&[26, 16, 4], None, 3), argument(&[26, 16, 4], None, 2)];
+    let text = message(resolve(&stencil(), &args, &Request::default()));
+    let table: Vec<_> = text.lines().skip(1).collect();
+    let expected = [
+        "  field  I                J                K",
+        "  inp    26, halo (3, 3)  16, halo (3, 3)  4",
+        "  out    26, halo (2, 2)  16, halo (2, 2)  4",
+    ];
+    assert_eq!(table, expected);
+}
+
+#[test]
+fn fields_of_a_stencil_that_decides_by_itself_need_not_agree() {
+    let mut args = [argument(&[8, 8, 5], None, 1), argument(&[8, 8, 4], None, 0)];
+    assert!(resolve(&stencil(), &args, &Request::default()).is_err());
+    let spec = StencilSpec { decides_domain: true, ..stencil() };
+    let plan = resolve(&spec, &args, &Request::default()).unwrap();
+    assert_eq!((origin(&plan, 0), origin(&plan, 1)), (&[1, 1, 0][..], &[0, 0, 0][..]));
+    args[0].as_mut().unwrap().halo = None;
+    assert!(message(resolve(&spec, &args, &Request::default())).contains("pass origin="));
+}
+
+#[test]
+fn a_stencil_that_is_not_told_the_domain_gets_arrays_of_one_shape() {
+    let spec = StencilSpec { told_domain: false, ..stencil() };
+    let spec = StencilSpec {
+        fields: vec![field("a", "IJK", Access::Read, 0), spec.fields[1].clone()],
+        ..spec
+    };
+    let args = [argument(&[5, 5, 5], None, 0), argument(&[3, 5, 5], None, 0)];
+    let text = message(resolve(&spec, &args, &Request::default()));
+    assert!(text.contains("expected 3 points along I") && text.contains("got 5"), "{text}");
+    let told = StencilSpec { told_domain: true, ..spec };
+    assert_eq!(resolve(&told, &args, &Request::default()).unwrap().domain.as_slice(), [3, 5, 5]);
+}
+
+#[test]
+fn an_output_may_be_missing_where_it_is_to_be_made() {
+    let args = [argument(&[26, 16, 4], None, 3), None];
+    assert!(message(resolve(&stencil(), &args, &Request::default())).contains("got None"));
+    let request = Request { functional: true, ..Request::default() };
+    let plan = resolve(&stencil(), &args, &request).unwrap();
+    assert_eq!((plan.domain.as_slice(), plan.fields[1].as_ref()), (&[20, 10, 4][..], None));
+    assert_eq!(plan.halo.as_slice(), [(3, 3), (3, 3), (0, 0)]);
+}
+
+#[test]
+fn what_is_read_and_written_may_not_be_missing() {
+    let mut spec = stencil();
+    spec.fields[1].access = Access::Update;
+    let args = [argument(&[26, 16, 4], None, 3), None];
+    let request = Request { functional: true, ..Request::default() };
+    assert!(resolve(&spec, &args, &request).is_err());
+}
+
+#[test]
+fn where_it_is_not_known_what_is_read_an_input_is_apart_from_every_output() {
+    let mut spec = stencil();
+    spec.fields[0].reach = smallvec![(0, 0); 3];
+    let one = argument(&[8, 8, 4], None, 1);
+    assert!(resolve(&spec, &[one.clone(), one.clone()], &Request::default()).is_ok());
+    spec.reach_known = false;
+    let text = message(resolve(&spec, &[one.clone(), one], &Request::default()));
+    assert!(text.contains("'inp' and 'out'"), "{text}");
+}

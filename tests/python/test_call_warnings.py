@@ -1,0 +1,285 @@
+"""What a call warns of where it goes on: in which words, on whose line, and how often."""
+
+import linecache
+import warnings
+from contextlib import contextmanager
+
+import dlfield as dlf
+import numpy as np
+import pytest
+from dlfield.annotations import Access, Alignment, DefaultParameters, Field, LayoutMap
+from stand_in import (
+    SHAPE,
+    FromDevice,
+    StagingStandIn,
+    StandIn,
+    bound,
+    column,
+    field,
+    misaligned,
+)
+
+IN_C, IN_F = np.zeros(SHAPE), np.zeros(SHAPE, order="F")
+
+
+@contextmanager
+def warned(action="default"):
+    """Give what is warned of, as Python filters it where nobody has said anything."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.resetwarnings()
+        warnings.simplefilter(action)
+        yield caught
+
+
+def fast_with(backend, **fields):
+    fields = fields or {"inp": field("READ"), "out": field("WRITE")}
+    return dlf.bind(StandIn(backend=backend, **fields), on_mismatch="copy")
+
+
+def only(caught):
+    [warning] = caught
+    return warning.category, str(warning.message)
+
+
+def test_a_layout_that_is_slow_is_named_with_its_ranks_and_the_backend():
+    with warned() as caught:
+        fast_with("gt:cpu_ifirst")(IN_C, IN_F)
+    text = (
+        "argument 'inp': expected memory ordered as [2, 1, 0], in which 'gt:cpu_ifirst' is fast, "
+        "got [0, 1, 2]; slower than it could be"
+    )
+    assert only(caught) == (dlf.LayoutWarning, text)
+
+
+@pytest.mark.parametrize(
+    ("backend", "slow"), [("gt:cpu_kfirst", IN_F), ("gt:cpu_ifirst", IN_C), ("numpy", IN_F)]
+)
+def test_each_backend_warns_of_the_layout_that_is_slow_with_it(backend, slow):
+    with warned() as caught:
+        fast_with(backend, out=field("WRITE"))(slow)
+    category, text = only(caught)
+    ranks = [0, 1, 2] if slow is IN_C else [2, 1, 0]
+    assert category is dlf.LayoutWarning
+    for said in ("argument 'out'", f"'{backend}' is fast", f"got {ranks}"):
+        assert said in text
+
+
+def test_every_argument_that_is_slow_is_warned_of():
+    with warned() as caught:
+        fast_with("gt:cpu_kfirst")(IN_F, IN_F.copy("K"))
+    texts = [str(one.message).partition(":")[0] for one in caught]
+    assert texts == ["argument 'inp'", "argument 'out'"]
+
+
+SILENT = {
+    "the right layout": ("gt:cpu_kfirst", IN_C),
+    "an extent of one": ("gt:cpu_kfirst", np.zeros((5, 1, 1)).T.copy().T),
+    "a backend that no preset knows": ("of:mine", IN_F),
+}
+
+
+@pytest.mark.parametrize(("backend", "out"), SILENT.values(), ids=SILENT)
+def test_no_layout_is_warned_of_with(backend, out):
+    with warned() as caught:
+        fast_with(backend, out=field("WRITE"))(out)
+    assert caught == []
+
+
+@pytest.mark.parametrize("out", [IN_C, IN_F], ids=["C", "F"])
+def test_a_callable_without_a_backend_and_declarations_warns_of_nothing(out):
+    with warned() as caught:
+        dlf.bind(lambda out: None, fields={"out": Field[float]})(out)
+    assert caught == []
+
+
+def test_misaligned_memory_that_is_copied_is_named_with_how_far_it_is_off():
+    out = misaligned()
+    with warned() as caught:
+        bound(on_mismatch="copy")[1](IN_C, out)
+    text = (
+        "argument 'out': expected items aligned to 8 bytes, got ones "
+        f"{out.ctypes.data % 8} bytes behind such a boundary; copied at each call"
+    )
+    assert only(caught) == (dlf.MemoryCopyWarning, text)
+
+
+def test_a_column_that_is_copied_is_named_with_its_stride():
+    with warned() as caught:
+        bound(on_mismatch="copy")[1](column(), np.zeros(SHAPE))
+    category, text = only(caught)
+    assert category is dlf.MemoryCopyWarning
+    for said in (
+        "argument 'inp'",
+        "multiple of the item size 8, got 180 bytes",
+        "; copied at each",
+    ):
+        assert said in text
+
+
+def test_an_array_of_a_device_that_is_copied_is_named_with_it():
+    with warned() as caught:
+        bound(on_mismatch="copy")[1](FromDevice(SHAPE), np.zeros(SHAPE))
+    category, text = only(caught)
+    assert category is dlf.DeviceCopyWarning
+    for said in ("argument 'inp'", "the host", "cuda:0", "; copied at each call"):
+        assert said in text
+
+
+def test_arrays_of_the_host_that_a_gpu_gets_are_warned_of():
+    stencil = StagingStandIn(inp=field("READ"), out=field("WRITE"), backend="of:mine")
+    with warned() as caught:
+        dlf.bind(stencil, on_mismatch="copy")(IN_C, np.zeros(SHAPE))
+    texts = [
+        f"argument '{name}': expected memory of a GPU, got cpu; copied at each call"
+        for name in ("inp", "out")
+    ]
+    assert [str(one.message) for one in caught] == texts
+    assert {one.category for one in caught} == {dlf.DeviceCopyWarning}
+
+
+def test_the_categories_are_different_warnings_of_users():
+    kinds = (dlf.LayoutWarning, dlf.MemoryCopyWarning, dlf.DeviceCopyWarning)
+    assert all(kind.__base__ is UserWarning for kind in kinds)
+    assert len({kind.__name__ for kind in kinds}) == len(kinds)
+
+
+MAKERS = {
+    "layout": lambda: (fast_with("gt:cpu_kfirst"), (IN_F, np.zeros(SHAPE))),
+    "memory": lambda: (bound(on_mismatch="copy")[1], (misaligned(), np.zeros(SHAPE))),
+    "device": lambda: (bound(on_mismatch="copy")[1], (FromDevice(SHAPE), np.zeros(SHAPE))),
+}
+EVERY_KIND = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+
+
+@EVERY_KIND
+def test_a_warning_names_the_line_of_the_call(make):
+    run, arguments = make()
+    with warned() as caught:
+        run(*arguments)  # this very line
+    [warning] = caught
+    assert warning.filename == __file__
+    assert "# this very line" in linecache.getline(__file__, warning.lineno)
+
+
+@EVERY_KIND
+def test_a_warning_names_the_line_of_a_call_by_keywords(make):
+    run, (inp, out) = make()
+    with warned() as caught:
+        run(inp=inp, out=out, exec_info={})  # and this one
+    [warning] = caught
+    assert "# and this one" in linecache.getline(__file__, warning.lineno)
+
+
+@EVERY_KIND
+def test_a_call_in_a_loop_is_warned_of_once(make):
+    run, arguments = make()
+    with warned() as caught:
+        for _ in range(5):
+            run(*arguments)
+    assert len(caught) == 1
+
+
+def of_new_address(kept=[]):  # noqa: B006 - so that no address comes twice
+    kept.append(misaligned())
+    return kept[-1]
+
+
+def test_a_call_in_a_loop_with_new_arrays_is_warned_of_once():
+    _, run = bound(on_mismatch="copy")
+    with warned() as caught:
+        for _ in range(5):
+            run(of_new_address(), np.zeros(SHAPE))
+    assert len(caught) == 1
+
+
+@EVERY_KIND
+def test_another_line_of_calls_is_warned_of_again(make):
+    run, arguments = make()
+    with warned() as caught:
+        run(*arguments)
+        run(*arguments)
+    assert [warning.lineno for warning in caught] == [caught[0].lineno, caught[0].lineno + 1]
+
+
+@EVERY_KIND
+def test_a_call_is_warned_of_also_after_a_good_one_with_the_same_shapes(make):
+    run, arguments = make()
+    with warned() as caught:
+        for given in ((IN_C, np.zeros(SHAPE)), arguments):
+            run(*given)
+    assert len(caught) == 1
+
+
+@EVERY_KIND
+def test_every_call_is_warned_of_where_a_filter_says_so(make):
+    run, arguments = make()
+    with warned("always") as caught:
+        for _ in range(3):
+            run(*arguments)
+    assert len(caught) == 3
+
+
+@EVERY_KIND
+def test_a_call_that_is_warned_of_goes_on(make):
+    run, (inp, out) = make()
+    run.stencil.body = lambda inp, out: out.fill(1.0)
+    with warned():
+        run(inp, out)
+    assert (out == 1.0).all()
+
+
+@EVERY_KIND
+def test_a_warning_that_is_made_an_error_stops_the_call(make):
+    run, arguments = make()
+    with warnings.catch_warnings(action="error"), pytest.raises(UserWarning):
+        run(*arguments)
+    assert run.stencil.seen is None
+
+
+#: What is declared, and an array that does not have it.
+DECLARED = {
+    "layout": (Field[float, LayoutMap[0, 1, 2]], IN_F, "ordered as [0, 1, 2]"),
+    "default parameters": (Field[float, DefaultParameters["F"]], IN_C, "ordered as [2, 1, 0]"),
+    "alignment": (Field[float, Alignment[8]], IN_C, "on a boundary of 64 bytes"),
+}
+EVERY_DECLARED = pytest.mark.parametrize(
+    ("annotation", "given", "text"), DECLARED.values(), ids=DECLARED
+)
+
+
+@EVERY_DECLARED
+@pytest.mark.parametrize("backend", ["numpy", "debug"])
+@pytest.mark.parametrize("answer", ["copy", "raise"])
+def test_what_is_declared_only_warns_where_numpy_computes(annotation, given, text, backend, answer):
+    seen = []
+    run = dlf.bind(
+        lambda field: seen.append(field),
+        fields={"field": annotation},
+        backend=backend,
+        on_mismatch=answer,
+    )
+    with warned() as caught:
+        run(given)
+    category, said = only(caught)
+    assert category is dlf.LayoutWarning
+    assert said.startswith("argument 'field': expected ")
+    assert text in said
+    assert seen[0].ctypes.data == given.ctypes.data
+
+
+@EVERY_DECLARED
+def test_what_is_declared_and_copied_is_warned_of(annotation, given, text):
+    run = dlf.bind(lambda field: None, fields={"field": annotation}, on_mismatch="copy")
+    with warned() as caught:
+        run(given.copy("K"))
+    category, said = only(caught)
+    assert category is dlf.MemoryCopyWarning
+    assert text in said
+
+
+def test_what_is_declared_and_kept_is_not_warned_of_though_the_backend_is_faster_otherwise():
+    annotation = Field[float, LayoutMap[2, 1, 0], Access["in"]]
+    run = dlf.bind(lambda inp: None, fields={"inp": annotation}, backend="gt:cpu_kfirst")
+    with warned() as caught:
+        run(IN_F)
+    assert caught == []
