@@ -1,6 +1,6 @@
 //! Other axes than I, J and K, stencils that decide where they compute, outputs that are to be made.
 
-use super::*;
+use super::given::*;
 
 fn named(names: &[&str]) -> Dims {
     names.iter().map(|name| Dim::from_name(name)).collect()

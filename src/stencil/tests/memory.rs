@@ -1,6 +1,6 @@
 //! Memory that is elsewhere, or not laid out as the stencil needs or likes it.
 
-use super::*;
+use super::given::*;
 use crate::layout::Layout;
 use crate::managed::{Described, Imported};
 use crate::stencil::Original;

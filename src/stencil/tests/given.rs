@@ -1,0 +1,81 @@
+//! Stencils and arguments for the tests.
+
+pub(super) use smallvec::smallvec;
+
+pub(super) use crate::alloc::{Fill, allocate, plan};
+pub(super) use crate::device::{Device, Target};
+pub(super) use crate::dtype::DType;
+pub(super) use crate::error::Result;
+pub(super) use crate::field::{Dim, Dims, Halo};
+pub(super) use crate::managed::Managed;
+pub(super) use crate::stencil::{
+    Access, Argument, CallPlan, FieldSpec, Mismatch, OnMismatch, Request, StencilSpec, resolve,
+};
+
+pub(super) fn dims(names: &str) -> Dims {
+    names.chars().map(|name| Dim::from_name(&name.to_string())).collect()
+}
+
+pub(super) fn memory(shape: &[i64]) -> Managed {
+    let ranks: Vec<i64> = (0..).take(shape.len()).collect();
+    allocate(&plan(shape, DType::Float64, &ranks, 1, &[]).unwrap(), Fill::Zeros).unwrap()
+}
+
+pub(super) fn argument(shape: &[i64], names: Option<&str>, width: i64) -> Option<Argument> {
+    let halo: Halo = shape
+        .iter()
+        .enumerate()
+        .map(|(axis, _)| if axis < 2 { (width, width) } else { (0, 0) })
+        .collect();
+    let managed = memory(shape);
+    Some(Argument {
+        managed,
+        dims: names.map(dims),
+        halo: Some(halo),
+        origin: None,
+        kind: "a read-only array",
+        stands_for: None,
+        brought: None,
+    })
+}
+
+pub(super) fn field(name: &str, names: &str, access: Access, reach: i64) -> FieldSpec {
+    let width = |dim: &Dim| if matches!(dim, Dim::I | Dim::J) { (reach, reach) } else { (0, 0) };
+    FieldSpec {
+        name: name.into(),
+        dims: dims(names),
+        data_shape: smallvec![],
+        dtype: DType::Float64,
+        access,
+        reach: dims(names).iter().map(width).collect(),
+        ranks: None,
+        fast: None,
+        alignment: 1,
+    }
+}
+
+pub(super) fn stencil() -> StencilSpec {
+    let fields = vec![field("inp", "IJK", Access::Read, 1), field("out", "IJK", Access::Write, 0)];
+    StencilSpec {
+        name: "lap".into(),
+        fields,
+        axes: dims("IJK"),
+        min_points: smallvec![],
+        typed: true,
+        target: Target::Host,
+        backend: "gt:cpu_kfirst",
+        decides_domain: false,
+        told_domain: true,
+        reach_known: true,
+        on_device: OnMismatch::Raise,
+        on_memory: OnMismatch::Raise,
+    }
+}
+
+pub(super) fn origin(plan: &CallPlan, field: usize) -> &[i64] {
+    plan.fields[field].as_ref().map_or(&[], |field| &field.origin)
+}
+
+pub(super) fn message<T: std::fmt::Debug>(result: Result<T>) -> String {
+    result.unwrap_err().to_string()
+}
