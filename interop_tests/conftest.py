@@ -1,11 +1,15 @@
 """Fixtures, and the settings that the libraries need before they are imported."""
 
 import os
+import sys
 
 # JAX makes float32 of everything unless told otherwise, before it is imported.
 os.environ["JAX_ENABLE_X64"] = "1"
 # The fields are tiny: a stencil's threads would only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# GT4Py calls cmake and ninja as commands; they are beside this Python.
+os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
 
 import functools
 

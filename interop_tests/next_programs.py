@@ -5,9 +5,6 @@ of them is decorated for a backend: `on` gives the program for one, which is com
 """
 
 import functools
-import os
-import shutil
-import sys
 
 import numpy as np
 
@@ -40,9 +37,6 @@ OnEdges = Field[Dims[Edge, K], float64]
 @functools.cache
 def on(backend, name):
     """Return a program or operator for one of `BACKENDS`; compiled once, when it first runs."""
-    if backend == "gtfn_cpu" and shutil.which("cmake") is None:
-        library("cmake")  # GT4Py calls it as a command, which is beside this Python
-        os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
     return globals()[name].with_backend(BACKENDS[backend])
 
 

@@ -77,12 +77,27 @@ class DeclaredField:
 
 @dataclass(frozen=True)
 class DeclaredScalar:
-    """A parameter that is no field. `default` is empty, or a tuple with the one value."""
+    """A parameter that is no field.
+
+    Parameters
+    ----------
+    name
+        Of the argument.
+    dtype
+        What its type must be to NumPy; None: anything.
+    used
+        Whether it may not be missing.
+    default
+        Empty, or a tuple with the one value.
+    weak
+        Whether a Python number of another type will do, where `dtype` can hold its value.
+    """
 
     name: str
     dtype: Any
     used: bool = True
     default: tuple[()] | tuple[Any] = ()
+    weak: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,6 +123,9 @@ class Declaration:
     typed
         Whether the memory is read as items of its type, so that misaligned ones are undefined
         behaviour.
+    asks_writable
+        Whether it wants writable memory also of fields that it only reads, so that those of an
+        immutable producer have to be shown so.
     backend
         Name of a preset with the layout and alignment that suit the stencil best. Memory that
         differs works, but is slow. None: no wishes.
@@ -135,6 +153,7 @@ class Declaration:
     axes: tuple[str, ...] = ("I", "J", "K")
     min_points: tuple[int, ...] = field(default=())
     typed: bool = True
+    asks_writable: bool = False
     backend: str | None = None
     device: str | tuple[str, int] | None = None
     own_call: Callable[..., Any] | None = None

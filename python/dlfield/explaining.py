@@ -82,6 +82,7 @@ class Explanation:
 
 def explain(
     data: Any,  # noqa: ANN401 - any array, or a bound stencil
+    /,
     *args: Any,  # noqa: ANN401
     backend: str | None = None,
     **keywords: Any,  # noqa: ANN401
@@ -160,22 +161,30 @@ class PlanExplanation:
             return f"{self.name}: refused\n  {type(self.refusal).__name__}: {self.refusal}"
         points = zip(self.plan["axes"], self.plan["domain"], strict=True)
         lines = [f"{self.name}: domain {', '.join(f'{axis}={n}' for axis, n in points)}"]
-        lines += [f"  {name}: {_of_field(field)}" for name, field in self.plan["fields"].items()]
+        fields = self.plan["fields"].items()
+        lines += [f"  {name}: {_of_field(name, field)}" for name, field in fields]
         lines += [f"  slow: {text}" for text in self.plan["slow"]]
         return "\n".join(lines)
 
 
-def _of_field(field: dict[str, Any]) -> str:
+def _of_field(name: str, field: dict[str, Any]) -> str:
     if "shape" not in field:
         return f"{field['access']}, not given"
+    own, declared = _joined(field["own_dims"] or field["dims"]), _joined(field["dims"])
     ordered = tuple(field["axes"]) == tuple(range(len(field["axes"])))
-    order = "axes as they are" if ordered else f"axes transposed by {field['axes']}"
-    copied = f"copied: {field['copy']}" if field["copy"] else "not copied"
+    order = "axes as they are" if ordered else f"axes transposed by {field['axes']} to {declared}"
+    reason = (field["copy"] or "").removeprefix(f"argument '{name}': ")
+    copied = f"copied: {reason}" if reason else "not copied"
     door = field["door"] or "a storage of dlfield's own memory"
     return (
-        f"{field['access']}, through {door}, shape {field['shape']} as "
-        f"{''.join(field['dims'])}, {order}, origin {field['origin']}, {copied}"
+        f"{field['access']}, through {door}, shape {field['shape']} as {own}, {order}, "
+        f"origin {field['origin']}, {copied}"
     )
+
+
+def _joined(dims: tuple[str, ...]) -> str:
+    """Write names as IJK where they are single letters."""
+    return ("" if all(len(dim) == 1 for dim in dims) else ", ").join(dims)
 
 
 def _doors(data: Any) -> tuple[str, ...]:  # noqa: ANN401

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dlfield._core import Storage, storage, zeros
+from dlfield._core import UNSET, Storage, storage, zeros
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from dlfield._core import BoundStencil, CPUStorage
+    from dlfield._core import BoundStencil, CPUStorage, StorageOptions, UnsetType
 
 __all__ = ["call"]
 
@@ -48,13 +48,14 @@ def call(run: BoundStencil, args: tuple[Any, ...], keywords: Mapping[str, Any] |
         The outputs in the order of the definition; a single one by itself. An output that was made
         has the domain and around it the widest halo of the fields, filled with zeros, in the order
         of dimensions of the first field argument where it has the same, and in the layout that
-        suits the backend. A DataArray gets the dims and coordinates of the first field argument.
+        suits the backend. A DataArray gets the dims and coordinates of the first field argument;
+        one that was passed for an output keeps its own.
 
     Raises
     ------
     ValueError
-        Where the domain cannot be told from the inputs: pass `domain`, or the outputs. For an
-        unknown `like`.
+        Where no field that is given has a dimension of an output that is to be made, and there is
+        no `domain`. For an unknown `like`.
     """
     options = dict(keywords or {})
     like = options.pop("like", None)
@@ -63,14 +64,19 @@ def call(run: BoundStencil, args: tuple[Any, ...], keywords: Mapping[str, Any] |
     plan = run.plan(**given, origin=place["origin"], domain=place["domain"], functional=True)
     first = _first(plan["fields"], given)
     framework = _framework(like, None if first is None else given[first])
-    outputs = dict(_outputs(plan, given, first))
+    if place["domain"] is None:
+        _check_domain(plan)
+    # JAX takes no memory with gaps, as between rows that are padded for an alignment.
+    alignment = 1 if framework == "jax" else UNSET
+    outputs = dict(_outputs(plan, given, first, alignment))
+    origins = _origins(plan, outputs, given)
     arguments: dict[str, Any] = {**given, **outputs}
-    run(**arguments, **_place(plan, outputs, given), exec_info=place["exec_info"])
+    run(**arguments, **_place(plan, origins), exec_info=place["exec_info"])
     results = []
     for name, made in outputs.items():
         result = _MAKERS[framework](made)
         if framework == "xarray":
-            result = _labelled(result, made, name, plan, given, first)
+            result = _labelled(result, made, name, plan, given, first, origins)
         results.append(result)
     return results[0] if len(results) == 1 else tuple(results)
 
@@ -92,7 +98,7 @@ def _framework(like: Any, first: Any) -> str:  # noqa: ANN401
     if isinstance(model, Storage):
         return "storage"
     modules = (base.__module__.partition(".")[0] for base in type(model).__mro__)
-    known = {"jaxlib": "jax", **{name: name for name in _MAKERS}}
+    known = {"jaxlib": "jax", **{name: name for name in _MAKERS if name != "storage"}}
     found = next((known[module] for module in modules if module in known), None)
     if found is None and like is not None:
         expected = f"one of {', '.join(_MAKERS)} or an array of such a framework"
@@ -100,24 +106,49 @@ def _framework(like: Any, first: Any) -> str:  # noqa: ANN401
     return found or "numpy"
 
 
+def _written(plan: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Give the outputs, in the order of the definition."""
+    for name, field in plan["fields"].items():
+        if field["access"] in ("write", "update"):
+            yield name, field
+
+
+def _check_domain(plan: Mapping[str, Any]) -> None:
+    """Refuse to guess how many points an output has where no array tells it."""
+    fields = plan["fields"].values()
+    told = {dim for field in fields if "shape" in field for dim in field["dims"]}
+    for name, field in _written(plan):
+        unknown = [dim for dim in field["dims"] if dim in plan["axes"] and dim not in told]
+        if unknown and "shape" not in field:
+            expected = f"expected a field that has {unknown[0]}, as the output '{name}' has"
+            raise ValueError(f"domain: {expected}, got none; pass domain=, or an array for it")
+
+
 def _outputs(
-    plan: Mapping[str, Any], given: Mapping[str, Any], first: str | None
+    plan: Mapping[str, Any],
+    given: Mapping[str, Any],
+    first: str | None,
+    alignment: int | UnsetType,
 ) -> Iterator[tuple[str, CPUStorage]]:
     """Copy the outputs that were given, and make storages of zeros for the others."""
     order = plan["fields"][first]["own_dims"] if first is not None else None
-    for name, field in plan["fields"].items():
-        if field["access"] not in ("write", "update"):
-            continue
+    for name, field in _written(plan):
         if "shape" in field:
-            yield name, storage(given[name])
+            own = field["own_dims"] or field["dims"]
+            yield name, storage(given[name], **_demands(field, own, alignment))
             continue
         dims = field["dims"]
         if order is not None and set(order) == set(dims):
             dims = order
-        yield name, _zeros(plan, field, dims)
+        yield name, _zeros(plan, field, dims, alignment)
 
 
-def _zeros(plan: Mapping[str, Any], field: Mapping[str, Any], dims: tuple[str, ...]) -> CPUStorage:
+def _zeros(
+    plan: Mapping[str, Any],
+    field: Mapping[str, Any],
+    dims: tuple[str, ...],
+    alignment: int | UnsetType,
+) -> CPUStorage:
     points = dict(zip(plan["axes"], plan["domain"], strict=True))
     halos = dict(zip(plan["axes"], plan["halo"], strict=True))
     data = dict(zip(map(str, range(len(field["data_shape"]))), field["data_shape"], strict=True))
@@ -126,26 +157,44 @@ def _zeros(plan: Mapping[str, Any], field: Mapping[str, Any], dims: tuple[str, .
         data[dim] if dim in data else points[dim] + low + high
         for dim, (low, high) in zip(dims, halo, strict=True)
     ]
-    return zeros(extents, field["dtype"], dims=dims, halo=halo, backend=plan["backend"] or "C")
+    options = _demands(field, dims, alignment)
+    options |= {"dims": dims, "halo": halo, "defaults": plan["backend"] or "C"}
+    return zeros(extents, field["dtype"], **options)
 
 
-def _place(
+def _demands(
+    field: Mapping[str, Any], dims: tuple[str, ...], alignment: int | UnsetType
+) -> StorageOptions:
+    """Give what the stencil demands of the memory, as options for dimensions in this order."""
+    demands: StorageOptions = {}
+    if field["layout"] is not None:
+        ranks = dict(zip(field["dims"], field["layout"], strict=True))
+        demands["layout"] = [ranks[dim] for dim in dims]
+    if field["alignment_size"] > 1:
+        alignment = field["alignment_size"]
+    if alignment is not UNSET:
+        demands["alignment_size"] = alignment
+    return demands
+
+
+def _origins(
     plan: Mapping[str, Any], outputs: Mapping[str, CPUStorage], given: Mapping[str, Any]
-) -> dict[str, Any]:
+) -> dict[str, tuple[int, ...]]:
+    """Index of the domain's first point in every field, along its declared dimensions."""
+    halos = dict(zip(plan["axes"], plan["halo"], strict=True))
+    return {
+        name: field["origin"]
+        if "origin" in field
+        else tuple(halos.get(dim, (0, 0))[0] for dim in field["dims"])
+        for name, field in plan["fields"].items()
+        if name in given or name in outputs
+    }
+
+
+def _place(plan: Mapping[str, Any], origins: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
     """Where to compute, as far as the stencil is told."""
-    place: dict[str, Any] = {}
-    if "origin" in plan["takes"]:
-        halos = dict(zip(plan["axes"], plan["halo"], strict=True))
-        place["origin"] = {
-            name: field["origin"]
-            if name in given and "origin" in field
-            else tuple(halos.get(dim, (0, 0))[0] for dim in field["dims"])
-            for name, field in plan["fields"].items()
-            if name in given or name in outputs
-        }
-    if "domain" in plan["takes"]:
-        place["domain"] = plan["domain"]
-    return place
+    place = {"origin": origins, "domain": plan["domain"]}
+    return {name: place[name] for name in plan["takes"]}
 
 
 def _labelled(
@@ -155,37 +204,35 @@ def _labelled(
     plan: Mapping[str, Any],
     given: Mapping[str, Any],
     first: str | None,
+    origins: Mapping[str, tuple[int, ...]],
 ) -> Any:  # noqa: ANN401
     """Give a DataArray like the one that was passed for it, else labelled as the first field."""
     import xarray as xr
 
-    own = given.get(name)
+    own, field = given.get(name), plan["fields"][name]
     if isinstance(own, xr.DataArray):
         return own.copy(data=array)
-    if first is None or not isinstance(given[first], xr.DataArray):
-        return xr.DataArray(array, dims=made.dims)
-    model, field = given[first], plan["fields"][first]
-    names = dict(zip(field["own_dims"], model.dims, strict=True))
-    dims = [names.get(dim, dim) for dim in made.dims or ()]
-    window = _window(made, names, plan, field)
+    # By the stencil's names; an array that has none is in the declared order.
+    dims = field["own_dims"] or field["dims"] if "own_dims" in field else made.dims or ()
+    model = None if first is None else given[first]
+    if first is None or not isinstance(model, xr.DataArray):
+        return xr.DataArray(array, dims=dims)
+    theirs = plan["fields"][first]
+    names = dict(zip(theirs["own_dims"], model.dims, strict=True))
+    begins = dict(zip(field["dims"], origins[name], strict=True))
+    window = {
+        names[dim]: slice(at - begins[dim], at - begins[dim] + made.shape[dims.index(dim)])
+        for dim, at in zip(theirs["dims"], origins[first], strict=True)
+        if dim in begins
+    }
     coords = {
         key: coord.isel({dim: window[dim] for dim in coord.dims})
         for key, coord in model.coords.items()
-        if all(dim in dims and _inside(window.get(dim), model.sizes[dim]) for dim in coord.dims)
+        if all(_inside(window.get(dim), model.sizes[dim]) for dim in coord.dims)
     }
-    return xr.DataArray(array, dims=dims, coords=coords)
-
-
-def _window(
-    made: CPUStorage, names: Mapping[str, str], plan: Mapping[str, Any], field: Mapping[str, Any]
-) -> dict[str, slice]:
-    """Give the part of the first argument that an output lies over, by the user's names."""
-    origin = dict(zip(field["dims"], field["origin"], strict=True))
-    halos = dict(zip(plan["axes"], plan["halo"], strict=True))
-    extents = zip(made.dims or (), made.shape, strict=True)
-    starts = {dim: (origin.get(dim, 0) - halos.get(dim, (0, 0))[0], n) for dim, n in extents}
-    return {names[dim]: slice(at, at + n) for dim, (at, n) in starts.items() if dim in names}
+    return xr.DataArray(array, dims=[names.get(dim, dim) for dim in dims], coords=coords)
 
 
 def _inside(window: slice | None, extent: int) -> bool:
+    """Whether a part of the first argument lies in it, so that it has coordinates."""
     return window is not None and 0 <= window.start <= window.stop <= extent

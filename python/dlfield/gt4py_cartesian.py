@@ -63,7 +63,7 @@ def declare(stencil: CartesianStencil) -> Declaration:
     DeviceUnavailable
         For a stencil that GT4Py compiled for a GPU.
     """
-    device = _device(stencil)
+    device, typed = _device(stencil), stencil.backend not in _UNTYPED_BACKENDS
     parameters = _signature(stencil)
     scalars = stencil.parameter_info.items()
     keyword_only = [one for one in parameters.values() if one.kind is one.KEYWORD_ONLY]
@@ -75,7 +75,8 @@ def declare(stencil: CartesianStencil) -> Declaration:
         order=list(parameters),
         positional=len(parameters) - len(keyword_only),
         min_points=(1, 1, stencil.domain_info.min_sequential_axis_size),
-        typed=stencil.backend not in _UNTYPED_BACKENDS,
+        typed=typed,
+        asks_writable=typed,
         backend=stencil.backend,
         device=device,
         own_call=stencil if callable(stencil) else None,

@@ -83,6 +83,7 @@ def declare(stencil: Any, *, offset_provider: Mapping[str, Any] | None = None) -
     scalars = {name: _dtype(kind) for name, kind in types.items() if name not in fields}
     axes = ordered(dim for kind in fields.values() for dim in kind.dims)
     device = _device(stencil.backend)
+    typed = stencil.backend is not None and not stencil.backend.name.startswith("roundtrip")
     run = NextRun(
         stencil,
         array_field(device),
@@ -100,11 +101,15 @@ def declare(stencil: Any, *, offset_provider: Mapping[str, Any] | None = None) -
             )
             for name, kind in fields.items()
         ],
-        [DeclaredScalar(name, dtype, used=name in reads) for name, dtype in scalars.items()],
+        [
+            DeclaredScalar(name, dtype, used=name in reads, weak=True)
+            for name, dtype in scalars.items()
+        ],
         order=tuple(types),
         positional=len(types) - is_operator,
         axes=names_of(axes),
-        typed=stencil.backend is not None and not stencil.backend.name.startswith("roundtrip"),
+        typed=typed,
+        asks_writable=typed,
         device=device,
         takes=frozenset({"origin", "domain"} if is_operator else {"origin"}),
         decides_domain=not is_operator,

@@ -13,7 +13,7 @@ pub(super) fn bind<'a>(
     stencil: &'a StencilSpec,
     spec: &'a FieldSpec,
     argument: &'a Argument,
-    given: Option<Extents>,
+    given: Option<&'a Extents>,
 ) -> Result<Bound<'a>> {
     let shape = argument.managed.layout().shape();
     if shape.len() != spec.dims.len() {
@@ -32,15 +32,9 @@ pub(super) fn bind<'a>(
         Some(dims) if *dims == spec.dims => (0..shape.len()).collect(),
         Some(dims) => by_name(stencil, spec, dims)?,
     };
-    let ordered: Extents = axes.iter().filter_map(|&axis| shape.get(axis).copied()).collect();
-    let halo = argument
-        .halo
-        .as_ref()
-        .map(|halo| axes.iter().filter_map(|&axis| halo.get(axis).copied()).collect());
-    let given = given.or_else(|| argument.origin.clone());
-    let spatial = stencil.spatial(spec);
-    let origin = Extents::from_elem(0, ordered.len());
-    Ok(Bound { stencil, spec, argument, axes, spatial, shape: ordered, halo, given, origin })
+    let given = given.or(argument.origin.as_ref());
+    let (spatial, origin) = (stencil.spatial(spec), Extents::from_elem(0, shape.len()));
+    Ok(Bound { stencil, spec, argument, axes, spatial, given, origin })
 }
 
 fn another_number(spec: &FieldSpec, argument: &Argument, shape: &[i64]) -> Error {

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::declared::Spatial;
 use super::{Argument, FieldSpec, StencilSpec};
 use crate::error::Error;
-use crate::field::{Dim, Halo, HaloWidth};
+use crate::field::{Dim, HaloWidth};
 use crate::layout::{Extents, Layout};
 
 /// A used field with its argument in the order of the declared dimensions.
@@ -16,12 +16,8 @@ pub(super) struct Bound<'a> {
     pub(super) axes: SmallVec<[usize; 6]>,
     /// Which of the declared dimensions belong to the iteration.
     pub(super) spatial: Spatial,
-    /// Extents in the declared order.
-    pub(super) shape: Extents,
-    /// Halo in the declared order; `None` where unknown.
-    pub(super) halo: Option<Halo>,
-    /// What the call or the argument says about the first point, not looked at yet.
-    pub(super) given: Option<Extents>,
+    /// What the call or the argument says about the first point.
+    pub(super) given: Option<&'a Extents>,
     /// First point of the domain in the declared order, once the domain is known.
     pub(super) origin: Extents,
 }
@@ -29,7 +25,17 @@ pub(super) struct Bound<'a> {
 impl<'a> Bound<'a> {
     /// `(position among the axes of the iteration, position among the declared dimensions)`.
     pub(super) fn spatial(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        self.spatial.iter().copied()
+        self.spatial.iter().map(|&(axis, at)| (axis.into(), at.into()))
+    }
+
+    /// Extents in the declared order.
+    pub(super) fn shape(&self) -> Extents {
+        (0..self.axes.len()).map(|at| self.extent_at(at)).collect()
+    }
+
+    /// Whether the argument says what its halo is.
+    pub(super) fn knows_halo(&self) -> bool {
+        self.argument.halo.is_some()
     }
 
     /// Name of an axis of the iteration.
@@ -46,15 +52,17 @@ impl<'a> Bound<'a> {
     }
 
     pub(super) fn carries_halo(&self) -> bool {
-        self.halo.is_some() && self.spatial().any(|(_, at)| self.halo_at(at) != (0, 0))
+        self.spatial().any(|(_, at)| self.halo_at(at) != (0, 0))
     }
 
     pub(super) fn halo_at(&self, at: usize) -> HaloWidth {
-        self.halo.as_ref().and_then(|halo| halo.get(at).copied()).unwrap_or((0, 0))
+        let halo = self.axes.get(at).zip(self.argument.halo.as_ref());
+        halo.and_then(|(&axis, halo)| halo.get(axis).copied()).unwrap_or((0, 0))
     }
 
     pub(super) fn extent_at(&self, at: usize) -> i64 {
-        self.shape.get(at).copied().unwrap_or(0)
+        let shape = self.argument.managed.layout().shape();
+        self.axes.get(at).and_then(|&axis| shape.get(axis).copied()).unwrap_or(0)
     }
 
     pub(super) fn origin_at(&self, at: usize) -> i64 {
@@ -100,11 +108,11 @@ fn cell(field: &Bound<'_>, axis: usize) -> String {
         return "-".into();
     };
     let extent = field.extent_at(at);
-    let origin = field.given.as_ref().and_then(|given| given.get(at));
-    match (origin, &field.halo, field.halo_at(at)) {
+    let origin = field.given.and_then(|given| given.get(at));
+    match (origin, field.knows_halo(), field.halo_at(at)) {
         (Some(origin), _, _) => format!("{extent}, origin {origin}"),
-        (None, None, _) => format!("{extent}, halo unknown"),
-        (None, Some(_), (0, 0)) => format!("{extent}"),
-        (None, Some(_), (low, high)) => format!("{extent}, halo ({low}, {high})"),
+        (None, false, _) => format!("{extent}, halo unknown"),
+        (None, true, (0, 0)) => format!("{extent}"),
+        (None, true, (low, high)) => format!("{extent}, halo ({low}, {high})"),
     }
 }

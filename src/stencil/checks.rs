@@ -21,7 +21,6 @@ pub(super) fn check_dtype(spec: &FieldSpec, argument: &Argument) -> Result<()> {
 /// Everything that needs origin and domain, and the rest.
 pub(super) fn check(bound: &[Bound<'_>], domain: &Extents) -> Result<()> {
     for field in bound {
-        check_writable(field)?;
         check_data_shape(field)?;
         if !field.stencil.decides_domain {
             check_bounds(field, domain)?;
@@ -30,7 +29,8 @@ pub(super) fn check(bound: &[Bound<'_>], domain: &Extents) -> Result<()> {
     Ok(())
 }
 
-fn check_writable(field: &Bound<'_>) -> Result<()> {
+/// A field that the stencil writes can be written, and has an element for every index.
+pub(super) fn check_writable(field: &Bound<'_>) -> Result<()> {
     let managed = &field.argument.managed;
     if !field.spec.access.writes() {
         return Ok(());
@@ -54,7 +54,8 @@ fn check_writable(field: &Bound<'_>) -> Result<()> {
 }
 
 fn check_data_shape(field: &Bound<'_>) -> Result<()> {
-    let got = field.shape.get(field.spatial.len()..).unwrap_or_default();
+    let shape = field.shape();
+    let got = shape.get(field.spatial.len()..).unwrap_or_default();
     if got == field.spec.data_shape.as_slice() {
         return Ok(());
     }
@@ -70,6 +71,12 @@ fn check_bounds(field: &Bound<'_>, domain: &Extents) -> Result<()> {
         let (origin, extent) = (field.origin_at(at), field.extent_at(at));
         let points = domain.get(axis).copied().unwrap_or(0);
         let name = field.axis_name(axis);
+        if origin < 0 {
+            return Err(field.error(format!(
+                "expected an origin of at least 0 along {name}, got {origin}: the field begins behind the first point \
+                 of the domain; pass origin= and domain=, or a larger field"
+            )));
+        }
         if origin < below.max(0) {
             return Err(field.error(format!(
                 "expected an origin of at least {} along {name}, as many points as the stencil reaches below the \

@@ -92,14 +92,15 @@ pub struct StencilSpec {
 }
 
 /// `(position among the axes of the iteration, position among the declared dimensions)`.
-pub(super) type Spatial = SmallVec<[(usize, usize); 4]>;
+pub(super) type Spatial = SmallVec<[(u8, u8); 8]>;
 
 impl StencilSpec {
     /// Where the dimensions of a field stand in the iteration. Data dimensions do not.
     pub(super) fn spatial(&self, field: &FieldSpec) -> Spatial {
         let axis = |dim: &Dim| self.axes.iter().position(|axis| axis == dim);
+        let small = |at: usize| u8::try_from(at).ok(); // at most 64 dimensions
         let dims = field.dims.iter().enumerate();
-        dims.filter_map(|(at, dim)| Some((axis(dim)?, at))).collect()
+        dims.filter_map(|(at, dim)| Some((small(axis(dim)?)?, small(at)?))).collect()
     }
 
     /// The fewest points along an axis.

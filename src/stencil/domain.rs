@@ -44,7 +44,7 @@ pub(super) fn resolve(
     };
     let frame = if with_halo { frame_of_halos(spec, bound) } else { Frames::new() };
     for field in bound.iter_mut() {
-        field.origin = match field.given.clone() {
+        field.origin = match field.given {
             Some(origin) => whole_origin(field, origin, given.is_some())?,
             None => origin_of(field, domain.as_ref(), &frame)?,
         };
@@ -81,12 +81,12 @@ fn check_filled(bound: &[Bound<'_>], domain: &Extents) -> Result<()> {
 /// Every field by itself. The domain that is returned is what the outputs of a functional call
 /// have, and means nothing otherwise.
 fn decided(spec: &StencilSpec, bound: &mut [Bound<'_>], request: &Request) -> Result<Extents> {
-    let own = vec![Frame::Open; spec.axes.len()];
+    let with_halo = bound.iter().any(Bound::carries_halo);
+    let frame = if with_halo { lows_of_halos(spec, bound) } else { Vec::new() };
     for field in bound.iter_mut() {
-        field.origin = match field.given.clone() {
-            Some(origin) => whole_origin(field, origin, true)?,
-            None if field.carries_halo() => origin_of(field, None, &own)?,
-            None => origin_of(field, None, &[])?,
+        field.origin = match field.given {
+            Some(origin) => inside(field, whole_origin(field, origin, true)?)?,
+            None => own_origin(field, &frame)?,
         };
     }
     match &request.domain {
@@ -94,6 +94,55 @@ fn decided(spec: &StencilSpec, bound: &mut [Bound<'_>], request: &Request) -> Re
         None if request.functional => common_domain(spec, bound),
         None => Ok(largest_domain(spec, bound)),
     }
+}
+
+/// An origin behind the array is no point of it. One before it is: the field begins later.
+fn inside(field: &Bound<'_>, origin: Extents) -> Result<Extents> {
+    for (axis, at) in field.spatial() {
+        let (first, extent) = (origin.get(at).copied().unwrap_or(0), field.extent_at(at));
+        if first > extent {
+            return Err(field.error(format!(
+                "origin: expected at most {extent} along {}, as many points as there are, got {first}",
+                field.axis_name(axis)
+            )));
+        }
+    }
+    Ok(origin)
+}
+
+/// Along each axis the lower halo of the fields with a halo, where it is the same. Extents may differ.
+fn lows_of_halos(spec: &StencilSpec, bound: &[Bound<'_>]) -> Vec<Frame> {
+    let frame = frame_of_halos(spec, bound);
+    let lows = |axis: usize| {
+        let halos = bound.iter().filter(|field| field.carries_halo()).flat_map(move |field| {
+            field.spatial().filter(move |one| one.0 == axis).map(|one| field.halo_at(one.1))
+        });
+        halos.map(|halo| halo.0).max()
+    };
+    // Where no field has points below its domain, every field begins with it.
+    let open = |(axis, own): (usize, Frame)| match lows(axis) {
+        Some(0) | None => Frame::Open,
+        Some(_) => own,
+    };
+    frame.into_iter().enumerate().map(open).collect()
+}
+
+/// Where a field of a stencil begins that decides itself where it computes.
+fn own_origin(field: &Bound<'_>, frame: &[Frame]) -> Result<Extents> {
+    let mut origin = origin_of(field, None, &[])?;
+    for (axis, at) in field.spatial() {
+        let Some(first) = origin.get_mut(at) else { continue };
+        *first = match frame.get(axis) {
+            _ if field.carries_halo() => field.halo_at(at).0,
+            None | Some(Frame::Open) => 0,
+            Some(&own @ Frame::Agreed(whole, (low, high))) => {
+                let inner = whole.saturating_sub(low).saturating_sub(high);
+                beside_halos(field, (axis, at), inner, own)?
+            }
+            Some(&own @ Frame::Differs) => beside_halos(field, (axis, at), -1, own)?,
+        };
+    }
+    Ok(origin)
 }
 
 /// What all fields have between their halos.
@@ -196,12 +245,12 @@ fn frame_of_halos(spec: &StencilSpec, bound: &[Bound<'_>]) -> Frames {
 
 /// Where a field begins that says nothing, and of which nothing is said.
 fn origin_of(field: &Bound<'_>, domain: Option<&Extents>, frame: &[Frame]) -> Result<Extents> {
-    if field.halo.is_none() {
+    if !field.knows_halo() {
         return Err(
             field.error("expected a known halo, got a view whose halo is unknown; pass origin=")
         );
     }
-    let mut origin = Extents::from_elem(0, field.shape.len()); // data dimensions start at 0
+    let mut origin = Extents::from_elem(0, field.axes.len()); // data dimensions start at 0
     if frame.is_empty() {
         return Ok(origin);
     }
@@ -210,7 +259,8 @@ fn origin_of(field: &Bound<'_>, domain: Option<&Extents>, frame: &[Frame]) -> Re
         *first = if field.carries_halo() {
             field.halo_at(at).0
         } else {
-            beside_halos(field, (axis, at), domain, frame)?
+            let inner = domain.and_then(|domain| domain.get(axis).copied()).unwrap_or(0);
+            beside_halos(field, (axis, at), inner, frame.get(axis).copied().unwrap_or(Frame::Open))?
         };
     }
     Ok(origin)
@@ -220,12 +270,10 @@ fn origin_of(field: &Bound<'_>, domain: Option<&Extents>, frame: &[Frame]) -> Re
 fn beside_halos(
     field: &Bound<'_>,
     (axis, at): (usize, usize),
-    domain: Option<&Extents>,
-    frame: &[Frame],
+    inner: i64,
+    frame: Frame,
 ) -> Result<i64> {
     let extent = field.extent_at(at);
-    let inner = domain.and_then(|domain| domain.get(axis).copied()).unwrap_or(0);
-    let frame = frame.get(axis).copied().unwrap_or(Frame::Open);
     match frame {
         _ if inner == extent => Ok(0),
         Frame::Agreed(whole, (low, _)) if whole == extent => Ok(low),
@@ -239,6 +287,7 @@ fn neither(field: &Bound<'_>, axis: usize, inner: i64, frame: Frame) -> Error {
             format!("expected {inner} points (the domain) or {whole} (with halo)")
         }
         Frame::Open => format!("expected {inner} points (the domain)"),
+        Frame::Differs if inner < 0 => "expected a halo, since those of the others differ,".into(),
         Frame::Differs => {
             format!("expected {inner} points (the domain), since the halos of the others differ,")
         }
@@ -249,8 +298,8 @@ fn neither(field: &Bound<'_>, axis: usize, inner: i64, frame: Frame) -> Error {
 }
 
 /// An origin may name the spatial dimensions only; data dimensions then start at 0.
-fn whole_origin(field: &Bound<'_>, mut origin: Extents, domain_given: bool) -> Result<Extents> {
-    let (spatial, all) = (field.spatial.len(), field.shape.len());
+fn whole_origin(field: &Bound<'_>, origin: &Extents, domain_given: bool) -> Result<Extents> {
+    let (spatial, all) = (field.spatial.len(), field.axes.len());
     if origin.len() != spatial && origin.len() != all {
         return Err(
             field.error(format!("origin: expected {spatial} numbers, got {:?}", origin.as_slice()))
@@ -260,6 +309,7 @@ fn whole_origin(field: &Bound<'_>, mut origin: Extents, domain_given: bool) -> R
         let got = origin.as_slice();
         return Err(field.error(format!("origin: expected 0 along data dimensions, got {got:?}")));
     }
+    let mut origin = origin.clone();
     origin.resize(all, 0);
     check_shift(field, &origin, domain_given)?;
     Ok(origin)

@@ -36,7 +36,7 @@ pub struct Argument {
     /// What to call it in messages where it is read-only, such as "an immutable JAX array".
     pub kind: &'static str,
     /// What was passed, where this is a copy of it: no stride in elements describes the original.
-    pub stands_for: Option<Original>,
+    pub stands_for: Option<Box<Original>>,
     /// Why this is a copy on the host, which its producer made of memory on a device.
     pub brought: Option<String>,
 }
@@ -87,7 +87,7 @@ pub enum Mismatch {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallPlan {
     /// One for each field of the stencil; `None` for one that is missing.
-    pub fields: SmallVec<[Option<FieldPlan>; 4]>,
+    pub fields: SmallVec<[Option<FieldPlan>; 8]>,
     /// Points to compute along the axes of the iteration.
     pub domain: Extents,
     /// The widest halo of the fields along each axis of the iteration.
@@ -114,7 +114,11 @@ pub fn resolve(
         Error::Argument(_) => error.followed_by(&bound::table(spec, &bound)),
         other => other,
     })?;
-    overlap::check(&bound, &domain)?;
+    if !request.functional {
+        // Otherwise what is written is a copy.
+        bound.iter().try_for_each(checks::check_writable)?;
+        overlap::check(&bound, &domain)?;
+    }
     let halo = domain::widest_halo(spec, &bound);
     let slow = memory::slow(spec, &bound);
     Ok(CallPlan { fields: collect(spec, bound)?, domain, halo, slow })
@@ -123,9 +127,9 @@ pub fn resolve(
 fn bind<'a>(
     spec: &'a StencilSpec,
     arguments: &'a [Option<Argument>],
-    request: &Request,
-) -> Result<Vec<Bound<'a>>> {
-    let mut bound = Vec::with_capacity(spec.fields.len());
+    request: &'a Request,
+) -> Result<SmallVec<[Bound<'a>; 8]>> {
+    let mut bound = SmallVec::new();
     for (at, field) in spec.fields.iter().enumerate() {
         match arguments.get(at).and_then(Option::as_ref) {
             Some(_) | None if field.access == Access::Unused => {}
@@ -133,7 +137,7 @@ fn bind<'a>(
             None => return Err(missing(field)),
             Some(argument) => {
                 checks::check_dtype(field, argument)?;
-                let origin = request.origins.get(at).cloned().flatten();
+                let origin = request.origins.get(at).and_then(Option::as_ref);
                 bound.push(axes::bind(spec, field, argument, origin)?);
             }
         }
@@ -145,7 +149,10 @@ fn missing(field: &FieldSpec) -> Error {
     Error::Argument(format!("argument '{}': expected a field, got None", field.name))
 }
 
-fn collect(spec: &StencilSpec, bound: Vec<Bound<'_>>) -> Result<SmallVec<[Option<FieldPlan>; 4]>> {
+fn collect(
+    spec: &StencilSpec,
+    bound: SmallVec<[Bound<'_>; 8]>,
+) -> Result<SmallVec<[Option<FieldPlan>; 8]>> {
     let mut bound = bound.into_iter().peekable();
     let plan = |field: &FieldSpec| match bound.next_if(|one| std::ptr::eq(one.spec, field)) {
         None => Ok(None),

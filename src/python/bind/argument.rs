@@ -8,11 +8,12 @@ use super::around::Around;
 use super::read::Values;
 use crate::device::Target;
 use crate::error::{Error, Failure};
-use crate::field::Dims;
+use crate::field::{Dims, Halo};
 use crate::layout::Layout;
-use crate::protocol::{Wish, is_plain_ndarray};
+use crate::protocol::gt4py::Hooks;
+use crate::protocol::{Arrival, Wish, arrive_as, is_plain_ndarray};
 use crate::python::options::ints;
-use crate::python::storage::Source;
+use crate::python::storage::PyStorage;
 use crate::stencil::{Access, Argument, FieldSpec, OnMismatch, Original};
 
 /// The fields of a call, in the order of the stencil's.
@@ -20,46 +21,90 @@ use crate::stencil::{Access, Argument, FieldSpec, OnMismatch, Original};
 pub(super) struct Incoming<'py> {
     /// `None` for an unused one, and for an output that is to be made.
     pub(super) arguments: Vec<Option<Argument>>,
-    /// The user's own NumPy array, where the argument is nothing else.
-    pub(super) plain: Vec<Option<Bound<'py, PyAny>>>,
-    /// What came, where the argument is a copy of it by NumPy.
-    pub(super) originals: Vec<Option<Bound<'py, PyAny>>>,
-    /// Through which door each came.
-    pub(super) doors: Vec<Option<&'static str>>,
+    /// What else is known of each.
+    pub(super) beside: Vec<Beside<'py>>,
     /// What they want called.
     pub(super) around: Around,
 }
 
+/// What Python knows of an argument.
+#[derive(Default)]
+pub(super) struct Beside<'py> {
+    /// The user's own NumPy array, where the argument is nothing else.
+    pub(super) plain: Option<Bound<'py, PyAny>>,
+    /// What came, where the argument is a copy of it by NumPy.
+    pub(super) original: Option<Bound<'py, PyAny>>,
+    /// Through which door it came; `None` for memory that dlfield allocated.
+    pub(super) door: Option<&'static str>,
+}
+
+/// What came in for an argument.
+struct Taken {
+    arrival: Arrival,
+    stands_for: Option<Box<Original>>,
+    brought: Option<String>,
+}
+
 impl BoundStencil {
-    /// The fields, imported without a copy unless nothing else helps and copies are wanted.
-    pub(super) fn incoming<'py>(&self, values: &Values<'py>) -> PyResult<Incoming<'py>> {
-        let mut incoming = Incoming::default();
+    /// The fields, imported without a copy unless nothing else helps and copies are wanted. With
+    /// `look`, no element of what NumPy would copy is read.
+    pub(super) fn incoming<'py>(
+        &self,
+        values: &Values<'py>,
+        look: bool,
+    ) -> PyResult<Incoming<'py>> {
+        let mut incoming = Incoming { arguments: self.scratch.take(), ..Incoming::default() };
         for (field, &at) in self.declared.spec.fields.iter().zip(&self.declared.fields_at) {
             let value = values.get(at).and_then(Option::as_ref);
             match value.filter(|value| !value.is_none() && field.access != Access::Unused) {
                 Some(value) => {
-                    let taken = self.take(field, value);
-                    incoming.push(
-                        taken.map_err(|failure| named(value.py(), &field.name, failure))?,
-                        value,
-                        field.access.writes(),
-                        &|dims| self.translate(dims),
-                    );
+                    let taken = self.take(field, value, look);
+                    let taken = taken.map_err(|failure| named(value.py(), &field.name, failure))?;
+                    self.put(&mut incoming, taken, value, field.access.writes());
                 }
-                None => incoming.push_none(),
+                None => {
+                    incoming.arguments.push(None);
+                    incoming.beside.push(Beside::default());
+                }
             }
         }
         Ok(incoming)
     }
 
-    fn take(&self, field: &FieldSpec, value: &Bound<'_, PyAny>) -> Result<Taken, Failure> {
+    fn put<'py>(
+        &self,
+        incoming: &mut Incoming<'py>,
+        taken: Taken,
+        value: &Bound<'py, PyAny>,
+        written: bool,
+    ) {
+        let Taken { arrival, stands_for, brought } = taken;
+        let Arrival { managed, dims, halo, origin, hooks, door, kind } = arrival;
+        incoming.around.add(value.py(), hooks, written);
+        let plain = is_plain_ndarray(value) && stands_for.is_none();
+        incoming.beside.push(Beside {
+            plain: plain.then(|| value.clone()),
+            original: stands_for.is_some().then(|| value.clone()),
+            door: Some(door).filter(|door| !door.is_empty()),
+        });
+        let dims = dims.map(|dims| self.translate(dims));
+        let argument = Argument { managed, dims, halo, origin, kind, stands_for, brought };
+        incoming.arguments.push(Some(argument));
+    }
+
+    fn take(
+        &self,
+        field: &FieldSpec,
+        value: &Bound<'_, PyAny>,
+        look: bool,
+    ) -> Result<Taken, Failure> {
         let spec = &self.declared.spec;
-        match Source::of_as(value, Wish::For(spec.target)) {
+        match arrival(value, Wish::For(spec.target)) {
             Err(Failure::Ours(Error::Device(text))) if spec.target == Target::Host => {
                 self.brought(field, value, text)
             }
-            Err(Failure::Ours(Error::Buffer(text))) => self.relaid(value, text),
-            source => Ok(Taken { source: source?, stands_for: None, brought: None }),
+            Err(Failure::Ours(Error::Buffer(text))) => self.relaid(value, text, look),
+            arrival => Ok(Taken { arrival: arrival?, stands_for: None, brought: None }),
         }
     }
 
@@ -80,12 +125,12 @@ impl BoundStencil {
             ))
             .into());
         }
-        let source = Source::of_as(value, Wish::CopyToHost)?;
-        Ok(Taken { source, stands_for: None, brought: Some(text) })
+        let arrival = arrival(value, Wish::CopyToHost)?;
+        Ok(Taken { arrival, stands_for: None, brought: Some(text) })
     }
 
     /// What no stride in elements describes: NumPy copies it, and later copies it back.
-    fn relaid(&self, value: &Bound<'_, PyAny>, text: String) -> Result<Taken, Failure> {
+    fn relaid(&self, value: &Bound<'_, PyAny>, text: String, look: bool) -> Result<Taken, Failure> {
         let py = value.py();
         let native = is_numpy(value)?
             && value
@@ -100,12 +145,17 @@ impl BoundStencil {
                 ", or let bind make a copy at each call: on_mismatch={\"memory\": \"copy\"}";
             return Err(Error::Buffer(text + way_out).into());
         }
-        let copy = value.call_method1(intern!(py, "copy"), ("K",))?;
-        let mut source = Source::of(&copy)?;
+        let copy = if look {
+            py.import(intern!(py, "numpy"))?.call_method1(intern!(py, "empty_like"), (value,))?
+        } else {
+            value.call_method1(intern!(py, "copy"), ("K",))?
+        };
+        let mut arrival = arrival(&copy, Wish::Share)?;
         if !value.getattr(intern!(py, "flags"))?.getattr(intern!(py, "writeable"))?.is_truthy()? {
-            source.managed = source.managed.into_readonly();
+            arrival.managed = arrival.managed.into_readonly();
         }
-        Ok(Taken { source, stands_for: Some(Original { text, address, bytes }), brought: None })
+        let original = Box::new(Original { text, address, bytes });
+        Ok(Taken { arrival, stands_for: Some(original), brought: None })
     }
 
     /// The user's names into the stencil's.
@@ -118,37 +168,31 @@ impl BoundStencil {
     }
 }
 
-struct Taken {
-    source: Source,
-    stands_for: Option<Original>,
-    brought: Option<String>,
+/// A storage as it is, everything else through the doors. Copies nothing unless that is wished for.
+fn arrival(value: &Bound<'_, PyAny>, wish: Wish) -> Result<Arrival, Failure> {
+    if let Ok(storage) = value.cast::<PyStorage>() {
+        return Ok(of_storage(storage.get()));
+    }
+    let mut arrival = arrive_as(value, wish)?;
+    if !matches!(wish, Wish::For(Target::Gpu(_))) {
+        arrival.managed.check_on_host()?;
+    }
+    // A plain array has no halo; only a view of a storage may have one that nobody knows.
+    let ndim = arrival.managed.layout().ndim();
+    arrival.halo.get_or_insert_with(|| Halo::from_elem((0, 0), ndim));
+    Ok(arrival)
 }
 
-impl<'py> Incoming<'py> {
-    fn push(
-        &mut self,
-        taken: Taken,
-        value: &Bound<'py, PyAny>,
-        written: bool,
-        translate: &impl Fn(Dims) -> Dims,
-    ) {
-        let Taken { source, stands_for, brought } = taken;
-        let Source { managed, field, origin, hooks, door, kind } = source;
-        self.around.add(value.py(), hooks, written);
-        self.doors.push(door);
-        self.plain.push((is_plain_ndarray(value) && stands_for.is_none()).then(|| value.clone()));
-        self.originals.push(stands_for.is_some().then(|| value.clone()));
-        let dims = field.dims.map(translate);
-        let argument =
-            Argument { managed, dims, halo: field.halo, origin, kind, stands_for, brought };
-        self.arguments.push(Some(argument));
-    }
-
-    fn push_none(&mut self) {
-        self.arguments.push(None);
-        self.plain.push(None);
-        self.originals.push(None);
-        self.doors.push(None);
+fn of_storage(storage: &PyStorage) -> Arrival {
+    let field = storage.field();
+    Arrival {
+        managed: storage.managed().clone(),
+        dims: field.dims.clone(),
+        halo: field.halo.clone(),
+        origin: field.origin.clone(),
+        hooks: Hooks::default(),
+        door: storage.door().unwrap_or(""),
+        kind: "a read-only storage",
     }
 }
 

@@ -26,6 +26,8 @@ pub(super) struct Parameter {
     pub(super) dtype: Option<Py<PyAny>>,
     pub(super) known: Option<DType>,
     pub(super) used: bool,
+    /// Whether a Python number of another type will do, where its value fits.
+    pub(super) weak: bool,
     pub(super) default: Option<Py<PyAny>>,
 }
 
@@ -41,6 +43,8 @@ pub(super) struct Declared {
     pub(super) positional: usize,
     /// The user's names of dimensions, and the stencil's.
     pub(super) dims: HashMap<Dim, Dim>,
+    /// Whether the stencil asks for writable memory also of what it only reads.
+    pub(super) asks_writable: bool,
     /// Whether an origin means something to the stencil.
     pub(super) takes_origin: bool,
     /// Whether a domain does.
@@ -86,6 +90,7 @@ impl Declared {
                 on_device,
                 on_memory,
             },
+            asks_writable: declaration.getattr(intern!(py, "asks_writable"))?.is_truthy()?,
             takes_origin: takes.contains("origin")?,
             takes_domain: takes.contains("domain")?,
             names: names.into_iter().map(Bound::unbind).collect(),
@@ -105,6 +110,7 @@ impl Parameter {
             name,
             known: if dtype.is_none() { None } else { dtype_from(&dtype).ok() },
             dtype: Some(dtype.unbind()).filter(|dtype| !dtype.is_none(py)),
+            weak: scalar.getattr(intern!(py, "weak"))?.is_truthy()?,
             used: scalar.getattr(intern!(py, "used"))?.is_truthy()?,
             default: default.iter().next().map(Bound::unbind),
         })

@@ -7,6 +7,7 @@
 
 mod declare;
 mod read;
+mod scratch;
 mod around;
 mod argument;
 mod scalar;
@@ -27,6 +28,7 @@ use argument::Incoming;
 use around::{first_of, release};
 use declare::Declared;
 use read::Values;
+use scratch::Scratch;
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
@@ -51,6 +53,7 @@ pub(super) struct BoundStencil {
     /// Waits until what `run` started is done.
     synchronize: Option<Py<PyAny>>,
     declared: Declared,
+    scratch: Scratch,
 }
 
 #[pymethods]
@@ -75,6 +78,7 @@ impl BoundStencil {
             synchronize: runner.getattr_opt(intern!(py, "synchronize"))?.map(Bound::unbind),
             own_call: Some(own_call.unbind()).filter(|call| !call.is_none(py)),
             runner: runner.unbind(),
+            scratch: Scratch::default(),
             declared: Declared::read(declaration, &dims, answer(copy_device), answer(copy_memory))?,
         })
     }
@@ -109,13 +113,15 @@ impl BoundStencil {
         let request = self.request(origin, domain, false)?;
         self.check_complete(py, &values, &request)?;
         let scalars = self.scalars(py, &values)?;
-        let incoming = self.incoming(&values)?;
+        let incoming = self.incoming(&values, false)?;
         let plan = resolve(&self.declared.spec, &incoming.arguments, &request)?;
         self.check_stageable(py, &plan)?;
         self.warn(py, &plan)?;
         let acquired = incoming.around.acquire(py)?;
         let outcome = self.compute(py, &incoming, &scalars, &plan, exec_info);
-        release(py, acquired, outcome)
+        let outcome = release(py, acquired, outcome);
+        self.scratch.put(incoming.arguments);
+        outcome
     }
 
     /// What a call with these arguments would do, without doing it. The values are not read, and
@@ -136,8 +142,9 @@ impl BoundStencil {
         let request = self.request(origin, domain, functional)?;
         self.check_complete(py, &values, &request)?;
         self.scalars(py, &values)?;
-        let incoming = self.incoming(&values)?;
+        let incoming = self.incoming(&values, true)?;
         let plan = resolve(&self.declared.spec, &incoming.arguments, &request)?;
+        self.check_stageable(py, &plan)?;
         self.shown(py, &incoming, &plan)
     }
 

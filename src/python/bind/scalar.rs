@@ -51,6 +51,9 @@ fn check(parameter: &Parameter, value: &Bound<'_, PyAny>) -> PyResult<()> {
     if dtype.is_ok_and(|dtype| dtype.eq(expected).unwrap_or(false)) {
         return Ok(());
     }
+    if parameter.weak && fits(expected.bind(py), value)? {
+        return Ok(());
+    }
     Err(PyValueError::new_err(format!(
         "argument '{}': expected a scalar of {expected}, got {} of type {}; convert it, for example with \
          numpy.{expected}(...)",
@@ -58,6 +61,19 @@ fn check(parameter: &Parameter, value: &Bound<'_, PyAny>) -> PyResult<()> {
         shortened(value)?,
         kind.name()?
     )))
+}
+
+/// Whether a Python number has its value in `dtype` too: an int in a type of ints that is wide enough,
+/// a float in one of floats.
+fn fits(dtype: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = value.py();
+    let kind: String = dtype.getattr(intern!(py, "kind"))?.extract()?;
+    let expected = match kind.as_str() {
+        "i" | "u" => value.is_exact_instance_of::<PyInt>(),
+        "f" => value.is_exact_instance_of::<PyFloat>(),
+        _ => false,
+    };
+    Ok(expected && dtype.getattr(intern!(py, "type"))?.call1((value,)).is_ok())
 }
 
 /// A value in a message; a whole array would hide the rest.

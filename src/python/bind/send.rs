@@ -68,8 +68,8 @@ impl BoundStencil {
         };
         let readonly = self.shown_readonly(field, &argument.managed);
         let in_order = plan.axes.iter().enumerate().all(|(at, &axis)| at == axis);
-        match incoming.plain.get(at) {
-            Some(Some(plain)) if in_order && readonly == argument.managed.readonly() => {
+        match incoming.beside.get(at).and_then(|one| one.plain.as_ref()) {
+            Some(plain) if in_order && readonly == argument.managed.readonly() => {
                 Ok(plain.clone()) // nothing to show another way
             }
             _ if in_order => self.over(py, &argument.managed, readonly),
@@ -94,7 +94,7 @@ impl BoundStencil {
     /// GT4Py's compiled backends ask for a writable buffer even where they only read. Such a field
     /// gets a view that claims to be writable; it lives for this call and reaches no user object.
     fn shown_readonly(&self, field: &FieldSpec, managed: &Managed) -> bool {
-        managed.readonly() && !(self.declared.spec.typed && field.access == Access::Read)
+        managed.readonly() && !(self.declared.asks_writable && field.access == Access::Read)
     }
 
     /// Runs the stencil, and waits until it is done.

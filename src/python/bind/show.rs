@@ -21,7 +21,7 @@ impl BoundStencil {
         let spec = &self.declared.spec;
         for (at, (field, plan)) in spec.fields.iter().zip(&plan.fields).enumerate() {
             let argument = incoming.arguments.get(at).and_then(Option::as_ref);
-            let door = incoming.doors.get(at).copied().flatten();
+            let door = incoming.beside.get(at).and_then(|one| one.door);
             fields.set_item(&field.name, one(py, field, argument.zip(plan.as_ref()), door)?)?;
         }
         shown.set_item("fields", fields)?;
@@ -48,6 +48,8 @@ fn one<'py>(
     shown.set_item("access", access(field.access))?;
     shown.set_item("dtype", field.dtype.name())?;
     shown.set_item("dims", names(py, &field.dims)?)?;
+    shown.set_item("layout", field.ranks.as_ref().map(|one| PyTuple::new(py, one)).transpose()?)?;
+    shown.set_item("alignment_size", field.alignment.max(1))?;
     shown.set_item("data_shape", PyTuple::new(py, &field.data_shape)?)?;
     let Some((argument, plan)) = found else { return Ok(shown) };
     let layout = argument.managed.layout();

@@ -85,7 +85,7 @@ impl BoundStencil {
             if plan.copy.is_none() {
                 continue;
             }
-            let original = incoming.originals.get(at).and_then(Option::as_ref);
+            let original = incoming.beside.get(at).and_then(|one| one.original.as_ref());
             let passed = argument.managed.permute(&plan.axes)?;
             let wanted = laid_out(field, plan, &passed);
             let same = |one: &&Copy| self.serves(one, incoming, at, &passed, &wanted);

@@ -10,7 +10,6 @@ use crate::device::Target;
 use crate::dtype::DType;
 use crate::error::{Error, Failure};
 use crate::field::{Field, Halo};
-use crate::layout::Extents;
 use crate::managed::Managed;
 use crate::protocol::gt4py::Hooks;
 use crate::protocol::{Arrival, Wish, arrive, arrive_as, gt4py};
@@ -21,14 +20,10 @@ use crate::storage::Storage;
 pub(in crate::python) struct Source {
     pub(in crate::python) managed: Managed,
     pub(in crate::python) field: Field,
-    /// Where it says itself that its domain begins.
-    pub(in crate::python) origin: Option<Extents>,
     /// What it wants called around a computation.
     pub(in crate::python) hooks: Hooks,
     /// The protocol it came through; `None` for memory that dlfield allocated.
     pub(in crate::python) door: Option<&'static str>,
-    /// What to call it in messages where it is read-only.
-    pub(in crate::python) kind: &'static str,
 }
 
 impl Source {
@@ -49,11 +44,9 @@ impl Source {
         let (storage, field) = (storage.get(), Field::clone(&storage.get().field()));
         Ok(Self {
             managed: storage.managed().clone(),
-            origin: field.origin.clone(),
             field,
             hooks: Hooks::default(),
             door: storage.door(),
-            kind: "a read-only storage",
         })
     }
 
@@ -80,15 +73,14 @@ impl Source {
     }
 
     fn foreign(arrival: Arrival) -> Result<Self, Failure> {
-        let Arrival { managed, dims, halo, origin, hooks, door, kind } = arrival;
+        let Arrival { managed, dims, halo, origin, hooks, door, .. } = arrival;
         // A plain array has no halo; only a view of a storage may have one that nobody knows.
         let halo = halo.unwrap_or_else(|| Halo::from_elem((0, 0), managed.layout().ndim()));
-        let mut field =
-            Field { dims, halo: Some(halo), origin: origin.clone(), ..Field::default() };
+        let mut field = Field { dims, halo: Some(halo), origin, ..Field::default() };
         if field.check(managed.layout().shape()).is_err() {
             field.origin = None; // of a field that begins before its memory, or has other names
         }
-        Ok(Self { managed, field, origin, hooks, door: Some(door), kind })
+        Ok(Self { managed, field, hooks, door: Some(door) })
     }
 
     /// A storage over the memory, about which nothing more is wished for.

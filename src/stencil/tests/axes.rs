@@ -63,7 +63,12 @@ fn fields_of_a_stencil_that_decides_by_itself_need_not_agree() {
     assert!(resolve(&stencil(), &args, &Request::default()).is_err());
     let spec = StencilSpec { decides_domain: true, ..stencil() };
     let plan = resolve(&spec, &args, &Request::default()).unwrap();
-    assert_eq!((origin(&plan, 0), origin(&plan, 1)), (&[1, 1, 0][..], &[0, 0, 0][..]));
+    assert_eq!(origin(&plan, 0), [1, 1, 0]);
+    assert_eq!(origin(&plan, 1), [1, 1, 0], "along I and J as large as the other with its halo");
+    args[1] = argument(&[6, 6, 4], None, 0);
+    assert_eq!(origin(&resolve(&spec, &args, &Request::default()).unwrap(), 1), [0, 0, 0]);
+    args[1] = argument(&[7, 6, 4], None, 0);
+    assert!(message(resolve(&spec, &args, &Request::default())).contains("got 7 and no halo"));
     args[0].as_mut().unwrap().halo = None;
     assert!(message(resolve(&spec, &args, &Request::default())).contains("pass origin="));
 }

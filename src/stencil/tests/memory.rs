@@ -124,7 +124,7 @@ fn outputs_that_are_copies_are_apart_only_where_their_originals_are() {
     let column = |address| {
         let shape = smallvec![2, 2, 2, 8];
         let bytes = Layout::new(shape, smallvec![48, 24, 12, 1], 1).unwrap();
-        let stands_for = Some(Original { text: "strides".into(), address, bytes });
+        let stands_for = Some(Box::new(Original { text: "strides".into(), address, bytes }));
         argument(&[2, 2, 2], None, 0).map(|one| Argument { stands_for, ..one })
     };
     let apart = resolve(&spec, &[column(4096), column(8192)], &Request::default()).unwrap();

@@ -1,0 +1,243 @@
+"""`docs/stencils.md`: its Python runs and prints what it says, and each of its errors is raised."""
+
+import contextlib
+import io
+import re
+import sys
+import types
+from pathlib import Path
+
+import dlfield as dlf
+import numpy as np
+import pytest
+from dlfield.annotations import IJ, Access, Alignment, Boundary, DefaultParameters, Field
+
+from .support import library
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+TEXT = (DOCS / "stencils.md").read_text("utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```", TEXT, re.M | re.S)
+ERRORS = re.findall(r"^\| `(.+?)` \|", TEXT.partition("\n## Errors\n")[2], re.M)
+
+pytestmark = [
+    # Of programs of gt4py.next that Python runs, which is advice about speed.
+    pytest.mark.filterwarnings("ignore:Field View Program:UserWarning"),
+    # A block asks for a copy.
+    pytest.mark.filterwarnings("ignore::dlfield.MemoryCopyWarning"),
+]
+
+
+def matches(expected, got):
+    """Compare texts in which three dots stand for anything; how lines are broken does not count."""
+    parts = [re.escape(" ".join(part.split())) for part in expected.split("...")]
+    return re.fullmatch(r"\s?.*?\s?".join(parts), " ".join(got.split())) is not None
+
+
+# --- the blocks --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def namespace(tmp_path, monkeypatch):
+    """Run a block in the namespace of those before it, and give what it printed or raised."""
+    for name in ("gt4py", "jax", "torch", "xarray"):
+        library(name)
+    module = types.ModuleType("docs_stencils")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+
+    def run(number, block):
+        file = tmp_path / f"block_{number}.py"  # GT4Py reads a definition from its file
+        file.write_text(block, "utf-8")
+        module.__file__ = str(file)
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            try:
+                exec(compile(block, file, "exec"), vars(module))
+            except Exception as error:
+                print(f"{type(error).__name__}: {error}")
+        return printed.getvalue()
+
+    return run
+
+
+def test_every_block_prints_what_it_says(namespace):
+    assert BLOCKS
+    for number, block in enumerate(BLOCKS):
+        expected = "\n".join(re.findall(r"^# -> (.*)$", block, re.M))
+        got = namespace(number, block)
+        assert matches(expected, got), (
+            f"block {number} said\n{got}\nand should have said\n{expected}"
+        )
+
+
+# --- the errors --------------------------------------------------------------------------------
+
+SHAPE = (6, 6, 4)
+
+
+AROUND = Field[np.float64, Access["in"], Boundary[((1, 1), (1, 1), (0, 0))]]
+READ = Field[np.float64, Access["in"]]
+WRITTEN = Field[np.float64, Access["out"]]
+
+
+def bound(name="laplacian", *, place=True, options=None, **fields):
+    """Bind a callable of this name that takes these fields and does nothing."""
+    told = ", *, origin, domain" if place else ""
+    scope = {}
+    exec(f"def {name}({', '.join(fields)}{told}): pass", scope)
+    return dlf.bind(scope[name], fields=fields, **(options or {}))
+
+
+def laplacian(**options):
+    return bound(inp=AROUND, out=WRITTEN, options=options)
+
+
+def zeros(*shape, **options):
+    return np.zeros(shape or SHAPE, **options)
+
+
+def with_halo(width, *shape):
+    return dlf.zeros(shape or SHAPE, dims="IJK", halo=(width, 1, 0))
+
+
+def misaligned():
+    return np.zeros(6 * 6 * 4 * 8 + 1, np.uint8)[1:].view(np.float64).reshape(SHAPE)
+
+
+def xarray_named(*names):
+    return library("xarray").DataArray(zeros(), dims=names)
+
+
+def with_itself():
+    array = zeros()
+    return laplacian()(array, array, origin=(1, 1, 0), domain=(4, 4, 4))
+
+
+def outputs_in_one():
+    array = zeros()
+    return bound("split", left=WRITTEN, right=WRITTEN)(array, array)
+
+
+def untold():
+    return bound("slopes", place=False, inp=READ, out=WRITTEN)(zeros(), zeros(), domain=SHAPE)
+
+
+def scalar_of_another_type():
+    def scaled(field: WRITTEN, scale: float):
+        raise AssertionError("refused, and run")
+
+    return dlf.bind(scaled)(zeros(), 2)
+
+
+def on_a_gpu():
+    run = bound(inp=READ, out=WRITTEN, options={"backend": "gt:gpu"})
+    return run(zeros(), zeros())
+
+
+def in_order(annotation, **options):
+    return bound(field=Field[np.float64, annotation], options=options)(zeros())
+
+
+def off_its_boundary():
+    array = dlf.zeros((6, 6, 5), alignment_size=64).to_numpy()[..., 1:]
+    return bound(field=Field[np.float64, Alignment[8]])(array)
+
+
+def jax_output():
+    return laplacian()(zeros(), library("jax.numpy").zeros(SHAPE), **IN)
+
+
+def spread():
+    plane = Field[IJ, np.float64, Access["in"]]
+    return bound("spread", plane=plane, out=WRITTEN).functional(zeros(6, 6))
+
+
+IN = {"origin": (1, 1, 0), "domain": (4, 4, 4)}
+
+#: What raises each error, by how its text begins in the table.
+RAISES = {
+    "argument 'inp': expected dtype": lambda: laplacian()(zeros(dtype="f4"), zeros(), **IN),
+    "argument 'inp': expected 3 dimensions": lambda: laplacian()(zeros(6, 6), zeros(), **IN),
+    "argument 'inp': expected dims": lambda: laplacian()(xarray_named("a", "b", "c"), zeros()),
+    "dims: expected 'I'": lambda: laplacian(dims={"lon": "X"}),
+    "argument 'out': expected 4 points between": lambda: laplacian()(
+        with_halo(1), with_halo(1, 7, 6, 4)
+    ),
+    "argument 'out': expected 4 points (the": lambda: laplacian()(with_halo(1), zeros(5, 6, 4)),
+    "argument 'inp': expected a known halo": lambda: laplacian()(with_halo(1)[::2], zeros()),
+    "argument 'inp': expected an origin": lambda: laplacian()(zeros(), zeros()),
+    "argument 'inp': expected at least 1 + 5": lambda: laplacian()(
+        zeros(), zeros(), origin=(1, 1, 0), domain=(5, 4, 4)
+    ),
+    "argument 'inp': expected a domain=": lambda: laplacian()(
+        with_halo(1), zeros(), origin={"inp": (2, 1, 0)}
+    ),
+    "argument 'inp': expected 5 points": lambda: bound("blur", place=False, inp=READ, out=WRITTEN)(
+        zeros(), zeros(5, 6, 4)
+    ),
+    "domain of 'laplacian'": lambda: bound(inp=READ, out=WRITTEN)(zeros(0, 6, 4), zeros()),
+    "domain: expected 3 numbers": lambda: laplacian()(zeros(), zeros(), domain=(4,)),
+    "domain: expected none": untold,
+    "argument 'out': expected a writable": jax_output,
+    "argument 'out': expected an output with": lambda: laplacian()(
+        zeros(), np.lib.stride_tricks.as_strided(zeros(), SHAPE, (0, 32, 8)), **IN
+    ),
+    "arguments 'inp' and 'out'": with_itself,
+    "arguments 'left' and 'right'": outputs_in_one,
+    "argument 'inp': expected items": lambda: laplacian()(misaligned(), zeros(), **IN),
+    "argument 'field': expected memory": lambda: in_order(DefaultParameters["F"]),
+    "argument 'field': expected the first": off_its_boundary,
+    "argument 'inp': expected memory of a GPU": on_a_gpu,
+    "argument 'scale'": scalar_of_another_type,
+    "laplacian(inp, out)": lambda: laplacian()(zeros()),
+    "bind: expected a stencil": lambda: dlf.bind(1),
+    "bind: expected a field": lambda: dlf.bind(lambda inp, out: None),
+    "like: expected": lambda: bound(inp=READ, out=WRITTEN).functional(zeros(), like="tf"),
+    "domain: expected a field": spread,
+}
+
+
+@pytest.mark.parametrize("text", ERRORS)
+def test_each_error_of_the_table_is_raised_with_its_text(text):
+    [raises] = [call for begin, call in RAISES.items() if text.startswith(begin)]
+    with pytest.raises((BufferError, TypeError, ValueError)) as caught:
+        raises()
+    first_lines = str(caught.value).partition("\n  field ")[0]
+    assert matches(text, first_lines), str(caught.value)
+
+
+def test_no_error_is_raised_here_that_the_table_does_not_have():
+    assert [begin for begin in RAISES if not any(text.startswith(begin) for text in ERRORS)] == []
+
+
+def test_a_program_is_not_told_a_domain():
+    library("gt4py.next")
+    from .next_programs import lift
+
+    with pytest.raises(TypeError, match="domain: expected none for 'lift'"):
+        dlf.bind(lift)(zeros(), zeros(), domain=SHAPE)
+
+
+# --- the other statements ----------------------------------------------------------------------
+
+
+def test_a_lazy_stencil_is_compiled_when_it_is_bound():
+    gtscript = library("gt4py.cartesian.gtscript")
+    from . import stencils
+
+    lazy = gtscript.lazy_stencil(backend="numpy", definition=stencils.split)
+    run = dlf.bind(lazy)
+    left, right = zeros(), zeros()
+    run(zeros(), left, right)
+    assert (left == 1.0).all()
+
+
+@pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([\w.]*#[\w-]+)\)", TEXT))))
+def test_a_link_has_its_heading(link):
+    page, anchor = link.split("#")
+    headings = re.findall(r"^#+ (.*)$", (DOCS / (page or "stencils.md")).read_text("utf-8"), re.M)
+    assert anchor in [re.sub(r"[^\w -]", "", one).lower().replace(" ", "-") for one in headings]
+
+
+@pytest.mark.parametrize("name", ["DeviceCopyWarning", "LayoutWarning", "MemoryCopyWarning"])
+def test_each_warning_is_listed(name):
+    assert f"| `dlf.{name}` |" in TEXT
