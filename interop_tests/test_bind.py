@@ -1,5 +1,7 @@
 """Bound stencils: any producer as input and output, on every CPU backend."""
 
+from contextlib import nullcontext
+
 import dlfield as dlf
 import numpy as np
 import pytest
@@ -67,12 +69,51 @@ def test_a_call_that_is_refused_holds_no_argument_afterwards(compiled):
 
 @pytest.mark.parametrize(("kind", "writable"), [("gt:cpu_kfirst", True), ("numpy", False)])
 def test_only_a_compiled_backend_is_shown_a_read_only_input_as_writable(compiled, kind, writable):
-    recorder = Recorder(compiled("skewed", "numpy"), backend=kind)
+    shown = []
+
+    class Watching(Recorder):
+        def run(self, **arguments):
+            shown.append(arguments["inp"].flags.writeable)
+
     inp = VALUES.copy()
     inp.flags.writeable = False
-    dlf.bind(recorder)(inp=inp, out=output())
-    assert recorder.calls[0].arguments["inp"].flags.writeable == writable
-    assert not inp.flags.writeable
+    dlf.bind(Watching(compiled("skewed", "numpy"), backend=kind))(inp=inp, out=output())
+    assert (shown, inp.flags.writeable) == ([writable], False)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_was_shown_as_writable_is_not_once_the_run_has_ended(compiled, fails):
+    class Keeping(Recorder):
+        def run(self, **arguments):
+            super().run(**arguments)
+            if fails:
+                raise ArithmeticError
+
+    recorder = Keeping(compiled("skewed", "numpy"))
+    inp = VALUES.copy()
+    inp.flags.writeable = False
+    with pytest.raises(ArithmeticError) if fails else nullcontext():
+        dlf.bind(recorder)(inp=inp, out=output())
+    kept = recorder.calls[0].arguments["inp"]
+    assert (kept.ctypes.data, kept.flags.writeable) == (inp.ctypes.data, False)
+
+
+def test_an_array_whose_shape_is_changed_by_acquire_goes_in_as_it_was_checked(compiled):
+    recorder, out = Recorder(compiled("skewed", "numpy")), np.zeros(VALUES.shape)
+    shape = out.shape
+
+    class Meddling:
+        """Changes another argument when it is acquired."""
+
+        def acquire(self):
+            out.shape = (1, 1, out.size)
+
+        @property
+        def __gt_data_interface__(self):
+            return {None: {**VALUES.__array_interface__, "acquire": self.acquire}}
+
+    dlf.bind(recorder)(inp=Meddling(), out=out)
+    assert (out.ndim, recorder.calls[0].arguments["out"].shape) == (3, shape)
 
 
 def mixed_arguments():

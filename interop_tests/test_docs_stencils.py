@@ -171,7 +171,7 @@ RAISES = {
     "argument 'inp': expected a domain=": lambda: laplacian()(
         with_halo(1), zeros(), origin={"inp": (2, 1, 0)}
     ),
-    "argument 'inp': expected 5 points": lambda: bound("blur", place=False, inp=READ, out=WRITTEN)(
+    "argument 'out': expected 6 points": lambda: bound("blur", place=False, inp=READ, out=WRITTEN)(
         zeros(), zeros(5, 6, 4)
     ),
     "domain of 'laplacian'": lambda: bound(inp=READ, out=WRITTEN)(zeros(0, 6, 4), zeros()),

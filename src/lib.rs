@@ -43,7 +43,7 @@ pub use managed::{Described, Imported, Managed, Owner};
 pub use preset::Preset;
 pub use protocol::dlpack::{to_legacy, to_versioned};
 pub use stencil::{
-    Access, Argument, CallPlan, FieldPlan, FieldSpec, Mismatch, OnMismatch, Original, Request,
-    StencilSpec, resolve,
+    Access, Argument, CallPlan, FieldPlan, FieldSpec, Mismatch, OnMismatch, Original, Remembered,
+    Request, StencilSpec, resolve,
 };
 pub use storage::{Order, Spec, Storage};

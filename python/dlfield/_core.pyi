@@ -410,12 +410,12 @@ class BoundStencil:
         *args: Any,
         origin: Sequence[int] | Mapping[str, Sequence[int]] | None = None,
         domain: Sequence[int] | None = None,
-        functional: bool = False,
+        _functional: bool = False,
         **kwargs: Any,
     ) -> dict[str, Any]:
         """Say what a call would do, without doing it; see `dlfield.PlanExplanation`.
 
-        Raises what the call would raise. With `functional`, outputs may be missing.
+        Raises what the call would raise. With `_functional`, outputs may be missing.
         """
     def arguments(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Give the arguments by name, as a call would read them."""

@@ -75,7 +75,7 @@ def bind(
         Where `dims` maps to a name that the stencil does not have, or two names to one; for an
         unknown kind of mismatch or answer.
     """
-    stencil = getattr(stencil, "implementation", stencil)  # a lazy one is compiled now
+    stencil = _compiled(stencil)
     declaration = _declare(stencil, fields, backend, offset_provider)
     answers = _answers(on_mismatch)
     return BoundStencil(
@@ -85,6 +85,15 @@ def bind(
         copy_device=answers["device"] == "copy",
         copy_memory=answers["memory"] == "copy",
     )
+
+
+def _compiled(stencil: Any) -> Any:  # noqa: ANN401
+    """Give the stencil of GT4Py that a lazy one stands for, compiled now where it was not yet."""
+    from dlfield.gt4py_cartesian import CartesianStencil
+
+    lazy = not isinstance(stencil, type) and hasattr(stencil, "implementation")
+    implementation = stencil.implementation if lazy else None
+    return implementation if isinstance(implementation, CartesianStencil) else stencil
 
 
 def _declare(
@@ -158,6 +167,11 @@ def _checked(dims: Mapping[str, Any], declaration: Declaration) -> dict[str, str
         target = getattr(dim, "value", dim)
         if not (isinstance(name, str) and isinstance(target, str)):
             raise TypeError(f"dims: expected names, got {name!r}: {dim!r}")
+        if name in known and name != target:
+            expected = f"names of your own, as '{name}' is one of the stencil's"
+            raise ValueError(
+                f"dims: expected {expected}, got '{name}': '{target}'; rename the axis"
+            )
         if target not in known and not target.isdecimal():
             expected = f"{', '.join(map(repr, declaration.axes))} or a decimal"
             raise ValueError(f"dims: expected {expected} for '{name}', got '{target}'")

@@ -15,16 +15,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_origin
 
 from dlfield.annotations import DType, Field, FieldAnnotation, Parameter, known_preset
-from dlfield.declaration import Declaration, DeclaredField, DeclaredScalar
+from dlfield.declaration import UNTYPED_BACKENDS, Declaration, DeclaredField, DeclaredScalar
 
 if TYPE_CHECKING:
     from dlfield.declaration import Access
 
 __all__ = ["CallableRun", "declare"]
-
-#: Backends that read fields as NumPy arrays; others read typed memory, and rely on what was
-#: promised of its layout and alignment.
-_UNTYPED_BACKENDS = frozenset({"numpy", "debug"})
 
 #: Parameters that are given where to compute, and are no arguments of the bound stencil.
 _PLACE = ("origin", "domain")
@@ -130,7 +126,7 @@ def declare(
         order=[one.name for one in arguments],
         positional=sum(one.kind is not one.KEYWORD_ONLY for one in arguments),
         axes=_iterated([one.annotation for one in arguments if _is_field(one)]),
-        typed=backend not in _UNTYPED_BACKENDS,
+        typed=backend not in UNTYPED_BACKENDS,
         backend=backend,
         takes=frozenset(place),
         device="gpu" if backend and (":gpu" in backend or backend == "gtcuda") else None,

@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Access", "Declaration", "DeclaredField", "DeclaredScalar", "Run"]
+__all__ = [
+    "UNTYPED_BACKENDS",
+    "Access",
+    "Declaration",
+    "DeclaredField",
+    "DeclaredScalar",
+    "Run",
+]
+
+#: Backends that read fields as NumPy arrays; the others are compiled and read typed memory.
+UNTYPED_BACKENDS = frozenset({"numpy", "debug"})
 
 #: What a stencil does with a field: "update" is read and write.
 Access = Literal["unused", "read", "write", "update"]

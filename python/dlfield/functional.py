@@ -58,10 +58,10 @@ def call(run: BoundStencil, args: tuple[Any, ...], keywords: Mapping[str, Any] |
         no `domain`. For an unknown `like`.
     """
     options = dict(keywords or {})
-    like = options.pop("like", None)
+    like = None if "like" in run.argument_names else options.pop("like", None)
     place = {name: options.pop(name, None) for name in ("origin", "domain", "exec_info")}
     given = run.arguments(*args, **options)
-    plan = run.plan(**given, origin=place["origin"], domain=place["domain"], functional=True)
+    plan = run.plan(**given, origin=place["origin"], domain=place["domain"], _functional=True)
     first = _first(plan["fields"], given)
     framework = _framework(like, None if first is None else given[first])
     if place["domain"] is None:
@@ -143,6 +143,13 @@ def _outputs(
         yield name, _zeros(plan, field, dims, alignment)
 
 
+def _halos(plan: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+    """Give the halo of an output that is made. None for a stencil that may compute all over it."""
+    if plan["decides_domain"]:
+        return {}
+    return dict(zip(plan["axes"], plan["halo"], strict=True))
+
+
 def _zeros(
     plan: Mapping[str, Any],
     field: Mapping[str, Any],
@@ -150,7 +157,7 @@ def _zeros(
     alignment: int | UnsetType,
 ) -> CPUStorage:
     points = dict(zip(plan["axes"], plan["domain"], strict=True))
-    halos = dict(zip(plan["axes"], plan["halo"], strict=True))
+    halos = _halos(plan)
     data = dict(zip(map(str, range(len(field["data_shape"]))), field["data_shape"], strict=True))
     halo = [halos.get(dim, (0, 0)) for dim in dims]
     extents = [
@@ -181,7 +188,7 @@ def _origins(
     plan: Mapping[str, Any], outputs: Mapping[str, CPUStorage], given: Mapping[str, Any]
 ) -> dict[str, tuple[int, ...]]:
     """Index of the domain's first point in every field, along its declared dimensions."""
-    halos = dict(zip(plan["axes"], plan["halo"], strict=True))
+    halos = _halos(plan)
     return {
         name: field["origin"]
         if "origin" in field

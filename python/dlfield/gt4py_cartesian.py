@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from dlfield._core import DeviceUnavailable
-from dlfield.declaration import Declaration, DeclaredField, DeclaredScalar
+from dlfield.declaration import UNTYPED_BACKENDS, Declaration, DeclaredField, DeclaredScalar
 
 if TYPE_CHECKING:
     import inspect
@@ -21,9 +21,6 @@ __all__ = ["CartesianStencil", "declare"]
 
 #: Keywords of a stencil's own call that are no arguments of its definition.
 _CALL_OPTIONS = frozenset({"domain", "origin", "validate_args", "exec_info"})
-
-#: Backends that read fields as NumPy arrays; the others are compiled and read typed memory.
-_UNTYPED_BACKENDS = frozenset({"numpy", "debug"})
 
 
 @runtime_checkable
@@ -63,7 +60,7 @@ def declare(stencil: CartesianStencil) -> Declaration:
     DeviceUnavailable
         For a stencil that GT4Py compiled for a GPU.
     """
-    device, typed = _device(stencil), stencil.backend not in _UNTYPED_BACKENDS
+    device, typed = _device(stencil), stencil.backend not in UNTYPED_BACKENDS
     parameters = _signature(stencil)
     scalars = stencil.parameter_info.items()
     keyword_only = [one for one in parameters.values() if one.kind is one.KEYWORD_ONLY]

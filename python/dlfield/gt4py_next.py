@@ -87,6 +87,7 @@ def declare(stencil: Any, *, offset_provider: Mapping[str, Any] | None = None) -
     run = NextRun(
         stencil,
         array_field(device),
+        _as_array(device),
         {name: lru_cache(64)(partial(domain_of, kind.dims)) for name, kind in fields.items()},
         scalars,
         tuple(axes.index(dim) for dim in fields["out"].dims) if is_operator else None,
@@ -127,6 +128,8 @@ class NextRun:
     stencil: Any
     #: Class of the fields: (domain, array) to field.
     array_field: Callable[..., Any]
+    #: What the class takes for an array, of one that is given to `run`. Never copies.
+    as_array: Callable[[Any], Any]
     #: For each field, (shape, origin) to its domain.
     domains: Mapping[str, Callable[..., Any]]
     #: gt4py.next takes a scalar of its declared type only, and makes int32 of a Python int.
@@ -149,6 +152,9 @@ class NextRun:
         The fields live for this call. Into `exec_info` go ``call_run_start_time`` and
         ``call_run_end_time``, in seconds of ``time.perf_counter()``.
         """
+        for name in self.domains:
+            if arguments[name] is not None:
+                arguments[name] = self.as_array(arguments[name])
         if self.cut is not None:
             points = [_domain_[axis] for axis in self.cut]
             ends = zip(_origin_["out"], points, strict=True)
@@ -261,6 +267,15 @@ def array_field(device: str | None) -> Any:  # noqa: ANN401
     if not hasattr(nd_array_field, "CuPyArrayField"):
         raise DeviceUnavailable("declare: expected CuPy for a GPU backend, got none; install cupy")
     return nd_array_field.CuPyArrayField
+
+
+def _as_array(device: str | None) -> Callable[[Any], Any]:
+    if device is None:
+        return np.asarray
+    import cupy  # there, since `array_field` has found its fields
+
+    as_array: Callable[[Any], Any] = cupy.asarray
+    return as_array
 
 
 def domain_of(dims: Sequence[Any], shape: Sequence[int], origin: Sequence[int]) -> Any:  # noqa: ANN401

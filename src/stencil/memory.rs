@@ -1,16 +1,32 @@
 //! Whether the memory of an argument is where and as the stencil needs it, and as it likes it.
 
+use smallvec::SmallVec;
+
 use super::bound::Bound;
 use super::{Mismatch, OnMismatch, StencilSpec};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::layout::{Extents, falls_along};
 
-/// Why the stencil gets a copy of an argument; `None`: it gets the argument.
+/// Why the stencil gets a copy of each argument; `None`: it gets the argument. In a functional call
+/// what it writes is a copy already.
 ///
 /// # Errors
-/// [`Error::Buffer`] where copies are not wanted.
-pub(super) fn mismatch(spec: &StencilSpec, field: &Bound<'_>) -> Result<Option<Mismatch>> {
+/// [`Error::Buffer`] where copies are not wanted, or would not help.
+pub(super) fn mismatches(
+    spec: &StencilSpec,
+    bound: &[Bound<'_>],
+    functional: bool,
+) -> Result<SmallVec<[Option<Mismatch>; 8]>> {
+    let of = |field: &Bound<'_>| {
+        if functional && field.spec.access.writes() { Ok(None) } else { mismatch(spec, field) }
+    };
+    let copies = bound.iter().map(of).collect::<Result<_>>()?;
+    check_one_device(bound)?;
+    Ok(copies)
+}
+
+fn mismatch(spec: &StencilSpec, field: &Bound<'_>) -> Result<Option<Mismatch>> {
     let device = field.argument.managed.device();
     if let Some(text) = &field.argument.brought {
         return Ok(Some(Mismatch::Device(about(field, text))));
@@ -42,6 +58,23 @@ fn elsewhere(spec: &StencilSpec, field: &Bound<'_>, device: Device) -> Result<Op
         OnMismatch::Copy => Ok(Some(Mismatch::Device(text))),
         OnMismatch::Raise => Err(Error::Buffer(format!(
             "{text}; copy it there first, or let bind do so at each call: on_mismatch={{\"device\": \"copy\"}}"
+        ))),
+    }
+}
+
+/// Memory of devices is of one device, but for what every device reaches.
+fn check_one_device(bound: &[Bound<'_>]) -> Result<()> {
+    let on_device = |field: &&Bound<'_>| !field.argument.managed.device().is_host();
+    let mut fields = bound.iter().filter(on_device);
+    let Some(first) = fields.next() else { return Ok(()) };
+    let here = first.argument.managed.device();
+    match fields.find(|field| field.argument.managed.device() != here) {
+        None => Ok(()),
+        Some(other) => Err(Error::Buffer(format!(
+            "{}: expected memory of {here}, as '{}' has, got {}; copy it there by the means of its own library",
+            other.about(),
+            first.spec.name,
+            other.argument.managed.device()
         ))),
     }
 }

@@ -8,10 +8,13 @@
 mod declared;
 mod bound;
 mod axes;
+mod frame;
+mod origin;
 mod domain;
 mod checks;
 mod overlap;
 mod memory;
+mod remembered;
 
 use smallvec::SmallVec;
 
@@ -21,6 +24,7 @@ use crate::layout::{Extents, Layout};
 use crate::managed::Managed;
 use bound::Bound;
 pub use declared::{Access, FieldSpec, OnMismatch, StencilSpec};
+pub use remembered::Remembered;
 
 /// An argument as it came in.
 #[derive(Debug, Clone)]
@@ -53,7 +57,7 @@ pub struct Original {
 }
 
 /// What the caller says about the iteration.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Request {
     /// Points to compute along the axes of the iteration.
     pub domain: Option<Extents>,
@@ -119,9 +123,10 @@ pub fn resolve(
         bound.iter().try_for_each(checks::check_writable)?;
         overlap::check(&bound, &domain)?;
     }
-    let halo = domain::widest_halo(spec, &bound);
+    let halo = frame::widest_halo(spec, &bound);
     let slow = memory::slow(spec, &bound);
-    Ok(CallPlan { fields: collect(spec, bound)?, domain, halo, slow })
+    let copies = memory::mismatches(spec, &bound, request.functional)?;
+    Ok(CallPlan { fields: collect(spec, bound, copies), domain, halo, slow })
 }
 
 fn bind<'a>(
@@ -152,14 +157,12 @@ fn missing(field: &FieldSpec) -> Error {
 fn collect(
     spec: &StencilSpec,
     bound: SmallVec<[Bound<'_>; 8]>,
-) -> Result<SmallVec<[Option<FieldPlan>; 8]>> {
-    let mut bound = bound.into_iter().peekable();
-    let plan = |field: &FieldSpec| match bound.next_if(|one| std::ptr::eq(one.spec, field)) {
-        None => Ok(None),
-        Some(found) => {
-            let copy = memory::mismatch(spec, &found)?;
-            Ok(Some(FieldPlan { axes: found.axes, origin: found.origin, copy }))
-        }
+    copies: SmallVec<[Option<Mismatch>; 8]>,
+) -> SmallVec<[Option<FieldPlan>; 8]> {
+    let mut bound = bound.into_iter().zip(copies).peekable();
+    let plan = |field: &FieldSpec| {
+        let (found, copy) = bound.next_if(|(one, _)| std::ptr::eq(one.spec, field))?;
+        Some(FieldPlan { axes: found.axes, origin: found.origin, copy })
     };
     spec.fields.iter().map(plan).collect()
 }

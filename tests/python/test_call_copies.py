@@ -182,7 +182,7 @@ def test_only_the_argument_that_needs_it_is_copied():
     stencil, run = bound(on_mismatch="copy")
     inp = VALUES.copy()
     run(inp, misaligned())
-    assert stencil.seen["inp"] is inp
+    assert stencil.seen["inp"].ctypes.data == inp.ctypes.data
 
 
 @pytest.mark.parametrize("backend", ["numpy", "debug"])

@@ -8,8 +8,8 @@ use super::around::Around;
 use super::read::Values;
 use crate::device::Target;
 use crate::error::{Error, Failure};
-use crate::field::{Dims, Halo};
-use crate::layout::Layout;
+use crate::field::{Dims, Field, Halo};
+use crate::layout::{Extents, Layout};
 use crate::protocol::gt4py::Hooks;
 use crate::protocol::{Arrival, Wish, arrive_as, is_plain_ndarray};
 use crate::python::options::ints;
@@ -25,6 +25,8 @@ pub(super) struct Incoming<'py> {
     pub(super) beside: Vec<Beside<'py>>,
     /// What they want called.
     pub(super) around: Around,
+    /// Whether code of somebody else's may have run since the first of them was looked at.
+    pub(super) disturbed: bool,
 }
 
 /// What Python knows of an argument.
@@ -36,6 +38,14 @@ pub(super) struct Beside<'py> {
     pub(super) original: Option<Bound<'py, PyAny>>,
     /// Through which door it came; `None` for memory that dlfield allocated.
     pub(super) door: Option<&'static str>,
+}
+
+impl Incoming<'_> {
+    /// Whether an array is still what was looked at: nothing of anybody's was called since, and
+    /// nothing will be before the run.
+    pub(super) fn is_undisturbed(&self) -> bool {
+        !self.disturbed && self.around.is_empty()
+    }
 }
 
 /// What came in for an argument.
@@ -60,7 +70,7 @@ impl BoundStencil {
                 Some(value) => {
                     let taken = self.take(field, value, look);
                     let taken = taken.map_err(|failure| named(value.py(), &field.name, failure))?;
-                    self.put(&mut incoming, taken, value, field.access.writes());
+                    self.put(&mut incoming, taken, value, field);
                 }
                 None => {
                     incoming.arguments.push(None);
@@ -76,18 +86,21 @@ impl BoundStencil {
         incoming: &mut Incoming<'py>,
         taken: Taken,
         value: &Bound<'py, PyAny>,
-        written: bool,
+        field: &FieldSpec,
     ) {
+        let written = field.access.writes();
         let Taken { arrival, stands_for, brought } = taken;
         let Arrival { managed, dims, halo, origin, hooks, door, kind } = arrival;
         incoming.around.add(value.py(), hooks, written);
         let plain = is_plain_ndarray(value) && stands_for.is_none();
+        incoming.disturbed |= !plain && !value.is_instance_of::<PyStorage>();
         incoming.beside.push(Beside {
             plain: plain.then(|| value.clone()),
             original: stands_for.is_some().then(|| value.clone()),
             door: Some(door).filter(|door| !door.is_empty()),
         });
         let dims = dims.map(|dims| self.translate(dims));
+        let origin = origin.map(|origin| as_declared(field, &origin));
         let argument = Argument { managed, dims, halo, origin, kind, stands_for, brought };
         incoming.arguments.push(Some(argument));
     }
@@ -137,7 +150,8 @@ impl BoundStencil {
                 .getattr(intern!(py, "dtype"))?
                 .getattr(intern!(py, "isnative"))?
                 .is_truthy()?;
-        let Some((address, bytes)) = (if native { byte_by_byte(value)? } else { None }) else {
+        let described = if native { byte_by_byte(value)? } else { None };
+        let Some((address, bytes)) = described.filter(|(_, bytes)| is_between_items(bytes)) else {
             return Err(Error::Buffer(text).into());
         };
         if self.declared.spec.on_memory == OnMismatch::Raise {
@@ -216,6 +230,26 @@ fn byte_by_byte(array: &Bound<'_, PyAny>) -> PyResult<Option<(usize, Layout)>> {
     strides.push(1);
     let data = array.getattr(intern!(py, "ctypes"))?.getattr(intern!(py, "data"))?.extract()?;
     Ok(Layout::new(shape, strides, 1).ok().map(|layout| (data, layout)))
+}
+
+/// Whether a stride is no multiple of the items, whose bytes are the last dimension.
+fn is_between_items(bytes: &Layout) -> bool {
+    let Some((&item, extents)) = bytes.shape().split_last() else { return false };
+    let mut axes = extents.iter().zip(bytes.strides());
+    axes.any(|(&extent, stride)| extent > 1 && stride.checked_rem(item) != Some(0))
+}
+
+/// An origin in GT4Py's order of dimensions, in the declared one.
+fn as_declared(field: &FieldSpec, origin: &Extents) -> Extents {
+    let names = Field { dims: Some(field.dims.clone()), ..Field::default() };
+    let order = names.axes_in_order(origin.len());
+    let mut declared = origin.clone();
+    for (&axis, &at) in order.iter().zip(origin) {
+        if let Some(first) = declared.get_mut(axis) {
+            *first = at;
+        }
+    }
+    declared
 }
 
 /// Names the argument: in the text of dlfield's own error, in a note on the producer's.

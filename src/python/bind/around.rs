@@ -26,6 +26,11 @@ impl Around {
         }
     }
 
+    /// Whether nothing will be called.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Acquires everything, or nothing: what was acquired before one that fails is released.
     pub(super) fn acquire(&self, py: Python<'_>) -> PyResult<Vec<Acquired>> {
         self.0.iter().map(|told| told.hooks.acquire(py)).collect()

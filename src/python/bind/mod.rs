@@ -23,7 +23,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::stencil::{CallPlan, OnMismatch, resolve};
+use crate::stencil::{CallPlan, OnMismatch, Remembered, resolve};
 use argument::Incoming;
 use around::{first_of, release};
 use declare::Declared;
@@ -54,6 +54,7 @@ pub(super) struct BoundStencil {
     synchronize: Option<Py<PyAny>>,
     declared: Declared,
     scratch: Scratch,
+    last: Remembered,
 }
 
 #[pymethods]
@@ -79,6 +80,7 @@ impl BoundStencil {
             own_call: Some(own_call.unbind()).filter(|call| !call.is_none(py)),
             runner: runner.unbind(),
             scratch: Scratch::default(),
+            last: Remembered::default(),
             declared: Declared::read(declaration, &dims, answer(copy_device), answer(copy_memory))?,
         })
     }
@@ -113,10 +115,10 @@ impl BoundStencil {
         let request = self.request(origin, domain, false)?;
         self.check_complete(py, &values, &request)?;
         let scalars = self.scalars(py, &values)?;
-        let incoming = self.incoming(&values, false)?;
-        let plan = resolve(&self.declared.spec, &incoming.arguments, &request)?;
+        let mut incoming = self.incoming(&values, false)?;
+        let plan = self.last.resolve(&self.declared.spec, &incoming.arguments, &request)?;
         self.check_stageable(py, &plan)?;
-        self.warn(py, &plan)?;
+        incoming.disturbed |= self.warn(py, &plan)?;
         let acquired = incoming.around.acquire(py)?;
         let outcome = self.compute(py, &incoming, &scalars, &plan, exec_info);
         let outcome = release(py, acquired, outcome);
@@ -125,21 +127,21 @@ impl BoundStencil {
     }
 
     /// What a call with these arguments would do, without doing it. The values are not read, and
-    /// nothing is acquired. With `functional`, fields that are only written may be missing.
+    /// nothing is acquired. With `_functional`, fields that are only written may be missing.
     ///
     /// Returns a dict: `domain`, `halo`, `axes` of the iteration, `slow` (warnings) and `fields`.
-    #[pyo3(signature = (*args, origin = None, domain = None, functional = false, **kwargs))]
+    #[pyo3(signature = (*args, origin = None, domain = None, _functional = false, **kwargs))]
     fn plan<'py>(
         &self,
         args: &Bound<'py, PyTuple>,
         origin: Option<&Bound<'py, PyAny>>,
         domain: Option<&Bound<'py, PyAny>>,
-        functional: bool,
+        _functional: bool,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let py = args.py();
         let values = self.assign(args, kwargs)?;
-        let request = self.request(origin, domain, functional)?;
+        let request = self.request(origin, domain, _functional)?;
         self.check_complete(py, &values, &request)?;
         self.scalars(py, &values)?;
         let incoming = self.incoming(&values, true)?;
@@ -200,6 +202,7 @@ impl BoundStencil {
         let keywords = self.keywords(py, incoming, scalars, plan, &staged)?;
         let outcome = self.run(py, &keywords, exec_info);
         let outcome = first_of(py, outcome, self.wait(py));
+        let outcome = first_of(py, outcome, self.revoke(py, incoming, &keywords));
         let outcome = self.copy_back(py, &staged, outcome);
         incoming.around.touch(py, outcome)
     }

@@ -153,7 +153,7 @@ impl BoundStencil {
         if all.len() != axes.len() {
             return all.clone(); // a field's own dimensions, or an error that resolve reports
         }
-        let own = axes.iter().zip(all).filter(|(dim, _)| field.dims.contains(dim));
-        own.map(|(_, &at)| at).collect()
+        let at = |dim| axes.iter().position(|axis| axis == dim).and_then(|at| all.get(at));
+        field.dims.iter().filter_map(|dim| at(dim).copied()).collect()
     }
 }

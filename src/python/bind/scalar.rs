@@ -73,7 +73,15 @@ fn fits(dtype: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
         "f" => value.is_exact_instance_of::<PyFloat>(),
         _ => false,
     };
-    Ok(expected && dtype.getattr(intern!(py, "type"))?.call1((value,)).is_ok())
+    if !expected {
+        return Ok(false);
+    }
+    let Ok(converted) = dtype.getattr(intern!(py, "type"))?.call1((value,)) else {
+        return Ok(false); // too large a number
+    };
+    let is_finite =
+        |number: &Bound<'_, PyAny>| number.extract::<f64>().map_or(true, f64::is_finite);
+    Ok(is_finite(&converted) || !is_finite(value))
 }
 
 /// A value in a message; a whole array would hide the rest.

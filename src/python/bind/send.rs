@@ -12,7 +12,7 @@ use super::stage::Staged;
 use crate::device::Target;
 use crate::managed::Managed;
 use crate::python::numpy::array_over;
-use crate::stencil::{Access, CallPlan, FieldPlan, FieldSpec};
+use crate::stencil::{Access, Argument, CallPlan, FieldPlan, FieldSpec};
 
 impl BoundStencil {
     /// Everything that `run` gets: arrays in the declared order of axes, scalars, where to compute.
@@ -68,12 +68,12 @@ impl BoundStencil {
         };
         let readonly = self.shown_readonly(field, &argument.managed);
         let in_order = plan.axes.iter().enumerate().all(|(at, &axis)| at == axis);
-        match incoming.beside.get(at).and_then(|one| one.plain.as_ref()) {
-            Some(plain) if in_order && readonly == argument.managed.readonly() => {
-                Ok(plain.clone()) // nothing to show another way
-            }
-            _ if in_order => self.over(py, &argument.managed, readonly),
-            _ => self.over(py, &argument.managed.permute(&plan.axes)?, readonly),
+        let plain = incoming.beside.get(at).and_then(|one| one.plain.as_ref());
+        let as_it_was = incoming.is_undisturbed() && readonly == argument.managed.readonly();
+        match plain.filter(|_| in_order && as_it_was) {
+            Some(plain) => Ok(plain.clone()),
+            None if in_order => self.over(py, &argument.managed, readonly),
+            None => self.over(py, &argument.managed.permute(&plan.axes)?, readonly),
         }
     }
 
@@ -92,12 +92,37 @@ impl BoundStencil {
     }
 
     /// GT4Py's compiled backends ask for a writable buffer even where they only read. Such a field
-    /// gets a view that claims to be writable; it lives for this call and reaches no user object.
+    /// gets a view that claims to be writable; it lives for this call, is none any more once the run
+    /// has ended ([`Self::revoke`]), and reaches no user object.
     fn shown_readonly(&self, field: &FieldSpec, managed: &Managed) -> bool {
         managed.readonly() && !(self.declared.asks_writable && field.access == Access::Read)
     }
 
-    /// Runs the stencil, and waits until it is done.
+    /// Takes back that views of read-only memory are writable: a traceback may keep them.
+    pub(super) fn revoke(
+        &self,
+        py: Python<'_>,
+        incoming: &Incoming<'_>,
+        keywords: &Bound<'_, PyDict>,
+    ) -> PyResult<()> {
+        let fields = self.declared.spec.fields.iter().zip(&self.declared.fields_at);
+        for ((field, &position), argument) in fields.zip(&incoming.arguments) {
+            let claimed = |one: &Argument| {
+                one.managed.readonly() && !self.shown_readonly(field, &one.managed)
+            };
+            if argument.as_ref().is_some_and(claimed)
+                && let Some(array) = keywords.get_item(self.name(py, position))?
+                && self.declared.spec.target == Target::Host
+            {
+                let frozen = PyDict::new(py);
+                frozen.set_item(intern!(py, "write"), false)?;
+                array.call_method(intern!(py, "setflags"), (), Some(&frozen))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the stencil.
     ///
     /// Straight to `run`, which does what GT4Py's own call does once it has taken the arguments
     /// apart. With `exec_info` through the stencil's own call where it has one, which keeps more

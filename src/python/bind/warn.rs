@@ -30,8 +30,9 @@ pyo3::create_exception!(
 );
 
 impl BoundStencil {
-    /// Warns before anything is acquired: a warning may be made an error.
-    pub(super) fn warn(&self, py: Python<'_>, plan: &CallPlan) -> PyResult<()> {
+    /// Warns before anything is acquired: a warning may be made an error. Whether there was one.
+    pub(super) fn warn(&self, py: Python<'_>, plan: &CallPlan) -> PyResult<bool> {
+        let copied = plan.fields.iter().flatten().any(|field| field.copy.is_some());
         for field in plan.fields.iter().flatten() {
             match &field.copy {
                 None => {}
@@ -46,7 +47,7 @@ impl BoundStencil {
         for text in &plan.slow {
             say(py, &py.get_type::<LayoutWarning>(), text, "slower than it could be")?;
         }
-        Ok(())
+        Ok(copied || !plan.slow.is_empty())
     }
 }
 

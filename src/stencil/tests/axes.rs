@@ -74,17 +74,24 @@ fn fields_of_a_stencil_that_decides_by_itself_need_not_agree() {
 }
 
 #[test]
-fn a_stencil_that_is_not_told_the_domain_gets_arrays_of_one_shape() {
-    let spec = StencilSpec { told_domain: false, ..stencil() };
-    let spec = StencilSpec {
-        fields: vec![field("a", "IJK", Access::Read, 0), spec.fields[1].clone()],
-        ..spec
-    };
-    let args = [argument(&[5, 5, 5], None, 0), argument(&[3, 5, 5], None, 0)];
-    let text = message(resolve(&spec, &args, &Request::default()));
-    assert!(text.contains("expected 3 points along I") && text.contains("got 5"), "{text}");
-    let told = StencilSpec { told_domain: true, ..spec };
-    assert_eq!(resolve(&told, &args, &Request::default()).unwrap().domain.as_slice(), [3, 5, 5]);
+fn a_stencil_that_is_not_told_the_domain_gets_arrays_of_one_shape_and_halo() {
+    let untold = StencilSpec { told_domain: false, ..stencil() };
+    for (extent, halo) in [(6, 1), (8, 0), (8, 2)] {
+        let args = [argument(&[8, 8, 4], None, 1), argument(&[extent, extent, 4], None, halo)];
+        let text = message(resolve(&untold, &args, &Request::default()));
+        assert!(text.contains("expected 8 points with a halo of (1, 1) along I"), "{text}");
+    }
+    let args = [argument(&[8, 8, 4], None, 1), argument(&[8, 8, 4], None, 1)];
+    let plan = resolve(&untold, &args, &Request::default()).unwrap();
+    assert_eq!((plan.domain.as_slice(), origin(&plan, 1)), (&[6, 6, 4][..], &[1, 1, 0][..]));
+}
+
+#[test]
+fn without_halos_an_untold_stencil_computes_as_far_from_the_edge_as_it_reaches() {
+    let untold = StencilSpec { told_domain: false, ..stencil() };
+    let args = [argument(&[8, 8, 4], None, 0), argument(&[8, 8, 4], None, 0)];
+    let plan = resolve(&untold, &args, &Request::default()).unwrap();
+    assert_eq!((plan.domain.as_slice(), origin(&plan, 1)), (&[6, 6, 4][..], &[1, 1, 0][..]));
 }
 
 #[test]
@@ -109,10 +116,11 @@ fn what_is_read_and_written_may_not_be_missing() {
 #[test]
 fn where_it_is_not_known_what_is_read_an_input_is_apart_from_every_output() {
     let mut spec = stencil();
-    spec.fields[0].reach = smallvec![(0, 0); 3];
-    let one = argument(&[8, 8, 4], None, 1);
-    assert!(resolve(&spec, &[one.clone(), one.clone()], &Request::default()).is_ok());
+    let one = argument(&[8, 8, 4], None, 0);
+    let origins = vec![Some(smallvec![1, 1, 0]), Some(smallvec![5, 1, 0])];
+    let request = Request { domain: Some(smallvec![3, 6, 4]), origins, ..Request::default() };
+    assert!(resolve(&spec, &[one.clone(), one.clone()], &request).is_ok());
     spec.reach_known = false;
-    let text = message(resolve(&spec, &[one.clone(), one], &Request::default()));
+    let text = message(resolve(&spec, &[one.clone(), one], &request));
     assert!(text.contains("'inp' and 'out'"), "{text}");
 }

@@ -197,11 +197,18 @@ fn an_input_that_reaches_into_the_output_is_refused() {
 }
 
 #[test]
-fn a_stencil_without_reach_may_write_where_it_reads() {
+fn a_stencil_may_write_where_it_reads_where_no_point_needs_another() {
     let mut spec = stencil();
     spec.fields[0].reach = smallvec![(0, 0); 3];
     let field = argument(&[8, 8, 4], None, 1);
-    assert!(resolve(&spec, &[field.clone(), field], &Request::default()).is_ok());
+    let both = [field.clone(), field];
+    assert!(resolve(&spec, &both, &Request::default()).is_ok());
+    spec.min_points = smallvec![1, 1, 2];
+    let text = message(resolve(&spec, &both, &Request::default()));
+    assert!(text.contains("'inp' and 'out'"), "a loop along K may reach inside: {text}");
+    spec.min_points = smallvec![];
+    spec.fields.iter_mut().for_each(|field| field.reach = smallvec![(1, 1), (0, 0), (0, 0)]);
+    assert!(resolve(&spec, &both, &Request::default()).is_err(), "as far in both");
 }
 
 #[test]

@@ -79,6 +79,17 @@ fn memory_of_another_gpu_is_refused_also_where_copies_are_wanted() {
 }
 
 #[test]
+fn memory_of_two_gpus_is_refused_also_where_any_gpu_will_do() {
+    let spec = StencilSpec { target: Target::Gpu(None), ..stencil() };
+    let mut args = calls();
+    for (ordinal, argument) in (0..).zip(&mut args) {
+        moved(argument, 0, Device::from_dlpack(2, ordinal).unwrap());
+    }
+    let text = message(resolve(&spec, &args, &Request::default()));
+    assert!(text.contains("'out': expected memory of cuda:0, as 'inp' has"), "{text}");
+}
+
+#[test]
 fn a_layout_that_is_declared_must_hold_and_one_that_is_fast_need_not() {
     let mut spec = stencil();
     spec.fields[1].fast = Some(smallvec![2, 1, 0]);
