@@ -112,7 +112,7 @@ def test_an_array_whose_shape_is_changed_by_acquire_goes_in_as_it_was_checked(co
         def __gt_data_interface__(self):
             return {None: {**VALUES.__array_interface__, "acquire": self.acquire}}
 
-    dlf.bind(recorder)(inp=Meddling(), out=out)
+    dlf.bind(recorder)(inp=Meddling(), out=out, origin=(0, 2, 0))
     assert (out.ndim, recorder.calls[0].arguments["out"].shape) == (3, shape)
 
 
