@@ -1,8 +1,9 @@
 """What a bound stencil call costs beside GT4Py's own.
 
 The fields are so small that computing them takes next to nothing. `stencil(...)` is GT4Py's call
-after its first, when everything is cached; `stencil.run(...)` is what both end in, with arrays,
-origin and domain at hand and nothing checked. Without it the Python side of either call is left.
+after its first, when everything is cached; a frozen stencil takes arrays alone, at an origin and a
+domain that were given once, and checks nothing; `stencil.run(...)` is what all end in. Without it
+the Python side of either call is left.
 """
 
 import numpy as np
@@ -39,6 +40,7 @@ STENCILS = [
     ("gt:cpu_kfirst", three),
     ("gt:cpu_kfirst", ten),
     ("numpy", three),
+    ("numpy", ten),
 ]
 
 ARGUMENTS = {
@@ -53,11 +55,14 @@ SETUP = """
 run = dlf.bind(stencil)
 fields = [{make} for _ in stencil.field_info]
 bare = dict(zip(stencil.field_info, map(np.asarray, fields)))
+named = dict(bare)
+frozen = stencil.freeze(origin=dict.fromkeys(bare, (0, 0, 0)), domain=SHAPE)
 bare.update(_domain_=SHAPE, _origin_=dict.fromkeys(bare, (0, 0, 0)), exec_info=None)
 """
 OURS = "run(*fields)"
 THEIRS = Peer("stencil(*fields)")
 BARE = Peer("stencil.run(**bare)")
+FROZEN = Peer("frozen(**named)")
 
 
 def rows(area: str) -> list[Row]:
@@ -70,15 +75,18 @@ def rows(area: str) -> list[Row]:
         for kind, (make, limit) in ARGUMENTS.items():
             what = f"{backend}, {definition.__name__} fields, {kind}"
             setup = SETUP.format(make=make)
-            found += _rows_of(area, Comparison(what, OURS, [THEIRS, BARE], setup, names), limit)
+            found += _rows_of(
+                area, Comparison(what, OURS, [THEIRS, FROZEN, BARE], setup, names), limit
+            )
     return found
 
 
 def _rows_of(area: str, comparison: Comparison, limit: float | None) -> list[Row]:
-    """Give the whole call beside both of GT4Py's, then the Python sides beside each other."""
+    """Give the whole call beside those of GT4Py, then the Python sides beside each other."""
     samples, problems = sample(comparison)
     whole = [
-        summarise(area, comparison.what, OURS, peer, samples, problems) for peer in (THEIRS, BARE)
+        summarise(area, comparison.what, OURS, peer, samples, problems)
+        for peer in (THEIRS, FROZEN, BARE)
     ]
     what = f"{comparison.what}: Python side"
     peer = Peer(THEIRS.statement, limit)
