@@ -3,6 +3,8 @@
 import dlfield as dlf
 import numpy as np
 import pytest
+from dlfield.annotations import Alignment, DefaultParameters, Field, LayoutMap
+from stand_in import SHAPE, GpuStandIn, field
 from support import Watch, tracked
 
 KINDS = [
@@ -78,3 +80,34 @@ def test_managed_false_of_the_draft_is_answered_with_the_values_there_are():
 def test_a_missing_value_to_fill_with_is_named():
     with pytest.raises(TypeError, match="fill_value"):
         dlf.full((2,), value=1)
+
+
+SPOKEN = {
+    "layout": ("F", LayoutMap[0, 1, 2], np.zeros(SHAPE)),
+    "alignment": ("gtmc", Alignment[1], np.zeros((3, 5, 4)).transpose(0, 2, 1)),  # rows of four
+}
+
+
+@pytest.mark.parametrize(("preset", "said", "given"), SPOKEN.values(), ids=SPOKEN)
+def test_what_an_annotation_says_itself_wins_over_its_preset(preset, said, given):
+    def bound(*parameters):
+        fields = {"out": Field[float, DefaultParameters[preset], *parameters]}
+        return dlf.bind(lambda out: out.fill(1.0), fields=fields)
+
+    with pytest.raises(BufferError, match="argument 'out'"):
+        bound()(given)
+    assert not given.any()
+    bound(said)(given)
+    assert given.all()
+
+
+def test_what_cupy_says_is_taken_under_gpu_as_it_is():
+    class Passed:
+        array = np.zeros(SHAPE)
+        says = {**array.__array_interface__, "version": 3, "stream": 1}
+        __gt_data_interface__ = {"gpu": says}
+
+    stencil = GpuStandIn(inp=field("READ"))
+    dlf.bind(stencil)(Passed())
+    shown = stencil.seen["inp"].__cuda_array_interface__
+    assert (shown["data"], shown["shape"]) == ((Passed.array.ctypes.data, False), SHAPE)
