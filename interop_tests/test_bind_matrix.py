@@ -4,6 +4,8 @@
 backends, plain callables, gt4py.next, users' own classes, and the addresses on all of them.
 """
 
+import enum
+
 import dlfield as dlf
 import numpy as np
 import pytest
@@ -297,3 +299,17 @@ def test_a_kernel_of_numba_computes_in_the_memory_of_every_framework():
         held = producer.hold(VALUES)
         dlf.bind(kernel)(field=held.array, factor=2.0)
         assert np.array_equal(held.read(), 2.0 * VALUES)
+
+
+class More(enum.IntEnum):
+    """A choice as gtscript.enum takes it."""
+
+    NONE = 0
+    TWO = 2
+
+
+@pytest.mark.parametrize("kind", CARTESIAN)
+def test_a_member_of_an_enumeration_is_the_int_that_it_names(compiled, kind):
+    steps, out = np.arange(24, dtype=np.int32).reshape(2, 3, 4), np.zeros((2, 3, 4), np.float32)
+    dlf.bind(compiled("choose", kind))(steps, np.ones((2, 3, 4), bool), out, more=More.TWO)
+    assert np.array_equal(out, steps + 2)

@@ -101,13 +101,13 @@ def test_what_an_annotation_says_itself_wins_over_its_preset(preset, said, given
     assert given.all()
 
 
-def test_what_cupy_says_is_taken_under_gpu_as_it_is():
+def test_a_cuda_array_interface_is_taken_under_gpu_as_it_is():
     class Passed:
-        array = np.zeros(SHAPE)
-        says = {**array.__array_interface__, "version": 3, "stream": 1}
-        __gt_data_interface__ = {"gpu": says}
+        def __init__(self, array):
+            said = {**array.__array_interface__, "version": 3, "stream": 1}
+            self.__gt_data_interface__ = {"gpu": said}
 
-    stencil = GpuStandIn(inp=field("READ"))
-    dlf.bind(stencil)(Passed())
+    array, stencil = np.zeros(SHAPE), GpuStandIn(inp=field("READ"))
+    dlf.bind(stencil)(Passed(array))
     shown = stencil.seen["inp"].__cuda_array_interface__
-    assert (shown["data"], shown["shape"]) == ((Passed.array.ctypes.data, False), SHAPE)
+    assert (shown["data"], shown["shape"]) == ((array.ctypes.data, False), SHAPE)

@@ -51,7 +51,7 @@ fn check(parameter: &Parameter, value: &Bound<'_, PyAny>) -> PyResult<()> {
     if dtype.is_ok_and(|dtype| dtype.eq(expected).unwrap_or(false)) {
         return Ok(());
     }
-    if parameter.weak && fits(expected.bind(py), value)? {
+    if (parameter.weak || is_int_enum(value)?) && fits(expected.bind(py), value)? {
         return Ok(());
     }
     Err(PyValueError::new_err(format!(
@@ -63,13 +63,22 @@ fn check(parameter: &Parameter, value: &Bound<'_, PyAny>) -> PyResult<()> {
     )))
 }
 
+/// A member of an `enum.IntEnum`, which `gtscript.enum` makes parameters of, is the int that it names.
+fn is_int_enum(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = value.py();
+    if !value.is_instance_of::<PyInt>() || value.is_exact_instance_of::<PyInt>() {
+        return Ok(false);
+    }
+    value.is_instance(&py.import(intern!(py, "enum"))?.getattr(intern!(py, "IntEnum"))?)
+}
+
 /// Whether a Python number has its value in `dtype` too: an int in a type of ints that is wide enough,
 /// a float in one of floats.
 fn fits(dtype: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = value.py();
     let kind: String = dtype.getattr(intern!(py, "kind"))?.extract()?;
     let expected = match kind.as_str() {
-        "i" | "u" => value.is_exact_instance_of::<PyInt>(),
+        "i" | "u" => value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>(),
         "f" => value.is_exact_instance_of::<PyFloat>(),
         _ => false,
     };
