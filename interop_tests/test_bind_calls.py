@@ -71,17 +71,36 @@ def test_a_callable_without_fields_cannot_be_bound(what):
         dlf.bind(what)
 
 
-@pytest.mark.parametrize("what", [None, 1, Recorder, "skewed"])
+@pytest.mark.parametrize("what", [None, 1, "skewed"])
 def test_what_is_no_stencil_cannot_be_bound(what):
     with refused(TypeError, "bind: expected a stencil", "got", "gtscript.stencil"):
         dlf.bind(what)
 
 
+@pytest.mark.parametrize("what", [Recorder, dict])
+def test_a_class_is_no_stencil_but_an_object_of_it_may_be(what):
+    with refused(TypeError, "bind: expected a stencil", "the class", "pass an instance"):
+        dlf.bind(what)
+
+
 def test_neither_the_class_of_a_stencil_nor_a_bound_one_can_be_bound(compiled):
     stencil = compiled("split", "numpy")
-    for what in (type(stencil), dlf.bind(stencil)):
-        with refused(TypeError, "bind: expected a stencil", "got"):
-            dlf.bind(what)
+    with refused(TypeError, "bind: expected a stencil", "pass an instance"):
+        dlf.bind(type(stencil))
+    with refused(TypeError, "bind: expected a stencil", "bound already"):
+        dlf.bind(dlf.bind(stencil))
+
+
+def test_several_names_of_ones_own_may_stand_for_one_dimension(compiled, xr):
+    names = {"lon": "I", "lon_u": "I", "lat": "J", "level": "K"}
+    run = dlf.bind(compiled("split", "numpy"), dims=names)
+    inp = xr.DataArray(np.arange(24.0).reshape(4, 3, 2), dims=("level", "lat", "lon_u"))
+    left, right = (np.zeros((2, 3, 4)) for _ in range(2))
+    run(inp, xr.DataArray(left, dims=("lon", "lat", "level")), right)
+    assert np.array_equal(left, inp.values.T + 1.0)
+    both = xr.DataArray(np.zeros((2, 3, 2)), dims=("lon", "lat", "lon_u"))
+    with refused(ValueError, "argument 'inp'", "expected dims", "got"):
+        run(both, left, right)
 
 
 @pytest.mark.parametrize("backend", ["gt:gpu", "dace:gpu"])
@@ -95,7 +114,7 @@ def test_a_stencil_for_a_gpu_is_refused_when_it_is_bound(compiled, backend):
     [
         ({"x": "Q"}, ValueError),
         ({"x": "i"}, ValueError),
-        ({"x": "I", "y": "I"}, ValueError),
+        ({"I": "J", "J": "I"}, ValueError),
         ({"x": 1}, (TypeError, ValueError)),
         (["x", "y"], TypeError),
         ("IJK", TypeError),

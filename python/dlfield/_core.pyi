@@ -384,6 +384,7 @@ class BoundStencil:
         origin: Sequence[int] | Mapping[str, Sequence[int]] | None = None,
         domain: Sequence[int] | None = None,
         exec_info: dict[str, Any] | None = None,
+        _stacklevel: int = 1,
         **kwargs: Any,
     ) -> None:
         """Run the stencil. Every check is made at every call.

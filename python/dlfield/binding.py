@@ -41,7 +41,7 @@ def bind(
         a callable whose parameters are annotated with `dlfield.annotations.Field`.
     dims
         The stencil's dimension for each name that your arrays use, for example
-        ``{"lon": "I", "lat": "J", "level": "K"}``, or ``{"lon": IDim}`` for gt4py.next. Names that
+        ``{"lon": "I", "lon_u": "I", "lat": "J"}``, or ``{"lon": IDim}`` for gt4py.next. Names that
         the stencil uses itself, and decimals, stand for themselves.
     fields
         Of a callable: `dlfield.annotations.Field` by parameter name, instead of its annotations.
@@ -72,7 +72,7 @@ def bind(
     TypeError
         Where `stencil` is nothing that can be bound, or an option is of a wrong type.
     ValueError
-        Where `dims` maps to a name that the stencil does not have, or two names to one; for an
+        Where `dims` maps to a name that the stencil does not have, or one of its own; for an
         unknown kind of mismatch or answer.
     """
     stencil = _compiled(stencil)
@@ -108,6 +108,9 @@ def _declare(
         gt4py_next,
     )
 
+    if offset_provider is not None and not isinstance(offset_provider, Mapping):
+        expected = "expected a mapping of names to connectivities"
+        raise TypeError(f"offset_provider: {expected}, got {offset_provider!r}")
     if gt4py_next.is_next(stencil):
         _only_for_callables(fields, backend, "a gt4py.next program")
         return gt4py_next.declare(stencil, offset_provider=offset_provider)
@@ -122,7 +125,12 @@ def _declare(
 
 
 def _no_stencil(stencil: Any) -> str:  # noqa: ANN401
-    got = stencil.__name__ if isinstance(stencil, type) else type(stencil).__name__
+    if isinstance(stencil, BoundStencil):
+        return "bind: expected a stencil, got one that is bound already; call it as it is"
+    if isinstance(stencil, type):
+        got = f"the class {stencil.__name__}; pass an instance of it"
+        return f"bind: expected a stencil, got {got}"
+    got = type(stencil).__name__
     return (
         "bind: expected a stencil made by gtscript.stencil, a gt4py.next program, or a callable "
         f"with dlfield.annotations, got {got}; decorate the definition with "
@@ -176,6 +184,4 @@ def _checked(dims: Mapping[str, Any], declaration: Declaration) -> dict[str, str
             expected = f"{', '.join(map(repr, declaration.axes))} or a decimal"
             raise ValueError(f"dims: expected {expected} for '{name}', got '{target}'")
         checked[name] = target
-    if len(set(checked.values())) != len(checked):
-        raise ValueError(f"dims: expected a different dimension for each name, got {checked}")
     return checked

@@ -97,7 +97,8 @@ def explain(
     backend
         For an array: a GT4Py backend, whose wishes for the layout and alignment are compared too.
     *args, **keywords
-        For a bound stencil: the arguments of a call, `origin` and `domain` included. Nothing is
+        For a bound stencil: the arguments of a call, `origin` and `domain` included; with
+        ``functional=True``, of a call of ``run.functional``. Nothing is
         acquired, copied or run.
 
     Returns
@@ -151,6 +152,8 @@ class PlanExplanation:
         self.plan: dict[str, Any] | None = None
         self.refusal: Exception | None = None
         keywords.pop("exec_info", None)
+        if "functional" not in run.argument_names:
+            keywords["_functional"] = keywords.pop("functional", False)
         try:
             self.plan = run.plan(*args, **keywords)
         except Exception as error:  # a producer may raise anything, which is the answer

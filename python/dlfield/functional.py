@@ -71,7 +71,7 @@ def call(run: BoundStencil, args: tuple[Any, ...], keywords: Mapping[str, Any] |
     outputs = dict(_outputs(plan, given, first, alignment))
     origins = _origins(plan, outputs, given)
     arguments: dict[str, Any] = {**given, **outputs}
-    run(**arguments, **_place(plan, origins), exec_info=place["exec_info"])
+    run(**arguments, **_place(plan, origins), exec_info=place["exec_info"], _stacklevel=2)
     results = []
     for name, made in outputs.items():
         result = _MAKERS[framework](made)
@@ -143,11 +143,9 @@ def _outputs(
         yield name, _zeros(plan, field, dims, alignment)
 
 
-def _halos(plan: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
-    """Give the halo of an output that is made. None for a stencil that may compute all over it."""
-    if plan["decides_domain"]:
-        return {}
-    return dict(zip(plan["axes"], plan["halo"], strict=True))
+def _along_axes(plan: Mapping[str, Any], what: str) -> dict[str, tuple[int, int]]:
+    """Give a pair of the plan, such as its `halo`, by the name of the axis."""
+    return dict(zip(plan["axes"], plan[what], strict=True))
 
 
 def _zeros(
@@ -157,13 +155,13 @@ def _zeros(
     alignment: int | UnsetType,
 ) -> CPUStorage:
     points = dict(zip(plan["axes"], plan["domain"], strict=True))
-    halos = _halos(plan)
+    around, halos = _along_axes(plan, "around"), _along_axes(plan, "halo")
     data = dict(zip(map(str, range(len(field["data_shape"]))), field["data_shape"], strict=True))
-    halo = [halos.get(dim, (0, 0)) for dim in dims]
     extents = [
-        data[dim] if dim in data else points[dim] + low + high
-        for dim, (low, high) in zip(dims, halo, strict=True)
+        data[dim] if dim in data else points[dim] + sum(around.get(dim, (0, 0))) for dim in dims
     ]
+    # A plain array stays one: where it has points around the domain it does not call them a halo.
+    halo = [halos.get(dim, (0, 0)) if any(around.get(dim, (0, 0))) else (0, 0) for dim in dims]
     options = _demands(field, dims, alignment)
     options |= {"dims": dims, "halo": halo, "defaults": plan["backend"] or "C"}
     return zeros(extents, field["dtype"], **options)
@@ -188,11 +186,11 @@ def _origins(
     plan: Mapping[str, Any], outputs: Mapping[str, CPUStorage], given: Mapping[str, Any]
 ) -> dict[str, tuple[int, ...]]:
     """Index of the domain's first point in every field, along its declared dimensions."""
-    halos = _halos(plan)
+    around = _along_axes(plan, "around")
     return {
         name: field["origin"]
         if "origin" in field
-        else tuple(halos.get(dim, (0, 0))[0] for dim in field["dims"])
+        else tuple(around.get(dim, (0, 0))[0] for dim in field["dims"])
         for name, field in plan["fields"].items()
         if name in given or name in outputs
     }

@@ -40,6 +40,27 @@ pub(super) fn widest_halo(spec: &StencilSpec, bound: &[Bound<'_>]) -> Halo {
     })
 }
 
+/// Points around the domain of an output that is made: none for a stencil that might compute there,
+/// all that the others have for one that is not told where to compute.
+pub(super) fn around(
+    spec: &StencilSpec,
+    bound: &[Bound<'_>],
+    domain: &Extents,
+    halo: &Halo,
+) -> Halo {
+    if spec.decides_domain {
+        return Halo::from_elem((0, 0), spec.axes.len());
+    }
+    if spec.told_domain {
+        return halo.clone();
+    }
+    each(spec, |axis| {
+        let Some((field, at)) = along(bound, axis).next() else { return (0, 0) };
+        let (low, points) = (field.origin_at(at), domain.get(axis).copied().unwrap_or(0));
+        (low, field.extent_at(at).saturating_sub(low).saturating_sub(points))
+    })
+}
+
 /// What the fields with a halo agree on along each axis; empty where none has one.
 pub(super) fn frame(spec: &StencilSpec, bound: &[Bound<'_>]) -> Vec<Frame> {
     if !bound.iter().any(Bound::carries_halo) {

@@ -39,11 +39,16 @@ fn mismatch(spec: &StencilSpec, field: &Bound<'_>) -> Result<Option<Mismatch>> {
         return Ok(Some(Mismatch::Memory(about(field, &text))));
     }
     let way_out = if device.is_host() {
-        ", for example x.copy(), or let bind make one at each call: on_mismatch={\"memory\": \"copy\"}"
+        ", or let bind make one at each call: on_mismatch={\"memory\": \"copy\"}"
     } else {
         ""
     };
-    Err(Error::Buffer(format!("{}; pass a copy{way_out}", about(field, &text))))
+    let copy = if field.argument.managed.is_aligned() && field.argument.stands_for.is_none() {
+        "dlfield.storage(x, layout=..., alignment_size=...)"
+    } else {
+        "x.copy()"
+    };
+    Err(Error::Buffer(format!("{}; pass a copy, for example {copy}{way_out}", about(field, &text))))
 }
 
 /// Memory that the stencil does not reach. From one device to another nothing is copied.

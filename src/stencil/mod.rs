@@ -96,6 +96,8 @@ pub struct CallPlan {
     pub domain: Extents,
     /// The widest halo of the fields along each axis of the iteration.
     pub halo: Halo,
+    /// Points below and above the domain that an output has which is made for the call.
+    pub around: Halo,
     /// What works, but slowly.
     pub slow: Vec<String>,
 }
@@ -124,9 +126,10 @@ pub fn resolve(
         overlap::check(&bound, &domain)?;
     }
     let halo = frame::widest_halo(spec, &bound);
+    let around = frame::around(spec, &bound, &domain, &halo);
     let slow = memory::slow(spec, &bound);
     let copies = memory::mismatches(spec, &bound, request.functional)?;
-    Ok(CallPlan { fields: collect(spec, bound, copies), domain, halo, slow })
+    Ok(CallPlan { fields: collect(spec, bound, copies), domain, halo, around, slow })
 }
 
 fn bind<'a>(

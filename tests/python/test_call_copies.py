@@ -315,7 +315,7 @@ def test_memory_that_is_not_as_declared_is_copied_to_such_as_is(annotation, give
 @pytest.mark.parametrize(("annotation", "given", "holds"), DECLARED.values(), ids=DECLARED)
 def test_memory_that_is_not_as_declared_is_refused_without_leave(annotation, given, holds):
     seen, bind = declared(annotation)
-    with refused(BufferError, "argument 'both'", "expected", "got", "x.copy()"):
+    with refused(BufferError, "argument 'both'", "expected", "got", "storage(x, layout="):
         bind()(given)
     assert seen == []
     assert not holds(given)

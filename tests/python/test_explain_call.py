@@ -295,3 +295,10 @@ def test_a_stencil_that_is_not_bound_is_explained_as_no_array():
 def test_a_preset_to_compare_with_is_no_argument_of_a_stencil():
     explanation = dlf.explain(RUN, VALUES, np.zeros(SHAPE), backend="numpy")
     assert "got 'backend'" in str(explanation.refusal)
+
+
+def test_a_call_whose_outputs_are_to_be_made_is_explained_too():
+    told = dlf.explain(RUN, VALUES, functional=True, **PLACE)
+    assert told.refusal is None
+    assert "out: write, not given" in " ".join(str(told).split())
+    assert isinstance(dlf.explain(RUN, VALUES, **PLACE).refusal, TypeError)

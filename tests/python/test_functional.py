@@ -1,6 +1,7 @@
 """`run.functional` of callables: outputs are made and given back, arguments stay as they are."""
 
 import gc
+import warnings
 
 import dlfield as dlf
 import numpy as np
@@ -350,3 +351,21 @@ def test_a_domain_that_no_field_tells_is_refused_and_not_guessed():
 def test_a_domain_for_a_stencil_that_is_not_told_is_refused():
     with pytest.raises(TypeError, match="domain: expected none for 'copy_of'"):
         dlf.bind(copy_of).functional(VALUES, domain=SHAPE)
+
+
+def test_a_callable_that_is_not_told_the_domain_gets_an_output_of_the_shape_of_its_inputs():
+    def shifted(inp: AROUND, out: WRITTEN):
+        out[1:-1] = inp[2:]
+
+    result = dlf.bind(shifted).functional(VALUES)
+    assert (type(result), result.shape) == (np.ndarray, SHAPE)
+    assert np.array_equal(result[1:-1], VALUES[2:])
+    assert not result[[0, -1]].any()
+
+
+def test_a_warning_names_the_line_that_asked_for_the_outputs():
+    run = dlf.bind(copy_of, backend="gt:cpu_ifirst")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run.functional(VALUES)
+    assert [one.filename for one in caught] == [__file__]

@@ -101,13 +101,14 @@ impl BoundStencil {
         format!("<dlfield.bind({}) of ({})>", self.declared.spec.name, self.listed(py))
     }
 
-    #[pyo3(signature = (*args, origin = None, domain = None, exec_info = None, **kwargs))]
+    #[pyo3(signature = (*args, origin = None, domain = None, exec_info = None, _stacklevel = 1, **kwargs))]
     fn __call__(
         &self,
         args: &Bound<'_, PyTuple>,
         origin: Option<&Bound<'_, PyAny>>,
         domain: Option<&Bound<'_, PyAny>>,
         exec_info: Option<&Bound<'_, PyAny>>,
+        _stacklevel: i32,
         kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
         let py = args.py();
@@ -118,7 +119,7 @@ impl BoundStencil {
         let mut incoming = self.incoming(&values, false)?;
         let plan = self.last.resolve(&self.declared.spec, &incoming.arguments, &request)?;
         self.check_stageable(py, &plan)?;
-        incoming.disturbed |= self.warn(py, &plan)?;
+        incoming.disturbed |= self.warn(py, &plan, _stacklevel)?;
         let acquired = incoming.around.acquire(py)?;
         let outcome = self.compute(py, &incoming, &scalars, &plan, exec_info);
         let outcome = release(py, acquired, outcome);

@@ -1,6 +1,6 @@
 //! The scalars of a call.
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
@@ -38,17 +38,20 @@ impl BoundStencil {
 
 /// GT4Py's own rule: the type of the value has the declared dtype. Nothing is converted.
 fn check(parameter: &Parameter, value: &Bound<'_, PyAny>) -> PyResult<()> {
-    let Some(expected) = &parameter.dtype else { return Ok(()) };
+    let Some(expected) = &parameter.dtype else { return refuse_array(parameter, value) };
     let py = value.py();
     match parameter.known {
         Some(DType::Float64) if value.is_exact_instance_of::<PyFloat>() => return Ok(()),
-        Some(DType::Int64) if value.is_exact_instance_of::<PyInt>() => return Ok(()),
+        Some(DType::Int64) if value.is_exact_instance_of::<PyInt>() && fits_int64(value) => {
+            return Ok(());
+        }
         Some(DType::Bool) if value.is_exact_instance_of::<PyBool>() => return Ok(()),
         _ => {}
     }
     let kind = value.get_type();
     let dtype = py.import(intern!(py, "numpy"))?.call_method1(intern!(py, "dtype"), (&kind,));
-    if dtype.is_ok_and(|dtype| dtype.eq(expected).unwrap_or(false)) {
+    let too_large = value.is_exact_instance_of::<PyInt>() && !fits_int64(value);
+    if dtype.is_ok_and(|dtype| dtype.eq(expected).unwrap_or(false)) && !too_large {
         return Ok(());
     }
     if (parameter.weak || is_int_enum(value)?) && fits(expected.bind(py), value)? {
@@ -60,6 +63,24 @@ fn check(parameter: &Parameter, value: &Bound<'_, PyAny>) -> PyResult<()> {
         parameter.name,
         shortened(value)?,
         kind.name()?
+    )))
+}
+
+fn fits_int64(value: &Bound<'_, PyAny>) -> bool {
+    value.extract::<i64>().is_ok()
+}
+
+/// What is not declared passes as it is, but for an array: it would go in unchecked.
+fn refuse_array(parameter: &Parameter, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    let ndim = value.getattr_opt(intern!(value.py(), "ndim"))?;
+    if ndim.is_none_or(|ndim| ndim.extract::<usize>().unwrap_or(0) == 0) {
+        return Ok(());
+    }
+    Err(PyTypeError::new_err(format!(
+        "argument '{}': expected a scalar, as it is not declared to be a field, got an array of type {}; annotate \
+         the parameter with dlfield.annotations.Field, or pass fields= to bind",
+        parameter.name,
+        value.get_type().name()?
     )))
 }
 

@@ -32,7 +32,7 @@ impl BoundStencil {
         let takes =
             [("origin", self.declared.takes_origin), ("domain", self.declared.takes_domain)];
         let takes = takes.into_iter().filter(|one| one.1).map(|one| one.0);
-        shown.set_item("decides_domain", spec.decides_domain)?;
+        shown.set_item("around", PyTuple::new(py, plan.around.iter().copied())?)?;
         shown.set_item("takes", PyTuple::new(py, takes.collect::<Vec<_>>())?)?;
         shown.set_item("backend", Some(spec.backend).filter(|name| !name.is_empty()))?;
         Ok(shown)

@@ -30,29 +30,48 @@ pyo3::create_exception!(
 );
 
 impl BoundStencil {
-    /// Warns before anything is acquired: a warning may be made an error. Whether there was one.
-    pub(super) fn warn(&self, py: Python<'_>, plan: &CallPlan) -> PyResult<bool> {
+    /// Warns before anything is acquired: a warning may be made an error. `level`: 1 names the
+    /// caller's line, 2 that of its caller. Whether there was a warning.
+    pub(super) fn warn(&self, py: Python<'_>, plan: &CallPlan, level: i32) -> PyResult<bool> {
         let copied = plan.fields.iter().flatten().any(|field| field.copy.is_some());
         for field in plan.fields.iter().flatten() {
             match &field.copy {
                 None => {}
                 Some(Mismatch::Device(text)) => {
-                    say(py, &py.get_type::<DeviceCopyWarning>(), text, "copied at each call")?;
+                    say(
+                        py,
+                        &py.get_type::<DeviceCopyWarning>(),
+                        text,
+                        "copied at each call",
+                        level,
+                    )?;
                 }
                 Some(Mismatch::Memory(text)) => {
-                    say(py, &py.get_type::<MemoryCopyWarning>(), text, "copied at each call")?;
+                    say(
+                        py,
+                        &py.get_type::<MemoryCopyWarning>(),
+                        text,
+                        "copied at each call",
+                        level,
+                    )?;
                 }
             }
         }
         for text in &plan.slow {
-            say(py, &py.get_type::<LayoutWarning>(), text, "slower than it could be")?;
+            say(py, &py.get_type::<LayoutWarning>(), text, "slower than it could be", level)?;
         }
         Ok(copied || !plan.slow.is_empty())
     }
 }
 
-fn say(py: Python<'_>, kind: &Bound<'_, PyType>, text: &str, what: &str) -> PyResult<()> {
+fn say(
+    py: Python<'_>,
+    kind: &Bound<'_, PyType>,
+    text: &str,
+    what: &str,
+    level: i32,
+) -> PyResult<()> {
     let text = format!("{text}; {what}");
     let text = CString::new(text.replace('\0', "?"))?;
-    PyErr::warn(py, kind.as_any(), &text, 1)
+    PyErr::warn(py, kind.as_any(), &text, level)
 }
