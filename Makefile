@@ -30,7 +30,13 @@ help: ## show this list
 demo: $(EXTENSION) $(VENV)/.stamp-demo ## one field through NumPy, torch, JAX, xarray, Arrow and a stencil
 	$(BIN)/python examples/quickstart.py
 
-test: $(EXTENSION) $(VENV)/.stamp-test ## Rust tests, doc tests, pytest
+# A stand-in for the CUDA driver: a crate of its own, for tests alone.
+STAND_IN := tests/fake_cuda/target/release/libfake_cuda.so
+$(STAND_IN): $(wildcard tests/fake_cuda/src/*.rs) tests/fake_cuda/Cargo.toml tests/fake_cuda/build.rs
+	cargo build --release --manifest-path tests/fake_cuda/Cargo.toml
+	touch $@
+
+test: $(EXTENSION) $(VENV)/.stamp-test $(STAND_IN) ## Rust tests, doc tests, pytest
 	cargo test --features $(CRATE_FEATURES)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/python interop_tests
 
@@ -38,6 +44,8 @@ check: $(EXTENSION) $(VENV)/.stamp-dev ## formatting, lints, documentation, type
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings
 	cargo clippy --all-targets --features $(ALL_FEATURES) -- -D warnings
+	cargo fmt --check --manifest-path tests/fake_cuda/Cargo.toml
+	cargo clippy --manifest-path tests/fake_cuda/Cargo.toml -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --document-private-items --features $(ALL_FEATURES)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
