@@ -32,7 +32,7 @@ def end_of(code, **settings):
         "PYTHONPATH": os.pathsep.join(filter(None, path)),
         **settings,
     }
-    command = [sys.executable, "-c", PREAMBLE + textwrap.dedent(code)]
+    command = [sys.executable, "-X", "faulthandler", "-c", PREAMBLE + textwrap.dedent(code)]
     return subprocess.run(
         command, env=environment, capture_output=True, text=True, timeout=120, check=False
     )

@@ -1,14 +1,12 @@
 """The stand-in driver's memory: where the host faults, what a copy or a fill takes."""
 
-import signal
-
 import pytest
 from fake_driver import end_of, run
 
 
 def test_the_host_cannot_touch_device_memory():
     done = end_of("start(); there = device_array([1, 2]); ctypes.string_at(there, 1)")
-    assert done.returncode == -signal.SIGSEGV
+    assert "Segmentation fault" in done.stderr
 
 
 def test_the_host_reads_device_memory_if_that_is_asked_for():
@@ -24,7 +22,7 @@ def test_the_host_cannot_touch_freed_pinned_memory():
         call("cuMemFreeHost", there)
         ctypes.string_at(there, 8)
     """
-    assert end_of(code).returncode == -signal.SIGSEGV
+    assert "Segmentation fault" in end_of(code).stderr
 
 
 def test_new_memory_is_aligned_and_holds_no_zeros():
