@@ -17,9 +17,9 @@ impl Field {
         let (aligned_index, origin) =
             (self.selected_index(steps, shape, selected), self.selected_origin(steps, shape));
         let alignment = if aligned_index.is_some() { self.alignment } else { 1 };
-        let dims = self.dims.as_ref().and_then(|dims| selected_dims(dims, steps));
+        let dims = self.dims.as_ref().and_then(|dims| left_over(dims, steps));
         let halo = self.halo.as_ref().and_then(|halo| selected_halo(halo, steps, shape));
-        let order = self.order.as_ref().and_then(|order| selected_order(order, steps));
+        let order = self.order.as_ref().and_then(|order| left_over(order, steps));
         let field = Self { dims, halo, aligned_index, alignment, origin: None, order };
         Self { origin: origin.and_then(|by_axis| field.in_order(by_axis, selected)), ..field }
     }
@@ -153,28 +153,14 @@ pub(crate) type Order = SmallVec<[usize; 4]>;
 /// Where each dimension comes from; `None`: from nowhere.
 pub type Axes = SmallVec<[Option<usize>; 4]>;
 
-fn selected_dims(dims: &Dims, steps: &[Step]) -> Option<Dims> {
-    let mut kept = Dims::new();
-    for step in steps {
-        match *step {
-            Step::At { .. } => {}
-            Step::Slice { axis, .. } => kept.push(dims.get(axis).cloned()?),
-            Step::New => return None,
-        }
-    }
-    Some(kept)
-}
-
-fn selected_order(order: &Extents, steps: &[Step]) -> Option<Extents> {
-    let mut kept = Extents::new();
-    for step in steps {
-        match *step {
-            Step::At { .. } => {}
-            Step::Slice { axis, .. } => kept.push(order.get(axis).copied()?),
-            Step::New => return None,
-        }
-    }
-    Some(kept)
+/// What is said of each axis, for those that are left; `None` where a new one has nothing said of it.
+fn left_over<T: Clone, C: FromIterator<T>>(of: &[T], steps: &[Step]) -> Option<C> {
+    let one = |step: &Step| match *step {
+        Step::At { .. } => None,
+        Step::Slice { axis, .. } => Some(of.get(axis).cloned()),
+        Step::New => Some(None),
+    };
+    steps.iter().filter_map(one).collect()
 }
 
 fn selected_halo(halo: &Halo, steps: &[Step], shape: &[i64]) -> Option<Halo> {

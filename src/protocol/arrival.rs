@@ -25,8 +25,8 @@ pub(crate) struct Arrival {
     pub(crate) origin: Option<Extents>,
     /// What it wants called around a computation.
     pub(crate) hooks: Hooks,
-    /// Name of the door it came through.
-    pub(crate) door: &'static str,
+    /// Name of the door it came through; `None` for memory that dlfield allocated.
+    pub(crate) door: Option<&'static str>,
     /// What to call it in messages where it is read-only.
     pub(crate) kind: &'static str,
 }
@@ -167,7 +167,7 @@ impl Traveller {
         let arrival = if let Some(offer) = gt4py::import(obj, self.wish.target())? {
             offered(offer, producer)?
         } else if let Some(inner) = gt4py::ndarray(obj)? {
-            Arrival { door: "ndarray", ..self.deeper().arrive(&inner)? }
+            Arrival { door: Some("ndarray"), ..self.deeper().arrive(&inner)? }
         } else {
             self.through_doors(obj, producer)?
         };
@@ -199,7 +199,7 @@ impl Traveller {
 impl Arrival {
     fn plain(managed: Managed, door: &'static str, producer: Producer) -> Self {
         let (kind, hooks) = (producer.readonly_kind(), Hooks::default());
-        Self { managed, dims: None, halo: None, origin: None, hooks, door, kind }
+        Self { managed, dims: None, halo: None, origin: None, hooks, door: Some(door), kind }
     }
 }
 

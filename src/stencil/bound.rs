@@ -78,7 +78,7 @@ impl<'a> Bound<'a> {
     }
 
     pub(super) fn error(&self, text: impl std::fmt::Display) -> Error {
-        Error::Argument(format!("argument '{}': {text}", self.spec.name))
+        Error::Argument(format!("{}: {text}", self.about()))
     }
 }
 

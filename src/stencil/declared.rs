@@ -80,8 +80,10 @@ pub struct StencilSpec {
     pub backend: &'static str,
     /// Whether it computes where it likes: its fields need not agree about a domain.
     pub decides_domain: bool,
-    /// Whether it is told where to compute. Otherwise it computes all over its arrays, inside their
-    /// halos.
+    /// Whether it is told where the domain begins in each field.
+    pub told_origin: bool,
+    /// Whether it is told how many points to compute. A stencil that lacks one of the two sees arrays
+    /// alone, and cannot tell where in one of them the points of another lie.
     pub told_domain: bool,
     /// Whether `reach` tells all that is read.
     pub reach_known: bool,

@@ -23,7 +23,11 @@ pub(super) fn resolve(
     if spec.decides_domain {
         return decided(spec, bound, request);
     }
-    let domain = if spec.told_domain { told(spec, bound, request)? } else { untold(spec, bound)? };
+    let domain = if spec.told_origin && spec.told_domain {
+        told(spec, bound, request)?
+    } else {
+        untold(spec, bound, request)?
+    };
     check_domain(spec, &domain)?;
     Ok(domain)
 }
@@ -60,9 +64,9 @@ fn domain_of_halos(spec: &StencilSpec, bound: &[Bound<'_>]) -> Result<Extents> {
     }))
 }
 
-/// A stencil that is not told where to compute sees arrays alone: all of one extent and with one
-/// halo, or, where none has one, with as many points around the domain as the stencil reaches.
-fn untold(spec: &StencilSpec, bound: &mut [Bound<'_>]) -> Result<Extents> {
+/// A stencil that is not told all of where to compute gets arrays of one extent and with one halo, or,
+/// where none has one, with as many points around the domain as the stencil reaches.
+fn untold(spec: &StencilSpec, bound: &mut [Bound<'_>], request: &Request) -> Result<Extents> {
     let around: Vec<(i64, i64, i64)> = {
         let bound = &*bound;
         let with_halo = bound.iter().any(Bound::carries_halo);
@@ -70,15 +74,27 @@ fn untold(spec: &StencilSpec, bound: &mut [Bound<'_>]) -> Result<Extents> {
         each::<_, Result<_>>(spec, axis)?
     };
     for field in bound.iter_mut() {
-        let mut origin = origin::found(field, &[], |_| None)?;
-        for (axis, at) in field.spatial() {
-            if let (Some(first), Some(around)) = (origin.get_mut(at), around.get(axis)) {
-                *first = around.0;
-            }
-        }
-        field.origin = origin;
+        field.origin = match field.given.filter(|_| spec.told_origin) {
+            Some(given) => origin::given(field, given)?,
+            None => below(field, &around)?,
+        };
     }
-    Ok(around.iter().map(|(_, points, _)| *points).collect())
+    match &request.domain {
+        Some(domain) => Ok(domain.clone()),
+        None if spec.told_origin => Ok(largest_domain(spec, bound)),
+        None => Ok(around.iter().map(|(_, points, _)| *points).collect()),
+    }
+}
+
+/// As many points from the edge as `around` says of each axis.
+fn below(field: &Bound<'_>, around: &[(i64, i64, i64)]) -> Result<Extents> {
+    let mut origin = origin::found(field, &[], |_| None)?;
+    for (axis, at) in field.spatial() {
+        if let (Some(first), Some(around)) = (origin.get_mut(at), around.get(axis)) {
+            *first = around.0;
+        }
+    }
+    Ok(origin)
 }
 
 /// Points below the domain, of it, and above it, along one axis.
@@ -91,7 +107,8 @@ fn same_along(bound: &[Bound<'_>], axis: usize, with_halo: bool) -> Result<(i64,
     if let Some((field, at)) = along(bound, axis).find(differs) {
         return Err(field.error(format!(
             "expected {extent} points with a halo of {halo:?} along {}, as '{}' has, since '{}' is not told where \
-             to compute, got {} with {:?}; pass arrays of one shape and halo, or give it a parameter domain",
+             to compute, got {} with {:?}; pass arrays of one shape and halo, or give it parameters origin and \
+             domain",
             field.axis_name(axis),
             first.spec.name,
             field.stencil.name,

@@ -51,7 +51,7 @@ pub(super) fn around(
     if spec.decides_domain {
         return Halo::from_elem((0, 0), spec.axes.len());
     }
-    if spec.told_domain {
+    if spec.told_origin && spec.told_domain {
         return halo.clone();
     }
     each(spec, |axis| {

@@ -85,7 +85,7 @@ fn check_one_device(bound: &[Bound<'_>]) -> Result<()> {
 }
 
 fn about(field: &Bound<'_>, text: &str) -> String {
-    format!("argument '{}': {text}", field.spec.name)
+    format!("{}: {text}", field.about())
 }
 
 /// What stands in the way of reading the memory as the stencil does.

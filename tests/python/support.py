@@ -57,6 +57,22 @@ def import_or_skip(name):
         pytest.skip(f"{name} is not installed")
 
 
+#: What a storage knows of itself, but for its values, its place in memory and its origin.
+KNOWN = ("shape", "dtype", "dims", "halo", "layout", "alignment_size", "aligned_index")
+
+#: Views of a field of two dimensions and 6 by 7 points with a halo, as hard to copy as they come.
+VIEWS = {
+    "part": lambda field: field[1:, 2:5],
+    "reversed": lambda field: field[::-1],
+    "thinned out": lambda field: field[::2, ::-3],
+    "transposed": lambda field: field.T,
+    "row": lambda field: field[3],
+    "nothing": lambda field: field[:0],
+    "domain": lambda field: field.domain_view,
+}
+every_view = pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+
+
 def run_in_subprocess(code):
     """Run a snippet that may end the process, beside these helpers, and give what it printed."""
     command = [sys.executable, "-X", "faulthandler", "-W", "error", "-c", textwrap.dedent(code)]

@@ -301,7 +301,7 @@ def test_an_error_about_the_domain_shows_every_field_along_every_axis():
     fields = {"inp": FIELDS["inp"], "plane": Field[IJ, float], "out": FIELDS["out"]}
     inp = dlf.zeros(SHAPE, dims="IJK", halo=((1, 1), (1, 1), 0))
     with refused(ValueError, "argument 'plane': expected 3 points") as caught:
-        dlf.bind(lambda inp, plane, out, domain: None, fields=fields)(
+        dlf.bind(lambda inp, plane, out, origin, domain: None, fields=fields)(
             inp, np.zeros((9, 9)), np.zeros(SHAPE)
         )
     assert str(caught.value).splitlines()[1:] == [

@@ -5,14 +5,13 @@ import copy
 import dlfield as dlf
 import numpy as np
 import pytest
-from support import ML_DTYPES, NUMPY_DTYPES, address, import_or_skip, tracked
+from support import KNOWN, ML_DTYPES, NUMPY_DTYPES, address, every_view, import_or_skip, tracked
 
 every_way = pytest.mark.parametrize(
     "copied",
     [lambda storage: storage.copy(), copy.copy, copy.deepcopy],
     ids=["copy()", "copy.copy", "copy.deepcopy"],
 )
-KNOWN = ("shape", "dtype", "dims", "halo", "layout", "alignment_size", "aligned_index")
 
 
 @pytest.fixture
@@ -47,19 +46,7 @@ def test_a_copy_is_aligned_as_its_source(field, copied):
 
 
 @every_way
-@pytest.mark.parametrize(
-    "view",
-    [
-        lambda field: field[1:, 2:5],
-        lambda field: field[::-1],
-        lambda field: field[::2, ::-3],
-        lambda field: field.T,
-        lambda field: field[3],
-        lambda field: field[:0],
-        lambda field: field.domain_view,
-    ],
-    ids=["part", "reversed", "thinned out", "transposed", "row", "nothing", "domain"],
-)
+@every_view
 def test_a_copy_of_a_view_has_what_the_view_shows(field, view, copied):
     other = copied(view(field))
     np.testing.assert_array_equal(other.to_numpy(), view(field).to_numpy(), strict=True)

@@ -8,7 +8,15 @@ from itertools import permutations
 import dlfield as dlf
 import numpy as np
 import pytest
-from support import ML_DTYPES, NUMPY_DTYPES, address, import_or_skip, run_in_subprocess, tracked
+from support import (
+    KNOWN,
+    ML_DTYPES,
+    NUMPY_DTYPES,
+    address,
+    import_or_skip,
+    run_in_subprocess,
+    tracked,
+)
 
 
 def full_like(model, dtype=None, **options):
@@ -27,16 +35,8 @@ every_maker = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 
 def known(storage):
     """Tell all that a storage knows of itself, but for its values and its place in memory."""
-    return {
-        "shape": storage.shape,
-        "dtype": storage.dtype,
-        "dims": storage.dims,
-        "halo": storage.halo,
-        "layout": storage.layout,
-        "alignment_size": storage.alignment_size,
-        "aligned_index": storage.aligned_index,
-        "default_origin": getattr(storage, "default_origin", None),
-    }
+    origin = getattr(storage, "default_origin", None)
+    return {**{name: getattr(storage, name) for name in KNOWN}, "default_origin": origin}
 
 
 @pytest.fixture

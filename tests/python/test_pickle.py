@@ -7,9 +7,15 @@ from itertools import permutations
 import dlfield as dlf
 import numpy as np
 import pytest
-from support import ML_DTYPES, NUMPY_DTYPES, address, import_or_skip, run_in_subprocess
-
-KNOWN = ("shape", "dtype", "dims", "halo", "layout", "alignment_size", "aligned_index")
+from support import (
+    KNOWN,
+    ML_DTYPES,
+    NUMPY_DTYPES,
+    address,
+    every_view,
+    import_or_skip,
+    run_in_subprocess,
+)
 
 
 def out_of_band(storage, change=lambda buffer: buffer):
@@ -84,18 +90,7 @@ def test_the_aligned_element_lies_on_its_boundary_again(field, travelled):
 
 
 @two_roads
-@pytest.mark.parametrize(
-    "view",
-    [
-        lambda field: field[1:, 2:5],
-        lambda field: field[::-1],
-        lambda field: field[::2, ::-3],
-        lambda field: field.T,
-        lambda field: field[3],
-        lambda field: field.domain_view,
-    ],
-    ids=["part", "reversed", "thinned out", "transposed", "row", "domain"],
-)
+@every_view
 def test_a_view_arrives_alone(field, view, travelled):
     assert_equal(travelled(view(field)), view(field))
 

@@ -8,12 +8,11 @@ use super::around::Around;
 use super::read::Values;
 use crate::device::Target;
 use crate::error::{Error, Failure};
-use crate::field::{Dims, Field, Halo};
+use crate::field::{Dims, Field};
 use crate::layout::{Extents, Layout};
-use crate::protocol::gt4py::Hooks;
-use crate::protocol::{Arrival, Wish, arrive_as, is_plain_ndarray};
+use crate::protocol::{Arrival, Wish, is_plain_ndarray};
 use crate::python::options::ints;
-use crate::python::storage::PyStorage;
+use crate::python::storage::{PyStorage, arrival};
 use crate::stencil::{Access, Argument, FieldSpec, OnMismatch, Original};
 
 /// The fields of a call, in the order of the stencil's.
@@ -97,7 +96,7 @@ impl BoundStencil {
         incoming.beside.push(Beside {
             plain: plain.then(|| value.clone()),
             original: stands_for.is_some().then(|| value.clone()),
-            door: Some(door).filter(|door| !door.is_empty()),
+            door,
         });
         let dims = dims.map(|dims| self.translate(dims));
         let origin = origin.map(|origin| as_declared(field, &origin));
@@ -179,34 +178,6 @@ impl BoundStencil {
         }
         let own = |dim| self.declared.dims.get(&dim).cloned().unwrap_or(dim);
         dims.into_iter().map(own).collect()
-    }
-}
-
-/// A storage as it is, everything else through the doors. Copies nothing unless that is wished for.
-fn arrival(value: &Bound<'_, PyAny>, wish: Wish) -> Result<Arrival, Failure> {
-    if let Ok(storage) = value.cast::<PyStorage>() {
-        return Ok(of_storage(storage.get()));
-    }
-    let mut arrival = arrive_as(value, wish)?;
-    if !matches!(wish, Wish::For(Target::Gpu(_))) {
-        arrival.managed.check_on_host()?;
-    }
-    // A plain array has no halo; only a view of a storage may have one that nobody knows.
-    let ndim = arrival.managed.layout().ndim();
-    arrival.halo.get_or_insert_with(|| Halo::from_elem((0, 0), ndim));
-    Ok(arrival)
-}
-
-fn of_storage(storage: &PyStorage) -> Arrival {
-    let field = storage.field();
-    Arrival {
-        managed: storage.managed().clone(),
-        dims: field.dims.clone(),
-        halo: field.halo.clone(),
-        origin: field.origin.clone(),
-        hooks: Hooks::default(),
-        door: storage.door().unwrap_or(""),
-        kind: "a read-only storage",
     }
 }
 

@@ -45,10 +45,6 @@ pub(super) struct Declared {
     pub(super) dims: HashMap<Dim, Dim>,
     /// Whether the stencil asks for writable memory also of what it only reads.
     pub(super) asks_writable: bool,
-    /// Whether an origin means something to the stencil.
-    pub(super) takes_origin: bool,
-    /// Whether a domain does.
-    pub(super) takes_domain: bool,
 }
 
 impl Declared {
@@ -85,14 +81,13 @@ impl Declared {
                 target: target(&declaration.getattr(intern!(py, "device"))?)?,
                 backend: preset.map_or("", |preset| preset.name),
                 decides_domain: declaration.getattr(intern!(py, "decides_domain"))?.is_truthy()?,
-                told_domain: takes.contains("domain")? || takes.contains("origin")?,
+                told_origin: takes.contains("origin")?,
+                told_domain: takes.contains("domain")?,
                 reach_known: declaration.getattr(intern!(py, "reach_known"))?.is_truthy()?,
                 on_device,
                 on_memory,
             },
             asks_writable: declaration.getattr(intern!(py, "asks_writable"))?.is_truthy()?,
-            takes_origin: takes.contains("origin")?,
-            takes_domain: takes.contains("domain")?,
             names: names.into_iter().map(Bound::unbind).collect(),
             dims: dims.iter().map(dim).collect(),
         })

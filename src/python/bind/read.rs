@@ -79,25 +79,28 @@ impl BoundStencil {
         domain: Option<&Bound<'_, PyAny>>,
         functional: bool,
     ) -> PyResult<Request> {
-        let declared = &self.declared;
-        for (option, given, taken) in [
-            ("origin", origin.is_some(), declared.takes_origin),
-            (
-                "domain",
-                domain.is_some(),
-                declared.takes_domain || functional && declared.spec.decides_domain,
-            ),
-        ] {
-            if given && !taken {
-                return Err(PyTypeError::new_err(format!(
-                    "{option}: expected none for '{}', which is not told where to compute, got one; slice the \
-                     arrays, or give the stencil a parameter {option}",
-                    declared.spec.name
-                )));
-            }
-        }
+        let spec = &self.declared.spec;
+        let sizes_outputs = functional && spec.decides_domain;
+        self.check_told("origin", origin, spec.told_origin)?;
+        self.check_told("domain", domain, spec.told_domain || sizes_outputs)?;
         let domain = domain.map(|domain| ints("domain", domain)).transpose()?;
         Ok(Request { domain, origins: self.origins(origin)?, functional })
+    }
+
+    fn check_told(
+        &self,
+        option: &str,
+        given: Option<&Bound<'_, PyAny>>,
+        told: bool,
+    ) -> PyResult<()> {
+        if given.is_none() || told {
+            return Ok(());
+        }
+        Err(PyTypeError::new_err(format!(
+            "{option}: expected none for '{}', which is not told where to compute, got one; slice the arrays, or \
+             give the stencil a parameter {option}",
+            self.declared.spec.name
+        )))
     }
 
     pub(super) fn missing(&self, py: Python<'_>, name: &str) -> PyErr {

@@ -29,8 +29,7 @@ impl BoundStencil {
         shown.set_item("domain", PyTuple::new(py, &plan.domain)?)?;
         shown.set_item("halo", PyTuple::new(py, plan.halo.iter().copied())?)?;
         shown.set_item("slow", &plan.slow)?;
-        let takes =
-            [("origin", self.declared.takes_origin), ("domain", self.declared.takes_domain)];
+        let takes = [("origin", spec.told_origin), ("domain", spec.told_domain)];
         let takes = takes.into_iter().filter(|one| one.1).map(|one| one.0);
         shown.set_item("around", PyTuple::new(py, plan.around.iter().copied())?)?;
         shown.set_item("takes", PyTuple::new(py, takes.collect::<Vec<_>>())?)?;

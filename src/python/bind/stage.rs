@@ -16,7 +16,7 @@ use crate::field::Field;
 use crate::managed::Managed;
 use crate::protocol::Wish;
 use crate::python::numpy::array_over;
-use crate::python::storage::{Source, copy_with};
+use crate::python::storage::{arrival, copy_with};
 use crate::stencil::{Argument, CallPlan, FieldPlan, FieldSpec, Mismatch};
 use crate::storage::{Order, Spec};
 
@@ -88,7 +88,7 @@ impl BoundStencil {
             let original = incoming.beside.get(at).and_then(|one| one.original.as_ref());
             let passed = argument.managed.permute(&plan.axes)?;
             let wanted = laid_out(field, plan, &passed);
-            let same = |one: &&Copy| self.serves(one, incoming, at, &passed, &wanted);
+            let same = |one: &&Copy| Self::serves(one, incoming, at, &passed, &wanted);
             let (given, object) = match staged.0.iter().find(same) {
                 Some(one) => (one.given.clone(), one.object.as_ref().map(|one| one.clone_ref(py))),
                 None => self.copied(py, field, argument, &passed, &wanted)?,
@@ -103,7 +103,6 @@ impl BoundStencil {
 
     /// Whether a copy that was made for another field is one of the same memory, laid out as wanted.
     fn serves(
-        &self,
         copy: &Copy,
         incoming: &Incoming<'_>,
         at: usize,
@@ -117,12 +116,11 @@ impl BoundStencil {
             (None, None) => copy.passed.is_same_as(passed),
             (one, other) => one == other && copy.passed.layout() == passed.layout(),
         };
-        let spec = &self.declared.spec;
-        let demands = |at: usize| spec.fields.get(at).map(|one| (&one.ranks, one.alignment));
-        let index = |spec: &Spec| spec.field.aligned_index.clone();
         let boundary = wanted.alignment.unwrap_or(1) > 1;
-        let there = !boundary || index(&copy.wanted) == index(wanted);
-        same && demands(copy.at) == demands(at) && there
+        let there = !boundary || copy.wanted.field.aligned_index == wanted.field.aligned_index;
+        let laid_out =
+            (&copy.wanted.layout, copy.wanted.alignment) == (&wanted.layout, wanted.alignment);
+        same && laid_out && there
     }
 
     fn copied(
@@ -150,7 +148,7 @@ impl BoundStencil {
     ) -> PyResult<(Managed, Option<Py<PyAny>>)> {
         let array = array_over(py, passed, true)?;
         let object = self.runner.bind(py).call_method1(intern!(py, "to_device"), (array,))?;
-        let given = Source::of_as(&object, Wish::For(self.declared.spec.target))?.managed;
+        let given = arrival(&object, Wish::For(self.declared.spec.target))?.managed;
         let here = self.declared.spec.target.reaches(given.device());
         if here
             && given.dtype() == passed.dtype()

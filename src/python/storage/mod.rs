@@ -17,7 +17,7 @@ mod host;
 use pyo3::prelude::*;
 
 pub(super) use class::{CpuStorage, PyStorage, copy_with};
-pub(super) use source::Source;
+pub(super) use source::{Source, arrival};
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyStorage>()?;

@@ -35,11 +35,7 @@ impl Source {
     /// As `of`, for memory that is wanted somewhere.
     pub(in crate::python) fn of_as(data: &Bound<'_, PyAny>, wish: Wish) -> Result<Self, Failure> {
         let Ok(storage) = data.cast::<PyStorage>() else {
-            let arrival = arrive_as(data, wish)?;
-            if !matches!(wish, Wish::For(Target::Gpu(_))) {
-                arrival.managed.check_on_host()?;
-            }
-            return Self::foreign(arrival);
+            return Self::foreign(from_outside(data, wish)?);
         };
         let (storage, field) = (storage.get(), Field::clone(&storage.get().field()));
         Ok(Self {
@@ -73,14 +69,13 @@ impl Source {
     }
 
     fn foreign(arrival: Arrival) -> Result<Self, Failure> {
-        let Arrival { managed, dims, halo, origin, hooks, door, .. } = arrival;
-        // A plain array has no halo; only a view of a storage may have one that nobody knows.
-        let halo = halo.unwrap_or_else(|| Halo::from_elem((0, 0), managed.layout().ndim()));
-        let mut field = Field { dims, halo: Some(halo), origin, ..Field::default() };
+        let Arrival { managed, dims, halo, origin, hooks, door, .. } =
+            without_unknown_halo(arrival);
+        let mut field = Field { dims, halo, origin, ..Field::default() };
         if field.check(managed.layout().shape()).is_err() {
             field.origin = None; // of a field that begins before its memory, or has other names
         }
-        Ok(Self { managed, field, hooks, door: Some(door) })
+        Ok(Self { managed, field, hooks, door })
     }
 
     /// A storage over the memory, about which nothing more is wished for.
@@ -98,6 +93,39 @@ impl Source {
         }
         Ok(managed.along_with(self.hooks.acquire(py)?))
     }
+}
+
+/// As a storage says of itself, or as an object does through the doors; nothing else is made of it.
+pub(in crate::python) fn arrival(data: &Bound<'_, PyAny>, wish: Wish) -> Result<Arrival, Failure> {
+    let Ok(storage) = data.cast::<PyStorage>() else {
+        return Ok(without_unknown_halo(from_outside(data, wish)?));
+    };
+    let (storage, field) = (storage.get(), storage.get().field());
+    Ok(Arrival {
+        managed: storage.managed().clone(),
+        dims: field.dims.clone(),
+        halo: field.halo.clone(),
+        origin: field.origin.clone(),
+        hooks: Hooks::default(),
+        door: storage.door(),
+        kind: "a read-only storage",
+    })
+}
+
+/// Through the doors, to where the wish can use it.
+fn from_outside(data: &Bound<'_, PyAny>, wish: Wish) -> Result<Arrival, Failure> {
+    let arrival = arrive_as(data, wish)?;
+    if !matches!(wish, Wish::For(Target::Gpu(_))) {
+        arrival.managed.check_on_host()?;
+    }
+    Ok(arrival)
+}
+
+/// A plain array has no halo; only a view of a storage may have one that nobody knows.
+fn without_unknown_halo(mut arrival: Arrival) -> Arrival {
+    let ndim = arrival.managed.layout().ndim();
+    arrival.halo.get_or_insert_with(|| Halo::from_elem((0, 0), ndim));
+    arrival
 }
 
 /// NumPy's reading of numbers and of lists of them, as the type that is wanted.

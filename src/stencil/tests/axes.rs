@@ -75,7 +75,7 @@ fn fields_of_a_stencil_that_decides_by_itself_need_not_agree() {
 
 #[test]
 fn a_stencil_that_is_not_told_the_domain_gets_arrays_of_one_shape_and_halo() {
-    let untold = StencilSpec { told_domain: false, ..stencil() };
+    let untold = StencilSpec { told_origin: false, told_domain: false, ..stencil() };
     for (extent, halo) in [(6, 1), (8, 0), (8, 2)] {
         let args = [argument(&[8, 8, 4], None, 1), argument(&[extent, extent, 4], None, halo)];
         let text = message(resolve(&untold, &args, &Request::default()));
@@ -87,8 +87,33 @@ fn a_stencil_that_is_not_told_the_domain_gets_arrays_of_one_shape_and_halo() {
 }
 
 #[test]
+fn a_stencil_that_is_told_only_one_of_origin_and_domain_gets_arrays_of_one_shape_too() {
+    for (told_origin, told_domain) in [(true, false), (false, true)] {
+        let spec = StencilSpec { told_origin, told_domain, ..stencil() };
+        let args = [argument(&[8, 8, 4], None, 1), argument(&[6, 6, 4], None, 0)];
+        assert!(message(resolve(&spec, &args, &Request::default())).contains("of one shape"));
+    }
+}
+
+#[test]
+fn what_a_stencil_is_told_counts_where_it_is_told_only_that() {
+    let args = [argument(&[8, 8, 4], None, 1), argument(&[8, 8, 4], None, 1)];
+    let spec = StencilSpec { told_origin: false, ..stencil() };
+    let mut request = Request { domain: Some(smallvec![3, 2, 1]), ..Request::default() };
+    let plan = resolve(&spec, &args, &request).unwrap();
+    assert_eq!((plan.domain.as_slice(), origin(&plan, 0)), (&[3, 2, 1][..], &[1, 1, 0][..]));
+    request.domain = Some(smallvec![8, 2, 1]);
+    assert!(resolve(&spec, &args, &request).is_err(), "more than there is room for");
+
+    let spec = StencilSpec { told_domain: false, ..stencil() };
+    let origins = vec![Some(smallvec![2, 1, 0]), Some(smallvec![3, 1, 0])];
+    let plan = resolve(&spec, &args, &Request { origins, ..Request::default() }).unwrap();
+    assert_eq!((plan.domain.as_slice(), origin(&plan, 1)), (&[5, 6, 4][..], &[3, 1, 0][..]));
+}
+
+#[test]
 fn without_halos_an_untold_stencil_computes_as_far_from_the_edge_as_it_reaches() {
-    let untold = StencilSpec { told_domain: false, ..stencil() };
+    let untold = StencilSpec { told_origin: false, told_domain: false, ..stencil() };
     let args = [argument(&[8, 8, 4], None, 0), argument(&[8, 8, 4], None, 0)];
     let plan = resolve(&untold, &args, &Request::default()).unwrap();
     assert_eq!((plan.domain.as_slice(), origin(&plan, 1)), (&[6, 6, 4][..], &[1, 1, 0][..]));

@@ -65,6 +65,7 @@ pub(super) fn stencil() -> StencilSpec {
         target: Target::Host,
         backend: "gt:cpu_kfirst",
         decides_domain: false,
+        told_origin: true,
         told_domain: true,
         reach_known: true,
         on_device: OnMismatch::Raise,

@@ -48,7 +48,8 @@ pub(crate) struct Block {
 
 impl Block {
     fn holds(&self, address: u64) -> bool {
-        usize::try_from(address - self.base).is_ok_and(|offset| offset < self.size)
+        let offset = address.checked_sub(self.base).and_then(|offset| usize::try_from(offset).ok());
+        offset.is_some_and(|offset| offset < self.size)
     }
 }
 
