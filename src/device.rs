@@ -108,11 +108,15 @@ impl Device {
         self.kind.entry().0
     }
 
-    /// The device that exports announce: every kind of host memory is CPU memory to a consumer,
-    /// which may refuse the codes that are finer (torch does).
+    /// The device that exports announce. Page-locked memory is CPU memory to a consumer, and managed
+    /// memory CUDA's, since a consumer may refuse the codes that are finer (torch does).
     #[must_use]
     pub fn announced(self) -> Self {
-        if self.is_host() { Self::CPU } else { self }
+        match self.kind {
+            DeviceKind::CudaManaged => Self { kind: DeviceKind::Cuda, ..self },
+            _ if self.is_host() => Self::CPU,
+            _ => self,
+        }
     }
 
     /// Refuses memory that the host cannot reach.
@@ -139,7 +143,8 @@ impl Device {
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.kind.entry().2)?;
-        if self.is_host() { Ok(()) } else { write!(f, ":{}", self.ordinal) }
+        let numbered = !self.is_host() || self.kind == DeviceKind::CudaManaged;
+        if numbered { write!(f, ":{}", self.ordinal) } else { Ok(()) }
     }
 }
 

@@ -20,9 +20,15 @@ mod field;
 mod preset;
 
 // Memory.
+#[cfg_attr(
+    not(feature = "python"),
+    allow(dead_code, reason = "some of it only the doors of Python use")
+)]
+mod cuda;
 mod managed;
 mod alloc;
 mod copy;
+mod sync;
 mod storage;
 
 // Doors, and stencil arguments.
@@ -46,4 +52,5 @@ pub use stencil::{
     Access, Argument, CallPlan, FieldPlan, FieldSpec, Mismatch, OnMismatch, Original, Remembered,
     Request, StencilSpec, resolve,
 };
-pub use storage::{Order, Spec, Storage};
+pub use storage::{ManagedBy, Order, Residence, Spec, Storage};
+pub use sync::{Newer, SyncState};

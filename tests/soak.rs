@@ -82,21 +82,21 @@ fn wrapped(managed: Managed) -> Storage {
 
 /// Hands the memory over as a DLPack tensor and takes it back as a stranger would.
 fn through_versioned(storage: &Storage) -> Storage {
-    let tensor = NonNull::new(to_versioned(storage.host(), false).unwrap().into_raw()).unwrap();
+    let tensor = NonNull::new(to_versioned(storage.managed(), false).unwrap().into_raw()).unwrap();
     // SAFETY: a tensor that this function owns, over memory that it keeps.
     wrapped(unsafe { Imported::from_versioned(tensor) }.validate().unwrap())
 }
 
 fn through_legacy(storage: &Storage) -> Storage {
-    let tensor = NonNull::new(to_legacy(storage.host()).unwrap().into_raw()).unwrap();
+    let tensor = NonNull::new(to_legacy(storage.managed()).unwrap().into_raw()).unwrap();
     // SAFETY: as above.
     wrapped(unsafe { Imported::from_legacy(tensor) }.validate().unwrap())
 }
 
 /// A tensor that nobody wants, released by dlpark or by an import that is dropped.
 fn not_taken(storage: &Storage) -> Storage {
-    drop(to_legacy(storage.host()).unwrap());
-    let tensor = NonNull::new(to_versioned(storage.host(), false).unwrap().into_raw()).unwrap();
+    drop(to_legacy(storage.managed()).unwrap());
+    let tensor = NonNull::new(to_versioned(storage.managed(), false).unwrap().into_raw()).unwrap();
     // SAFETY: as above.
     drop(unsafe { Imported::from_versioned(tensor) });
     storage.clone()
@@ -104,17 +104,17 @@ fn not_taken(storage: &Storage) -> Storage {
 
 /// A copy of what is small. A large field would be touched.
 fn copied(storage: &Storage) -> Storage {
-    if storage.host().layout().size() > 1000 {
+    if storage.managed().layout().size() > 1000 {
         return storage.clone();
     }
     // SAFETY: nobody writes in this test.
-    unsafe { Storage::copy_of(storage.host(), &Spec::default()) }.unwrap()
+    unsafe { Storage::copy_of(storage.managed(), &Spec::default()) }.unwrap()
 }
 
 fn made_of(storage: &Storage, random: &mut Random) -> Storage {
     match random.below(6) {
         0 => storage.domain_view().unwrap(),
-        1 => wrapped(storage.host().permute(&[2, 0, 1]).unwrap()),
+        1 => wrapped(storage.managed().permute(&[2, 0, 1]).unwrap()),
         2 => through_versioned(storage),
         3 => through_legacy(storage),
         4 => not_taken(storage),

@@ -29,6 +29,7 @@ from dlfield._core import (
     ones,
     ones_like,
     storage,
+    use_stream,
     zeros,
     zeros_like,
 )
@@ -72,6 +73,7 @@ __all__ = [
     "ones",
     "ones_like",
     "storage",
+    "use_stream",
     "zeros",
     "zeros_like",
 ]

@@ -7,8 +7,8 @@
 use std::alloc::Layout as HeapLayout;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::live::Counted;
 use super::plan::Plan;
 use crate::device::Device;
 use crate::error::{Error, Result};
@@ -51,22 +51,12 @@ pub(crate) fn allocate(plan: &Plan, fill: Fill<'_>) -> Result<Managed> {
     Ok(managed)
 }
 
-/// Blocks that exist. Orders nothing: who wants the number after other threads have dropped theirs
-/// waits for those threads.
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-
-/// Blocks of host memory that dlfield has allocated and not yet freed, in the whole process. Memory
-/// of others, which a storage only holds, is not counted.
-#[must_use]
-pub fn live_allocations() -> usize {
-    LIVE.load(Ordering::Relaxed)
-}
-
 /// An owned block of host memory.
 struct HostMemory {
     /// First byte that satisfies the alignment.
     start: NonNull<u8>,
     block: Block,
+    _counted: Counted,
 }
 
 enum Block {
@@ -89,10 +79,8 @@ impl HostMemory {
         from_heap(bytes, alignment, zeroed)
     }
 
-    /// The one way to make one, so that each is counted.
-    fn counted(start: NonNull<u8>, block: Block) -> Self {
-        LIVE.fetch_add(1, Ordering::Relaxed);
-        Self { start, block }
+    fn of(start: NonNull<u8>, block: Block) -> Self {
+        Self { start, block, _counted: Counted::new() }
     }
 }
 
@@ -122,7 +110,7 @@ fn from_heap(bytes: usize, alignment: usize, zeroed: bool) -> Result<HostMemory>
         unsafe { std::alloc::alloc(layout) }
     };
     let block = NonNull::new(block).ok_or(Error::OutOfMemory(bytes))?;
-    Ok(HostMemory::counted(align_up(block, alignment), Block::Heap(block, layout)))
+    Ok(HostMemory::of(align_up(block, alignment), Block::Heap(block, layout)))
 }
 
 /// A multiple of the alignment, and of the huge page where that costs little address space.
@@ -148,7 +136,7 @@ fn map(bytes: usize, alignment: usize) -> Result<HostMemory> {
     let block = block.ok_or(Error::OutOfMemory(bytes))?;
     let start = align_up(block, boundary);
     advise_huge(start, bytes);
-    Ok(HostMemory::counted(start, Block::Mapped(block, total)))
+    Ok(HostMemory::of(start, Block::Mapped(block, total)))
 }
 
 #[cfg(target_os = "linux")]
@@ -178,7 +166,6 @@ impl Drop for HostMemory {
                 unsafe { libc::munmap(block.as_ptr().cast(), total) };
             }
         }
-        LIVE.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -63,6 +63,16 @@ pub(crate) enum Failure {
     Theirs(PyErr),
 }
 
+impl Failure {
+    /// The same failure; where it is dlfield's own with the name of the argument in front.
+    pub(crate) fn about(self, argument: &str) -> Self {
+        match self {
+            Self::Ours(error) => error.about(argument).into(),
+            theirs => theirs,
+        }
+    }
+}
+
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::Ours(error)

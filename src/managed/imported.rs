@@ -8,7 +8,8 @@ use dlpark::ffi::{DLManagedTensor, DLManagedTensorVersioned, DLTensor};
 use smallvec::SmallVec;
 
 use super::foreign::Foreign;
-use super::{Managed, Owner};
+use super::{Managed, Owner, on_device};
+use crate::cuda::device_count;
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -19,16 +20,20 @@ use crate::layout::{Extents, Layout, MAX_NDIM};
 pub struct Imported {
     claim: Claim,
     immutable: bool,
+    /// Handle of the CUDA stream on which the producer works.
+    stream: Option<usize>,
+    /// What it says of a device is taken as it is where no driver knows.
+    believed: bool,
     /// What `check` found, so that it is found once.
     facts: Option<Facts>,
 }
 
 /// Claims that hold.
-struct Facts {
-    data: *mut u8,
-    layout: Layout,
+pub(super) struct Facts {
+    pub(super) data: *mut u8,
+    pub(super) layout: Layout,
     dtype: DType,
-    device: Device,
+    pub(super) device: Device,
     readonly: bool,
 }
 
@@ -65,7 +70,13 @@ impl Imported {
     /// strides point to `ndim` numbers, or are caught by the checks of [`Imported::validate`], and
     /// the elements stay valid until the deleter is called.
     pub unsafe fn from_versioned(managed: NonNull<DLManagedTensorVersioned>) -> Self {
-        Self { claim: Claim::Dlpack(Foreign::Versioned(managed)), immutable: false, facts: None }
+        Self {
+            claim: Claim::Dlpack(Foreign::Versioned(managed)),
+            immutable: false,
+            stream: None,
+            believed: false,
+            facts: None,
+        }
     }
 
     /// Takes ownership of a legacy DLPack tensor and reads nothing of it.
@@ -73,7 +84,13 @@ impl Imported {
     /// # Safety
     /// As [`Imported::from_versioned`], for a `DLManagedTensor`.
     pub unsafe fn from_legacy(managed: NonNull<DLManagedTensor>) -> Self {
-        Self { claim: Claim::Dlpack(Foreign::Legacy(managed)), immutable: false, facts: None }
+        Self {
+            claim: Claim::Dlpack(Foreign::Legacy(managed)),
+            immutable: false,
+            stream: None,
+            believed: false,
+            facts: None,
+        }
     }
 
     /// Takes claims that come without a struct.
@@ -82,12 +99,34 @@ impl Imported {
     /// Where the claims pass [`Imported::validate`], every byte of the span they describe stays
     /// valid, reachable as `device` says, until `owner` is dropped.
     pub unsafe fn from_described(described: Described) -> Self {
-        Self { claim: Claim::Described(described), immutable: false, facts: None }
+        Self {
+            claim: Claim::Described(described),
+            immutable: false,
+            stream: None,
+            believed: false,
+            facts: None,
+        }
     }
 
     /// Notes that the producer's arrays never change, whatever the protocol says.
     pub fn immutable(self, immutable: bool) -> Self {
         Self { immutable: self.immutable || immutable, ..self }
+    }
+
+    /// Lets memory of a device pass where there is no CUDA driver to ask about it: a stencil of a GPU
+    /// of another make takes it.
+    #[cfg(feature = "python")]
+    pub(crate) fn believed(self, believed: bool) -> Self {
+        Self { believed, ..self }
+    }
+
+    /// Notes the stream on which the producer may be working on memory of a CUDA device.
+    ///
+    /// # Safety
+    /// `handle` is a stream of the device that has the memory, for as long as its owner lives.
+    #[cfg(feature = "python")]
+    pub(crate) unsafe fn on_stream(self, handle: Option<usize>) -> Self {
+        Self { stream: handle, ..self }
     }
 
     /// Checks every claim and touches nothing else: an import that fails here can be left to
@@ -122,19 +161,28 @@ impl Imported {
     /// element of a broadcast writes others.
     ///
     /// # Errors
-    /// As [`Imported::check`]. The producer's memory has been released then.
+    /// As [`Imported::check`]. For memory of a CUDA device also [`Error::Device`] without a usable
+    /// driver, and [`Error::Buffer`] where the driver knows another, or nothing, behind the address.
+    /// The producer's memory has been released then.
     pub fn validate(mut self) -> Result<Managed> {
         self.check()?;
-        let Self { claim, immutable, facts } = self;
-        let Some(Facts { data, layout, dtype, device, readonly }) = facts else {
+        let Self { claim, immutable, stream, believed, facts } = self;
+        let Some(facts) = facts else {
             return Err(Error::Buffer("import: expected checked claims, got none".into()));
         };
+        let device = match on_device::found(&facts) {
+            Err(_) if believed && device_count().is_err() => facts.device,
+            found => found?,
+        };
+        let Facts { data, layout, dtype, readonly, .. } = facts;
         let owner: Owner = match claim {
             Claim::Dlpack(foreign) => Arc::new(foreign),
             Claim::Described(described) => described.owner,
         };
         let readonly = readonly || immutable || layout.overlaps_itself();
-        Ok(Managed { data, layout, dtype, device, readonly, owner })
+        let managed = Managed { data, layout, dtype, device, readonly, owner, timeline: None };
+        // SAFETY: on_stream demands that the stream lives as long as the owner.
+        Ok(unsafe { on_device::followed(managed, stream) })
     }
 }
 

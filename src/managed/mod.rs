@@ -9,12 +9,14 @@
 //! memory that its owner keeps, its arithmetic does not overflow, its type and device are known.
 
 mod foreign;
+mod on_device;
 mod imported;
 
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::cuda::Timeline;
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::Result;
@@ -39,6 +41,7 @@ pub struct Managed {
     device: Device,
     readonly: bool,
     owner: Owner,
+    timeline: Option<Arc<Timeline>>,
 }
 
 // SAFETY: the pointer is only an address; whoever reads or writes through it says why it may
@@ -61,7 +64,27 @@ impl Managed {
         device: Device,
         owner: Owner,
     ) -> Self {
-        Self { data, layout, dtype, device, readonly: false, owner }
+        Self { data, layout, dtype, device, readonly: false, owner, timeline: None }
+    }
+
+    /// The same memory, on which work is in flight as `timeline` says.
+    #[must_use]
+    pub(crate) fn with_timeline(self, timeline: Arc<Timeline>) -> Self {
+        Self { timeline: Some(timeline), ..self }
+    }
+
+    /// What may be in flight on the memory: known of memory of a device, and of host memory that
+    /// dlfield has made for copies to a device.
+    pub(crate) fn timeline(&self) -> Option<&Arc<Timeline>> {
+        self.timeline.as_ref()
+    }
+
+    /// Waits until nothing that dlfield knows of is in flight on the memory any more.
+    ///
+    /// # Errors
+    /// [`crate::Error::Device`]: what an earlier operation has failed with.
+    pub(crate) fn wait(&self) -> Result<()> {
+        self.timeline.as_ref().map_or(Ok(()), |timeline| timeline.wait())
     }
 
     /// Address of the first element (the one with index 0 in every dimension), which is not the
@@ -93,6 +116,13 @@ impl Managed {
     #[must_use]
     pub fn device(&self) -> Device {
         self.device
+    }
+
+    /// The same memory under another name for its device: of memory that both sides reach, that of the
+    /// side it is for.
+    #[must_use]
+    pub(crate) fn seen_at(self, device: Device) -> Self {
+        Self { device, ..self }
     }
 
     /// Refuses memory that the host cannot reach.

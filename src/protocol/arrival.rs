@@ -9,7 +9,8 @@ use pyo3::types::PyType;
 use super::dlpack::exchange;
 use super::gt4py::{Hooks, Offer};
 use super::producer::{Producer, Recognised};
-use super::{ImportRequest, array_interface, buffer, dlpack, gt4py, xarray};
+use super::{ImportRequest, array_interface, buffer, cuda_array_interface, dlpack, gt4py, xarray};
+use crate::cuda::device_count;
 use crate::device::Target;
 use crate::error::{Error, Failure};
 use crate::field::{Dims, Field, Halo};
@@ -53,8 +54,19 @@ impl Wish {
 type Door = for<'py> fn(&Bound<'py, PyAny>, ImportRequest) -> Result<Option<Imported>, Failure>;
 
 /// The plain doors, cheapest first. They share memory, unless a copy to the host is wished for.
-const DOORS: [(&str, Door); 4] = [
+const DOORS: [(&str, Door); 5] = [
     ("dlpack_c_exchange_api", exchange::import),
+    ("buffer", buffer::import),
+    ("dlpack", dlpack::import),
+    ("array_interface", array_interface::import),
+    ("cuda_array_interface", cuda_array_interface::import),
+];
+
+/// The same for somebody who computes on a device: an object with memory on both sides shows that of
+/// the device first.
+const DEVICE_DOORS: [(&str, Door); 5] = [
+    ("dlpack_c_exchange_api", exchange::import),
+    ("cuda_array_interface", cuda_array_interface::import),
     ("buffer", buffer::import),
     ("dlpack", dlpack::import),
     ("array_interface", array_interface::import),
@@ -141,8 +153,10 @@ impl Traveller {
         let held = xarray::unwrap(obj, self.wish.target())?;
         let named = held.offer.as_ref().is_some_and(|offer| offer.dims.is_some());
         let arrival = match (self.deeper().arrive(&held.data), held.offer) {
-            (Ok(arrival), Some(offer)) => agreed(arrival, offer)?,
-            (Err(Failure::Ours(Error::Type(_))), Some(offer)) => offered(offer, Producer::Xarray)?,
+            (Ok(arrival), Some(offer)) => self.agreed(arrival, offer)?,
+            (Err(Failure::Ours(Error::Type(_))), Some(offer)) => {
+                self.offered(offer, Producer::Xarray)?
+            }
             (arrival, _) => arrival?,
         };
         if let Some(again) = held.again {
@@ -165,7 +179,7 @@ impl Traveller {
         }
         let (dims, origin) = (gt4py::dims(obj)?, gt4py::origin(obj)?);
         let arrival = if let Some(offer) = gt4py::import(obj, self.wish.target())? {
-            offered(offer, producer)?
+            self.offered(offer, producer)?
         } else if let Some(inner) = gt4py::ndarray(obj)? {
             Arrival { door: Some("ndarray"), ..self.deeper().arrive(&inner)? }
         } else {
@@ -182,17 +196,51 @@ impl Traveller {
             immutable: producer.is_immutable(),
             explains: matches!(producer, Producer::Torch | Producer::Jax),
             to_host: matches!(self.wish, Wish::OnHost | Wish::CopyToHost),
-            anywhere: self.wish.target() != Target::Host,
+            anywhere: match self.wish {
+                Wish::Share => true,
+                Wish::OnHost => false,
+                Wish::CopyToHost => device_count().is_ok(), // or the producer has to copy
+                Wish::For(target) => target != Target::Host,
+            },
             may_copy: self.wish == Wish::CopyToHost,
         };
-        for (door, import) in DOORS {
+        let doors = if self.wish.target() == Target::Host { DOORS } else { DEVICE_DOORS };
+        for (door, import) in doors {
             if let Some(imported) = import(obj, request)? {
-                let managed = imported.immutable(request.immutable).validate()?;
+                let imported = imported.immutable(request.immutable);
+                let managed = imported.believed(self.wish.target() != Target::Host).validate()?;
                 producer.refuse_lazy(obj, &managed)?;
                 return Ok(Arrival::plain(managed, door, producer));
             }
         }
         Err(no_protocol(obj).into())
+    }
+
+    /// What an object offers through GT4Py's data interface, once its claims hold.
+    fn offered(self, offer: Offer, producer: Producer) -> Result<Arrival, Failure> {
+        let Offer { imported, dims, halo, hooks } = offer;
+        let imported = imported.immutable(producer.is_immutable());
+        let managed = imported.believed(self.wish.target() != Target::Host).validate()?;
+        let field = Field { dims, halo, ..Field::default() };
+        field
+            .check(managed.layout().shape())
+            .map_err(|error| error.about("__gt_data_interface__"))?;
+        let Field { dims, halo, .. } = field;
+        Ok(Arrival { dims, halo, hooks, ..Arrival::plain(managed, "gt_data_interface", producer) })
+    }
+
+    /// A registered accessor may be older than the data of its DataArray: its word counts for names,
+    /// halo and functions, and must be about the memory that is there now.
+    fn agreed(self, arrival: Arrival, offer: Offer) -> Result<Arrival, Failure> {
+        let offer = self.offered(offer, Producer::Xarray)?;
+        let (here, said) = (&arrival.managed, &offer.managed);
+        if !here.is_same_as(said) {
+            return Err(xarray::stale().into());
+        }
+        let readonly = said.readonly();
+        let managed = if readonly { arrival.managed.into_readonly() } else { arrival.managed };
+        let (dims, halo) = (offer.dims.or(arrival.dims), offer.halo.or(arrival.halo));
+        Ok(Arrival { managed, dims, halo, hooks: offer.hooks.or(arrival.hooks), ..offer })
     }
 }
 
@@ -201,30 +249,6 @@ impl Arrival {
         let (kind, hooks) = (producer.readonly_kind(), Hooks::default());
         Self { managed, dims: None, halo: None, origin: None, hooks, door: Some(door), kind }
     }
-}
-
-/// What an object offers through GT4Py's data interface, once its claims hold.
-fn offered(offer: Offer, producer: Producer) -> Result<Arrival, Failure> {
-    let Offer { imported, dims, halo, hooks } = offer;
-    let managed = imported.immutable(producer.is_immutable()).validate()?;
-    let field = Field { dims, halo, ..Field::default() };
-    field.check(managed.layout().shape()).map_err(|error| error.about("__gt_data_interface__"))?;
-    let Field { dims, halo, .. } = field;
-    Ok(Arrival { dims, halo, hooks, ..Arrival::plain(managed, "gt_data_interface", producer) })
-}
-
-/// A registered accessor may be older than the data of its DataArray: its word counts for names,
-/// halo and functions, and must be about the memory that is there now.
-fn agreed(arrival: Arrival, offer: Offer) -> Result<Arrival, Failure> {
-    let offer = offered(offer, Producer::Xarray)?;
-    let (here, said) = (&arrival.managed, &offer.managed);
-    if !here.is_same_as(said) {
-        return Err(xarray::stale().into());
-    }
-    let readonly = said.readonly();
-    let managed = if readonly { arrival.managed.into_readonly() } else { arrival.managed };
-    let (dims, halo) = (offer.dims.or(arrival.dims), offer.halo.or(arrival.halo));
-    Ok(Arrival { managed, dims, halo, hooks: offer.hooks.or(arrival.hooks), ..offer })
 }
 
 /// Two words of one object about its axes.
@@ -248,7 +272,7 @@ fn no_protocol(obj: &Bound<'_, PyAny>) -> Error {
     };
     Error::Type(format!(
         "expected an array that speaks the buffer protocol, __dlpack__, \
-         __array_interface__ or __gt_data_interface__, got {what} \
+         __array_interface__, __cuda_array_interface__ or __gt_data_interface__, got {what} \
          '{}'; make an array of it first, for example with np.asarray(...) or .compute()",
         name.map_or_else(|_| "?".into(), |name| name.to_string())
     ))

@@ -14,6 +14,8 @@ pub(crate) mod buffer;
 #[cfg(feature = "python")]
 pub(crate) mod array_interface;
 #[cfg(feature = "python")]
+pub(crate) mod cuda_array_interface;
+#[cfg(feature = "python")]
 pub(crate) mod gt4py;
 #[cfg(feature = "python")]
 mod xarray;

@@ -5,6 +5,7 @@ mod exceptions;
 mod numpy;
 mod options;
 mod sync_state;
+mod stream;
 mod jax;
 mod storage;
 mod create;
@@ -22,7 +23,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("DeviceUnavailable", py.get_type::<crate::error::DeviceUnavailable>())?;
     module.add("GTNoSuchBufferError", exceptions::no_such_buffer(py)?)?;
     module.add_class::<options::Unset>()?;
-    module.add_class::<sync_state::SyncState>()?;
+    module.add_class::<sync_state::PySyncState>()?;
+    stream::register(module)?;
     storage::register(module)?;
     bind::register(module)?;
     create::register(module)?;

@@ -6,12 +6,13 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString, PyTuple};
 
-use crate::error::{DeviceUnavailable, Error};
+use crate::device::Target;
+use crate::error::Error;
 use crate::field::{Field, Halo, HaloWidth, further_data_dims};
 use crate::layout::{Extents, MAX_NDIM};
 use crate::preset::Preset;
 use crate::protocol::gt4py;
-use crate::storage::{Order, Spec};
+use crate::storage::{ManagedBy, Order, Residence, Spec};
 
 const NAMES: [&str; 10] = [
     "aligned_index",
@@ -57,7 +58,7 @@ pub(super) fn is_set(value: &Bound<'_, PyAny>) -> bool {
 }
 
 /// Reads the options into wishes for a storage with `ndim` dimensions. What they leave open is as in
-/// `base`, where a halo that is missing is unknown.
+/// `base`, where a halo that is missing is unknown, and where the data is.
 ///
 /// # Errors
 /// `TypeError` for an unknown name or a wrong type, `ValueError` for a value that cannot be right
@@ -66,10 +67,11 @@ pub(super) fn parse(
     options: Option<&Bound<'_, PyDict>>,
     base: Field,
     ndim: usize,
+    near: Residence,
 ) -> PyResult<Spec> {
     let unknown_halo = base.halo.is_none();
     let before = base.dims.clone();
-    let mut spec = Spec { field: base, unknown_halo, ..Spec::default() };
+    let mut spec = Spec { field: base, unknown_halo, near, ..Spec::default() };
     let Some(options) = options else {
         return Ok(spec);
     };
@@ -118,7 +120,7 @@ pub(super) fn wants_host(options: Option<&Bound<'_, PyDict>>) -> PyResult<bool> 
         options.map(|options| options.get_item(intern!(options.py(), "device"))).transpose()?;
     match device.flatten().filter(is_set) {
         None => Ok(false),
-        Some(device) => check_device(&device).map(|()| true),
+        Some(device) => Ok(read_device(&device)? == Target::Host),
     }
 }
 
@@ -136,11 +138,8 @@ fn set(spec: &mut Spec, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
         "layout" => spec.layout = Order::Ranks(ints(name, value)?),
         "defaults" | "backend" if value.is_none() => {}
         "defaults" | "backend" => spec.preset = Some(Preset::from_name(&text(name, value)?)?),
-        "device" => {
-            check_device(value)?;
-            spec.on_host = true;
-        }
-        "managed" => check_managed(value)?,
+        "device" => spec.device = Some(read_device(value)?),
+        "managed" => spec.managed = Some(read_managed(value)?),
         _ => check_known(name)?,
     }
     Ok(())
@@ -213,36 +212,38 @@ fn agree(spec: &Spec, given: crate::field::Dims) -> PyResult<crate::field::Dims>
     }
 }
 
-fn check_device(device: &Bound<'_, PyAny>) -> PyResult<()> {
-    if device.is_none() || device.extract::<String>().is_ok_and(|device| device == "cpu") {
-        return Ok(());
+/// Where a storage is to be: None and "cpu" are the host, "gpu" the GPU that is used at the moment,
+/// `("gpu", n)` one by its number.
+///
+/// # Errors
+/// `ValueError` for anything else.
+pub(super) fn read_device(device: &Bound<'_, PyAny>) -> PyResult<Target> {
+    if device.is_none() {
+        return Ok(Target::Host);
     }
-    let gpu = match device.extract::<String>() {
-        Ok(name) => name == "gpu",
-        Err(_) => device.extract::<(String, usize)>().is_ok_and(|(name, _)| name == "gpu"),
-    };
-    if gpu {
-        return Err(DeviceUnavailable::new_err(
-            "device: expected a CUDA device, got a build without GPU storages; leave device= out for host memory",
-        ));
+    match (device.extract::<String>().as_deref(), device.extract::<(String, i32)>()) {
+        (Ok("cpu"), _) => Ok(Target::Host),
+        (Ok("gpu"), _) => Ok(Target::Gpu(None)),
+        (_, Ok((name, number))) if name == "gpu" && number >= 0 => Ok(Target::Gpu(Some(number))),
+        _ => Err(PyValueError::new_err(format!(
+            "device: expected None, 'cpu', 'gpu' or ('gpu', n), got {}",
+            device.repr()?
+        ))),
     }
-    Err(PyValueError::new_err(format!(
-        "device: expected None, 'cpu', 'gpu' or ('gpu', n), got {}",
-        device.repr()?
-    )))
 }
 
-/// Only a GPU storage is managed; on the host the option has no effect (GDP-3).
-fn check_managed(managed: &Bound<'_, PyAny>) -> PyResult<()> {
-    let known = managed.is_none()
-        || managed.extract::<String>().is_ok_and(|name| ["gt4py", "cuda"].contains(&name.as_str()));
-    if known {
-        Ok(())
-    } else {
-        Err(PyValueError::new_err(format!(
+/// Who keeps host and GPU in step; on the host the option has no effect (GDP-3).
+fn read_managed(managed: &Bound<'_, PyAny>) -> PyResult<ManagedBy> {
+    if managed.is_none() {
+        return Ok(ManagedBy::Nobody);
+    }
+    match managed.extract::<String>().as_deref() {
+        Ok("gt4py") => Ok(ManagedBy::Dlfield),
+        Ok("cuda") => Ok(ManagedBy::Cuda),
+        _ => Err(PyValueError::new_err(format!(
             "managed: expected None, 'gt4py' or 'cuda', got {}",
             managed.repr()?
-        )))
+        ))),
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use super::Storage;
+use super::{Residence, Storage};
+use crate::device::{Device, DeviceKind};
 use crate::field::show_dims;
+use crate::sync::Newer;
 
 /// One line about the storage, without its values: the first line of the Python `repr`.
 impl fmt::Display for Storage {
@@ -13,7 +15,7 @@ impl fmt::Display for Storage {
 }
 
 fn parts(storage: &Storage) -> Vec<String> {
-    let (host, field) = (storage.host(), storage.field());
+    let (host, field) = (storage.managed(), storage.field());
     let mut parts =
         vec![format!("shape={}", tuple(host.layout().shape())), format!("dtype={}", host.dtype())];
     if let Some(dims) = &field.dims {
@@ -33,11 +35,26 @@ fn parts(storage: &Storage) -> Vec<String> {
     if field.alignment > 1 {
         parts.push(format!("alignment_size={}", field.alignment));
     }
-    parts.push(format!("device={}", host.device()));
+    parts.push(format!("device={}", device(storage)));
+    match storage.sync_state().map(|state| state.newer()) {
+        Some(Newer::Neither) => parts.push("in sync".into()),
+        Some(Newer::Host) => parts.push("host modified".into()),
+        Some(Newer::Device) => parts.push("device modified".into()),
+        None => {}
+    }
     if host.readonly() {
         parts.push("readonly".into());
     }
     parts
+}
+
+/// The device that has a buffer, where one has.
+fn device(storage: &Storage) -> Device {
+    let own = storage.managed().device();
+    match storage.residence() {
+        Residence::Mirrored(ordinal) => Device { kind: DeviceKind::Cuda, ordinal },
+        _ => own,
+    }
 }
 
 /// As Python prints a tuple of ints.

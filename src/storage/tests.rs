@@ -1,5 +1,7 @@
 //! Wrapping checks, copying keeps, views view.
 use super::*;
+use crate::alloc::Fill;
+use crate::dtype::DType;
 use smallvec::smallvec;
 
 fn with_halo(shape: &[i64], preset: &str) -> Storage {
@@ -12,14 +14,14 @@ fn with_halo(shape: &[i64], preset: &str) -> Storage {
 fn the_domain_view_starts_behind_the_halo_and_has_none() {
     let storage = with_halo(&[10, 9, 4], "gt:cpu_kfirst");
     let domain = storage.domain_view().unwrap();
-    assert_eq!(domain.host().layout().shape(), [4, 4, 4]);
-    assert_eq!(domain.host().address() - storage.host().address(), (3 * 36 + 3 * 4) * 8);
+    assert_eq!(domain.managed().layout().shape(), [4, 4, 4]);
+    assert_eq!(domain.managed().address() - storage.managed().address(), (3 * 36 + 3 * 4) * 8);
     assert!(domain.field().halo.iter().flatten().all(|&width| width == (0, 0)));
 }
 
 #[test]
 fn wrapping_checks_a_layout_that_the_memory_does_not_have() {
-    let host = with_halo(&[10, 9, 4], "gt:cpu_kfirst").host().clone();
+    let host = with_halo(&[10, 9, 4], "gt:cpu_kfirst").managed().clone();
     let spec =
         Spec { preset: Some(Preset::from_name("gt:cpu_ifirst").unwrap()), ..Spec::default() };
     let error = Storage::wrap(host.clone(), &spec).unwrap_err().to_string();
@@ -29,7 +31,7 @@ fn wrapping_checks_a_layout_that_the_memory_does_not_have() {
 
 #[test]
 fn wrapping_checks_an_alignment_that_the_rows_do_not_have() {
-    let host = with_halo(&[10, 9, 4], "gt:cpu_kfirst").host().clone();
+    let host = with_halo(&[10, 9, 4], "gt:cpu_kfirst").managed().clone();
     let aligned = |alignment| Spec { alignment: Some(alignment), ..Spec::default() };
     assert!(Storage::wrap(host.clone(), &aligned(32)).is_ok(), "rows of 4 * 8 bytes");
     assert!(Storage::wrap(host, &aligned(64)).is_err());
@@ -39,12 +41,12 @@ fn wrapping_checks_an_alignment_that_the_rows_do_not_have() {
 fn a_copy_keeps_the_order_of_its_source_unless_told_otherwise() {
     let source = with_halo(&[10, 9, 4], "gt:cpu_ifirst");
     // SAFETY: nobody else has the source.
-    let same = unsafe { Storage::copy_of(source.host(), &Spec::default()) }.unwrap();
+    let same = unsafe { Storage::copy_of(source.managed(), &Spec::default()) }.unwrap();
     assert_eq!(same.ranks().as_slice(), [2, 1, 0]);
     let spec = Spec { layout: Order::Ranks(smallvec![0, 1, 2]), ..Spec::default() };
     // SAFETY: as above.
-    let other = unsafe { Storage::copy_of(source.host(), &spec) }.unwrap();
-    assert!(other.host().layout().is_c_contiguous());
+    let other = unsafe { Storage::copy_of(source.managed(), &spec) }.unwrap();
+    assert!(other.managed().layout().is_c_contiguous());
 }
 
 #[test]

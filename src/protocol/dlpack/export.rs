@@ -11,7 +11,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyCapsule, PyInt, PyTuple};
 
 use super::{LEGACY, VERSIONED, to_legacy, to_versioned};
-use crate::device::Device;
+use crate::cuda::Stream;
+use crate::device::{Device, DeviceKind};
+use crate::error::Result;
 use crate::managed::Managed;
 use crate::protocol::keep::undisturbed;
 
@@ -23,52 +25,95 @@ pub(crate) struct ExportRequest<'a, 'py> {
     pub(crate) copy: Option<&'a Bound<'py, PyAny>>,
 }
 
-/// What the keywords ask for, once they are known to make sense for host memory.
+/// What the keywords ask for, once they are known to make sense for the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Answer {
     /// Whether the consumer knows the versioned struct.
     pub(crate) versioned: bool,
-    /// Whether it wants memory of its own.
-    pub(crate) copy: bool,
+    /// Whether it wants memory of its own (`Some(false)`: by no means).
+    pub(crate) copy: Option<bool>,
+    /// Where it wants the memory.
+    pub(crate) device: Device,
+    /// Handle of the stream that is to wait for what is in flight; `None`: none is.
+    pub(crate) stream: Option<usize>,
 }
 
 impl ExportRequest<'_, '_> {
-    /// Checks every keyword.
+    /// Checks every keyword, for memory that announces one device and can be had on the host and on
+    /// `own`.
     ///
     /// # Errors
     /// `TypeError` for a wrong type, `ValueError` for a wrong value, `BufferError` for a device
     /// that the memory is not on.
-    pub(crate) fn check(&self) -> PyResult<Answer> {
-        self.stream.map_or(Ok(()), check_stream)?;
-        self.dl_device.map_or(Ok(()), check_device)?;
+    pub(crate) fn check(&self, announced: Device, own: Option<Device>) -> PyResult<Answer> {
+        let device = match self.dl_device {
+            None => announced,
+            Some(wanted) => chosen(wanted, announced, own)?,
+        };
+        let stream = match self.stream {
+            Some(stream) if device.kind == DeviceKind::Cuda => checked_stream(stream)?,
+            None if device.kind == DeviceKind::Cuda => Some(Stream::LEGACY),
+            // The host gets what is finished.
+            Some(stream) => check_stream(stream).map(|()| None)?,
+            None => None,
+        };
         let versioned = self.max_version.map_or(Ok(false), knows_versioned)?;
-        let copy = self.copy.map_or(Ok(false), |copy| match copy.cast::<PyBool>() {
-            Ok(copy) => Ok(copy.is_true()),
+        let copy = self.copy.map_or(Ok(None), |copy| match copy.cast::<PyBool>() {
+            Ok(copy) => Ok(Some(copy.is_true())),
             Err(_) => Err(wrong_type("copy", "True, False or None", copy)),
         })?;
-        Ok(Answer { versioned, copy })
+        Ok(Answer { versioned, copy, device, stream })
     }
 }
 
 /// Host memory has no stream: None, or -1 for "do not synchronise".
 fn check_stream(stream: &Bound<'_, PyAny>) -> PyResult<()> {
-    if stream.is_instance_of::<PyBool>() || !stream.is_instance_of::<PyInt>() {
-        return Err(wrong_type("stream", "None or -1 for host memory", stream));
-    }
-    if stream.extract::<i64>().is_ok_and(|stream| stream == -1) {
+    if is_handle(stream, "None or -1 for host memory")?
+        && stream.extract::<i64>().is_ok_and(|stream| stream == -1)
+    {
         return Ok(());
     }
     Err(PyValueError::new_err(format!("stream: expected None or -1 for host memory, got {stream}")))
 }
 
-fn check_device(device: &Bound<'_, PyAny>) -> PyResult<()> {
-    let (code, ordinal) = pair("dl_device", device)?;
-    if code == Device::CPU.code() && ordinal == 0 {
-        return Ok(());
+/// A stream of CUDA, by DLPack's numbers: 1 and 2 are the default streams, 0 is ambiguous.
+fn checked_stream(stream: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
+    is_handle(stream, "None or an int for memory of a CUDA device")?;
+    match stream.extract::<i128>() {
+        Ok(-1) => Ok(None),
+        Ok(handle) if handle > 0 => {
+            usize::try_from(handle).map(Some).map_err(|_| wrong_stream(stream))
+        }
+        _ => Err(wrong_stream(stream)),
     }
-    Err(PyBufferError::new_err(format!(
-        "dl_device: expected (1, 0), where the memory is, got ({code}, {ordinal}); move the result yourself"
-    )))
+}
+
+fn wrong_stream(stream: &Bound<'_, PyAny>) -> PyErr {
+    PyValueError::new_err(format!(
+        "stream: expected -1 (no synchronisation), 1 (the legacy default stream), 2 (the per-thread one) or a handle \
+         of 64 bits, got {stream}, which DLPack does not allow"
+    ))
+}
+
+fn is_handle(stream: &Bound<'_, PyAny>, expected: &str) -> PyResult<bool> {
+    if stream.is_instance_of::<PyBool>() || !stream.is_instance_of::<PyInt>() {
+        return Err(wrong_type("stream", expected, stream));
+    }
+    Ok(true)
+}
+
+/// The host, the device that the memory is on, or what it announces.
+fn chosen(wanted: &Bound<'_, PyAny>, announced: Device, own: Option<Device>) -> PyResult<Device> {
+    let pair = pair("dl_device", wanted)?;
+    let known = [Some(Device::CPU), own, Some(announced)].into_iter().flatten();
+    let mut found = known.filter(|one| pair == (one.code(), i64::from(one.ordinal)));
+    found.next().ok_or_else(|| {
+        let beside = own.map_or_else(String::new, |own| format!(" or ({}, {})", own.code(), own.ordinal));
+        PyBufferError::new_err(format!(
+            "dl_device: expected (1, 0){beside}, where the memory is, got ({}, {}); move the result yourself",
+            pair.0, pair.1
+        ))
+    })
 }
 
 fn knows_versioned(version: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -98,6 +143,18 @@ fn wrong_type(what: &str, expected: &str, got: &Bound<'_, PyAny>) -> PyErr {
     PyTypeError::new_err(format!("{what}: expected {expected}, got {got}"))
 }
 
+/// Memory of a device goes to somebody whose stream waits for what is in flight on it.
+fn hand_over(managed: &Managed, stream: Option<usize>) -> Result<()> {
+    let Some(timeline) = managed.timeline().filter(|_| !managed.device().is_host()) else {
+        return Ok(());
+    };
+    timeline.hand_out();
+    let Some(handle) = stream else { return Ok(()) };
+    // SAFETY: DLPack's promise: a stream of the consumer, of the device that it asks for.
+    let stream = unsafe { Stream::foreign(handle, managed.device().ordinal) };
+    timeline.join(stream) // WAIT of the consumer for what is in flight
+}
+
 /// A capsule over `managed`. Zero-copy; where `copied`, the caller has just made the copy.
 ///
 /// # Errors
@@ -109,6 +166,8 @@ pub(crate) fn export<'py>(
     answer: Answer,
     copied: bool,
 ) -> PyResult<Bound<'py, PyCapsule>> {
+    let managed = &managed.clone().seen_at(answer.device);
+    hand_over(managed, answer.stream)?;
     if answer.versioned {
         return capsule::<DLManagedTensorVersioned>(
             py,

@@ -11,6 +11,7 @@ use pyo3::types::{PyCapsule, PyCapsuleMethods, PyDict, PyInt, PyTuple};
 use pyo3::{ffi, intern};
 
 use super::{LEGACY, USED_LEGACY, USED_VERSIONED, VERSIONED};
+use crate::cuda::{Stream, enter};
 use crate::device::{Device, DeviceKind};
 use crate::error::{Error, Failure};
 use crate::managed::Imported;
@@ -33,14 +34,31 @@ pub(in crate::protocol) fn import(
         Err(error) if request.explains && !is_interrupt(py, &error) => Device::CPU,
         answer => answer?,
     };
-    let shared = device.kind == DeviceKind::CudaManaged; // in step with the host once it is asked for
-    if (device.is_host() && !shared) || request.anywhere {
+    let managed = device.kind == DeviceKind::CudaManaged; // in step with the host once it is asked for
+    if device.kind == DeviceKind::Cuda && request.anywhere {
+        return on_device(&method, device.ordinal).map(Some);
+    }
+    if (device.is_host() && !managed) || request.anywhere {
         return take(&call_producer(&method)?).map(Some);
     }
     if !request.to_host {
         device.check_on_host()?;
     }
     take(&method.call((), Some(&keywords_to_host(py, request)?))?).map(Some)
+}
+
+/// Asks with the device's context current, which producers expect, and with the stream on which
+/// dlfield works: the producer lets it wait for what is in flight.
+fn on_device(method: &Bound<'_, PyAny>, ordinal: i32) -> Result<Imported, Failure> {
+    let _current = enter(ordinal)?;
+    let keywords = keywords(method.py())?.map(Bound::copy);
+    let [all, versioned] = keywords;
+    let (all, versioned) = (all?, versioned?);
+    let handle = Stream::current(ordinal)?.handle();
+    for keywords in [&all, &versioned] {
+        keywords.set_item(intern!(method.py(), "stream"), handle)?;
+    }
+    take(&call_with(method, &all, &versioned)?)
 }
 
 /// An exception that nobody may answer with another question: KeyboardInterrupt, SystemExit.
@@ -76,8 +94,16 @@ fn announced(obj: &Bound<'_, PyAny>) -> Result<Device, Failure> {
 /// Calls with today's keywords, then as producers of 2023 and of 2021 know them. A producer whose
 /// signature lacks a keyword is called without; every other exception is its own and passes.
 fn call_producer<'py>(method: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let [all, versioned] = keywords(method.py())?;
+    call_with(method, all, versioned)
+}
+
+fn call_with<'py>(
+    method: &Bound<'py, PyAny>,
+    all: &Bound<'py, PyDict>,
+    versioned: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyAny>> {
     let py = method.py();
-    let [all, versioned] = keywords(py)?;
     // A producer may keep or change what it gets: each has its own.
     let first = match method.call((), Some(&all.copy()?)) {
         Err(error) if is_about_the_signature(py, &error) => error,
@@ -86,6 +112,15 @@ fn call_producer<'py>(method: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>
     match method.call((), Some(&versioned.copy()?)) {
         Err(error) if is_about_the_signature(py, &error) => {}
         answer => return answer,
+    }
+    // Those of 2021 know the stream alone, and without it mean the legacy default one.
+    if let Some(stream) = all.get_item(intern!(py, "stream"))? {
+        let keywords = PyDict::new(py);
+        keywords.set_item(intern!(py, "stream"), stream)?;
+        match method.call((), Some(&keywords)) {
+            Err(error) if is_about_the_signature(py, &error) => {}
+            answer => return answer,
+        }
     }
     method.call0().map_err(
         |third| {

@@ -39,6 +39,23 @@ impl Hooks {
         })
     }
 
+    /// The functions of an object of dlfield's own.
+    ///
+    /// # Errors
+    /// What asking for them raises.
+    pub(crate) fn of_methods(
+        owner: &Bound<'_, PyAny>,
+        acquire: &str,
+        touch: &str,
+    ) -> PyResult<Self> {
+        Ok(Self {
+            acquire: Some(owner.getattr(acquire)?.unbind()),
+            touch: Some(owner.getattr(touch)?.unbind()),
+            release: None,
+            owner: Some(owner.clone().unbind()),
+        })
+    }
+
     /// Whether there is nothing to call.
     pub(crate) fn is_empty(&self) -> bool {
         self.acquire.is_none() && self.touch.is_none() && self.release.is_none()

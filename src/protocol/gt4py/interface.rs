@@ -12,7 +12,7 @@ use crate::error::{Error, Failure};
 use crate::field::{Dims, Halo, HaloWidth};
 use crate::layout::MAX_NDIM;
 use crate::managed::Imported;
-use crate::protocol::array_interface;
+use crate::protocol::{array_interface, cuda_array_interface};
 
 /// Memory as an object offers it.
 pub(in crate::protocol) struct Offer {
@@ -99,11 +99,14 @@ fn read(obj: &Bound<'_, PyAny>, found: Bound<'_, PyAny>, target: Target) -> Resu
         None => (on_host(&devices, target)?, Device::CPU),
     };
     let chosen = called(chosen)?;
+    let stream = if device.is_host() { None } else { cuda_array_interface::stream(&chosen)? };
+    let imported = array_interface::read(obj, &chosen, device)?;
     Ok(Offer {
         dims: entry(&chosen, "dims")?.map(|dims| names(&dims)).transpose()?,
         halo: entry(&chosen, "halo")?.map(|halo| widths(&halo)).transpose()?,
         hooks: Hooks::of(obj, &chosen)?,
-        imported: array_interface::read(obj, &chosen, device)?,
+        // SAFETY: as in the CUDA array interface: the stream lives as long as the object.
+        imported: unsafe { imported.on_stream(stream) },
     })
 }
 

@@ -16,7 +16,7 @@ mod hooks;
 mod interface;
 mod export;
 
-pub(crate) use export::export;
+pub(crate) use export::add_names;
 pub(crate) use hooks::{Acquired, Hooks};
 pub(in crate::protocol) use interface::{
     Offer, dims_of_interface, import, import_from, interface_names,

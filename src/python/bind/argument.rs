@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use super::BoundStencil;
 use super::around::Around;
 use super::read::Values;
+use crate::cuda::device_count;
 use crate::device::Target;
 use crate::error::{Error, Failure};
 use crate::field::{Dims, Field};
@@ -131,9 +132,14 @@ impl BoundStencil {
             let way_out = "; or let bind copy it at each call: on_mismatch={\"device\": \"copy\"}";
             return Err(Error::Device(text + way_out).into());
         }
+        if device_count().is_ok() {
+            // Copied once everything is acquired, and back, like any other copy.
+            let arrival = arrival(value, Wish::Share)?;
+            return Ok(Taken { arrival, stands_for: None, brought: Some(text) });
+        }
         if field.access.writes() {
             return Err(Error::Device(format!(
-                "{text}; an output there cannot be copied back in a build without GPU storages"
+                "{text}; an output there cannot be copied back without CUDA"
             ))
             .into());
         }

@@ -5,7 +5,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use crate::error::Error;
 use crate::managed::Managed;
-use crate::protocol::array_interface;
+use crate::protocol::cuda_array_interface;
 use crate::protocol::keep::Keep;
 
 /// An array on a GPU, for the length of a call: `__cuda_array_interface__`, version 3.
@@ -23,10 +23,10 @@ impl DeviceArray {
 
 #[pymethods]
 impl DeviceArray {
-    /// Without a stream: what dlfield did to the memory is done.
+    /// `stream` is dlfield's where it has work in flight.
     #[getter(__cuda_array_interface__)]
     fn interface<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let interface = array_interface::export(py, &self.managed)?.ok_or_else(|| {
+        let interface = cuda_array_interface::export(py, &self.managed)?.ok_or_else(|| {
             let dtype = self.managed.dtype();
             Error::Buffer(format!(
                 "__cuda_array_interface__: expected a type with a typestr, got {dtype}"
@@ -35,10 +35,6 @@ impl DeviceArray {
         let empty = self.managed.layout().size() == 0;
         let address = if empty { 0 } else { self.managed.address() };
         interface.set_item("data", (address, self.readonly))?;
-        if self.managed.layout().is_c_contiguous() {
-            interface.set_item("strides", py.None())?;
-        }
-        interface.set_item("stream", py.None())?;
         Ok(interface)
     }
 

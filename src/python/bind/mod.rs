@@ -23,6 +23,8 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use crate::cuda::{device_count, ordinal_of, synchronize};
+use crate::device::Target;
 use crate::stencil::{CallPlan, OnMismatch, Remembered, resolve};
 use argument::Incoming;
 use around::{first_of, release};
@@ -208,7 +210,18 @@ impl BoundStencil {
         incoming.around.touch(py, outcome)
     }
 
+    /// Until what `run` has started is done: as the stencil says it, and for a GPU whose stencil does not
+    /// say it all that the GPU has to do.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
-        self.synchronize.as_ref().map_or(Ok(()), |wait| wait.call0(py).map(drop))
+        if let Some(wait) = &self.synchronize {
+            return wait.call0(py).map(drop);
+        }
+        match self.declared.spec.target {
+            Target::Gpu(_) if device_count().is_ok() => {
+                let ordinal = ordinal_of(self.declared.spec.target)?;
+                Ok(py.detach(|| synchronize(ordinal))?)
+            }
+            _ => Ok(()),
+        }
     }
 }

@@ -10,6 +10,7 @@ use super::BoundStencil;
 use super::argument::Incoming;
 use super::around::first_of;
 use crate::copy::copy;
+use crate::cuda::{device_count, ordinal_of};
 use crate::device::Target;
 use crate::error::Error;
 use crate::field::Field;
@@ -18,7 +19,7 @@ use crate::protocol::Wish;
 use crate::python::numpy::array_over;
 use crate::python::storage::{arrival, copy_with};
 use crate::stencil::{Argument, CallPlan, FieldPlan, FieldSpec, Mismatch};
-use crate::storage::{Order, Spec};
+use crate::storage::{Order, Residence, Spec};
 
 /// The copies of one call.
 #[derive(Default)]
@@ -57,15 +58,18 @@ impl BoundStencil {
         let (Some(text), Target::Gpu(_)) = (copied, self.declared.spec.target) else {
             return Ok(());
         };
-        for method in [intern!(py, "to_device"), intern!(py, "to_host")] {
-            if !self.runner.bind(py).hasattr(method)? {
-                return Err(Error::Device(format!(
-                    "{text}; expected GPU storages, or a stencil with {method}(...), to copy it, got neither"
-                ))
-                .into());
-            }
+        let has = |method| self.runner.bind(py).hasattr(method);
+        let own = [has(intern!(py, "to_device"))?, has(intern!(py, "to_host"))?];
+        match (own, device_count()) {
+            ([true, true], _) | ([false, false], Ok(_)) => Ok(()),
+            ([false, false], Err(error)) => Err(error.about(text).into()),
+            ([there, _], _) => Err(Error::Device(format!(
+                "{text}; expected a stencil with both to_device(...) and to_host(...), or with neither, to copy it, got one \
+                 without {}",
+                if there { "to_host" } else { "to_device" }
+            ))
+            .into()),
         }
-        Ok(())
     }
 
     /// Makes the copies of a call. What is passed twice is copied once, where one copy will do.
@@ -132,20 +136,28 @@ impl BoundStencil {
         wanted: &Spec,
     ) -> PyResult<(Managed, Option<Py<PyAny>>)> {
         if self.declared.spec.target != Target::Host {
-            return self.on_device(py, passed);
+            return self.on_device(py, passed, wanted);
         }
         let any_order = field.ranks.is_none() && field.alignment <= 1;
-        if argument.brought.is_some() && any_order && passed.is_aligned() {
+        let here = passed.device().is_host();
+        if argument.brought.is_some() && any_order && passed.is_aligned() && here {
             return Ok((passed.clone(), None)); // which is a copy already
         }
-        Ok((copy_with(py, passed, wanted)?.host().clone(), None))
+        Ok((copy_with(py, passed, wanted)?.managed().clone(), None))
     }
 
+    /// A copy on the device where the stencil computes: by its own means where it has them.
     fn on_device(
         &self,
         py: Python<'_>,
         passed: &Managed,
+        wanted: &Spec,
     ) -> PyResult<(Managed, Option<Py<PyAny>>)> {
+        if !self.runner.bind(py).hasattr(intern!(py, "to_device"))? {
+            let near = Residence::Device(ordinal_of(self.declared.spec.target)?);
+            let copied = copy_with(py, passed, &Spec { near, ..wanted.clone() })?;
+            return Ok((copied.managed().clone(), None));
+        }
         let array = array_over(py, passed, true)?;
         let object = self.runner.bind(py).call_method1(intern!(py, "to_device"), (array,))?;
         let given = arrival(&object, Wish::For(self.declared.spec.target))?.managed;

@@ -6,16 +6,18 @@ use pyo3::types::PyDict;
 
 use super::fresh::{allocate, wanted};
 use crate::alloc::Fill;
+use crate::device::Target;
 use crate::dtype::DType;
-use crate::error::{DeviceUnavailable, Failure};
+use crate::error::Failure;
 use crate::layout::Extents;
 use crate::managed::Managed;
 use crate::protocol::{Wish, arrive};
 use crate::python::numpy::{array_over, dtype_from, dtype_to};
 use crate::python::options::{check_names, ints_or_int, is_set, parse, switch, wants_host};
-use crate::python::storage::{CpuStorage, PyStorage, Source, copy_with};
-use crate::python::sync_state::SyncState;
-use crate::storage::Storage;
+use crate::python::storage::{Held, PyStorage, Source, copy_with};
+use crate::python::sync_state::PySyncState;
+use crate::storage::{Residence, Spec, Storage};
+use crate::sync::Newer;
 
 /// Put the memory of an array into a storage. Never copies.
 ///
@@ -53,12 +55,15 @@ pub(super) fn as_storage(
     device_data: Option<&Bound<'_, PyAny>>,
     sync_state: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Py<CpuStorage>> {
-    check_host_only(device_data, sync_state)?;
+) -> PyResult<Py<PyStorage>> {
+    let sync = read_state(sync_state)?;
+    if let Some(device_data) = present(device_data) {
+        return pair(py, present(data), device_data, sync, options);
+    }
     let none = py.None().into_bound(py); // which speaks no protocol
     let data = data.unwrap_or(&none);
     let wish = if wants_host(options)? { Wish::OnHost } else { Wish::Share };
-    share(py, Source::of_as(data, wish)?, options)
+    share(py, Source::of_as(data, wish)?, sync, options)
 }
 
 /// Copy an array into a new storage; with `copy=False` the same as `as_storage`.
@@ -101,12 +106,15 @@ pub(super) fn storage(
     sync_state: Option<&Bound<'_, PyAny>>,
     shape: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Py<CpuStorage>> {
-    check_host_only(device_data, sync_state)?;
+) -> PyResult<Py<PyStorage>> {
+    let sync = read_state(sync_state)?;
     options.map_or(Ok(()), |options| check_names(options, &["copy", "dtype", "shape"]))?;
     let shape =
         shape.filter(|shape| is_set(shape)).map(|shape| ints_or_int("shape", shape)).transpose()?;
-    let Some(data) = data.filter(|data| !data.is_none()) else {
+    if let (false, Some(device_data)) = (copy, present(device_data)) {
+        return pair(py, present(data), device_data, sync, options);
+    }
+    let Some(data) = newest(present(data), present(device_data), sync.as_ref()) else {
         let shape = shape.ok_or_else(|| {
             PyTypeError::new_err(
                 "storage: expected data or shape=, got neither; there is no default for a shape",
@@ -121,12 +129,12 @@ pub(super) fn storage(
     let wanted = wanted.unwrap_or(found);
     if !copy {
         return if wanted == found {
-            share(py, source, options)
+            share(py, source, sync, options)
         } else {
             Err(other_dtype(found, wanted))
         };
     }
-    let spec = parse(options, source.field.clone(), source.managed.layout().ndim())?;
+    let spec = parse(options, source.field.clone(), source.managed.layout().ndim(), source.near)?;
     Storage::check_copy(&source.managed, wanted, &spec)?;
     let managed = source.keep(py)?; // acquired until the copy is made
     let managed = if wanted == found { managed } else { converted(py, &managed, wanted)? };
@@ -162,44 +170,83 @@ fn check_shape(managed: &Managed, shape: Option<&Extents>) -> PyResult<()> {
     }
 }
 
-/// Without a device there is no buffer on it, and nothing to be in step with.
-fn check_host_only(
-    device_data: Option<&Bound<'_, PyAny>>,
-    sync_state: Option<&Bound<'_, PyAny>>,
-) -> PyResult<()> {
-    if device_data.is_some_and(|data| !data.is_none() && is_set(data)) {
-        return Err(DeviceUnavailable::new_err(
-            "device_data: expected a CUDA device, got a build without GPU storages; pass host memory as data",
-        ));
-    }
-    match sync_state.filter(|state| !state.is_none() && is_set(state)) {
-        Some(state) if !state.is_instance_of::<SyncState>() => Err(PyTypeError::new_err(format!(
+fn present<'a, 'py>(data: Option<&'a Bound<'py, PyAny>>) -> Option<&'a Bound<'py, PyAny>> {
+    data.filter(|data| !data.is_none() && is_set(data))
+}
+
+fn read_state(state: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Py<PySyncState>>> {
+    let Some(state) = present(state) else { return Ok(None) };
+    match state.cast::<PySyncState>() {
+        Ok(state) => Ok(Some(state.clone().unbind())),
+        Err(_) => Err(PyTypeError::new_err(format!(
             "sync_state: expected a SyncState or None, got {}",
             state.repr()?
         ))),
-        _ => Ok(()), // host memory is always up to date
     }
+}
+
+/// Of the same values on both sides those to copy: the newer ones, the device's where both are new.
+fn newest<'a, 'py>(
+    data: Option<&'a Bound<'py, PyAny>>,
+    device_data: Option<&'a Bound<'py, PyAny>>,
+    sync: Option<&Py<PySyncState>>,
+) -> Option<&'a Bound<'py, PyAny>> {
+    let on_host = sync.is_some_and(|sync| sync.get().shared().newer() == Newer::Host);
+    if on_host { data.or(device_data) } else { device_data.or(data) }
+}
+
+/// A storage over memory of the host and of a device.
+fn pair(
+    py: Python<'_>,
+    data: Option<&Bound<'_, PyAny>>,
+    device_data: &Bound<'_, PyAny>,
+    sync: Option<Py<PySyncState>>,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Py<PyStorage>> {
+    let device = Source::of_as(device_data, Wish::For(Target::Gpu(None)))
+        .map_err(|failure| failure.about("device_data"))?;
+    let host = data.map(|data| Source::of_as(data, Wish::For(Target::Host))).transpose()?;
+    let known = host.as_ref().unwrap_or(&device);
+    let field = known.field.clone().with_fixed_index(known.managed.layout().shape());
+    let spec = parse(options, field, known.managed.layout().ndim(), device.near)?;
+    let state = sync.as_ref().map(|sync| sync.get().shared());
+    let kept = |source: &Source| source.keep(py);
+    let (host, device_memory) = (host.as_ref().map(kept).transpose()?, kept(&device)?);
+    let storage = Storage::wrap_both(host, Some(device_memory), state, &spec)?;
+    PyStorage::wrap_with_state(py, storage, device.door, sync)
 }
 
 fn share(
     py: Python<'_>,
     mut source: Source,
+    sync: Option<Py<PySyncState>>,
     options: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Py<CpuStorage>> {
-    if options.is_none() && source.hooks.is_empty() {
+) -> PyResult<Py<PyStorage>> {
+    let plain = options.is_none() && sync.is_none();
+    if plain && source.hooks.is_empty() && source.near == Residence::Host {
         let door = source.door;
         return PyStorage::wrap(py, source.into_storage()?, door);
     }
     let ndim = source.managed.layout().ndim();
     let field = std::mem::take(&mut source.field);
     let field = field.with_fixed_index(source.managed.layout().shape());
-    let spec = parse(options, field, ndim)?;
-    let storage = Storage::wrap(source.managed.clone(), &spec)?;
+    let spec = parse(options, field, ndim, source.near)?;
+    if let Some(Held { buffers, sync: own }) = source.held.take()
+        && sync.is_none()
+        && spec.residence()? == source.near
+    {
+        let storage = Storage::wrap_buffers(buffers, &spec)?;
+        return PyStorage::wrap_with_state(py, storage, source.door, own);
+    }
+    let state = sync.as_ref().map(|sync| sync.get().shared());
     if source.hooks.is_empty() {
-        return PyStorage::wrap(py, storage, source.door);
+        let storage = Storage::wrap_both(Some(source.managed), None, state, &spec)?;
+        return PyStorage::wrap_with_state(py, storage, source.door, sync);
     }
     // Nothing is acquired before nothing can be refused any more.
-    PyStorage::wrap(py, Storage::wrap(source.keep(py)?, &spec)?, source.door)
+    Storage::check_wrap(&source.managed, &spec)?;
+    let storage = Storage::wrap_both(Some(source.keep(py)?), None, state, &spec)?;
+    PyStorage::wrap_with_state(py, storage, source.door, sync)
 }
 
 fn other_dtype(found: DType, wanted: DType) -> PyErr {
@@ -210,6 +257,13 @@ fn other_dtype(found: DType, wanted: DType) -> PyErr {
 
 /// The values in another type, in the same order of axes, converted by NumPy's rules.
 fn converted(py: Python<'_>, managed: &Managed, dtype: DType) -> PyResult<Managed> {
+    let host;
+    let managed = if managed.device().is_host() {
+        managed
+    } else {
+        host = copy_with(py, managed, &Spec::default())?; // NumPy converts on the host alone
+        host.managed()
+    };
     let array = array_over(py, managed, true)?.call_method1("astype", (dtype_to(py, dtype)?,))?;
     Ok(arrive(&array)?.managed)
 }

@@ -10,8 +10,8 @@ use crate::field::{Dim, Field, Halo, further_data_dims};
 use crate::layout::Extents;
 use crate::python::numpy::{dtype_and_extents, dtype_to};
 use crate::python::options::{ints_or_int, is_set, parse};
-use crate::python::storage::{CpuStorage, PyStorage};
-use crate::storage::{Spec, Storage};
+use crate::python::storage::PyStorage;
+use crate::storage::{Residence, Spec, Storage};
 
 /// Allocate a storage whose values are undefined.
 ///
@@ -42,18 +42,20 @@ use crate::storage::{Spec, Storage};
 ///     the default, nothing is padded and the first element lies on a boundary of 64 bytes.
 /// aligned_index : sequence of int, optional
 ///     Index of the aligned element; the lower halo by default.
-/// device : None or "cpu", optional
-///     Where the memory lies. GPU devices are refused for now.
-/// managed : optional
-///     Who synchronises host and device; has no effect in host memory.
+/// device : None, "cpu", "gpu" or ("gpu", n), optional
+///     Where the memory lies: on the host, on the GPU that is used at the moment (that of the thread's
+///     CUDA context, else the first), or on one by its number.
+/// managed : None, "gt4py" or "cuda", optional
+///     For a GPU who keeps host and device in step: nobody, there is no buffer on the host; dlfield,
+///     between two buffers (the default); CUDA, in one that both reach. No effect in host memory.
 /// default_origin : sequence of int, optional
 ///     Where stencils begin unless told otherwise, in points, in GT4Py's order of dimensions (I, J,
 ///     K, data dimensions). GT4Py takes no upper halo from it: it is shown only where given.
 ///
 /// Returns
 /// -------
-/// CPUStorage
-///     Its memory is freed when the last storage, view and export of it is gone.
+/// CPUStorage, GPUStorage, SoftwareManagedGPUStorage or CUDAManagedGPUStorage
+///     As device and managed say. Its memory is freed when the last storage, view and export of it is gone.
 ///
 /// Raises
 /// ------
@@ -65,7 +67,8 @@ use crate::storage::{Spec, Storage};
 /// MemoryError
 ///     Where the system has no more memory.
 /// DeviceUnavailable
-///     For a GPU device or a preset of a GPU backend.
+///     For a GPU device or a preset of a GPU backend where CUDA cannot be used, the device does not
+///     exist, or has no managed memory.
 #[pyfunction]
 #[pyo3(signature = (shape, dtype = None, **options))]
 pub(super) fn empty(
@@ -73,7 +76,7 @@ pub(super) fn empty(
     shape: &Bound<'_, PyAny>,
     dtype: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Py<CpuStorage>> {
+) -> PyResult<Py<PyStorage>> {
     allocate(py, &ints_or_int("shape", shape)?, wanted(dtype)?, options, Fill::Nothing)
 }
 
@@ -87,7 +90,7 @@ pub(super) fn zeros(
     shape: &Bound<'_, PyAny>,
     dtype: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Py<CpuStorage>> {
+) -> PyResult<Py<PyStorage>> {
     allocate(py, &ints_or_int("shape", shape)?, wanted(dtype)?, options, Fill::Zeros)
 }
 
@@ -101,7 +104,7 @@ pub(super) fn ones(
     shape: &Bound<'_, PyAny>,
     dtype: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Py<CpuStorage>> {
+) -> PyResult<Py<PyStorage>> {
     let one = 1_i32.into_pyobject(py)?.into_any();
     filled(py, &ints_or_int("shape", shape)?, &one, dtype, options)
 }
@@ -117,7 +120,7 @@ pub(super) fn full(
     fill_value: &Bound<'_, PyAny>,
     dtype: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Py<CpuStorage>> {
+) -> PyResult<Py<PyStorage>> {
     filled(py, &ints_or_int("shape", shape)?, fill_value, dtype, options)
 }
 
@@ -132,11 +135,11 @@ pub(super) fn allocate(
     (dtype, item): (DType, Vec<i64>),
     options: Option<&Bound<'_, PyDict>>,
     fill: Fill<'_>,
-) -> PyResult<Py<CpuStorage>> {
+) -> PyResult<Py<PyStorage>> {
     let mut shape = shape.clone();
     let axes = shape.len();
     shape.extend(item);
-    let spec = parse(options, no_halo(axes), shape.len())?;
+    let spec = parse(options, no_halo(axes), shape.len(), Residence::Host)?;
     let spec = with_data_dims(spec, axes, shape.len());
     let storage = py.detach(|| Storage::allocate(&shape, dtype, &spec, fill))?;
     PyStorage::wrap(py, storage, None)
@@ -175,7 +178,7 @@ fn filled(
     value: &Bound<'_, PyAny>,
     dtype: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Py<CpuStorage>> {
+) -> PyResult<Py<PyStorage>> {
     let dtype = wanted(dtype)?;
     let bytes = item_of(value, dtype.0)?;
     allocate(py, shape, dtype, options, Fill::Item(&bytes))

@@ -8,7 +8,7 @@ use crate::alloc::Fill;
 use crate::dtype::DType;
 use crate::python::numpy::dtype_from;
 use crate::python::options::{given, is_set, parse};
-use crate::python::storage::{CpuStorage, PyStorage, Source};
+use crate::python::storage::{PyStorage, Source};
 use crate::storage::Storage;
 
 /// Allocate a storage like another, whose values are undefined.
@@ -38,7 +38,7 @@ pub(super) fn empty_like(
     data: &Bound<'_, PyAny>,
     dtype: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Py<CpuStorage>> {
+) -> PyResult<Py<PyStorage>> {
     like(py, data, dtype, options, |_| Ok(None))
 }
 
@@ -50,7 +50,7 @@ pub(super) fn zeros_like(
     data: &Bound<'_, PyAny>,
     dtype: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Py<CpuStorage>> {
+) -> PyResult<Py<PyStorage>> {
     like(py, data, dtype, options, |_| Ok(Some(Vec::new())))
 }
 
@@ -62,7 +62,7 @@ pub(super) fn ones_like(
     data: &Bound<'_, PyAny>,
     dtype: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Py<CpuStorage>> {
+) -> PyResult<Py<PyStorage>> {
     let one = 1_i32.into_pyobject(py)?.into_any();
     like(py, data, dtype, options, |dtype| item_of(&one, dtype).map(Some))
 }
@@ -78,7 +78,7 @@ pub(super) fn full_like(
     fill_value: &Bound<'_, PyAny>,
     dtype: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Py<CpuStorage>> {
+) -> PyResult<Py<PyStorage>> {
     like(py, data, dtype, options, |dtype| item_of(fill_value, dtype).map(Some))
 }
 
@@ -89,13 +89,13 @@ fn like(
     dtype: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
     item: impl FnOnce(DType) -> PyResult<Option<Vec<u8>>>,
-) -> PyResult<Py<CpuStorage>> {
-    let Source { managed, mut field, .. } = Source::of(data)?;
+) -> PyResult<Py<PyStorage>> {
+    let Source { managed, mut field, near, .. } = Source::of(data)?;
     if options.map(|options| given(options, "dims")).transpose()?.unwrap_or(false) {
         field.dims = None; // of the model: fresh memory may have names of its own
     }
     let dtype = dtype.filter(|dtype| is_set(dtype)).map_or(Ok(managed.dtype()), dtype_from)?;
-    let spec = parse(options, field, managed.layout().ndim())?;
+    let spec = parse(options, field, managed.layout().ndim(), near)?;
     let item = item(dtype)?;
     let fill = match &item {
         None => Fill::Nothing,

@@ -3,6 +3,9 @@
 //! Values of the same type into a basic key are copied here, without the GIL; a conversion, an
 //! advanced key, a number or a list is NumPy's. Where the value shares memory with the storage, it
 //! is copied first, so that the result is as if it did not (NumPy's rule).
+//!
+//! Of a storage with two sides that of the device is written where the value is on a device (GDP-3,
+//! "Choosing the Device"). What NumPy has to do for memory of a device alone it does in a copy.
 
 use pyo3::exceptions::{PyBufferError, PyValueError};
 use pyo3::prelude::*;
@@ -10,6 +13,7 @@ use pyo3::types::PyBytes;
 
 use super::class::{PyStorage, copy_with};
 use super::key::{basic, plain};
+use super::sides::set_newer;
 use super::source::Source;
 use crate::copy::copy;
 use crate::dtype::DType;
@@ -17,9 +21,10 @@ use crate::error::{Error, Failure};
 use crate::field::{Dims, align_by_name, are_unrelated, show_dims};
 use crate::layout::may_overlap;
 use crate::managed::Managed;
-use crate::protocol::{gt4py, names_of};
+use crate::protocol::{arrive, gt4py, names_of};
 use crate::python::numpy::{array_over, dtype_to};
-use crate::storage::{Spec, Storage};
+use crate::storage::{Buffers, Residence, Spec, Storage};
+use crate::sync::Newer;
 
 /// Puts `value` where `key` says.
 pub(super) fn set(
@@ -34,20 +39,108 @@ pub(super) fn set(
         ));
     }
     let target = basic(key)?.map(|items| storage.storage().select(&items)).transpose()?;
-    let Some(source) = array(value, storage.managed().dtype())? else {
-        return by_numpy(storage, key, value);
-    };
-    let names = source.field.dims.clone();
-    let Some(target) = target else {
-        check_order(names.as_ref(), storage.field().dims.as_ref())?;
-        let key = plain(storage, key)?;
-        return array_over(py, storage.managed(), false)?
-            .set_item(key, array_over(py, &source.keep(py)?, true)?);
-    };
-    let value = by_names(source.managed, (target.field().dims.as_ref(), names.as_ref()))?;
-    value.broadcast_to(target.host().layout().shape())?; // or it is refused, and nothing acquired
-    let _released_when_done = source.hooks.acquire(py)?;
-    assign(py, target.host(), &value)
+    let source = array(value, storage.managed().dtype())?;
+    let names = source.as_ref().and_then(|source| source.field.dims.clone());
+    match (target, source) {
+        (Some(target), Some(source)) => {
+            let value =
+                by_names(source.managed.clone(), (target.field().dims.as_ref(), names.as_ref()))?;
+            value.broadcast_to(target.managed().layout().shape())?; // or it is refused, and nothing acquired
+            let _released_when_done = source.hooks.acquire(py)?;
+            let side = Side::for_value(py, storage, Some(&value))?;
+            assign(py, side.part(&target)?, &value)?;
+            side.written(py, storage);
+            Ok(())
+        }
+        (Some(target), None) if matches!(storage.buffers(), Buffers::Device(_)) => {
+            let value = read(value, storage.managed().dtype())?;
+            value.broadcast_to(target.managed().layout().shape())?;
+            assign(py, target.managed(), &value)
+        }
+        (target, source) => {
+            if target.is_none() {
+                check_order(names.as_ref(), storage.field().dims.as_ref())?;
+            }
+            let key = plain(storage, key)?;
+            let value = match source {
+                Some(source) => array_over(py, &on_host(py, &source.keep(py)?)?, true)?,
+                None => value.clone(),
+            };
+            by_numpy(py, storage, &key, &value)
+        }
+    }
+}
+
+/// The buffer that is written.
+struct Side {
+    newer: Newer,
+}
+
+impl Side {
+    /// That of the device for a value on a device (GDP-3, "Choosing the Device"), and where there is no
+    /// other; up to date.
+    fn for_value(py: Python<'_>, storage: &PyStorage, value: Option<&Managed>) -> PyResult<Self> {
+        let there = value.is_some_and(|value| Residence::of(value.device()) != Residence::Host);
+        let newer = match storage.buffers() {
+            Buffers::Host(_) => Newer::Host,
+            Buffers::Device(_) => Newer::Device,
+            _ if there => Newer::Device,
+            _ => Newer::Host,
+        };
+        match newer {
+            Newer::Device => storage.device(py, "assignment")?,
+            _ => storage.host(py, "assignment")?,
+        };
+        Ok(Self { newer })
+    }
+
+    /// The same side of a part.
+    fn part<'a>(&self, view: &'a Storage) -> PyResult<&'a Managed> {
+        let buffers = view.buffers();
+        let part = match self.newer {
+            Newer::Device => buffers.of_device(),
+            _ => buffers.of_host(),
+        };
+        part.ok_or_else(|| PyBufferError::new_err("assignment: expected a buffer, got none"))
+    }
+
+    fn written(&self, py: Python<'_>, storage: &PyStorage) {
+        set_newer(py, storage, self.newer);
+    }
+}
+
+/// What NumPy makes of a number, a text, or a list of them.
+fn read(value: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Managed> {
+    let py = value.py();
+    let array = py.import("numpy")?.call_method1("array", (value, dtype_to(py, dtype)?))?;
+    Ok(arrive(&array)?.managed)
+}
+
+/// Memory that the host can read: the same, or a copy of what is on a device.
+fn on_host(py: Python<'_>, managed: &Managed) -> PyResult<Managed> {
+    if managed.device().is_host() {
+        py.detach(|| managed.wait())?; // WAIT before the host reads
+        return Ok(managed.clone());
+    }
+    Ok(copy_with(py, managed, &Spec::default())?.managed().clone())
+}
+
+/// Lets NumPy assign: in the buffer of the host, or in a copy of what is on a device alone.
+fn by_numpy(
+    py: Python<'_>,
+    storage: &PyStorage,
+    key: &Bound<'_, PyAny>,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    if let Buffers::Device(device) = storage.buffers() {
+        let copy = on_host(py, device)?;
+        array_over(py, &copy, false)?.set_item(key, value)?;
+        return put(py, device, &copy);
+    }
+    let side = Side::for_value(py, storage, None)?;
+    array_over(py, side.part(&storage.storage())?, false)?.set_item(key, value)?;
+    side.written(py, storage);
+    Ok(())
 }
 
 /// What an advanced key selects has no names: those of a value must be in order already, or speak
@@ -128,25 +221,27 @@ fn assign(py: Python<'_>, target: &Managed, value: &Managed) -> PyResult<()> {
         !may_overlap(value.layout(), value.address(), target.layout(), target.address())
     };
     if value.dtype() != target.dtype() {
+        let value = on_host(py, value)?;
         // NumPy sees an overlap of items of one size only.
-        let own = if apart(value) { None } else { Some(copy_with(py, value, &Spec::default())?) };
-        let value = own.as_ref().map_or(value, Storage::host);
-        let (into, values) = (array_over(py, target, false)?, array_over(py, value, true)?);
-        return into.set_item(py.Ellipsis(), values);
+        let own = if apart(&value) { None } else { Some(copy_with(py, &value, &Spec::default())?) };
+        let value = own.as_ref().map_or(&value, Storage::managed);
+        let values = array_over(py, value, true)?;
+        if target.device().is_host() {
+            return array_over(py, target, false)?.set_item(py.Ellipsis(), values);
+        }
+        let converted = values.call_method1("astype", (dtype_to(py, target.dtype())?,))?;
+        return assign(py, target, &arrive(&converted)?.managed);
     }
     let value = value.broadcast_to(target.layout().shape())?;
     if apart(&value) {
         return put(py, target, &value);
     }
-    let copied: Storage = copy_with(py, &value, &Spec::default())?;
-    put(py, target, copied.host())
+    let near = Residence::of(value.device()).alone();
+    let copied = copy_with(py, &value, &Spec { near, ..Spec::default() })?;
+    put(py, target, copied.managed())
 }
 
 fn put(py: Python<'_>, target: &Managed, value: &Managed) -> PyResult<()> {
     // SAFETY: the values are the user's to guard against other threads, as in NumPy.
     Ok(py.detach(|| unsafe { copy(value, target) })?)
-}
-
-fn by_numpy(storage: &PyStorage, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-    array_over(key.py(), storage.managed(), false)?.set_item(plain(storage, key)?, value)
 }

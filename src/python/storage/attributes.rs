@@ -5,15 +5,18 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyMemoryView, PyTuple, PyType};
 
-use super::class::{CpuStorage, PyStorage, constructed, copy_with};
-use super::{assign, key, pickle, transpose};
+use super::class::{PyStorage, constructed, copy_with};
+use super::{assign, doors, key, pickle, sides, transpose};
+use crate::cuda::synchronize;
+use crate::device::Device;
 use crate::field::Dim;
-use crate::protocol::dlpack::exchange;
+use crate::protocol::dlpack::{ExportRequest, exchange};
 use crate::python::exceptions::absent;
 use crate::python::jax;
-use crate::python::numpy::{array_over, dtype_to};
+use crate::python::numpy::dtype_to;
 use crate::python::options::{read_halo, switch};
-use crate::storage::Spec;
+use crate::storage::{Residence, Spec};
+use crate::sync::Newer;
 
 impl PyStorage {
     /// Where stencils begin, as somebody gave it.
@@ -28,11 +31,12 @@ impl PyStorage {
     }
 
     /// The same values, names, halo and wishes in memory of its own.
-    fn copied(&self, py: Python<'_>) -> PyResult<Py<CpuStorage>> {
+    fn copied(&self, py: Python<'_>) -> PyResult<Py<PyStorage>> {
         let field = self.field();
         let unknown_halo = field.halo.is_none();
-        let spec = Spec { field: (*field).clone(), unknown_halo, ..Spec::default() };
-        Self::wrap(py, copy_with(py, self.managed(), &spec)?, None)
+        let near = self.residence();
+        let spec = Spec { field: (*field).clone(), unknown_halo, near, ..Spec::default() };
+        Self::wrap(py, copy_with(py, self.newest(), &spec)?, None)
     }
 }
 
@@ -151,16 +155,50 @@ impl PyStorage {
         self.managed().readonly()
     }
 
-    /// None: a host storage has no device buffer (GDP-3).
-    #[getter]
-    fn device(&self, py: Python<'_>) -> Py<PyAny> {
-        py.None()
+    /// `"gpu"` where there is a buffer on a GPU, else None (GDP-3). Called, a context manager that gives
+    /// that buffer and says at the end that it was written: `with storage.device() as array:`.
+    #[getter(device)]
+    fn device_name<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if slf.get().residence().ordinal().is_none() {
+            return Ok(None);
+        }
+        let py = slf.py();
+        let class = py.import(intern!(py, "dlfield._sides"))?.getattr(intern!(py, "Device"))?;
+        class.call1((slf,)).map(Some)
     }
 
-    /// None: a host storage has no device buffer (GDP-3).
+    /// The number of that GPU, as CUDA counts them; None without one.
     #[getter]
-    fn device_data(&self, py: Python<'_>) -> Py<PyAny> {
-        py.None()
+    fn device_id(&self) -> Option<i32> {
+        self.residence().ordinal()
+    }
+
+    /// The `cupy.cuda.MemoryPointer` of the buffer on the GPU, None where there is none (GDP-3).
+    #[getter]
+    fn device_data<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if self.residence().ordinal().is_none() {
+            return Ok(None);
+        }
+        sides::cupy(py, self, "device_data")?.getattr(intern!(py, "data")).map(Some)
+    }
+
+    /// A context manager that gives the buffer of the host as a NumPy array, up to date, and says at the
+    /// end that it was written.
+    #[pyo3(name = "host")]
+    fn host_side<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        py.import(intern!(py, "dlfield._sides"))?.call_method1(intern!(py, "host"), (slf,))
+    }
+
+    /// The buffer on the GPU, up to date, as a GPUStorage over the same memory. Zero-copy.
+    fn _device_side(&self, py: Python<'_>) -> PyResult<Py<Self>> {
+        sides::on_device(py, self, "device()")
+    }
+
+    /// Waits until all work on the GPU is done, also that of other libraries.
+    fn _finish(&self, py: Python<'_>) -> PyResult<()> {
+        let Some(ordinal) = self.residence().ordinal() else { return Ok(()) };
+        Ok(py.detach(|| synchronize(ordinal))?)
     }
 
     /// The protocol that the memory came through, or None where dlfield allocated it.
@@ -171,13 +209,13 @@ impl PyStorage {
 
     /// The part inside the halo, as a view whose halo is 0. Copies nothing.
     #[getter]
-    fn domain_view(&self, py: Python<'_>) -> PyResult<Py<CpuStorage>> {
+    fn domain_view(&self, py: Python<'_>) -> PyResult<Py<PyStorage>> {
         self.view(py, self.storage().domain_view()?)
     }
 
     /// A view with the dimensions in the opposite order. Copies nothing.
     #[getter(T)]
-    fn transposed(&self, py: Python<'_>) -> PyResult<Py<CpuStorage>> {
+    fn transposed(&self, py: Python<'_>) -> PyResult<Py<PyStorage>> {
         transpose::reversed(self, py)
     }
 
@@ -185,16 +223,16 @@ impl PyStorage {
     /// alignment go with them. Axes are numbers, or names where the storage has dims:
     /// `field.transpose("K", "J", "I")`. Copies nothing.
     #[pyo3(signature = (*axes))]
-    fn transpose(&self, axes: &Bound<'_, PyTuple>) -> PyResult<Py<CpuStorage>> {
+    fn transpose(&self, axes: &Bound<'_, PyTuple>) -> PyResult<Py<PyStorage>> {
         transpose::transpose(self, axes)
     }
 
     /// A storage of its own with the same values, names, halo, layout and alignment.
-    fn copy(&self, py: Python<'_>) -> PyResult<Py<CpuStorage>> {
+    fn copy(&self, py: Python<'_>) -> PyResult<Py<PyStorage>> {
         self.copied(py)
     }
 
-    fn __copy__(&self, py: Python<'_>) -> PyResult<Py<CpuStorage>> {
+    fn __copy__(&self, py: Python<'_>) -> PyResult<Py<PyStorage>> {
         self.copied(py)
     }
 
@@ -203,7 +241,7 @@ impl PyStorage {
         &self,
         py: Python<'_>,
         _memo: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Py<CpuStorage>> {
+    ) -> PyResult<Py<PyStorage>> {
         self.copied(py)
     }
 
@@ -245,31 +283,37 @@ impl PyStorage {
     /// One element as a Python number: the only one, or the one at the index given.
     #[pyo3(signature = (*index))]
     fn item<'py>(&self, index: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
-        array_over(index.py(), self.managed(), true)?.call_method1("item", index)
+        sides::numpy_of(index.py(), self, &self.storage())?.call_method1("item", index)
     }
 
-    /// A NumPy array over the memory, in the storage's axis order. Zero-copy; read-only where the
-    /// storage is.
-    fn to_numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        array_over(py, self.managed(), self.managed().readonly())
+    /// A NumPy array over the buffer of the host, up to date, in the storage's axis order. Zero-copy;
+    /// read-only where the storage is. GTNoSuchBufferError where there is no such buffer.
+    fn to_numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        doors::array(slf, "to_numpy")
     }
 
-    /// The same as `to_numpy()` (GDP-3: the device buffer where there is one).
-    fn to_ndarray<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.to_numpy(py)
+    /// A CuPy array over the buffer of the GPU where there is one, else a NumPy array (GDP-3).
+    fn to_ndarray<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        match slf.get().residence() {
+            Residence::Host => doors::array(slf, "to_ndarray"),
+            _ => sides::cupy(slf.py(), slf.get(), "to_ndarray"),
+        }
     }
 
-    /// A memoryview of the host buffer, as `numpy.ndarray.data`.
+    /// A memoryview of the host buffer, as `numpy.ndarray.data`; None where there is none (GDP-3).
     #[getter]
-    fn data<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyMemoryView>> {
+    fn data<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyMemoryView>>> {
         let py = slf.py();
-        PyMemoryView::from(slf.as_any()).map_err(|error| {
+        if matches!(slf.get().residence(), Residence::Device(_)) {
+            return Ok(None);
+        }
+        PyMemoryView::from(slf.as_any()).map(Some).map_err(|error| {
             let nameless = error.is_instance_of::<PyBufferError>(py);
             if nameless { absent(py, format!("data: {}", error.value(py))) } else { error }
         })
     }
 
-    /// A torch tensor over the memory. Zero-copy.
+    /// A torch tensor over the memory: of a GPU's buffer where there is one that is up to date. Zero-copy.
     ///
     /// torch writes what it shares: a read-only storage is refused.
     fn to_torch<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
@@ -293,38 +337,81 @@ impl PyStorage {
         copy: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let copy = copy.map(|copy| switch("copy", "True, False or None", copy)).transpose()?;
-        jax::to_jax(py, self.managed(), copy)
+        let memory = match self.buffers().of_device() {
+            Some(_) if self.buffers().is_on_device() => self.device(py, "to_jax")?,
+            _ => self.host(py, "to_jax")?.seen_at(Device::CPU),
+        };
+        jax::to_jax(py, &memory, copy)
     }
 
-    /// Raises GTNoSuchBufferError: there is no device buffer.
-    fn to_cupy(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let text = "to_cupy: expected a storage with a device buffer, got one in host memory; use to_numpy()";
-        Err(absent(py, text.into()))
+    /// A CuPy array over the buffer of the GPU, up to date (GDP-3). Zero-copy. GTNoSuchBufferError where
+    /// there is no such buffer.
+    fn to_cupy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        sides::cupy(py, self, "to_cupy")
     }
 
-    /// Copies the device buffer to the host where it is newer (GDP-3). Nothing to do here.
+    /// Copies the device buffer to the host where it is newer, or with `force` in any case (GDP-3), and
+    /// waits for what dlfield does to the host's. Copies nothing where there is one buffer.
     #[pyo3(signature = (*, force = false))]
-    fn device_to_host(&self, force: bool) {
-        let _one_buffer_is_always_up_to_date = force;
+    fn device_to_host(&self, py: Python<'_>, force: bool) -> PyResult<()> {
+        sides::device_to_host(py, self, force)
     }
 
-    /// Copies the host buffer to the device where it is newer (GDP-3). Nothing to do here.
+    /// Copies the host buffer to the device where it is newer, or with `force` in any case (GDP-3), and
+    /// waits for what dlfield does to the device's. Copies nothing where there is one buffer.
     #[pyo3(signature = (*, force = false))]
-    fn host_to_device(&self, force: bool) {
-        let _one_buffer_is_always_up_to_date = force;
+    fn host_to_device(&self, py: Python<'_>, force: bool) -> PyResult<()> {
+        sides::host_to_device(py, self, force)
     }
 
-    /// Says that the device buffer was written (GDP-3). Nothing to do here.
-    fn set_device_modified(&self) {}
+    /// Says that the device buffer was written (GDP-3). Means nothing where there is one buffer.
+    fn set_device_modified(&self, py: Python<'_>) {
+        sides::set_newer(py, self, Newer::Device);
+    }
 
-    /// Says that the host buffer was written (GDP-3). Nothing to do here.
-    fn set_host_modified(&self) {}
+    /// Says that the host buffer was written (GDP-3). Means nothing where there is one buffer.
+    fn set_host_modified(&self, py: Python<'_>) {
+        sides::set_newer(py, self, Newer::Host);
+    }
 
-    /// Says that both buffers are equal (GDP-3). Nothing to do here.
-    fn set_synchronized(&self) {}
+    /// Says that both buffers are equal (GDP-3). Means nothing where there is one buffer.
+    fn set_synchronized(&self, py: Python<'_>) {
+        sides::set_newer(py, self, Newer::Neither);
+    }
 
-    /// Copies whichever buffer is newer to the other (GDP-3). Nothing to do here.
-    fn synchronize(&self) {}
+    /// Copies whichever buffer is newer to the other (GDP-3), and waits for it.
+    fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
+        sides::device_to_host(py, self, false)?;
+        sides::host_to_device(py, self, false)
+    }
+
+    /// GDP-3's data interface: the buffer of the host under None, that of a GPU under "gpu", each as it
+    /// is, with dims and halo where known. `acquire` brings it up to date, `touch` says that it was
+    /// written. Its functions hold a reference to the storage.
+    #[getter]
+    fn __gt_data_interface__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
+        doors::data_interface(slf)
+    }
+
+    /// DLPack's device pair: host memory is (1, 0), memory of a GPU (2, n). Of two buffers that which is
+    /// up to date, the GPU's where both are.
+    fn __dlpack_device__(&self) -> (i64, i32) {
+        let device = doors::announced(self);
+        (device.code(), device.ordinal)
+    }
+
+    /// A DLPack capsule. Zero-copy unless `copy=True`, or memory of a GPU is asked for on the host; the
+    /// capsule holds a reference. `stream` waits for what is in flight.
+    #[pyo3(signature = (*, stream = None, max_version = None, dl_device = None, copy = None))]
+    fn __dlpack__<'py>(
+        slf: &Bound<'py, Self>,
+        stream: Option<&Bound<'py, PyAny>>,
+        max_version: Option<&Bound<'py, PyAny>>,
+        dl_device: Option<&Bound<'py, PyAny>>,
+        copy: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        doors::capsule(slf, &ExportRequest { stream, max_version, dl_device, copy })
+    }
 
     /// `__gt_dims__`, for GT4Py stencils: only where every name is I, J, K or a decimal.
     #[getter]
@@ -355,7 +442,7 @@ impl PyStorage {
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
         let (py, first) =
             (slf.py(), format!("<{} {}>", slf.get_type().name()?, slf.get().storage()));
-        let values = match array_over(py, slf.get().managed(), true) {
+        let values = match sides::numpy_of(py, slf.get(), &slf.get().storage()) {
             Err(error) if error.is_instance_of::<PyImportError>(py) => return Ok(first),
             answer => answer?,
         };

@@ -7,11 +7,15 @@ use pyo3::prelude::*;
 use pyo3::pyclass_init::PyClassInitializer;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
+use crate::cuda::Stream;
+use crate::error::Result;
 use crate::field::{Field, Halo};
 use crate::managed::Managed;
 use crate::protocol::dlpack::exchange::Exchanged;
 use crate::protocol::keep::Keep;
-use crate::storage::{Spec, Storage};
+use crate::python::exceptions::absent;
+use crate::python::sync_state::PySyncState;
+use crate::storage::{Buffers, Residence, Spec, Storage};
 
 /// A field: memory with named dimensions, halo and alignment.
 ///
@@ -30,26 +34,39 @@ use crate::storage::{Spec, Storage};
 #[pyclass(subclass, frozen, weakref, name = "Storage", module = "dlfield")]
 pub(in crate::python) struct PyStorage {
     /// Never changes: consumers point into it.
-    host: Keep<Managed>,
+    buffers: Keep<Buffers>,
     /// Its halo can be set.
     field: RwLock<Arc<Field>>,
     door: Option<&'static str>,
+    /// The object that all views of a pair share.
+    sync: Option<Py<PySyncState>>,
 }
 
-/// A storage in host memory.
-#[pyclass(frozen, extends = PyStorage, name = "CPUStorage", module = "dlfield")]
-pub(in crate::python) struct CpuStorage;
+/// What storages with a buffer on the host have in common: the doors of host memory.
+#[pyclass(subclass, frozen, extends = PyStorage, name = "HostBackedStorage", module = "dlfield._core")]
+pub(super) struct HostBacked;
 
-/// Memory on a GPU alone. None can be made yet.
+/// A storage in host memory.
+#[pyclass(frozen, extends = HostBacked, name = "CPUStorage", module = "dlfield")]
+pub(super) struct CpuStorage;
+
+/// Memory on a GPU alone (GDP-3). It has no buffer on the host: what needs one is absent or raises
+/// GTNoSuchBufferError, and values come and go by copies.
 #[pyclass(frozen, extends = PyStorage, name = "GPUStorage", module = "dlfield")]
 pub(super) struct GpuStorage;
 
-/// Memory on host and GPU, synchronised by dlfield. None can be made yet.
-#[pyclass(frozen, extends = PyStorage, name = "SoftwareManagedGPUStorage", module = "dlfield")]
+/// Memory on host and GPU, kept in step by dlfield (GDP-3): each side is brought up to date before it
+/// is handed out, by one copy, and none where the other side was not written.
+///
+/// What a view of another library writes cannot be seen. Say it with `set_host_modified()` or
+/// `set_device_modified()`, or work in `with storage.host() as array:` and `with storage.device() as
+/// array:`, which say it at the end.
+#[pyclass(frozen, extends = HostBacked, name = "SoftwareManagedGPUStorage", module = "dlfield")]
 pub(super) struct SoftwareManagedGpuStorage;
 
-/// Memory that host and GPU share, synchronised by CUDA. None can be made yet.
-#[pyclass(frozen, extends = PyStorage, name = "CUDAManagedGPUStorage", module = "dlfield")]
+/// Memory that host and GPU share, kept in step by CUDA (GDP-3). Before the host gets it, dlfield waits
+/// for the work that it knows of.
+#[pyclass(frozen, extends = HostBacked, name = "CUDAManagedGPUStorage", module = "dlfield")]
 pub(super) struct CudaManagedGpuStorage;
 
 impl PyStorage {
@@ -58,15 +75,105 @@ impl PyStorage {
         py: Python<'_>,
         storage: Storage,
         door: Option<&'static str>,
-    ) -> PyResult<Py<CpuStorage>> {
-        let (host, field) = storage.into_parts();
-        let base = Self { host: Keep::new(host), field: RwLock::new(field), door };
-        Py::new(py, PyClassInitializer::from(base).add_subclass(CpuStorage))
+    ) -> PyResult<Py<Self>> {
+        let sync = storage.sync_state().map(|state| Py::new(py, PySyncState::of(state)));
+        let sync = sync.transpose()?;
+        Self::wrap_with(py, storage, door, sync)
     }
 
-    /// The memory.
+    /// As `wrap`, with the object for the state of a pair, where there is one already.
+    pub(in crate::python) fn wrap_with_state(
+        py: Python<'_>,
+        storage: Storage,
+        door: Option<&'static str>,
+        sync: Option<Py<PySyncState>>,
+    ) -> PyResult<Py<Self>> {
+        match (storage.residence(), sync) {
+            (Residence::Mirrored(_), Some(sync)) => Self::wrap_with(py, storage, door, Some(sync)),
+            _ => Self::wrap(py, storage, door),
+        }
+    }
+
+    /// As `wrap`, for a pair whose state is an object already.
+    pub(in crate::python) fn wrap_with(
+        py: Python<'_>,
+        storage: Storage,
+        door: Option<&'static str>,
+        sync: Option<Py<PySyncState>>,
+    ) -> PyResult<Py<Self>> {
+        let residence = storage.residence();
+        let (buffers, field) = storage.into_parts();
+        let base = Self { buffers: Keep::new(buffers), field: RwLock::new(field), door, sync };
+        let base = PyClassInitializer::from(base);
+        if let Residence::Device(_) = residence {
+            return Ok(Bound::new(py, base.add_subclass(GpuStorage))?.into_super().unbind());
+        }
+        let base = base.add_subclass(HostBacked);
+        let made = match residence {
+            Residence::Mirrored(_) => {
+                Bound::new(py, base.add_subclass(SoftwareManagedGpuStorage))?.into_super()
+            }
+            Residence::Unified(_) => {
+                Bound::new(py, base.add_subclass(CudaManagedGpuStorage))?.into_super()
+            }
+            _ => Bound::new(py, base.add_subclass(CpuStorage))?.into_super(),
+        };
+        Ok(made.into_super().unbind())
+    }
+
+    /// Shape, strides and type of the memory. To read or write values ask for `host` or `device`.
     pub(in crate::python) fn managed(&self) -> &Managed {
-        &self.host
+        self.buffers.managed()
+    }
+
+    /// Which buffers there are.
+    pub(in crate::python) fn residence(&self) -> Residence {
+        self.storage().residence()
+    }
+
+    pub(in crate::python) fn buffers(&self) -> &Buffers {
+        &self.buffers
+    }
+
+    /// The buffer of the host, up to date and with nothing in flight; waits without the GIL.
+    ///
+    /// # Errors
+    /// GTNoSuchBufferError where there is none.
+    pub(in crate::python) fn host(&self, py: Python<'_>, what: &str) -> PyResult<Managed> {
+        match &*self.buffers {
+            Buffers::Host(one) if one.timeline().is_none() => Ok(one.clone()),
+            Buffers::Device(_) => Err(absent(
+                py,
+                format!(
+                    "{what}: expected a storage with a buffer on the host, got one on a GPU alone; use copies \
+                     (storage(..., device='cpu')), to_cupy(), or make it with managed='gt4py'"
+                ),
+            )),
+            _ => Ok(py.detach(|| self.storage().on_host())?),
+        }
+    }
+
+    /// The buffer of the device, up to date once the work in its timeline is done.
+    ///
+    /// # Errors
+    /// GTNoSuchBufferError where there is none.
+    pub(in crate::python) fn device(&self, py: Python<'_>, what: &str) -> PyResult<Managed> {
+        if matches!(&*self.buffers, Buffers::Host(_)) {
+            let text = format!(
+                "{what}: expected a storage with a buffer on a GPU, got one in host memory; use to_numpy(), or make \
+                 it with device='gpu'"
+            );
+            return Err(absent(py, text));
+        }
+        Ok(py.detach(|| self.storage().on_device())?)
+    }
+
+    /// The buffer with the newest values, for a copy to start from: the device's where both are new.
+    pub(in crate::python) fn newest(&self) -> &Managed {
+        match self.buffers.of_device() {
+            Some(device) if self.buffers.is_on_device() => device,
+            _ => self.buffers.managed(),
+        }
     }
 
     /// Names, halo and alignment, as they are now.
@@ -76,16 +183,22 @@ impl PyStorage {
 
     /// Both, without Python around them. Copies no element.
     pub(in crate::python) fn storage(&self) -> Storage {
-        Storage::from_parts(self.host.clone(), self.field())
+        Storage::from_parts(self.buffers.clone(), self.field())
     }
 
     pub(in crate::python) fn door(&self) -> Option<&'static str> {
         self.door
     }
 
+    /// What all views of a pair share; `None` for other storages.
+    pub(in crate::python) fn sync(&self) -> Option<&Py<PySyncState>> {
+        self.sync.as_ref()
+    }
+
     /// A part or another order of this storage.
-    pub(super) fn view(&self, py: Python<'_>, view: Storage) -> PyResult<Py<CpuStorage>> {
-        Self::wrap(py, view, self.door)
+    pub(super) fn view(&self, py: Python<'_>, view: Storage) -> PyResult<Py<Self>> {
+        let sync = self.sync.as_ref().map(|sync| sync.clone_ref(py));
+        Self::wrap_with(py, view, self.door, sync)
     }
 
     /// Another halo for the same memory; views that exist keep theirs.
@@ -97,14 +210,33 @@ impl PyStorage {
 }
 
 impl Exchanged for PyStorage {
-    fn managed(&self) -> &Managed {
-        &self.host
+    fn managed(&self) -> Result<&Managed> {
+        match &*self.buffers {
+            Buffers::Host(one) if one.timeline().is_none() => Ok(one),
+            buffers => exchanged(buffers, &self.storage()),
+        }
     }
 
     fn wrap(py: Python<'_>, managed: Managed) -> PyResult<Py<PyAny>> {
-        let storage = Storage::wrap(managed, &Spec::default())?;
+        let near = Residence::of(managed.device());
+        let storage = Storage::wrap(managed, &Spec { near, ..Spec::default() })?;
         Ok(Self::wrap(py, storage, Some("dlpack_c_exchange_api"))?.into_any())
     }
+}
+
+/// The buffer that counts, in order with the stream on which dlfield works: the table's users put
+/// their work there (dlpack.h, `current_work_stream`).
+fn exchanged<'a>(buffers: &'a Buffers, storage: &Storage) -> Result<&'a Managed> {
+    let device = buffers.of_device().filter(|_| buffers.is_on_device());
+    let Some(device) = device else {
+        storage.on_host()?;
+        return Ok(buffers.managed());
+    };
+    if let Some(timeline) = device.timeline() {
+        timeline.join(Stream::current(device.device().ordinal)?)?; // WAIT for what is in flight
+        timeline.hand_out();
+    }
+    Ok(device)
 }
 
 /// What a class gives when it is called. An object of it is never made without memory.
@@ -118,30 +250,6 @@ pub(super) fn constructed<'py>(
         py.import(intern!(py, "dlfield._constructors"))?.getattr(intern!(py, "construct"))?;
     construct.call((class, data), options)
 }
-
-/// A class of which no object can be made yet.
-macro_rules! only_constructed {
-    ($class:ident) => {
-        #[pymethods]
-        impl $class {
-            /// The same as `storage(...)`, for memory of the kind that the class names.
-            #[new]
-            #[classmethod]
-            #[pyo3(signature = (*data, **options))]
-            fn construct<'py>(
-                class: &Bound<'py, PyType>,
-                data: &Bound<'py, PyTuple>,
-                options: Option<&Bound<'py, PyDict>>,
-            ) -> PyResult<Bound<'py, PyAny>> {
-                constructed(class, data, options)
-            }
-        }
-    };
-}
-
-only_constructed!(GpuStorage);
-only_constructed!(SoftwareManagedGpuStorage);
-only_constructed!(CudaManagedGpuStorage);
 
 /// A copy as `spec` wishes, made without holding the GIL.
 pub(in crate::python) fn copy_with(

@@ -7,6 +7,7 @@ use pyo3::{ffi, intern};
 use smallvec::SmallVec;
 
 use super::class::PyStorage;
+use super::sides;
 use super::source::Source;
 use crate::dtype::DType;
 use crate::error::{Error, Failure};
@@ -14,23 +15,29 @@ use crate::field::{Dims, Order, align_key};
 use crate::layout::Item;
 use crate::protocol::gt4py;
 use crate::python::numpy::array_over;
+use crate::storage::Buffers;
 
 /// The entries of a basic key.
 pub(super) type Items = SmallVec<[Item; 6]>;
 
-/// What `storage[key]` is: a number, a view, or for advanced keys an ndarray of its own.
+/// What `storage[key]` is: a number, a view, or for advanced keys an ndarray of its own (of CuPy where
+/// there is no buffer on the host, GDP-3).
 pub(super) fn get<'py>(
     slf: &Bound<'py, PyStorage>,
     key: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (py, storage) = (slf.py(), slf.get());
     let Some(items) = basic(key)? else {
-        return array_over(py, storage.managed(), true)?.get_item(plain(storage, key)?);
+        if let Buffers::Device(_) = storage.buffers() {
+            return sides::cupy(py, storage, "advanced indexing")?.get_item(plain(storage, key)?);
+        }
+        let host = storage.host(py, "advanced indexing")?;
+        return array_over(py, &host, true)?.get_item(plain(storage, key)?);
     };
     let view = storage.storage().select(&items)?;
-    let number = view.host().layout().ndim() == 0 && !items.contains(&Item::Ellipsis);
+    let number = view.managed().layout().ndim() == 0 && !items.contains(&Item::Ellipsis);
     if number {
-        return array_over(py, view.host(), true)?.get_item(PyTuple::empty(py));
+        return sides::numpy_of(py, storage, &view)?.get_item(PyTuple::empty(py));
     }
     Ok(storage.view(py, view)?.into_bound(py).into_any())
 }

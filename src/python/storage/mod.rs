@@ -1,8 +1,10 @@
-//! The classes: `Storage` with what every storage knows, `CPUStorage` with the doors of host
-//! memory. Doors live on the class that can serve them, so that `hasattr` tells the truth.
+//! The classes: `Storage` with what every storage knows, its kinds with the doors of their memory. A
+//! door that only some memory can serve lives on the classes that have it, so that `hasattr` tells the
+//! truth.
 //!
 //! ```text
-//! class ── source ──▶ key, assign, pickle, transpose ──▶ attributes (Storage), host (CPUStorage)
+//! class ── source ──▶ key, assign, pickle, transpose, sides ──▶ attributes (Storage)
+//!   └───── doors ───▶ host (CPUStorage), device (the classes for GPUs)
 //! ```
 
 mod class;
@@ -11,17 +13,21 @@ mod key;
 mod assign;
 mod pickle;
 mod transpose;
+mod sides;
+mod doors;
 mod attributes;
 mod host;
+mod device;
 
 use pyo3::prelude::*;
 
-pub(super) use class::{CpuStorage, PyStorage, copy_with};
-pub(super) use source::{Source, arrival};
+pub(super) use class::{PyStorage, copy_with};
+pub(super) use source::{Held, Source, arrival};
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyStorage>()?;
-    module.add_class::<CpuStorage>()?;
+    module.add_class::<class::HostBacked>()?;
+    module.add_class::<class::CpuStorage>()?;
     module.add_class::<class::GpuStorage>()?;
     module.add_class::<class::SoftwareManagedGpuStorage>()?;
     module.add_class::<class::CudaManagedGpuStorage>()?;

@@ -9,8 +9,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView, PyTuple};
 use pyo3::{intern, wrap_pyfunction};
 
-use super::class::{CpuStorage, PyStorage, copy_with};
+use super::class::{PyStorage, copy_with};
+use super::sides;
 use crate::alloc::{Fill, HOST_ALIGNMENT};
+use crate::device::Target;
 use crate::dtype::DType;
 use crate::field::{Dim, Field, HaloWidth};
 use crate::layout::{Extents, Layout, strides_by_rank};
@@ -18,7 +20,7 @@ use crate::managed::Managed;
 use crate::protocol::arrive;
 use crate::protocol::buffer::ByteView;
 use crate::python::options::ints;
-use crate::storage::{Order, Spec, Storage};
+use crate::storage::{ManagedBy, Order, Residence, Spec, Storage};
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(rebuild_storage, module)?)
@@ -27,6 +29,19 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Names, halo, aligned index, alignment in bytes, origin.
 type Known =
     (Option<Vec<String>>, Option<Vec<HaloWidth>>, Option<Vec<i64>>, usize, Option<Vec<i64>>);
+
+/// What stands for a kind of storage on a GPU; a storage of the host has none.
+const KINDS: [ManagedBy; 3] = [ManagedBy::Nobody, ManagedBy::Dlfield, ManagedBy::Cuda];
+
+fn kind(residence: Residence) -> Option<u8> {
+    let by = match residence {
+        Residence::Host => return None,
+        Residence::Device(_) => ManagedBy::Nobody,
+        Residence::Mirrored(_) => ManagedBy::Dlfield,
+        Residence::Unified(_) => ManagedBy::Cuda,
+    };
+    KINDS.iter().position(|kind| *kind == by).and_then(|at| u8::try_from(at).ok())
+}
 
 /// What `__reduce_ex__` answers.
 pub(super) fn reduce<'py>(
@@ -44,11 +59,12 @@ pub(super) fn reduce<'py>(
         field.alignment.max(1),
         field.origin.as_ref().map(|origin| origin.to_vec()),
     );
-    let values = values(py, managed, &ranks, protocol)?;
+    let values = values(py, &sides::values(py, storage, &storage.storage())?, &ranks, protocol)?;
     let rebuild =
         py.import(intern!(py, "dlfield._core"))?.getattr(intern!(py, "rebuild_storage"))?;
     let (shape, ranks) = (PyTuple::new(py, layout.shape())?, PyTuple::new(py, ranks)?);
-    let arguments = (values, managed.dtype().name(), shape, ranks, known).into_pyobject(py)?;
+    let (name, kind) = (managed.dtype().name(), kind(storage.residence()));
+    let arguments = (values, name, shape, ranks, known, kind).into_pyobject(py)?;
     (rebuild, arguments).into_pyobject(py)
 }
 
@@ -66,7 +82,7 @@ fn values<'py>(
         ordered
     } else {
         let c_order = Order::Ranks((0_i64..).take(axes.len()).collect());
-        copy_with(py, &ordered, &Spec { layout: c_order, ..Spec::default() })?.host().clone()
+        copy_with(py, &ordered, &Spec { layout: c_order, ..Spec::default() })?.managed().clone()
     };
     let readonly = dense.readonly();
     let view = Bound::new(py, ByteView::new(dense, readonly)?)?.into_any();
@@ -81,13 +97,15 @@ fn values<'py>(
 
 /// Make a storage of what was pickled. For pickle; its arguments may change with any version.
 #[pyfunction]
+#[pyo3(signature = (values, dtype, shape, ranks, known, kind = None))]
 fn rebuild_storage(
     values: &Bound<'_, PyAny>,
     dtype: &str,
     shape: &Bound<'_, PyAny>,
     ranks: &Bound<'_, PyAny>,
     known: Known,
-) -> PyResult<Py<CpuStorage>> {
+    kind: Option<u8>,
+) -> PyResult<Py<PyStorage>> {
     let py = values.py();
     let dtype = DType::from_name(dtype)?;
     let (shape, ranks) = (ints("shape", shape)?, ints("ranks", ranks)?);
@@ -102,6 +120,9 @@ fn rebuild_storage(
         order: Some(ranks.clone()),
     };
     let spec = Spec { unknown_halo: field.halo.is_none(), field, ..Spec::default() };
+    let managed_by = kind.and_then(|kind| KINDS.get(usize::from(kind)).copied());
+    // On the GPU that is used at the moment: the number of another machine's means nothing.
+    let spec = Spec { device: managed_by.map(|_| Target::Gpu(None)), managed: managed_by, ..spec };
     let view = PyMemoryView::from(values)?;
     if layout.size() == 0 {
         let bytes: usize = view.getattr(intern!(py, "nbytes"))?.extract()?;
@@ -117,9 +138,11 @@ fn rebuild_storage(
     // As every block that dlfield allocates: JAX shares no other.
     let aligned = managed.layout().size() == 0 || managed.address().is_multiple_of(HOST_ALIGNMENT);
     let fits = !managed.readonly() && aligned;
-    let storage = match Storage::wrap(managed.clone(), &spec) {
-        Ok(storage) if fits => storage,
-        _ => copy_with(py, &managed, &spec)?,
+    let shared =
+        if fits && kind.is_none() { Storage::wrap(managed.clone(), &spec).ok() } else { None };
+    let storage = match shared {
+        Some(storage) => storage,
+        None => copy_with(py, &managed, &spec)?,
     };
     PyStorage::wrap(py, storage, None)
 }

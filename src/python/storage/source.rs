@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyComplex, PyFloat, PyInt, PyList, PyTuple};
 
 use super::class::PyStorage;
-use crate::device::Target;
+use crate::device::{Device, Target};
 use crate::dtype::DType;
 use crate::error::{Error, Failure};
 use crate::field::{Field, Halo};
@@ -14,7 +14,8 @@ use crate::managed::Managed;
 use crate::protocol::gt4py::Hooks;
 use crate::protocol::{Arrival, Wish, arrive, arrive_as, gt4py};
 use crate::python::numpy::dtype_to;
-use crate::storage::Storage;
+use crate::python::sync_state::PySyncState;
+use crate::storage::{Buffers, Residence, Storage};
 
 /// Memory that came in, with what is known of it.
 pub(in crate::python) struct Source {
@@ -24,6 +25,16 @@ pub(in crate::python) struct Source {
     pub(in crate::python) hooks: Hooks,
     /// The protocol it came through; `None` for memory that dlfield allocated.
     pub(in crate::python) door: Option<&'static str>,
+    /// Where a storage of it is, unless somebody wishes otherwise.
+    pub(in crate::python) near: Residence,
+    /// Of a storage what it shares with its views.
+    pub(in crate::python) held: Option<Held>,
+}
+
+/// The buffers of a storage, and the object for their state.
+pub(in crate::python) struct Held {
+    pub(in crate::python) buffers: Buffers,
+    pub(in crate::python) sync: Option<Py<PySyncState>>,
 }
 
 impl Source {
@@ -37,12 +48,18 @@ impl Source {
         let Ok(storage) = data.cast::<PyStorage>() else {
             return Self::foreign(from_outside(data, wish)?);
         };
-        let (storage, field) = (storage.get(), Field::clone(&storage.get().field()));
+        let (py, storage) = (data.py(), storage.get());
+        let held = Held {
+            buffers: storage.buffers().clone(),
+            sync: storage.sync().map(|sync| sync.clone_ref(py)),
+        };
         Ok(Self {
-            managed: storage.managed().clone(),
-            field,
+            managed: side_of(py, storage, wish)?,
+            field: Field::clone(&storage.field()),
             hooks: Hooks::default(),
             door: storage.door(),
+            near: storage.residence(),
+            held: Some(held),
         })
     }
 
@@ -75,13 +92,14 @@ impl Source {
         if field.check(managed.layout().shape()).is_err() {
             field.origin = None; // of a field that begins before its memory, or has other names
         }
-        Ok(Self { managed, field, hooks, door })
+        let near = Residence::of(managed.device());
+        Ok(Self { managed, field, hooks, door, near, held: None })
     }
 
-    /// A storage over the memory, about which nothing more is wished for.
+    /// A storage over host memory, about which nothing more is wished for.
     pub(in crate::python) fn into_storage(self) -> Result<Storage, Error> {
         self.field.check(self.managed.layout().shape())?;
-        Ok(Storage::from_parts(self.managed, Arc::new(self.field)))
+        Ok(Storage::from_parts(Buffers::Host(self.managed), Arc::new(self.field)))
     }
 
     /// The memory for as long as somebody likes: acquired now, released when the last view of it is
@@ -102,23 +120,54 @@ pub(in crate::python) fn arrival(data: &Bound<'_, PyAny>, wish: Wish) -> Result<
     };
     let (storage, field) = (storage.get(), storage.get().field());
     Ok(Arrival {
-        managed: storage.managed().clone(),
+        managed: side_of(data.py(), storage, wish)?,
         dims: field.dims.clone(),
         halo: field.halo.clone(),
         origin: field.origin.clone(),
-        hooks: Hooks::default(),
+        hooks: hooks_of(data, storage, wish)?,
         door: storage.door(),
         kind: "a read-only storage",
     })
 }
 
+/// What brings the buffer for a computation up to date, and notes that it was written.
+fn hooks_of(data: &Bound<'_, PyAny>, storage: &PyStorage, wish: Wish) -> PyResult<Hooks> {
+    match (wish, storage.buffers()) {
+        (_, Buffers::Host(_)) => Ok(Hooks::default()),
+        (Wish::For(Target::Host), _) => {
+            Hooks::of_methods(data, "device_to_host", "set_host_modified")
+        }
+        (Wish::For(Target::Gpu(_)), _) => {
+            Hooks::of_methods(data, "host_to_device", "set_device_modified")
+        }
+        _ => Ok(Hooks::default()),
+    }
+}
+
 /// Through the doors, to where the wish can use it.
 fn from_outside(data: &Bound<'_, PyAny>, wish: Wish) -> Result<Arrival, Failure> {
     let arrival = arrive_as(data, wish)?;
-    if !matches!(wish, Wish::For(Target::Gpu(_))) {
+    if matches!(wish, Wish::OnHost | Wish::For(Target::Host)) {
         arrival.managed.check_on_host()?;
     }
     Ok(arrival)
+}
+
+/// The buffer of a storage that a wish is for: up to date, but that of a computation to come, which is
+/// acquired first.
+fn side_of(py: Python<'_>, storage: &PyStorage, wish: Wish) -> Result<Managed, Failure> {
+    let buffers = storage.buffers();
+    if let Buffers::Host(host) = buffers {
+        return Ok(host.clone());
+    }
+    Ok(match (wish, buffers.of_host(), buffers.of_device()) {
+        (Wish::Share, ..) | (Wish::CopyToHost, None, _) => storage.newest().clone(),
+        (Wish::CopyToHost, Some(_), _) => storage.host(py, "device='cpu'")?,
+        (Wish::OnHost, ..) => storage.host(py, "device='cpu'")?.seen_at(Device::CPU),
+        (Wish::For(Target::Host), Some(host), _) => host.clone(),
+        (Wish::For(Target::Gpu(_)), _, Some(device)) => device.clone(),
+        (Wish::For(_), ..) => storage.managed().clone(),
+    })
 }
 
 /// A plain array has no halo; only a view of a storage may have one that nobody knows.

@@ -4,21 +4,18 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
-use super::class::{CpuStorage, PyStorage};
+use super::class::PyStorage;
 use crate::field::{Dim, Dims, show_dims};
 use crate::python::options::ints_or_int;
 
 /// The dimensions in the opposite order.
-pub(super) fn reversed(storage: &PyStorage, py: Python<'_>) -> PyResult<Py<CpuStorage>> {
+pub(super) fn reversed(storage: &PyStorage, py: Python<'_>) -> PyResult<Py<PyStorage>> {
     let axes: Vec<_> = (0..storage.managed().layout().ndim()).rev().collect();
     storage.view(py, storage.storage().permute(&axes)?)
 }
 
 /// The dimensions in the order of the axes, which come one by one or as one sequence.
-pub(super) fn transpose(
-    storage: &PyStorage,
-    axes: &Bound<'_, PyTuple>,
-) -> PyResult<Py<CpuStorage>> {
+pub(super) fn transpose(storage: &PyStorage, axes: &Bound<'_, PyTuple>) -> PyResult<Py<PyStorage>> {
     let py = axes.py();
     let given = match (axes.len(), axes.get_item(0)) {
         (0, _) => return reversed(storage, py),

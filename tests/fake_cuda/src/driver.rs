@@ -185,9 +185,10 @@ impl Driver {
                 Ok(())
             }
             Work::Record(_) | Work::Wait(_) | Work::Marker => Ok(()),
-            Work::Kernel(launch) => {
-                return Some(self.calls(handle, device, Callback::Kernel(launch)));
-            }
+            Work::Kernel(launch) => match launch.perform(&self.memory) {
+                Some(result) => result,
+                None => return Some(self.calls(handle, device, Callback::Kernel(launch))),
+            },
             Work::Host(call, data) => {
                 return Some(self.calls(handle, device, Callback::Host(call, data)));
             }

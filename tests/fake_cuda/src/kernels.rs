@@ -1,11 +1,14 @@
-//! Kernels: host functions that a test registered under a kernel's name, and the modules that
-//! consumers load. `queues` holds their launches; the functions and their arguments are the test's.
+//! Kernels: dlfield's own, host functions that a test registered under a kernel's name, and the
+//! modules that consumers load. `queues` holds their launches; the functions are the test's.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
 
+use crate::emulations::Known;
 use crate::ffi::Handle;
+use crate::memory::Memory;
 use crate::status::{Outcome, Status, refuse};
+use crate::words::ARGUMENT;
 
 /// What an emulation is told about its launch. It runs once per launch, for the whole grid.
 #[repr(C)]
@@ -20,8 +23,14 @@ pub(crate) struct Dimensions {
 pub(crate) type Emulate = extern "C" fn(*const Dimensions, *const *mut c_void);
 
 #[derive(Clone, Debug)]
+pub(crate) enum Body {
+    Registered(Emulate),
+    Known(Known),
+}
+
+#[derive(Clone, Debug)]
 pub(crate) struct Emulation {
-    pub(crate) function: Emulate,
+    pub(crate) body: Body,
     /// Of the arguments, in bytes.
     pub(crate) sizes: Vec<usize>,
 }
@@ -29,18 +38,31 @@ pub(crate) struct Emulation {
 /// A launch in a stream. It owns the arguments, copied at the call.
 #[derive(Debug)]
 pub(crate) struct Launch {
-    pub(crate) function: Emulate,
+    pub(crate) body: Body,
     pub(crate) dimensions: Dimensions,
     /// Whole numbers of 16 bytes, so that every argument is aligned.
     pub(crate) arguments: Vec<Vec<u128>>,
 }
 
 impl Launch {
-    /// Runs the emulation. Device pointers among the arguments are reached by `fake_cuda_reach`.
+    /// Runs a kernel of dlfield's, which calls nobody back; `None` for one that a test registered.
+    pub(crate) fn perform(&self, memory: &Memory) -> Option<Result<(), String>> {
+        let Body::Known(known) = &self.body else {
+            return None;
+        };
+        let Dimensions { grid, block, .. } = self.dimensions;
+        Some(known.perform(memory, (grid, block), &self.arguments.concat()))
+    }
+
+    /// Runs what a test registered. Device pointers among the arguments are reached by
+    /// `fake_cuda_reach`.
     pub(crate) fn call(mut self) {
+        let Body::Registered(function) = self.body else {
+            return;
+        };
         let pointers: Vec<*mut c_void> =
             self.arguments.iter_mut().map(|argument| argument.as_mut_ptr().cast()).collect();
-        (self.function)(&raw const self.dimensions, pointers.as_ptr());
+        function(&raw const self.dimensions, pointers.as_ptr());
     }
 }
 
@@ -60,6 +82,7 @@ pub(crate) struct Function {
 
 #[derive(Default, Debug)]
 pub(crate) struct Kernels {
+    /// Those that tests registered.
     emulations: HashMap<String, Emulation>,
     modules: HashMap<Handle, Module>,
     functions: HashMap<Handle, Function>,
@@ -86,7 +109,12 @@ impl Kernels {
         self.functions.retain(|_, function| function.device != device);
     }
 
-    /// A kernel of a module under a new handle: PTX must have the entry, and a test its emulation.
+    fn emulation(&self, name: &str) -> Option<Emulation> {
+        let known = |known| Emulation { body: Body::Known(known), sizes: vec![ARGUMENT] };
+        self.emulations.get(name).cloned().or_else(|| Known::named(name).map(known))
+    }
+
+    /// A kernel of a module under a new handle: PTX must have the entry, and we its emulation.
     pub(crate) fn find(&mut self, handle: Handle, module: Handle, name: &str) -> Outcome {
         let Module { device, text } = self.modules.get(&module).ok_or(Status::INVALID_HANDLE)?;
         if text.as_ref().is_some_and(|text| !has_entry(text, name)) {
@@ -95,7 +123,7 @@ impl Kernels {
                 &format!("module: expected an entry {name}, got none"),
             );
         }
-        let Some(emulation) = self.emulations.get(name).cloned() else {
+        let Some(emulation) = self.emulation(name) else {
             let why = "got none; register one by fake_cuda_register_kernel";
             return refuse(
                 Status::NOT_FOUND,

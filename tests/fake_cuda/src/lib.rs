@@ -24,6 +24,14 @@ mod memory;
 
 mod region;
 
+mod words;
+
+mod elements;
+
+mod tiles;
+
+mod emulations;
+
 mod kernels;
 
 mod queues;

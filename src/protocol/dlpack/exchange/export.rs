@@ -19,8 +19,9 @@ use pyo3::types::PyCapsule;
 use pyo3::{PyClass, ffi};
 
 use super::NAME;
-use crate::alloc::{Fill, allocate, check_shape, plan};
-use crate::device::Device;
+use crate::alloc::{Fill, Plan, allocate, allocate_for, check_shape, plan};
+use crate::cuda::{Kind, Stream};
+use crate::device::{Device, DeviceKind};
 use crate::error::{Error, Result};
 use crate::managed::{Imported, Managed, read_prototype};
 use crate::protocol::dlpack::tensor::{borrowed, to_versioned};
@@ -29,8 +30,12 @@ use crate::protocol::dlpack::tensor::{borrowed, to_versioned};
 pub(crate) trait Exchanged:
     PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + Sync
 {
-    /// The memory of an object.
-    fn managed(&self) -> &Managed;
+    /// The memory of an object, which stays where it is: that of a device in order with the stream that
+    /// the table names.
+    ///
+    /// # Errors
+    /// What CUDA refuses.
+    fn managed(&self) -> Result<&Managed>;
 
     /// A new object over `managed`.
     fn wrap(py: Python<'_>, managed: Managed) -> PyResult<Py<PyAny>>;
@@ -96,7 +101,7 @@ fn memory_of<T: Exchanged, R>(
             T::NAME
         ))
     })?;
-    Ok(f(object.get().managed())?)
+    Ok(f(object.get().managed()?)?)
 }
 
 /// `DLPackManagedTensorFromPyObjectNoSync`: an owning tensor, for the consumer to release.
@@ -135,8 +140,12 @@ unsafe extern "C" fn to_py<T: Exchanged>(
         // SAFETY: an owning tensor, which the caller gives away (dlpack.h). It is dropped only
         // once it was found good: until then it is the caller's.
         let mut imported = ManuallyDrop::new(unsafe { Imported::from_versioned(tensor) });
-        imported.device()?.check_on_host()?;
+        imported.device()?;
         let managed = ManuallyDrop::into_inner(imported).validate()?;
+        if let Some(timeline) = managed.timeline().filter(|_| !managed.device().is_host()) {
+            // Whoever made it has worked on the stream that the table names.
+            timeline.leave(Stream::current(managed.device().ordinal)?)?;
+        }
         let owner = ManuallyDrop::new(managed.owner()); // never dropped where there is no object
         let object = T::wrap(py, managed)?;
         drop(ManuallyDrop::into_inner(owner));
@@ -146,17 +155,24 @@ unsafe extern "C" fn to_py<T: Exchanged>(
     })
 }
 
-/// `DLPackCurrentWorkStream`: host memory has none.
+/// `DLPackCurrentWorkStream`: host memory has none; on a device that on which dlfield works.
 unsafe extern "C" fn current_work_stream(
     device_type: DLDeviceType,
     device_id: i32,
     out: *mut *mut c_void,
 ) -> c_int {
     let device = Device::from_dlpack(i64::from(device_type.0.cast_signed()), device_id);
-    let Err(error) = device.and_then(Device::check_on_host) else {
-        // SAFETY: room for a pointer, as dlpack.h has it.
-        unsafe { out.write(ptr::null_mut()) };
-        return 0;
+    let stream = device.and_then(|device| match device.kind {
+        DeviceKind::Cuda => Stream::current(device.ordinal).map(Stream::handle),
+        _ => device.check_on_host().map(|()| 0),
+    });
+    let error = match stream {
+        Ok(handle) => {
+            // SAFETY: room for a pointer, as dlpack.h has it.
+            unsafe { out.write(ptr::with_exposed_provenance_mut(handle)) };
+            return 0;
+        }
+        Err(error) => error,
     };
     // Host work may ask without the interpreter; only the refusal needs it.
     let _ = Python::try_attach(|py| PyErr::from(error).restore(py));
@@ -165,7 +181,7 @@ unsafe extern "C" fn current_work_stream(
 
 type SetError = Option<unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char)>;
 
-/// `DLPackManagedTensorAllocator`: new host memory, in C order, for a consumer's results. Called
+/// `DLPackManagedTensorAllocator`: new memory, in C order, for a consumer's results. Called
 /// with or without the interpreter; errors go to `set_error`.
 unsafe extern "C" fn allocator(
     prototype: *mut DLTensor,
@@ -201,11 +217,28 @@ fn allocate_like(
     let prototype = prototype
         .ok_or_else(|| Error::Buffer("DLPack allocator: expected a prototype, got NULL".into()))?;
     let (shape, dtype, device) = read_prototype(prototype)?;
-    if device != Device::CPU {
-        let text = format!("DLPack allocator: expected ordinary host memory, got {device}");
-        return Err(Error::Device(text));
-    }
     check_shape(&shape, dtype)?;
     let ranks: Vec<i64> = (0_i64..).take(shape.len()).collect();
-    to_versioned(&allocate(&plan(&shape, dtype, &ranks, 1, &[])?, Fill::Nothing)?, false)
+    let plan = plan(&shape, dtype, &ranks, 1, &[])?;
+    let managed = match device {
+        Device::CPU => allocate(&plan, Fill::Nothing)?,
+        Device { kind: DeviceKind::Cuda, ordinal } => on_device(&plan, ordinal)?,
+        _ => {
+            let text = format!(
+                "DLPack allocator: expected ordinary host memory or a CUDA device, got {device}"
+            );
+            return Err(Error::Device(text));
+        }
+    };
+    to_versioned(&managed, false)
+}
+
+/// Memory for a consumer that works on the stream which the table names.
+fn on_device(plan: &Plan, ordinal: i32) -> Result<Managed> {
+    let managed = allocate_for(plan, Kind::Device, ordinal, Fill::Nothing)?;
+    if let Some(timeline) = managed.timeline() {
+        timeline.join(Stream::current(ordinal)?)?; // WAIT until the memory is there
+        timeline.hand_out();
+    }
+    Ok(managed)
 }

@@ -2,10 +2,12 @@
 
 use std::ptr::NonNull;
 
+use dlpark::ffi::DLDeviceType;
 use pyo3::prelude::*;
 
-use super::lookup::from_py;
-use crate::device::DeviceKind;
+use super::lookup::{Functions, functions};
+use crate::cuda::{Stream, device_count, synchronize};
+use crate::device::{Device, DeviceKind};
 use crate::error::{Error, Failure};
 use crate::managed::Imported;
 use crate::protocol::ImportRequest;
@@ -21,13 +23,13 @@ pub(in crate::protocol) fn import(
     request: ImportRequest,
 ) -> Result<Option<Imported>, Failure> {
     let py = obj.py();
-    let Some(from_py) = from_py(&obj.get_type())? else {
+    let Some(functions) = functions(&obj.get_type())? else {
         return Ok(None);
     };
     let mut tensor = std::ptr::null_mut();
     // SAFETY: the function of a table that was found on the type of this very object, called with
     // the interpreter attached and room for a pointer (dlpack.h).
-    let code = unsafe { from_py(obj.as_ptr().cast(), &raw mut tensor) };
+    let code = unsafe { (functions.from_py)(obj.as_ptr().cast(), &raw mut tensor) };
     let raised = raised(py);
     if code != 0 && request.explains {
         return Ok(None); // torch's __dlpack__ says why its table has failed
@@ -51,7 +53,27 @@ pub(in crate::protocol) fn import(
     if shared || request.to_host && !device.is_host() {
         return Ok(None);
     }
-    Ok(Some(imported))
+    if device.kind != DeviceKind::Cuda || device_count().is_err() {
+        return Ok(Some(imported)); // what no driver knows is refused, or believed, later
+    }
+    let stream = work_stream(functions, device);
+    if stream.is_none() {
+        py.detach(|| synchronize(device.ordinal))?; // WAIT since nobody names the producer's stream
+    }
+    // SAFETY: the stream of the library that made the tensor, which keeps it.
+    Ok(Some(unsafe { imported.on_stream(stream) }))
+}
+
+/// Handle of the stream on which the object's library works on a device.
+fn work_stream(functions: Functions, device: Device) -> Option<usize> {
+    let ask = functions.work_stream?;
+    let code = u32::try_from(device.code()).ok()?;
+    let mut stream = std::ptr::null_mut();
+    // SAFETY: a function of the table, with room for a pointer (dlpack.h).
+    let answer = unsafe { ask(DLDeviceType(code), device.ordinal, &raw mut stream) };
+    let handle = stream.expose_provenance();
+    // NULL is the default stream, which the driver calls legacy unless it is told otherwise.
+    (answer == 0).then_some(if handle == 0 { Stream::LEGACY } else { handle })
 }
 
 fn silent(what: &str) -> Error {

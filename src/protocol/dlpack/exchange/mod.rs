@@ -25,7 +25,7 @@ use pyo3::types::PyType;
 /// # Errors
 /// What the class raises when it is asked for the attribute.
 pub(in crate::protocol) fn has_table(class: &Bound<'_, PyType>) -> PyResult<bool> {
-    Ok(lookup::from_py(class)?.is_some())
+    Ok(lookup::functions(class)?.is_some())
 }
 
 const NAME: &CStr = c"dlpack_exchange_api";

@@ -1,4 +1,4 @@
-//! Modules and launches. A kernel runs as the host function that a test registered under its name.
+//! Modules and launches. A kernel runs as the host function that is known under its name.
 
 use std::ffi::{c_char, c_uint, c_void};
 
@@ -109,8 +109,8 @@ extern "C" fn cuLaunchKernel(
                 return Err(Status::INVALID_HANDLE);
             }
             driver.stats.kernels += 1;
-            let function = function.emulation.function;
-            driver.queues.push(stream, Work::Kernel(Launch { function, dimensions, arguments }));
+            let body = function.emulation.body;
+            driver.queues.push(stream, Work::Kernel(Launch { body, dimensions, arguments }));
             Ok(())
         })
     })

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_void};
 
 use crate::driver::Stats;
 use crate::ffi::{In, Out};
-use crate::kernels::{Emulate, Emulation};
+use crate::kernels::{Body, Emulate, Emulation};
 use crate::run::{answer_always, with};
 use crate::status::Status;
 
@@ -26,7 +26,8 @@ extern "C" fn fake_cuda_reset() {
     });
 }
 
-/// Makes a host function the kernel of this name; it has to live as long as the process.
+/// Makes a host function the kernel of this name, also in place of one of dlfield's; it has to live
+/// as long as the process.
 /// `sizes` are those of the kernel's arguments in bytes.
 #[unsafe(no_mangle)]
 extern "C" fn fake_cuda_register_kernel(
@@ -37,10 +38,10 @@ extern "C" fn fake_cuda_register_kernel(
 ) -> Status {
     answer_always(|| {
         let name = name.text()?;
-        let function = function.ok_or(Status::INVALID_VALUE)?;
+        let body = Body::Registered(function.ok_or(Status::INVALID_VALUE)?);
         let sizes = sizes.list(count)?;
         with(|driver| {
-            driver.kernels.register(name, Emulation { function, sizes });
+            driver.kernels.register(name, Emulation { body, sizes });
             Ok(())
         })
     })

@@ -1,0 +1,282 @@
+//! Deciding a copy in which a device takes part: what the driver moves by itself, what needs a
+//! kernel, and what goes by a detour.
+#![forbid(unsafe_code)]
+
+use std::ffi::CStr;
+
+use smallvec::SmallVec;
+
+use super::plan::{CopyPlan, Loop};
+use crate::cuda::{Arguments, MAX_WALKS, Walk};
+
+/// The largest pitch of a row that every driver takes, in bytes.
+const MAX_PITCH: usize = (1 << 31) - 1;
+
+/// Rows that are shorter than this cost the copy engine more than a kernel or a detour.
+const SHORT_ROW: usize = 64;
+
+/// Single moves that are put on a stream one by one before a kernel or a detour is cheaper.
+const MANY_MOVES: usize = 64;
+
+/// Moves that the driver makes by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Moves {
+    /// Loops around one move, outermost first.
+    pub(super) loops: SmallVec<[Loop; 6]>,
+    pub(super) one: Move,
+}
+
+/// One move: bytes, rows, or planes of rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Move {
+    Linear { bytes: usize },
+    Rows { width: usize, rows: Pitch },
+    Planes { width: usize, rows: Pitch, planes: usize, apart: (usize, usize) },
+}
+
+/// How many rows, and bytes from row to row in source and target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pitch {
+    pub(super) count: usize,
+    pub(super) source: usize,
+    pub(super) target: usize,
+}
+
+/// The moves that make a copy; `None` where rows do not lie one behind the other on both sides.
+pub(super) fn moves(plan: &CopyPlan) -> Option<Moves> {
+    let mut loops = plan.loops.clone();
+    let Some(inner) = loops.pop() else {
+        return Some(Moves { loops, one: Move::Linear { bytes: plan.run } });
+    };
+    let rows = pitch(inner, plan.run)?;
+    let one = match loops.last().and_then(|&outer| apart(outer, rows)) {
+        Some((planes, apart)) => {
+            loops.pop();
+            Move::Planes { width: plan.run, rows, planes, apart }
+        }
+        None => Move::Rows { width: plan.run, rows },
+    };
+    Some(Moves { loops, one })
+}
+
+impl Moves {
+    /// Whether the driver is the best at them.
+    pub(super) fn are_worth_it(&self) -> bool {
+        let calls = self.loops.iter().fold(1_usize, |calls, one| calls.saturating_mul(one.count));
+        let long = match self.one {
+            Move::Linear { .. } => true,
+            Move::Rows { width, rows } | Move::Planes { width, rows, .. } => {
+                width >= SHORT_ROW || rows.count <= 16
+            }
+        };
+        long && calls <= MANY_MOVES
+    }
+}
+
+fn pitch(rows: Loop, width: usize) -> Option<Pitch> {
+    let fits =
+        |step: isize| usize::try_from(step).ok().filter(|step| (width..=MAX_PITCH).contains(step));
+    Some(Pitch { count: rows.count, source: fits(rows.source)?, target: fits(rows.target)? })
+}
+
+/// Rows from plane to plane, where they are whole on both sides and planes do not overlap.
+fn apart(planes: Loop, rows: Pitch) -> Option<(usize, (usize, usize))> {
+    let whole = |step: isize, pitch: usize| {
+        let step = usize::try_from(step).ok()?;
+        let apart = step.checked_div(pitch)?;
+        (step % pitch == 0 && apart >= rows.count).then_some(apart)
+    };
+    let apart = (whole(planes.source, rows.source)?, whole(planes.target, rows.target)?);
+    Some((planes.count, apart))
+}
+
+/// A launch of one of dlfield's kernels, within loops that the host makes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Launch {
+    pub(super) loops: SmallVec<[Loop; 6]>,
+    pub(super) name: &'static CStr,
+    pub(super) grid: u32,
+    pub(super) block: [u32; 2],
+    /// Without addresses.
+    pub(super) arguments: Arguments,
+}
+
+/// Words of 1, 2, 4, 8, 16 bytes.
+const COPIES: [&CStr; 5] = [
+    c"dlfield_copy_1",
+    c"dlfield_copy_2",
+    c"dlfield_copy_4",
+    c"dlfield_copy_8",
+    c"dlfield_copy_16",
+];
+
+const TRANSPOSITIONS: [&CStr; 5] = [
+    c"dlfield_transpose_1",
+    c"dlfield_transpose_2",
+    c"dlfield_transpose_4",
+    c"dlfield_transpose_8",
+    c"dlfield_transpose_16",
+];
+
+/// Side of the square that a block of the transposition takes at once, in words.
+const TILE: usize = 32;
+
+/// Dimensions that are shorter than this are not worth a tile.
+const SHORT: usize = 8;
+
+/// The kernel that makes a copy between `addresses`, of which only the alignment counts here.
+pub(super) fn launch(plan: &CopyPlan, addresses: [usize; 2]) -> Launch {
+    let word = word(plan, addresses);
+    let mut loops = plan.loops.clone();
+    if plan.run > word {
+        let step = isize::try_from(word).unwrap_or(1);
+        loops.push(Loop { count: plan.run / word, source: step, target: step });
+    }
+    let size = word.trailing_zeros() as usize;
+    let tiled = tiled(&mut loops, word);
+    let outer = loops.len().saturating_sub(MAX_WALKS);
+    let walks: SmallVec<[Loop; 6]> = loops.drain(outer..).collect();
+    let mut arguments = Arguments { dims: number(walks.len()), ..Arguments::default() };
+    for (slot, walk) in arguments.walks.iter_mut().zip(&walks) {
+        *slot = Walk {
+            count: number(walk.count),
+            source: walk.source as i64,
+            target: walk.target as i64,
+        };
+    }
+    let names = if tiled { TRANSPOSITIONS } else { COPIES };
+    let name = names.get(size).copied().unwrap_or(c"dlfield_copy_1");
+    let (grid, block) =
+        if tiled { (tiles(&walks), [32, 8]) } else { (blocks(&walks, word), [256, 1]) };
+    Launch { loops, name, grid, block, arguments }
+}
+
+/// The widest word that every address, step and run is a multiple of.
+fn word(plan: &CopyPlan, addresses: [usize; 2]) -> usize {
+    let steps = plan.loops.iter().flat_map(|one| [one.source, one.target]).map(isize::unsigned_abs);
+    let bits = steps.chain(addresses).fold(plan.run, |bits, one| bits | one);
+    1 << bits.trailing_zeros().min(4)
+}
+
+/// Brings the loop along which the source is read in order next to the last, along which the target is
+/// written in order; says whether there are two such.
+fn tiled(loops: &mut SmallVec<[Loop; 6]>, word: usize) -> bool {
+    let step = isize::try_from(word).unwrap_or(0);
+    let Some((last, others)) = loops.split_last() else {
+        return false;
+    };
+    let in_order = |one: &Loop| one.source == step && one.count >= SHORT;
+    let written = last.target == step && last.source != step && last.count >= SHORT;
+    let Some(at) = others.iter().position(in_order).filter(|_| written) else {
+        return false;
+    };
+    let (read, place) = (loops.remove(at), loops.len().saturating_sub(1));
+    loops.insert(place, read);
+    true
+}
+
+fn number(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn grid(blocks: usize) -> u32 {
+    // Kernels go on where the grid ends; this many fill the largest devices several times over.
+    u32::try_from(blocks.clamp(1, 4096)).unwrap_or(1)
+}
+
+fn tiles(walks: &[Loop]) -> u32 {
+    let count = |(at, walk): (usize, &Loop)| {
+        if walks.len() - at <= 2 { walk.count.div_ceil(TILE) } else { walk.count }
+    };
+    grid(walks.iter().enumerate().map(count).fold(1, usize::saturating_mul))
+}
+
+/// Threads take several elements at once, more of narrow ones.
+fn blocks(walks: &[Loop], word: usize) -> u32 {
+    let at_once = 256 * (16 / word).clamp(1, 4);
+    grid(walks.iter().fold(1, |all: usize, walk| all.saturating_mul(walk.count)).div_ceil(at_once))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::plan;
+    use super::*;
+    use crate::layout::Layout;
+    use smallvec::smallvec;
+
+    fn layout(shape: &[i64], strides: &[i64]) -> Layout {
+        Layout::new(shape.into(), strides.into(), 8).unwrap()
+    }
+
+    #[test]
+    fn equal_layouts_are_one_linear_move() {
+        let field = layout(&[3, 4, 5], &[20, 5, 1]);
+        let moves = moves(&plan(&field, &field).unwrap()).unwrap();
+        assert_eq!(moves.one, Move::Linear { bytes: 480 });
+        assert!(moves.loops.is_empty());
+    }
+
+    #[test]
+    fn padded_rows_are_rows_and_an_inner_block_is_planes() {
+        let (dense, padded) = (layout(&[6, 5], &[5, 1]), layout(&[6, 5], &[8, 1]));
+        let rows = Pitch { count: 6, source: 64, target: 40 };
+        let moved = moves(&plan(&padded, &dense).unwrap()).unwrap();
+        assert_eq!(moved.one, Move::Rows { width: 40, rows });
+        let (block, dense) = (layout(&[2, 6, 5], &[80, 8, 1]), layout(&[2, 6, 5], &[30, 5, 1]));
+        let moved = moves(&plan(&block, &dense).unwrap()).unwrap();
+        assert_eq!(moved.one, Move::Planes { width: 40, rows, planes: 2, apart: (10, 6) });
+    }
+
+    #[test]
+    fn planes_that_are_no_whole_number_of_rows_apart_are_loops_of_rows() {
+        let (block, dense) = (layout(&[2, 6, 5], &[83, 8, 1]), layout(&[2, 6, 5], &[30, 5, 1]));
+        let moved = moves(&plan(&block, &dense).unwrap()).unwrap();
+        assert!(matches!(moved.one, Move::Rows { .. }));
+        assert_eq!(moved.loops.len(), 1);
+    }
+
+    #[test]
+    fn reversed_and_repeated_rows_are_no_moves() {
+        let dense = layout(&[6, 5], &[5, 1]);
+        for strides in [[-5, 1], [0, 1], [5, -1]] {
+            assert_eq!(
+                moves(&plan(&layout(&[6, 5], &strides), &dense).unwrap()),
+                None,
+                "{strides:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_change_of_the_fastest_dimension_is_tiled_whatever_lies_between() {
+        let (c, f) = (layout(&[64, 9, 33], &[297, 33, 1]), layout(&[64, 9, 33], &[1, 64, 576]));
+        let launch = launch(&plan(&c, &f).unwrap(), [256, 512]);
+        assert_eq!(launch.name, c"dlfield_transpose_8");
+        assert_eq!(launch.arguments.dims, 3);
+        let [outer, read, written, ..] = launch.arguments.walks;
+        assert_eq!((outer.count, read.source, written.target), (9, 8, 8));
+        assert_eq!(launch.grid, 9 * 2 * 2);
+    }
+
+    #[test]
+    fn the_word_is_as_narrow_as_the_worst_address() {
+        let field = layout(&[6, 5], &[5, 1]);
+        let reversed = layout(&[6, 5], &[-5, 1]);
+        let plan = plan(&reversed, &field).unwrap();
+        assert_eq!(launch(&plan, [256, 512]).name, c"dlfield_copy_8");
+        assert_eq!(launch(&plan, [256, 516]).name, c"dlfield_copy_4");
+        assert_eq!(launch(&plan, [257, 512]).name, c"dlfield_copy_1");
+    }
+
+    #[test]
+    fn more_loops_than_a_kernel_walks_stay_with_the_host() {
+        let shape = [2_i64; 10];
+        let strides: Vec<i64> = (0..10).map(|axis| 3_i64.pow(axis)).collect();
+        let apart = layout(&shape, &strides);
+        let dense = Layout::compact(shape.as_slice().into(), 8).unwrap();
+        let launch = launch(&plan(&apart, &dense).unwrap(), [0, 0]);
+        assert_eq!(launch.loops.len() + usize::try_from(launch.arguments.dims).unwrap(), 10);
+        assert_eq!(launch.arguments.walks.len(), MAX_WALKS);
+        let _: SmallVec<[Loop; 6]> = smallvec![];
+    }
+}

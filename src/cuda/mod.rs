@@ -1,0 +1,46 @@
+//! Memory: the CUDA driver, as small functions that return `Result`.
+//!
+//! Nothing is loaded before somebody asks for a device, and nothing here panics: without a driver,
+//! or with one that is too old, every function answers [`crate::Error::Device`]. `calls` alone names
+//! cudarc. The context of a device is its *primary* one, which torch, CuPy, JAX and numba use too.
+//!
+//! ```text
+//! calls ──▶ driver (probed once) ──▶ context ──▶ stream, event ──▶ timeline ──▶ block
+//!                                       └──▶ pointer, transfer, kernel
+//! ```
+//!
+//! Work is asynchronous and ordered by events. What is still being done to a block of memory is
+//! written down in its [`Timeline`], which all views of it share: who puts work on a stream joins
+//! the timeline first and leaves a mark afterwards.
+
+#[cfg(feature = "cuda")]
+mod calls;
+#[cfg(not(feature = "cuda"))]
+#[path = "absent.rs"]
+mod calls;
+mod driver;
+mod context;
+mod event;
+mod stream;
+mod timeline;
+mod settled;
+mod block;
+mod pointer;
+mod transfer;
+mod kernel;
+
+pub(crate) use block::{Block, Kind};
+pub(crate) use context::current_ordinal;
+#[cfg(feature = "python")]
+pub(crate) use context::{enter, ordinal_of, synchronize};
+pub(crate) use driver::{check_ordinal, device_count};
+pub(crate) use kernel::{Arguments, MAX_WALKS, Walk, launch};
+pub(crate) use pointer::{Place, locate};
+pub(crate) use settled::Settled;
+#[cfg(feature = "python")]
+pub(crate) use settled::release_interpreter_by;
+pub(crate) use stream::Stream;
+#[cfg(feature = "python")]
+pub(crate) use stream::{choose, of_handle, unchoose};
+pub(crate) use timeline::Timeline;
+pub(crate) use transfer::{Pitched, Side, copy_2d, copy_3d, copy_linear, copy_peer, set};

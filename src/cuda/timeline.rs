@@ -1,0 +1,102 @@
+//! What is still being done to memory of a device, shared by all views of it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::event::Event;
+use super::stream::Stream;
+use crate::error::Result;
+
+/// Orders all work on one block of memory, whoever does it, as far as dlfield is told of it.
+///
+/// Who works on the memory calls [`Timeline::join`], puts the work on a stream, and calls
+/// [`Timeline::leave`]. Two threads that do so at once are ordered as they come; the values are the
+/// users' to guard.
+#[derive(Debug, Default)]
+pub(crate) struct Timeline {
+    /// The stream that the producer named for the memory, which keeps it alive.
+    producer: Option<Stream>,
+    /// The end of the last work of dlfield, and where it is.
+    last: Mutex<Option<(Event, Stream)>>,
+    /// Whether others have the address, and may work where dlfield is not told.
+    handed_out: AtomicBool,
+}
+
+impl Timeline {
+    /// For memory on which work of `producer` may be in flight, now and later.
+    pub(crate) fn of(producer: Option<Stream>) -> Self {
+        Self { producer, ..Self::default() }
+    }
+
+    /// Work that is put on `stream` from now on comes after all that is known of. Does not wait.
+    ///
+    /// # Errors
+    /// [`crate::Error::Device`]: what the driver refuses.
+    pub(crate) fn join(&self, stream: Stream) -> Result<()> {
+        if let Some(producer) = self.producer {
+            stream.follow(producer)?; // WAIT for the producer's work
+        }
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some((event, on)) if *on != stream => event.hold_back(stream), // WAIT for dlfield's work
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes that what is on `stream` now may be work on this memory. The producer's stream waits for
+    /// it; the host does not.
+    ///
+    /// # Errors
+    /// As [`Timeline::join`].
+    pub(crate) fn leave(&self, stream: Stream) -> Result<()> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let event = match last.take() {
+            Some((event, _)) if event.is_of(stream.ordinal()) => {
+                event.record(stream)?;
+                event
+            }
+            _ => Event::after(stream)?,
+        };
+        if let Some(producer) = self.producer.filter(|producer| *producer != stream) {
+            event.hold_back(producer)?; // WAIT of the producer for dlfield's work
+        }
+        *last = Some((event, stream));
+        Ok(())
+    }
+
+    /// Waits until all that is known of is done.
+    ///
+    /// # Errors
+    /// What an earlier operation has failed with.
+    pub(crate) fn wait(&self) -> Result<()> {
+        if let Some(producer) = self.producer {
+            producer.wait()?; // WAIT of the host for the producer's work
+        }
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        last.as_ref().map_or(Ok(()), |(event, _)| event.wait()) // WAIT of the host for dlfield's work
+    }
+
+    /// Whether dlfield's work may still be in flight. Does not wait.
+    ///
+    /// # Errors
+    /// What an earlier operation has failed with.
+    pub(crate) fn is_pending(&self) -> Result<bool> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        last.as_ref().map_or(Ok(false), |(event, _)| event.is_done().map(|done| !done))
+    }
+
+    /// The stream that the producer named.
+    pub(crate) fn producer(&self) -> Option<Stream> {
+        self.producer
+    }
+
+    /// Notes that others have got the address.
+    pub(crate) fn hand_out(&self) {
+        self.handed_out.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether others may be working on it where dlfield is not told.
+    pub(super) fn is_handed_out(&self) -> bool {
+        self.handed_out.load(Ordering::Relaxed)
+    }
+}

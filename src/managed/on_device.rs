@@ -1,0 +1,63 @@
+//! What the driver says of memory that a producer says is on a CUDA device, and when it may be given
+//! back.
+
+use std::sync::Arc;
+
+use super::Managed;
+use super::imported::Facts;
+use crate::cuda::{Place, Settled, Stream, Timeline, device_count, locate};
+use crate::device::{Device, DeviceKind};
+use crate::error::{Error, Result};
+
+/// The device that has the memory: a producer may count devices in its own way.
+///
+/// # Errors
+/// [`Error::Device`] without a usable driver, [`Error::Buffer`] where the memory is not on a device.
+pub(super) fn found(facts: &Facts) -> Result<Device> {
+    if facts.device.kind != DeviceKind::Cuda || facts.layout.size() == 0 {
+        return Ok(facts.device); // of size 0 there is nothing to ask about
+    }
+    let span = facts.layout.span();
+    let first = facts.data.addr().wrapping_add_signed(span.low);
+    let place =
+        on_device(first).map_err(|error| error.about(&format!("memory on {}", facts.device)))?;
+    let last = on_device(first.wrapping_add(span.len()).wrapping_sub(1))?;
+    if place == last {
+        return Ok(Device { ordinal: place, ..facts.device });
+    }
+    Err(Error::Buffer(format!(
+        "data: expected {} bytes on one GPU from {first:#x} on, got the end on GPU {last} and the start on GPU {place}",
+        span.len()
+    )))
+}
+
+fn on_device(address: usize) -> Result<i32> {
+    match locate(address)? {
+        Some(Place::Device(ordinal) | Place::Managed(ordinal)) => Ok(ordinal),
+        Some(Place::Pinned) => Err(Error::Buffer(format!(
+            "data: expected an address on a GPU, got {address:#x} in page-locked memory of the host; pass the host's \
+             array"
+        ))),
+        None => Err(Error::Buffer(format!(
+            "data: expected an address on a GPU, got {address:#x}, which CUDA does not know: memory of the host, or \
+             memory that was freed"
+        ))),
+    }
+}
+
+/// Memory of a device, in the order of the work on it; given back once that is done.
+///
+/// # Safety
+/// `stream` is one of the device that has the memory, for as long as the memory's owner lives.
+pub(super) unsafe fn followed(managed: Managed, stream: Option<usize>) -> Managed {
+    let device = managed.device();
+    let of_cuda = matches!(device.kind, DeviceKind::Cuda | DeviceKind::CudaManaged);
+    if !of_cuda || device_count().is_err() {
+        return managed;
+    }
+    // SAFETY: the caller's promise.
+    let producer = stream.map(|handle| unsafe { Stream::foreign(handle, device.ordinal) });
+    let timeline = Arc::new(Timeline::of(producer));
+    let settled = Settled::before_giving_back(Arc::clone(&timeline), device.ordinal);
+    managed.with_timeline(timeline).along_with(settled)
+}

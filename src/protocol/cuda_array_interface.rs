@@ -1,0 +1,152 @@
+//! Door: `__cuda_array_interface__`, versions 0 to 3 in and 3 out, for memory of CUDA devices.
+//!
+//! Source: the specification of version 3 (Numba's documentation). The dict has no owner: an import
+//! keeps the exporting *object* alive. It does not say which device has the memory, so the driver is
+//! asked, which knows of memory of the host and of memory that was freed as well.
+//!
+//! Streams (specification, "Synchronization"): work on an import comes after what is on the producer's
+//! stream, which then waits for it; neither blocks the host. What is exported names dlfield's own
+//! stream where dlfield has work in flight, and none otherwise. The two options that the specification
+//! allows are environment variables, read once: `DLFIELD_CUDA_ARRAY_INTERFACE_SYNC=0` ignores the
+//! streams of producers, `DLFIELD_CUDA_ARRAY_INTERFACE_STREAM=0` exports none.
+
+use std::sync::OnceLock;
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyInt, PyMapping};
+
+use super::{ImportRequest, array_interface};
+use crate::cuda::Stream;
+use crate::device::{Device, DeviceKind};
+use crate::error::{Error, Failure};
+use crate::managed::{Imported, Managed};
+
+const NAME: &str = "__cuda_array_interface__";
+
+/// Reads the interface of an object. Zero-copy; holds the object.
+pub(in crate::protocol) fn import(
+    obj: &Bound<'_, PyAny>,
+    request: ImportRequest,
+) -> Result<Option<Imported>, Failure> {
+    let Some(interface) = obj.getattr_opt(intern!(obj.py(), "__cuda_array_interface__"))? else {
+        return Ok(None);
+    };
+    // The number that the driver tells takes the place of this one.
+    let device = Device { kind: DeviceKind::Cuda, ordinal: 0 };
+    if !request.anywhere && !request.may_copy {
+        device.check_on_host()?;
+    }
+    let interface = interface.cast_into::<PyMapping>().map_err(|error| {
+        let got = error.into_inner().repr().map_or_else(|_| "?".into(), |repr| repr.to_string());
+        Error::Type(format!("{NAME}: expected a dict, got {got}"))
+    })?;
+    check_version(&interface)?;
+    let stream = stream(&interface)?;
+    let imported = array_interface::read(obj, &interface, device)?;
+    // SAFETY: the specification's promise: the stream lives as long as the exporting object.
+    Ok(Some(unsafe { imported.on_stream(stream) }))
+}
+
+/// Every version so far says the same with the keys that are read here.
+fn check_version(interface: &Bound<'_, PyMapping>) -> Result<(), Failure> {
+    let version = if interface.contains("version")? {
+        interface.get_item("version")?
+    } else {
+        interface.py().None().into_bound(interface.py())
+    };
+    let known = version.extract::<i64>().is_ok_and(|version| version >= 0);
+    if known && !version.is_instance_of::<PyBool>() {
+        return Ok(());
+    }
+    let text = format!("{NAME}: expected a version of at least 0, got {}", version.repr()?);
+    Err(Error::Argument(text).into())
+}
+
+/// Handle of the stream on which the producer works; `None` where nothing is pending, or where the
+/// user wants that assumed.
+pub(in crate::protocol) fn stream(
+    interface: &Bound<'_, PyMapping>,
+) -> Result<Option<usize>, Failure> {
+    static HONOURED: OnceLock<bool> = OnceLock::new();
+    if !interface.contains("stream")? {
+        return Ok(None);
+    }
+    let stream = interface.get_item("stream")?;
+    if stream.is_none() {
+        return Ok(None);
+    }
+    if stream.is_instance_of::<PyBool>() || !stream.is_instance_of::<PyInt>() {
+        let text = format!("stream: expected None or an int, got {}", stream.repr()?);
+        return Err(Error::Type(text).into());
+    }
+    let handle = stream.extract::<usize>().ok().filter(|&handle| handle != 0);
+    let handle = handle.ok_or_else(|| {
+        Error::Argument(format!(
+            "stream: expected None, 1 (the legacy default stream), 2 (the per-thread one) or a handle, got {stream}, \
+             which the CUDA array interface does not allow"
+        ))
+    })?;
+    let honoured = *HONOURED.get_or_init(|| is_on("DLFIELD_CUDA_ARRAY_INTERFACE_SYNC"));
+    Ok(Some(handle).filter(|_| honoured))
+}
+
+fn is_on(variable: &str) -> bool {
+    std::env::var_os(variable).is_none_or(|value| value != "0")
+}
+
+/// The interface of a buffer as it is, without a word on what is in flight; `None` for types that it
+/// cannot name.
+///
+/// # Errors
+/// Only what building a dict may raise.
+pub(crate) fn describe<'py>(
+    py: Python<'py>,
+    managed: &Managed,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let Some(interface) = array_interface::export(py, managed)? else {
+        return Ok(None);
+    };
+    let empty = managed.layout().size() == 0;
+    let address = if empty { 0 } else { managed.address() };
+    interface.set_item("data", (address, managed.readonly()))?;
+    if managed.layout().is_c_contiguous() {
+        interface.set_item("strides", py.None())?;
+    }
+    interface.set_item("stream", py.None())?;
+    Ok(Some(interface))
+}
+
+/// The interface of a buffer, for somebody who honours its `stream`; `None` for types that it cannot
+/// name.
+///
+/// # Errors
+/// What CUDA refuses.
+pub(crate) fn export<'py>(
+    py: Python<'py>,
+    managed: &Managed,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let Some(interface) = describe(py, managed)? else {
+        return Ok(None);
+    };
+    if let Some(stream) = stream_of(managed)? {
+        interface.set_item("stream", stream.handle())?;
+    }
+    Ok(Some(interface))
+}
+
+/// dlfield's own stream, after all that is in flight; `None` where nothing is.
+fn stream_of(managed: &Managed) -> Result<Option<Stream>, Error> {
+    static NAMED: OnceLock<bool> = OnceLock::new();
+    let Some(timeline) = managed.timeline().filter(|_| managed.layout().size() > 0) else {
+        return Ok(None);
+    };
+    timeline.hand_out();
+    let named = *NAMED.get_or_init(|| is_on("DLFIELD_CUDA_ARRAY_INTERFACE_STREAM"));
+    if !named || (timeline.producer().is_none() && !timeline.is_pending()?) {
+        return Ok(None);
+    }
+    let own = Stream::own(managed.device().ordinal)?;
+    timeline.join(own)?; // WAIT of the exported stream for what is in flight
+    Ok(Some(own))
+}

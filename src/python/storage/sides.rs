@@ -1,0 +1,102 @@
+//! The two sides of a storage from Python: numbers and arrays of the host, arrays of the device, and
+//! GDP-3's methods that keep both in step.
+
+use pyo3::exceptions::{PyBufferError, PyImportError};
+use pyo3::intern;
+use pyo3::prelude::*;
+
+use super::class::{PyStorage, copy_with};
+use crate::managed::Managed;
+use crate::python::numpy::array_over;
+use crate::storage::{Buffers, Spec, Storage};
+use crate::sync::Newer;
+
+/// The values of a view on the host, to be read once: its buffer there, or a copy.
+pub(super) fn values(py: Python<'_>, storage: &PyStorage, view: &Storage) -> PyResult<Managed> {
+    if matches!(storage.buffers(), Buffers::Device(_)) {
+        return Ok(copy_with(py, view.managed(), &Spec::default())?.managed().clone());
+    }
+    // The state is that of the whole: what the storage brings up to date, the view is.
+    storage.host(py, "values")?;
+    Ok(view.managed().clone())
+}
+
+/// A NumPy array to be read once.
+pub(super) fn numpy_of<'py>(
+    py: Python<'py>,
+    storage: &PyStorage,
+    view: &Storage,
+) -> PyResult<Bound<'py, PyAny>> {
+    array_over(py, &values(py, storage, view)?, true)
+}
+
+/// The device's buffer alone, up to date, as a storage that speaks the protocols of devices.
+pub(super) fn on_device(
+    py: Python<'_>,
+    storage: &PyStorage,
+    what: &str,
+) -> PyResult<Py<PyStorage>> {
+    let device = storage.device(py, what)?;
+    let kind = device.device().announced();
+    let buffers = Buffers::Device(device.seen_at(kind));
+    PyStorage::wrap(py, Storage::from_parts(buffers, storage.field()), storage.door())
+}
+
+/// A CuPy array over the device's buffer.
+pub(super) fn cupy<'py>(
+    py: Python<'py>,
+    storage: &PyStorage,
+    what: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let side = on_device(py, storage, what)?;
+    if storage.managed().readonly() {
+        return Err(PyBufferError::new_err(format!(
+            "{what}: expected a writable storage, got a read-only one, which CuPy would write; use copy()"
+        )));
+    }
+    let cupy = py.import(intern!(py, "cupy")).map_err(|_| {
+        PyImportError::new_err(format!(
+            "{what}: expected CuPy, whose arrays GDP-3 asks for, got no such module; install cupy, or pass the storage \
+             itself to what takes DLPack or __cuda_array_interface__"
+        ))
+    })?;
+    cupy.call_method1(intern!(py, "from_dlpack"), (side,))
+}
+
+/// Says which buffer of a pair was written.
+pub(super) fn set_newer(py: Python<'_>, storage: &PyStorage, newer: Newer) {
+    // Without the GIL: another thread may hold the state while it copies.
+    py.detach(|| storage.storage().set_newer(newer));
+}
+
+/// Copies the host's buffer to the device where it is newer, or in any case, and waits for it: whoever
+/// calls this by GDP-3's interface says nothing of a stream.
+pub(super) fn host_to_device(py: Python<'_>, storage: &PyStorage, force: bool) -> PyResult<()> {
+    let Buffers::Mirrored(pair) = storage.buffers() else {
+        return settled(py, storage);
+    };
+    Ok(py.detach(|| {
+        pair.to_device(force)?;
+        pair.device().wait() // WAIT since the caller's stream is not known
+    })?)
+}
+
+/// Copies the device's buffer to the host where it is newer, or in any case, and waits for it.
+pub(super) fn device_to_host(py: Python<'_>, storage: &PyStorage, force: bool) -> PyResult<()> {
+    let Buffers::Mirrored(pair) = storage.buffers() else {
+        return settled(py, storage);
+    };
+    Ok(py.detach(|| {
+        pair.to_host(force)?;
+        pair.host().wait() // WAIT before the host reads
+    })?)
+}
+
+/// Of one buffer nothing is copied; what dlfield has put on a stream for it is waited for.
+fn settled(py: Python<'_>, storage: &PyStorage) -> PyResult<()> {
+    let managed = storage.managed();
+    if managed.timeline().is_none() {
+        return Ok(());
+    }
+    Ok(py.detach(|| managed.wait())?) // WAIT since the caller's stream is not known
+}

@@ -1,0 +1,102 @@
+//! Streams of the user: `use_stream`, and letting the interpreter go while memory that is freed waits.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyInt, PyTuple};
+
+use crate::cuda::{Stream, choose, of_handle, release_interpreter_by, unchoose};
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    release_interpreter_by(|wait| {
+        // Where Python has ended the memory goes with the process.
+        let _ = Python::try_attach(|py| py.detach(wait));
+    });
+    module.add_class::<UsedStream>()?;
+    module.add_function(wrap_pyfunction!(use_stream, module)?)
+}
+
+/// Made by `use_stream`.
+#[pyclass(frozen, name = "UsedStream", module = "dlfield")]
+struct UsedStream {
+    stream: Stream,
+    /// The object that keeps the stream.
+    _owner: Py<PyAny>,
+}
+
+#[pymethods]
+impl UsedStream {
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        choose(slf.get().stream);
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, _exception: &Bound<'_, PyTuple>) {
+        unchoose(self.stream);
+    }
+
+    /// Handle of the stream.
+    fn __int__(&self) -> usize {
+        self.stream.handle()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("use_stream({:#x}) on GPU {}", self.stream.handle(), self.stream.ordinal())
+    }
+}
+
+/// Let dlfield work on a stream of yours: `with dlfield.use_stream(stream):`.
+///
+/// Copies and fills that this thread asks for in the block are put on that stream, for memory of its
+/// device; what is in flight elsewhere is waited for by events. Otherwise dlfield works on a stream of
+/// its own for each device, which keeps order with the legacy default stream.
+///
+/// Parameters
+/// ----------
+/// stream
+///     An object with `__cuda_stream__`, `cuda_stream` (torch) or `ptr` (CuPy), which is kept, or a
+///     handle as an int (1 is the legacy default stream, 2 the per-thread one), which has to live
+///     longer than any memory that is used in the block.
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     For what is no stream; 0 is ambiguous, as in the CUDA array interface.
+/// DeviceUnavailable
+///     Where CUDA cannot be used, or does not know the stream.
+#[pyfunction]
+fn use_stream(stream: &Bound<'_, PyAny>) -> PyResult<UsedStream> {
+    let handle = handle(stream)?;
+    // SAFETY: the object's, or the user's, promise: a stream, for longer than it is used.
+    let found = unsafe { of_handle(handle) }?;
+    Ok(UsedStream { stream: found, _owner: stream.clone().unbind() })
+}
+
+fn handle(stream: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let py = stream.py();
+    if stream.is_instance_of::<PyInt>() && !stream.is_instance_of::<PyBool>() {
+        let handle = stream.extract::<usize>().ok().filter(|&handle| handle != 0);
+        return handle.ok_or_else(|| {
+            PyValueError::new_err(format!(
+                "stream: expected 1 (the legacy default stream), 2 (the per-thread one) or a handle, got {stream}"
+            ))
+        });
+    }
+    let found = if let Some(method) = stream.getattr_opt(intern!(py, "__cuda_stream__"))? {
+        let pair = if method.is_callable() { method.call0()? } else { method };
+        Some(pair.extract::<(i64, usize)>()?.1)
+    } else if let Some(handle) = stream.getattr_opt(intern!(py, "cuda_stream"))? {
+        Some(handle.extract()?)
+    } else {
+        let pointer = stream.getattr_opt(intern!(py, "ptr"))?;
+        pointer.map(|pointer| pointer.extract()).transpose()?
+    };
+    // The default stream of an object is the legacy one.
+    found.map(|handle| if handle == 0 { Stream::LEGACY } else { handle }).ok_or_else(|| {
+        PyTypeError::new_err(format!(
+            "stream: expected an object with __cuda_stream__, cuda_stream or ptr, or an int, got {}",
+            stream.repr().map_or_else(|_| "?".into(), |repr| repr.to_string())
+        ))
+    })
+}

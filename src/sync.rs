@@ -1,0 +1,179 @@
+//! Memory: two buffers of the same values, one on the host and one on a device, and which of them was
+//! written last (GDP-3, "Sync State").
+//!
+//! All views of a pair share one [`SyncState`]. What is copied is always the whole pair, whichever view
+//! asks for it: the state speaks of all of it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use crate::copy::copy;
+use crate::error::{Error, Result};
+use crate::managed::Managed;
+
+/// Which buffer of a pair was written last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Newer {
+    /// Neither: both hold the same values (`SYNC_CLEAN`).
+    #[default]
+    Neither,
+    /// That of the host (`SYNC_HOST_DIRTY`).
+    Host,
+    /// That of the device (`SYNC_DEVICE_DIRTY`).
+    Device,
+}
+
+/// The state of a pair of buffers, shared by all storages over it.
+#[derive(Debug, Default)]
+pub struct SyncState(Mutex<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    newer: Newer,
+    whole: Weak<Whole>,
+}
+
+/// A pair as it was made, of which views see parts.
+#[derive(Debug)]
+struct Whole {
+    host: Managed,
+    device: Managed,
+}
+
+impl SyncState {
+    /// Both buffers hold the same values, or `newer` was written last.
+    #[must_use]
+    pub fn new(newer: Newer) -> Self {
+        Self(Mutex::new(Inner { newer, whole: Weak::new() }))
+    }
+
+    /// Which buffer was written last.
+    #[must_use]
+    pub fn newer(&self) -> Newer {
+        self.lock().newer
+    }
+
+    /// Says which buffer was written last.
+    pub fn set(&self, newer: Newer) {
+        self.lock().newer = newer;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A buffer on the host and its sibling on a device, or the same part of both.
+#[derive(Debug, Clone)]
+pub(crate) struct Mirrored {
+    host: Managed,
+    device: Managed,
+    whole: Arc<Whole>,
+    state: Arc<SyncState>,
+}
+
+impl Mirrored {
+    /// Two buffers of one shape and type. A state that belongs to a pair already goes on speaking of
+    /// all of that pair.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] where shapes or types differ, or the state is that of other buffers.
+    pub(crate) fn new(host: Managed, device: Managed, state: Arc<SyncState>) -> Result<Self> {
+        check_alike(&host, &device)?;
+        let known = state.lock().whole.upgrade();
+        let whole = match known {
+            Some(whole) if whole.holds(&host, &device) => whole,
+            Some(_) => return Err(of_others()),
+            None => Arc::new(Whole { host: host.clone(), device: device.clone() }),
+        };
+        state.lock().whole = Arc::downgrade(&whole);
+        Ok(Self { host, device, whole, state })
+    }
+
+    /// The buffer on the host as it is, perhaps older than that on the device.
+    pub(crate) fn host(&self) -> &Managed {
+        &self.host
+    }
+
+    /// The buffer on the device as it is, perhaps older than that on the host.
+    pub(crate) fn device(&self) -> &Managed {
+        &self.device
+    }
+
+    pub(crate) fn state(&self) -> &Arc<SyncState> {
+        &self.state
+    }
+
+    /// The same part of both.
+    ///
+    /// # Errors
+    /// What `part` answers.
+    pub(crate) fn map(&self, part: impl Fn(&Managed) -> Result<Managed>) -> Result<Self> {
+        Ok(Self { host: part(&self.host)?, device: part(&self.device)?, ..self.clone() })
+    }
+
+    /// Copies the host's buffer to the device where it is newer, or in any case. Does not wait for it.
+    ///
+    /// # Errors
+    /// What CUDA refuses.
+    pub(crate) fn to_device(&self, force: bool) -> Result<()> {
+        self.bring(Newer::Host, force)
+    }
+
+    /// Copies the device's buffer to the host where it is newer, or in any case. Does not wait for it.
+    ///
+    /// # Errors
+    /// What CUDA refuses.
+    pub(crate) fn to_host(&self, force: bool) -> Result<()> {
+        self.bring(Newer::Device, force)
+    }
+
+    fn bring(&self, from: Newer, force: bool) -> Result<()> {
+        // Held meanwhile: who comes second finds the copy made.
+        let mut inner = self.state.lock();
+        if inner.newer != from && !force {
+            return Ok(());
+        }
+        let Whole { host, device } = &*self.whole;
+        let (source, target) = if from == Newer::Host { (host, device) } else { (device, host) };
+        // SAFETY: the values are the user's to guard against other threads; work in flight is in the
+        // timelines of both.
+        unsafe { copy(source, target) }?;
+        inner.newer = Newer::Neither;
+        Ok(())
+    }
+}
+
+impl Whole {
+    /// Whether both buffers are parts of these.
+    fn holds(&self, host: &Managed, device: &Managed) -> bool {
+        let inside = |part: &Managed, whole: &Managed| {
+            let range = |one: &Managed| {
+                let first = one.address().wrapping_add_signed(one.span().low);
+                (first, first.wrapping_add(one.span().len()))
+            };
+            let ((from, to), (start, end)) = (range(part), range(whole));
+            part.layout().size() == 0 || (start <= from && to <= end)
+        };
+        inside(host, &self.host) && inside(device, &self.device)
+    }
+}
+
+fn check_alike(host: &Managed, device: &Managed) -> Result<()> {
+    let word = |one: &Managed| format!("{} of shape {:?}", one.dtype(), one.layout().shape());
+    if host.dtype() == device.dtype() && host.layout().shape() == device.layout().shape() {
+        return Ok(());
+    }
+    Err(Error::Argument(format!(
+        "device_data: expected {}, as data has, got {}",
+        word(host),
+        word(device)
+    )))
+}
+
+fn of_others() -> Error {
+    Error::Argument(
+        "sync_state: expected that of the storage which these buffers were taken from, or a new SyncState(), got that \
+         of other buffers"
+            .into(),
+    )
+}
