@@ -22,10 +22,10 @@ export GT4PY_EXTRA_COMPILE_OPT_FLAGS := -std=c++20
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check bench soak asan valgrind wheel clean
+.PHONY: help demo test check bench soak asan valgrind cuda-waits wheel gpu-test gpu-bench clean
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
 
 demo: $(EXTENSION) $(VENV)/.stamp-demo ## one field through NumPy, torch, JAX, xarray, Arrow and a stencil
 	$(BIN)/python examples/quickstart.py
@@ -39,6 +39,7 @@ $(STAND_IN): $(wildcard tests/fake_cuda/src/*.rs) tests/fake_cuda/Cargo.toml tes
 test: $(EXTENSION) $(VENV)/.stamp-test $(STAND_IN) ## Rust tests, doc tests, pytest
 	cargo test --features $(CRATE_FEATURES)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/python interop_tests
+	DLFIELD_TEST_CUDA=stand-in $(BIN)/python -m pytest tests/gpu
 
 check: $(EXTENSION) $(VENV)/.stamp-dev ## formatting, lints, documentation, types
 	cargo fmt --check
@@ -100,6 +101,9 @@ valgrind: $(VENV)/.stamp-test ## tests of the doors under valgrind
 		valgrind -q --trace-children=yes --error-exitcode=99 --main-stacksize=67108864 --num-callers=30 \
 		--suppressions=$(CURDIR)/tests/valgrind.supp $(BIN)/python -m pytest --capture=sys \
 		-k "not ($(MEMORY_TESTS) or $(TIME_TESTS))" $(VALGRIND_TESTS:%=tests/python/test_%.py)
+
+cuda-waits: $(VENV)/.stamp-test $(STAND_IN) ## leave out each wait for a GPU: a test has to fail without it
+	$(BIN)/python tests/gpu/left_out.py $(WAITS)
 
 wheel: $(VENV)/.stamp-build ## one abi3 wheel in dist/
 	$(BIN)/maturin build --release --out dist

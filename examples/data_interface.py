@@ -76,7 +76,7 @@ class SynchronisedPair:
 class StorageWrapper:
     """A storage of any maker, with names for its dimensions."""
 
-    def __init__(self, storage: dlf.CPUStorage, dims: str = "IJK") -> None:
+    def __init__(self, storage: dlf.Storage, dims: str = "IJK") -> None:
         self._storage = storage
         self._dims = tuple(dims)
 

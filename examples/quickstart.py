@@ -113,13 +113,13 @@ def import_row(producer: Producer) -> Import:
     with named(producer.name):
         # `as_storage` never copies. What cannot be taken as it is raises an error.
         storage = dlf.as_storage(producer.array)
-        address = storage.__array_interface__["data"][0]
+        address = storage.to_numpy().ctypes.data
         nanoseconds = time_statement("as_storage(x)", as_storage=dlf.as_storage, x=producer.array)
     zero_copy = address == producer.address
     return Import(producer, storage.door, zero_copy, storage.readonly, nanoseconds)
 
 
-def diffuse(stencil: StencilObject, producer: Producer, coeff: np.ndarray) -> dlf.CPUStorage:
+def diffuse(stencil: StencilObject, producer: Producer, coeff: np.ndarray) -> dlf.Storage:
     """Run the stencil on an array of any library and return a new field with the result."""
     # The halo of `out` says where the computation starts and how far it goes. `phi` has the shape
     # of `out`, so it is read with the same halo; `coeff` has the shape of the interior, so it
@@ -131,7 +131,7 @@ def diffuse(stencil: StencilObject, producer: Producer, coeff: np.ndarray) -> dl
     return out
 
 
-def export_rows(storage: dlf.CPUStorage, expected: np.ndarray) -> list[Export]:
+def export_rows(storage: dlf.Storage, expected: np.ndarray) -> list[Export]:
     """Hand the result to every consumer and compare the addresses they see."""
     ways: dict[str, tuple[Callable[[], Any], Callable[[Any], int]]] = {
         "numpy": (storage.to_numpy, lambda a: a.ctypes.data),
@@ -143,7 +143,7 @@ def export_rows(storage: dlf.CPUStorage, expected: np.ndarray) -> list[Export]:
             lambda da: da.data.ctypes.data,
         ),
     }
-    here = storage.__array_interface__["data"][0]
+    here = storage.to_numpy().ctypes.data
     rows = []
     for consumer, (take, address_of) in ways.items():
         with named(consumer):

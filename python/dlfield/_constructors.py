@@ -26,7 +26,7 @@ _DECIDED: dict[type, dict[str, Any]] = {
 }
 
 
-def construct(cls: type, data: tuple[Any, ...], /, **options: Any) -> CPUStorage:  # noqa: ANN401
+def construct(cls: type, data: tuple[Any, ...], /, **options: Any) -> Storage:  # noqa: ANN401
     """Give what `cls(*data, **options)` is. `Storage(...)` is of the class that fits."""
     decided = _DECIDED.get(cls)
     if decided is None:

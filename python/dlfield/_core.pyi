@@ -2,11 +2,14 @@
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, Literal, NoReturn, SupportsIndex, TypedDict, Unpack, final
+from contextlib import AbstractContextManager
+from typing import Any, Final, Literal, NoReturn, Self, SupportsIndex, TypedDict, Unpack, final
 
 import numpy as np
 import numpy.typing as npt
 from typing_extensions import CapsuleType
+
+from dlfield._sides import Device
 
 __all__ = [
     "UNSET",
@@ -17,12 +20,14 @@ __all__ = [
     "DeviceUnavailable",
     "GPUStorage",
     "GTNoSuchBufferError",
+    "HostBackedStorage",
     "LayoutWarning",
     "MemoryCopyWarning",
     "SoftwareManagedGPUStorage",
     "Storage",
     "SyncState",
     "UnsetType",
+    "UsedStream",
     "__version__",
     "as_numpy",
     "as_storage",
@@ -37,6 +42,7 @@ __all__ = [
     "ones_like",
     "rebuild_storage",
     "storage",
+    "use_stream",
     "zeros",
     "zeros_like",
 ]
@@ -78,7 +84,8 @@ class StorageOptions(TypedDict, total=False):
     #: Where stencils begin unless told otherwise, in points, in GT4Py's order of dimensions (I, J, K,
     #: data dimensions). GT4Py takes no upper halo from it, so it is shown only where it is given.
     default_origin: Sequence[SupportsIndex] | UnsetType | None
-    #: None or "cpu" for host memory.
+    #: None or "cpu" for host memory, "gpu" for the GPU that is used at the moment (that of the thread's
+    #: CUDA context, else the first), ("gpu", n) for one by its number.
     device: str | tuple[str, int] | UnsetType | None
     #: Names of the dimensions, in the order of the axes; any distinct names.
     dims: Sequence[str] | UnsetType | None
@@ -88,7 +95,8 @@ class StorageOptions(TypedDict, total=False):
     #: Or a function that gives it: of the names of the dimensions where they are known, else of
     #: their number.
     layout: Sequence[SupportsIndex] | Callable[[Any], Sequence[SupportsIndex]] | UnsetType | None
-    #: Who synchronises host and device; has no effect in host memory.
+    #: For a GPU who keeps host and device in step: None, nobody, there is no buffer on the host;
+    #: "gt4py", dlfield between two buffers (the default); "cuda", CUDA in one that both reach.
     managed: Literal["gt4py", "cuda"] | UnsetType | None
 
 class Storage:
@@ -110,7 +118,7 @@ class Storage:
     """
 
     __array_ufunc__: None
-    def __new__(cls, *data: Any, **options: Any) -> CPUStorage:
+    def __new__(cls, *data: Any, **options: Any) -> Storage:
         """Do what `storage(*data, **options)` does, for memory of the kind that the class names."""
     #: DLPack's C exchange table.
     __dlpack_c_exchange_api__: CapsuleType
@@ -163,23 +171,38 @@ class Storage:
     def readonly(self) -> bool:
         """Whether the memory must not be written, because its producer forbids it."""
     @property
-    def device(self) -> str | None:
-        """None: a host storage has no device buffer (GDP-3)."""
+    def device(self) -> Device | None:
+        """`"gpu"` where there is a buffer on a GPU, else None (GDP-3).
+
+        Called, a context manager: `with storage.device() as array:` gives that buffer as a GPUStorage,
+        up to date; at the end dlfield waits for the GPU, and notes that the buffer was written.
+        """
+    @property
+    def device_id(self) -> int | None:
+        """Number of that GPU, as CUDA counts them."""
+    def host(self) -> AbstractContextManager[npt.NDArray[Any]]:
+        """Give a context manager for the buffer of the host.
+
+        `with storage.host() as array:` gives a NumPy array, up to date, and notes at the end that it was
+        written.
+        """
+    def _device_side(self) -> GPUStorage: ...
+    def _finish(self) -> None: ...
     @property
     def door(self) -> str | None:
         """The protocol that the memory came through, or None where dlfield allocated it."""
     @property
-    def domain_view(self) -> CPUStorage:
+    def domain_view(self) -> Self:
         """The part inside the halo, as a view whose halo is 0. Copies nothing."""
     @property
     def device_data(self) -> Any:
-        """The device buffer (GDP-3): None in host memory."""
+        """The `cupy.cuda.MemoryPointer` of the buffer on the GPU (GDP-3); None where there is none."""
     @property
-    def T(self) -> CPUStorage:
+    def T(self) -> Self:
         """A view with the dimensions in the opposite order."""
     def transpose(
         self, *axes: SupportsIndex | str | Sequence[SupportsIndex] | Sequence[str] | None
-    ) -> CPUStorage:
+    ) -> Self:
         """Give a view with the dimensions in another order, as `numpy.ndarray.transpose`.
 
         Names, halo and alignment go with them. Axes are numbers, or names where the storage has
@@ -191,10 +214,10 @@ class Storage:
             For axes that are no permutation, names that are not those of the storage, and any name
             where it has no dims.
         """
-    def copy(self) -> CPUStorage:
+    def copy(self) -> Self:
         """Give a storage of its own with the same values, names, halo, layout and alignment."""
-    def __copy__(self) -> CPUStorage: ...
-    def __deepcopy__(self, memo: Any = None, /) -> CPUStorage: ...
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, memo: Any = None, /) -> Self: ...
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]: ...
     def __getitem__(self, key: Any, /) -> Any:
         """Give a number, a view, or for advanced keys a NumPy array of its own, without names.
@@ -236,40 +259,79 @@ class Storage:
     def __complex__(self) -> complex: ...
     def __index__(self) -> int: ...
     def to_numpy(self) -> npt.NDArray[Any]:
-        """Give a NumPy array over the memory, in the storage's axis order.
+        """Give a NumPy array over the buffer of the host, up to date, in the storage's axis order.
 
-        Zero-copy; the array holds a reference. Read-only where the storage is.
+        Zero-copy; the array holds a reference. Read-only where the storage is. GTNoSuchBufferError
+        where there is no such buffer.
         """
-    def to_ndarray(self) -> npt.NDArray[Any]:
-        """Give what `to_numpy()` gives (GDP-3: the device buffer where there is one)."""
+    def to_ndarray(self) -> Any:
+        """Give what `to_cupy()` gives where there is a buffer on a GPU, else `to_numpy()` (GDP-3)."""
     @property
-    def data(self) -> memoryview:
-        """A memoryview of the host buffer, as `numpy.ndarray.data`."""
+    def data(self) -> memoryview | None:
+        """A memoryview of the host buffer, as `numpy.ndarray.data`; None where there is none."""
     def to_torch(self) -> Any:
-        """Give a torch tensor over the memory. Zero-copy.
+        """Give a torch tensor over the memory: a GPU's where there is one that is up to date. Zero-copy.
 
         torch writes what it shares: BufferError for a read-only storage.
         """
     def to_jax(self, copy: bool | None = None) -> Any:
-        """Give a JAX array over the memory.
+        """Give a JAX array over the memory: a GPU's where there is one that is up to date.
 
         Zero-copy, or BufferError: JAX is never made to copy silently. JAX arrays are immutable,
         so do not write the storage afterwards. With `copy=True` JAX makes a copy.
         """
-    def to_cupy(self) -> NoReturn:
-        """Raise GTNoSuchBufferError: there is no device buffer."""
+    def to_cupy(self) -> Any:
+        """Give a CuPy array over the buffer of the GPU, up to date. Zero-copy.
+
+        GTNoSuchBufferError where there is no such buffer; BufferError for a read-only storage.
+        """
     def device_to_host(self, *, force: bool = False) -> None:
-        """Copy the device buffer to the host where it is newer (GDP-3). Nothing to do on the host."""
+        """Copy the device buffer to the host where it is newer, or by `force` (GDP-3), and wait for it.
+
+        Copies nothing where there is one buffer.
+        """
     def host_to_device(self, *, force: bool = False) -> None:
-        """Copy the host buffer to the device where it is newer (GDP-3). Nothing to do on the host."""
+        """Copy the host buffer to the device where it is newer, or by `force` (GDP-3), and wait for it.
+
+        Copies nothing where there is one buffer.
+        """
     def set_device_modified(self) -> None:
-        """Say that the device buffer was written (GDP-3). Nothing to do on the host."""
+        """Say that the device buffer was written (GDP-3). Means nothing where there is one buffer."""
     def set_host_modified(self) -> None:
-        """Say that the host buffer was written (GDP-3). Nothing to do on the host."""
+        """Say that the host buffer was written (GDP-3). Means nothing where there is one buffer."""
     def set_synchronized(self) -> None:
-        """Say that both buffers are equal (GDP-3). Nothing to do on the host."""
+        """Say that both buffers are equal (GDP-3). Means nothing where there is one buffer."""
     def synchronize(self) -> None:
-        """Copy whichever buffer is newer to the other (GDP-3). Nothing to do on the host."""
+        """Copy whichever buffer is newer to the other (GDP-3), and wait for it."""
+    @property
+    def __gt_data_interface__(self) -> dict[str | None, dict[str, Any]]:
+        """GDP-3: the host buffer under None, the GPU's under "gpu", with dims and halo where known.
+
+        Reading it copies nothing. `acquire` brings a buffer up to date, `touch` says that it was
+        written; both hold a reference to the storage. Absent for bfloat16 and float8.
+        """
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> CapsuleType:
+        """Give a DLPack capsule that holds a reference.
+
+        Zero-copy unless `copy=True`, or memory of a GPU alone is asked for on the host. Versioned with
+        `max_version=(1, 0)` or higher, else legacy. `stream` (None: the legacy default one) is made to
+        wait for what is in flight; -1: none is.
+
+        Raises
+        ------
+        BufferError
+            For negative strides, for another device, and for read-only memory in a legacy capsule.
+        ValueError
+            For streams that DLPack does not allow.
+        """
     @property
     def __gt_dims__(self) -> tuple[str, ...]:
         """Names for GT4Py stencils: only where every one is I, J, K or a decimal."""
@@ -283,58 +345,96 @@ class Storage:
     def default_origin(self) -> tuple[int, ...]:
         """The same, under the name of the storage allocation note."""
 
-@final
-class CPUStorage(Storage):
-    """A storage in host memory."""
+class HostBackedStorage(Storage):
+    """What storages with a buffer on the host have in common: the doors of host memory."""
 
-    @property
-    def ndarray(self) -> npt.NDArray[Any]:
-        """The same as `to_numpy()`: what GT4Py reads first."""
     def __array__(
         self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
     ) -> npt.NDArray[Any]: ...
     @property
     def __array_interface__(self) -> dict[str, Any]:
         """Version 3, with explicit strides in bytes; holds no reference. Absent for bfloat16 and float8."""
-    @property
-    def __gt_data_interface__(self) -> dict[str | None, dict[str, Any]]:
-        """GDP-3: the host buffer under None, with dims and halo where known.
-
-        `acquire` and `touch` hold a reference to the storage. Absent for bfloat16 and float8.
-        """
-    def __dlpack_device__(self) -> tuple[int, int]: ...
-    def __dlpack__(
-        self,
-        *,
-        stream: int | None = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: tuple[int, int] | None = None,
-        copy: bool | None = None,
-    ) -> CapsuleType:
-        """Give a DLPack capsule that holds a reference. Zero-copy unless `copy=True`.
-
-        Versioned with `max_version=(1, 0)` or higher, else legacy.
-
-        Raises
-        ------
-        BufferError
-            For negative strides, for another device, and for read-only memory in a legacy capsule.
-        """
     if sys.version_info >= (3, 12):
         def __buffer__(self, flags: int, /) -> memoryview: ...
         def __release_buffer__(self, buffer: memoryview, /) -> None: ...
 
 @final
+class CPUStorage(HostBackedStorage):
+    """A storage in host memory."""
+
+    @property
+    def ndarray(self) -> npt.NDArray[Any]:
+        """The same as `to_numpy()`: what GT4Py reads first."""
+
+@final
 class GPUStorage(Storage):
-    """Memory on a GPU alone. None can be made yet."""
+    """Memory on a GPU alone (GDP-3). It has no buffer on the host: what needs one is absent or raises
+    GTNoSuchBufferError, and values come and go by copies.
+    """
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> NoReturn: ...
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Version 3; holds no reference. `stream` is dlfield's where it has work in flight."""
 
 @final
-class SoftwareManagedGPUStorage(Storage):
-    """Memory on host and GPU, synchronised by dlfield. None can be made yet."""
+class SoftwareManagedGPUStorage(HostBackedStorage):
+    """Memory on host and GPU, kept in step by dlfield (GDP-3).
+
+    Each side is brought up to date before it is handed out, by one copy, and none where the other side
+    was not written. What a view of another library writes cannot be seen: say it with
+    `set_host_modified()` or `set_device_modified()`, or work in `with storage.host() as array:` and
+    `with storage.device() as array:`, which say it at the end.
+    """
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Version 3, of the GPU's buffer, brought up to date; holds no reference."""
+    @property
+    def sync_state(self) -> SyncState:
+        """Which buffer was modified, shared by all views."""
 
 @final
-class CUDAManagedGPUStorage(Storage):
-    """Memory that host and GPU share, synchronised by CUDA. None can be made yet."""
+class CUDAManagedGPUStorage(HostBackedStorage):
+    """Memory that host and GPU share, kept in step by CUDA (GDP-3).
+
+    Before the host gets it, dlfield waits for the work that it knows of.
+    """
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Version 3; holds no reference. `stream` is dlfield's where it has work in flight."""
+
+@final
+class UsedStream:
+    """Made by `use_stream`."""
+
+    def __enter__(self) -> UsedStream: ...
+    def __exit__(self, *_exception: object) -> None: ...
+    def __int__(self) -> int:
+        """Give the handle of the stream."""
+
+def use_stream(stream: Any) -> UsedStream:
+    """Let dlfield work on a stream of yours: `with dlfield.use_stream(stream):`.
+
+    Copies and fills that this thread asks for in the block are put on that stream, for memory of its
+    device; what is in flight elsewhere is waited for by events. Otherwise dlfield works on a stream of
+    its own for each device, which keeps order with the legacy default stream.
+
+    Parameters
+    ----------
+    stream
+        An object with `__cuda_stream__`, `cuda_stream` (torch) or `ptr` (CuPy), which is kept, or a
+        handle as an int (1 is the legacy default stream, 2 the per-thread one), which has to live
+        longer than any memory that is used in the block.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what is no stream; 0 is ambiguous, as in the CUDA array interface.
+    DeviceUnavailable
+        Where CUDA cannot be used, or does not know the stream.
+    """
 
 @final
 class SyncState:
@@ -430,7 +530,7 @@ def empty(
     shape: SupportsIndex | Sequence[SupportsIndex],
     dtype: npt.DTypeLike | UnsetType | None = None,
     **options: Unpack[StorageOptions],
-) -> CPUStorage:
+) -> Storage:
     """Allocate a storage whose values are undefined.
 
     Parameters
@@ -449,21 +549,21 @@ def empty(
     MemoryError
         Where the system has no more memory.
     DeviceUnavailable
-        For a GPU device or a preset of a GPU backend.
+        For a GPU where CUDA cannot be used, or there is no such device.
     """
 
 def zeros(
     shape: SupportsIndex | Sequence[SupportsIndex],
     dtype: npt.DTypeLike | UnsetType | None = None,
     **options: Unpack[StorageOptions],
-) -> CPUStorage:
+) -> Storage:
     """Allocate a storage of zeros. No page of it is touched. Parameters and errors as `empty`."""
 
 def ones(
     shape: SupportsIndex | Sequence[SupportsIndex],
     dtype: npt.DTypeLike | UnsetType | None = None,
     **options: Unpack[StorageOptions],
-) -> CPUStorage:
+) -> Storage:
     """Allocate a storage of ones. Parameters and errors as `empty`."""
 
 def full(
@@ -471,7 +571,7 @@ def full(
     fill_value: Any,
     dtype: npt.DTypeLike | UnsetType | None = None,
     **options: Unpack[StorageOptions],
-) -> CPUStorage:
+) -> Storage:
     """Allocate a storage with `fill_value` in every element, converted as NumPy does.
 
     Other parameters and errors as `empty`.
@@ -481,7 +581,7 @@ def empty_like(
     data: Any,
     dtype: npt.DTypeLike | UnsetType | None = None,
     **options: Unpack[StorageOptions],
-) -> CPUStorage:
+) -> Storage:
     """Allocate a storage like another, whose values are undefined.
 
     Parameters
@@ -504,14 +604,14 @@ def zeros_like(
     data: Any,
     dtype: npt.DTypeLike | UnsetType | None = None,
     **options: Unpack[StorageOptions],
-) -> CPUStorage:
+) -> Storage:
     """Allocate a storage of zeros like another. Parameters and errors as `empty_like`."""
 
 def ones_like(
     data: Any,
     dtype: npt.DTypeLike | UnsetType | None = None,
     **options: Unpack[StorageOptions],
-) -> CPUStorage:
+) -> Storage:
     """Allocate a storage of ones like another. Parameters and errors as `empty_like`."""
 
 def full_like(
@@ -519,7 +619,7 @@ def full_like(
     fill_value: Any,
     dtype: npt.DTypeLike | UnsetType | None = None,
     **options: Unpack[StorageOptions],
-) -> CPUStorage:
+) -> Storage:
     """Allocate a storage like another with `fill_value` in every element, converted as NumPy does.
 
     Other parameters and errors as `empty_like`.
@@ -531,7 +631,7 @@ def as_storage(
     *,
     sync_state: SyncState | UnsetType | None = None,
     **options: Unpack[StorageOptions],
-) -> CPUStorage:
+) -> Storage:
     """Put the memory of an array into a storage. Never copies.
 
     Parameters
@@ -541,10 +641,13 @@ def as_storage(
         the array interface; an xarray.DataArray keeps its dims. JAX and Arrow arrays become
         read-only storages. An object with an `acquire` function is acquired, and released when the
         last view of it is gone.
+        __cuda_array_interface__ too: memory of a GPU becomes a SoftwareManagedGPUStorage whose buffer on
+        the host is allocated, or what `managed` says.
     device_data
-        A buffer on a GPU (GDP-3). Refused for now.
+        The same values on a GPU (GDP-3). A buffer there may be passed as `data` too.
     sync_state
-        Which of two buffers is up to date (GDP-3); has no effect in host memory.
+        Which of two buffers was written last (GDP-3), neither by default. Of buffers that were taken
+        from a storage it has to be that storage's own.
     **options
         See `StorageOptions`. What is given must hold for the memory already.
 
@@ -567,7 +670,7 @@ def storage(
     sync_state: SyncState | UnsetType | None = None,
     shape: SupportsIndex | Sequence[SupportsIndex] | UnsetType | None = None,
     **options: Unpack[StorageOptions],
-) -> CPUStorage:
+) -> Storage:
     """Copy an array into a new storage; with `copy=False` the same as `as_storage`.
 
     Parameters
@@ -614,6 +717,11 @@ def live_allocations() -> int:
     """Blocks of host memory that dlfield has allocated and not yet freed."""
 
 def rebuild_storage(
-    values: Any, dtype: str, shape: Sequence[int], ranks: Sequence[int], known: tuple[Any, ...]
-) -> CPUStorage:
+    values: Any,
+    dtype: str,
+    shape: Sequence[int],
+    ranks: Sequence[int],
+    known: tuple[Any, ...],
+    kind: int | None = None,
+) -> Storage:
     """Make a storage of what was pickled. For pickle; its arguments may change with any version."""

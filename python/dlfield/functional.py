@@ -13,12 +13,12 @@ from dlfield._core import UNSET, Storage, storage, zeros
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from dlfield._core import BoundStencil, CPUStorage, StorageOptions, UnsetType
+    from dlfield._core import BoundStencil, StorageOptions, UnsetType
 
 __all__ = ["call"]
 
 #: How a storage becomes an array of each framework. None of them copies.
-_MAKERS: dict[str, Callable[[CPUStorage], Any]] = {
+_MAKERS: dict[str, Callable[[Storage], Any]] = {
     "cupy": lambda made: made.to_cupy(),
     "jax": lambda made: made.to_jax(),
     "numpy": lambda made: made.to_numpy(),
@@ -129,13 +129,15 @@ def _outputs(
     given: Mapping[str, Any],
     first: str | None,
     alignment: int | UnsetType,
-) -> Iterator[tuple[str, CPUStorage]]:
+) -> Iterator[tuple[str, Storage]]:
     """Copy the outputs that were given, and make storages of zeros for the others."""
     order = plan["fields"][first]["own_dims"] if first is not None else None
     for name, field in _written(plan):
         if "shape" in field:
             own = field["own_dims"] or field["dims"]
-            yield name, storage(given[name], **_demands(field, own, alignment))
+            demands = _demands(field, own, alignment)
+            demands["device"] = plan["device"]
+            yield name, storage(given[name], **demands)
             continue
         dims = field["dims"]
         if order is not None and set(order) == set(dims):
@@ -153,7 +155,7 @@ def _zeros(
     field: Mapping[str, Any],
     dims: tuple[str, ...],
     alignment: int | UnsetType,
-) -> CPUStorage:
+) -> Storage:
     points = dict(zip(plan["axes"], plan["domain"], strict=True))
     around, halos = _along_axes(plan, "around"), _along_axes(plan, "halo")
     data = dict(zip(map(str, range(len(field["data_shape"]))), field["data_shape"], strict=True))
@@ -164,6 +166,7 @@ def _zeros(
     halo = [halos.get(dim, (0, 0)) if any(around.get(dim, (0, 0))) else (0, 0) for dim in dims]
     options = _demands(field, dims, alignment)
     options |= {"dims": dims, "halo": halo, "defaults": plan["backend"] or "C"}
+    options["device"] = plan["device"]
     return zeros(extents, field["dtype"], **options)
 
 
@@ -183,7 +186,7 @@ def _demands(
 
 
 def _origins(
-    plan: Mapping[str, Any], outputs: Mapping[str, CPUStorage], given: Mapping[str, Any]
+    plan: Mapping[str, Any], outputs: Mapping[str, Storage], given: Mapping[str, Any]
 ) -> dict[str, tuple[int, ...]]:
     """Index of the domain's first point in every field, along its declared dimensions."""
     around = _along_axes(plan, "around")
@@ -204,7 +207,7 @@ def _place(plan: Mapping[str, Any], origins: Mapping[str, tuple[int, ...]]) -> d
 
 def _labelled(
     array: Any,  # noqa: ANN401
-    made: CPUStorage,
+    made: Storage,
     name: str,
     plan: Mapping[str, Any],
     given: Mapping[str, Any],

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dlfield._core import CPUStorage, as_storage
+from dlfield._core import Storage, as_storage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,7 +65,7 @@ def as_field(
     return array_field(None)(domain, array)
 
 
-def from_field(field: Any) -> CPUStorage:  # noqa: ANN401
+def from_field(field: Any) -> Storage:  # noqa: ANN401
     """Put the memory of a field of gt4py.next into a storage. Never copies.
 
     The storage holds a reference to the field's array. Its dims are the names of the field's
@@ -116,7 +116,7 @@ def _typed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return array
 
 
-def _dimensions(held: CPUStorage, dims: Mapping[str, Any] | Sequence[Any] | None) -> list[Any]:
+def _dimensions(held: Storage, dims: Mapping[str, Any] | Sequence[Any] | None) -> list[Any]:
     """One Dimension for each axis of the storage."""
     from dlfield.gt4py_next import is_a
 
@@ -131,7 +131,7 @@ def _dimensions(held: CPUStorage, dims: Mapping[str, Any] | Sequence[Any] | None
     return found
 
 
-def _named(held: CPUStorage) -> tuple[str, ...]:
+def _named(held: Storage) -> tuple[str, ...]:
     if held.dims is None:
         expected = "expected a gtx.Dimension for each axis, as the array has no names"
         raise ValueError(f"dims: {expected}, got none; give dims=(IDim, ...)")
@@ -149,7 +149,7 @@ def _dimension(name: str, dims: Mapping[str, Any] | None) -> Any:  # noqa: ANN40
     return dims[name]
 
 
-def _origin(held: CPUStorage, origin: Sequence[int] | None) -> list[int]:
+def _origin(held: Storage, origin: Sequence[int] | None) -> list[int]:
     if origin is None:
         if held.halo is None:
             raise ValueError("origin: expected one, got a storage of unknown halo; give origin=")

@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 
 ENVIRONMENT = "DLFIELD_FAKE_CUDA"
+#: "real" makes tests use the driver of the machine.
+REAL = os.environ.get("DLFIELD_TEST_CUDA") == "real"
 BUILT = Path(__file__).parent / "target" / "release" / "libfake_cuda.so"
 NON_BLOCKING = 1
 NEW = 0xCD  # what new device memory is filled with
@@ -106,7 +108,13 @@ class Copy3D(ctypes.Structure):
     ]
 
 
-_library = ctypes.CDLL(str(library_path())) if library_path() else None
+def _load():
+    """Load the driver; whoever asks for libcuda.so.1 later gets the same one."""
+    path = "libcuda.so.1" if REAL else library_path()
+    return ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL) if path else None
+
+
+_library = _load()
 
 
 def status(name, *arguments):
@@ -184,6 +192,11 @@ def stats():
     counters = Stats()
     _library.fake_cuda_stats(byref(counters))
     return counters
+
+
+def reset():
+    """Count from 0 again."""
+    _library.fake_cuda_reset()
 
 
 def register_kernel(name, emulation, sizes):

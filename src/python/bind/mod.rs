@@ -219,7 +219,7 @@ impl BoundStencil {
         match self.declared.spec.target {
             Target::Gpu(_) if device_count().is_ok() => {
                 let ordinal = ordinal_of(self.declared.spec.target)?;
-                Ok(py.detach(|| synchronize(ordinal))?)
+                Ok(py.detach(|| synchronize(ordinal))?) // WAIT for all work on the GPU
             }
             _ => Ok(()),
         }

@@ -1,10 +1,12 @@
 //! A plan as Python reads it, for `explain` and for the functional form.
 
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::BoundStencil;
 use super::argument::Incoming;
+use crate::device::Target;
 use crate::field::{Dim, Dims};
 use crate::stencil::{Access, Argument, CallPlan, FieldPlan, FieldSpec, Mismatch};
 
@@ -33,6 +35,12 @@ impl BoundStencil {
         let takes = takes.into_iter().filter(|one| one.1).map(|one| one.0);
         shown.set_item("around", PyTuple::new(py, plan.around.iter().copied())?)?;
         shown.set_item("takes", PyTuple::new(py, takes.collect::<Vec<_>>())?)?;
+        let device = match spec.target {
+            Target::Host => py.None().into_bound(py),
+            Target::Gpu(None) => intern!(py, "gpu").clone().into_any(),
+            Target::Gpu(Some(number)) => ("gpu", number).into_pyobject(py)?.into_any(),
+        };
+        shown.set_item("device", device)?;
         shown.set_item("backend", Some(spec.backend).filter(|name| !name.is_empty()))?;
         Ok(shown)
     }

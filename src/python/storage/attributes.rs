@@ -198,7 +198,7 @@ impl PyStorage {
     /// Waits until all work on the GPU is done, also that of other libraries.
     fn _finish(&self, py: Python<'_>) -> PyResult<()> {
         let Some(ordinal) = self.residence().ordinal() else { return Ok(()) };
-        Ok(py.detach(|| synchronize(ordinal))?)
+        Ok(py.detach(|| synchronize(ordinal))?) // WAIT for all work on the GPU
     }
 
     /// The protocol that the memory came through, or None where dlfield allocated it.

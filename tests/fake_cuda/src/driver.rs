@@ -30,6 +30,13 @@ pub(crate) struct Stats {
     pub(crate) violations: u64,
 }
 
+/// What the devices do without, as old ones, or those of some virtual machines, do.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Lacks {
+    pub(crate) managed: bool,
+    pub(crate) pools: bool,
+}
+
 #[derive(Debug)]
 pub(crate) struct Device {
     pub(crate) context: Handle,
@@ -65,6 +72,7 @@ pub(crate) struct Driver {
     pub(crate) queues: Queues,
     pub(crate) kernels: Kernels,
     pub(crate) stats: Stats,
+    pub(crate) lacks: Lacks,
     /// The stream and device of the callback that runs now.
     calling: Option<(Handle, usize)>,
     /// Default streams of single threads, by thread and device.
@@ -73,13 +81,14 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    pub(crate) fn new(devices: usize, memory: Memory) -> Self {
+    pub(crate) fn new(devices: usize, memory: Memory, lacks: Lacks) -> Self {
         let mut driver = Self {
             devices: Vec::new(),
             memory,
             queues: Queues::default(),
             kernels: Kernels::default(),
             stats: Stats::default(),
+            lacks,
             calling: None,
             per_thread: HashMap::new(),
             // Far from small numbers, which mean default streams.
@@ -216,6 +225,9 @@ impl Driver {
         size: usize,
         life: Life,
     ) -> Outcome<u64> {
+        if kind == Kind::Managed && self.lacks.managed {
+            return Err(Status::NOT_SUPPORTED);
+        }
         let base = self.memory.allocate(kind, device, size, life)?;
         self.stats.allocs += 1;
         self.stats.live_bytes += u64::try_from(size).unwrap_or(0);
@@ -229,6 +241,9 @@ impl Driver {
         device: usize,
         size: usize,
     ) -> Outcome<u64> {
+        if self.lacks.pools {
+            return Err(Status::NOT_SUPPORTED);
+        }
         let base = self.allocate(Kind::Device, device, size, Life::Coming)?;
         self.queues.push(stream, Work::Begin(base));
         Ok(base)

@@ -8,7 +8,8 @@
 //! Settings, read once from the environment: `DLFIELD_FAKE_CUDA_DEVICES`, 1 by default and 0 for a
 //! driver without a GPU; `DLFIELD_FAKE_CUDA_ARENA_GIB`, the memory of each device that can be handed
 //! out in the life of the process, 4 by default; `DLFIELD_FAKE_CUDA_READABLE=1`, for consumers that
-//! peek at device memory.
+//! peek at device memory; `DLFIELD_FAKE_CUDA_NO_MANAGED=1` and `DLFIELD_FAKE_CUDA_NO_POOLS=1`, for
+//! devices without managed memory and without stream-ordered allocation.
 //!
 //! The order of the modules is the order in which a call travels down; each uses those above it.
 

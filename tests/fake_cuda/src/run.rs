@@ -8,7 +8,7 @@ use std::env;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use crate::driver::Driver;
+use crate::driver::{Driver, Lacks};
 use crate::memory::Memory;
 use crate::queues::Goal;
 use crate::status::{Outcome, Status, refuse};
@@ -23,8 +23,12 @@ fn start() -> Option<Driver> {
     let devices = setting("DLFIELD_FAKE_CUDA_DEVICES", 1)?;
     let gib = setting("DLFIELD_FAKE_CUDA_ARENA_GIB", 4)?;
     let readable = setting("DLFIELD_FAKE_CUDA_READABLE", 0)? != 0;
+    let lacks = Lacks {
+        managed: setting("DLFIELD_FAKE_CUDA_NO_MANAGED", 0)? != 0,
+        pools: setting("DLFIELD_FAKE_CUDA_NO_POOLS", 0)? != 0,
+    };
     let memory = Memory::reserve(devices, u64::try_from(gib).ok()? << 30, readable)?;
-    Some(Driver::new(devices, memory))
+    Some(Driver::new(devices, memory, lacks))
 }
 
 fn setting(name: &str, default: usize) -> Option<usize> {

@@ -2,6 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_uint};
 
+use crate::driver::Lacks;
 use crate::ffi::Out;
 use crate::run::{answer, with};
 use crate::status::{Outcome, Status};
@@ -71,7 +72,8 @@ extern "C" fn cuDeviceCanAccessPeer(can: Out<c_int>, device: c_int, peer: c_int)
 extern "C" fn cuDeviceGetAttribute(value: Out<c_int>, attribute: c_uint, device: c_int) -> Status {
     answer(|| {
         exists(device)?;
-        value.put(attribute_of(attribute, device)?)
+        let lacks = with(|driver| Ok(driver.lacks))?;
+        value.put(attribute_of(attribute, device, lacks)?)
     })
 }
 
@@ -79,8 +81,10 @@ fn exists(ordinal: c_int) -> Outcome {
     with(|driver| driver.device(ordinal).map(|_| ()))
 }
 
-fn attribute_of(attribute: c_uint, device: c_int) -> Outcome<c_int> {
+fn attribute_of(attribute: c_uint, device: c_int, lacks: Lacks) -> Outcome<c_int> {
     Ok(match attribute {
+        83 | 89 if lacks.managed => 0,
+        115 if lacks.pools => 0,
         1..=3 => 1024,          // threads per block; block x, y
         4 => 64,                // block z
         5 => 0x7fff_ffff,       // grid x

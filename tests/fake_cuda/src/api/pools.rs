@@ -18,7 +18,13 @@ const USED_HIGH: c_uint = 8;
 
 #[unsafe(no_mangle)]
 extern "C" fn cuDeviceGetDefaultMemPool(pool: Out<Handle>, device: c_int) -> Status {
-    answer(|| pool.put(with(|driver| Ok(driver.device(device)?.pool))?))
+    answer(|| {
+        let handle = with(|driver| {
+            let handle = driver.device(device)?.pool;
+            if driver.lacks.pools { Err(Status::NOT_SUPPORTED) } else { Ok(handle) }
+        })?;
+        pool.put(handle)
+    })
 }
 
 #[unsafe(no_mangle)]

@@ -1,0 +1,63 @@
+"""Tests of everything that needs a GPU, on the stand-in for the driver or on a real one.
+
+A process has one driver, so these run in a process of their own: `DLFIELD_TEST_CUDA=stand-in` or
+`=real`, see the Makefile. What only the stand-in can tell (its counters, that work is done late) has
+the mark `stand_in`, what it cannot do has the mark `real`.
+"""
+
+import ctypes
+import gc
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "fake_cuda"), str(HERE.parent / "python")]
+
+WHICH = os.environ.get("DLFIELD_TEST_CUDA")
+if WHICH not in ("stand-in", "real"):
+    raise pytest.UsageError("tests/gpu: set DLFIELD_TEST_CUDA to stand-in or real (make test)")
+os.environ.setdefault("DLFIELD_FAKE_CUDA_DEVICES", "2")  # read when the driver starts
+
+import cuda_calls  # noqa: E402 -- loads the driver, before anybody else does
+
+settings.register_profile("dlfield", deadline=None, derandomize=True, max_examples=100)
+settings.load_profile("dlfield")
+
+
+def pytest_collection_modifyitems(items):
+    """Every test here needs a device; some need the other kind of driver, and are left out."""
+    other = "real" if WHICH == "stand-in" else "stand_in"
+    items[:] = [item for item in items if not item.get_closest_marker(other)]
+    for item in items:
+        item.add_marker(pytest.mark.gpu)
+
+
+def finish():
+    """Let go of what nobody holds any more; memory of a pool is freed when its stream comes to it."""
+    gc.collect()
+    for number in range(cuda_calls.made("cuDeviceGetCount", kind=ctypes.c_int)):
+        cuda_calls.call("cuCtxPushCurrent_v2", cuda_calls.made("cuDevicePrimaryCtxRetain", number))
+        cuda_calls.call("cuCtxSynchronize")
+        cuda_calls.made("cuCtxPopCurrent_v2")
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(request):
+    """Every test gives back what it has allocated, and breaks nothing (on the stand-in)."""
+    cuda_calls.start()
+    if WHICH == "real":
+        yield
+        return
+    finish()
+    before = cuda_calls.stats().live_bytes
+    cuda_calls.reset()
+    yield
+    finish()
+    after = cuda_calls.stats()
+    assert after.violations == 0, "the stand-in has seen accesses that are not allowed"
+    if not request.node.get_closest_marker("keeps_memory"):
+        assert after.live_bytes == before, "device memory is left"
