@@ -1,9 +1,10 @@
 """Leave out every wait for a GPU, one at a time, and see whether a test fails without it.
 
-In the sources a wait, by an event or of the host, is a line of its own that ends in `// WAIT` and a
-reason. For each of them the extension is built without that line, unoptimised and beside the one in
-use, and the tests of tests/gpu run until the first one fails. What no test notices is printed, and the
-exit status is 1. Run by `make cuda-waits`; arguments are parts of file names to restrict it to.
+In the sources a wait, by an event or of the host, is a line of its own that ends in `// WAIT` and
+a reason. For each of them the extension is built without that line, unoptimised and beside the one
+in use, and the tests of tests/gpu run until the first one fails. What no test notices is printed,
+and the exit status is 1. Run by `make cuda-waits`; arguments are parts of file names to restrict it
+to.
 """
 
 import os
@@ -80,9 +81,8 @@ def is_noticed(path, number):
     finally:
         path.write_text(text)
     where = f"{path.relative_to(CRATE)}:{number + 1} ({reason})"
-    print(
-        f"{'noticed ' if failed else 'UNNOTICED'} {where}: {failed or 'no test fails'}", flush=True
-    )
+    outcome = f"noticed by {failed}" if failed else "NOTICED BY NO TEST"
+    print(f"{where}: {outcome}", flush=True)
     return bool(failed)
 
 

@@ -166,6 +166,10 @@ fn side_of(py: Python<'_>, storage: &PyStorage, wish: Wish) -> Result<Managed, F
         (Wish::OnHost, ..) => storage.host(py, "device='cpu'")?.seen_at(Device::CPU),
         (Wish::For(Target::Host), Some(host), _) => host.clone(),
         (Wish::For(Target::Gpu(_)), _, Some(device)) => device.clone(),
+        (Wish::For(Target::Host), None, _) => {
+            storage.managed().check_on_host()?;
+            storage.managed().clone()
+        }
         (Wish::For(_), ..) => storage.managed().clone(),
     })
 }
