@@ -104,9 +104,19 @@ def test_several_names_of_ones_own_may_stand_for_one_dimension(compiled, xr):
 
 
 @pytest.mark.parametrize("backend", ["gt:gpu", "dace:gpu"])
-def test_a_stencil_for_a_gpu_is_refused_when_it_is_bound(compiled, backend):
-    with refused(dlf.DeviceUnavailable, backend):
-        dlf.bind(Recorder(compiled("split", "numpy"), backend=backend))
+def test_a_stencil_for_a_gpu_takes_no_array_of_the_host(compiled, backend):
+    run = dlf.bind(Recorder(compiled("split", "numpy"), backend=backend))
+    values = np.zeros((4, 4, 4))
+    with refused(BufferError, "expected memory of GPU 0, got cpu"):
+        run(*(values.copy() for _ in run.argument_names))
+
+
+@pytest.mark.parametrize("backend", ["gt:gpu", "dace:gpu"])
+def test_copies_for_a_stencil_of_a_gpu_need_cuda(compiled, backend):
+    run = dlf.bind(Recorder(compiled("split", "numpy"), backend=backend), on_mismatch="copy")
+    values = np.zeros((4, 4, 4))
+    with refused(dlf.DeviceUnavailable, "CUDA: expected the driver's library"):
+        run(*(values.copy() for _ in run.argument_names))
 
 
 @pytest.mark.parametrize(

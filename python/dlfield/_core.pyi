@@ -118,7 +118,7 @@ class Storage:
     """
 
     __array_ufunc__: None
-    def __new__(cls, *data: Any, **options: Any) -> Storage:
+    def __new__(cls, *data: Any, **options: Any) -> Self:
         """Do what `storage(*data, **options)` does, for memory of the kind that the class names."""
     #: DLPack's C exchange table.
     __dlpack_c_exchange_api__: CapsuleType
@@ -368,8 +368,10 @@ class CPUStorage(HostBackedStorage):
 
 @final
 class GPUStorage(Storage):
-    """Memory on a GPU alone (GDP-3). It has no buffer on the host: what needs one is absent or raises
-    GTNoSuchBufferError, and values come and go by copies.
+    """Memory on a GPU alone (GDP-3).
+
+    It has no buffer on the host: what needs one is absent or raises GTNoSuchBufferError, and values
+    come and go by copies.
     """
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> NoReturn: ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,7 @@ class Device(str):
     __slots__ = ("_storage",)
     _storage: Storage
 
-    def __new__(cls, storage: Storage) -> Device:
+    def __new__(cls, storage: Storage) -> Self:
         """Name the device of a storage."""
         name = super().__new__(cls, "gpu")
         name._storage = storage

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from dlfield._core import DeviceUnavailable
 from dlfield.declaration import UNTYPED_BACKENDS, Declaration, DeclaredField, DeclaredScalar
 
 if TYPE_CHECKING:
@@ -27,10 +26,10 @@ _CALL_OPTIONS = frozenset({"domain", "origin", "validate_args", "exec_info"})
 class CartesianStencil(Protocol):
     """What is read off a stencil that ``gt4py.cartesian.gtscript.stencil`` made.
 
-    One that computes on a GPU may have besides: ``device`` (``"gpu"`` or ``("gpu", number)``),
-    ``synchronize()`` that waits until what `run` started is done, and, so that arrays of the host
-    can be staged, ``to_device(array)`` that gives a copy of a NumPy array on the device and
-    ``to_host(data, array)`` that copies such an object into a NumPy array.
+    One that computes on a GPU has ``device`` besides (``"gpu"`` or ``("gpu", number)``), and may
+    have ``synchronize()``, which waits until what `run` started is done. For a device that dlfield
+    cannot copy to it may have ``to_device(array)``, which gives a copy of a NumPy array there, and
+    ``to_host(data, array)``, which copies such an object into a NumPy array.
     """
 
     backend: str
@@ -54,11 +53,6 @@ def declare(stencil: CartesianStencil) -> Declaration:
     -------
     Declaration
         Whose `run` is the stencil itself.
-
-    Raises
-    ------
-    DeviceUnavailable
-        For a stencil that GT4Py compiled for a GPU.
     """
     device, typed = _device(stencil), stencil.backend not in UNTYPED_BACKENDS
     parameters = _signature(stencil)
@@ -84,10 +78,7 @@ def _device(stencil: CartesianStencil) -> Any:  # noqa: ANN401
     """Where it says that it computes; GT4Py's own stencils say it by the name of the backend."""
     said = getattr(stencil, "device", None)
     if said is None and stencil.backend.partition(":")[2].startswith("gpu"):
-        expected = "expected a CPU backend, or a stencil with an attribute device"
-        raise DeviceUnavailable(
-            f"bind: {expected}, got '{stencil.backend}' in a build without GPU storages"
-        )
+        return ("gpu", 0)  # GT4Py's generated code waits for the first GPU, whatever is current
     return said
 
 
