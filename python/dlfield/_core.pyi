@@ -374,7 +374,9 @@ class GPUStorage(Storage):
     come and go by copies.
     """
 
-    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> NoReturn: ...
+    def __array__(
+        self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
+    ) -> NoReturn: ...
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """Version 3; holds no reference. `stream` is dlfield's where it has work in flight."""

@@ -3,7 +3,7 @@
 
 use std::ffi::CStr;
 
-use super::transfer::Pitched;
+use super::pitched::Pitched;
 use crate::error::{Error, Result};
 
 /// What a driver would refuse.

@@ -56,6 +56,19 @@ impl Event {
     }
 }
 
+impl Stream {
+    /// Work put on this stream from now on comes after what is on `other` now. Does not wait.
+    ///
+    /// # Errors
+    /// What the driver refuses.
+    pub(crate) fn follow(self, other: Self) -> Result<()> {
+        if self == other {
+            return Ok(());
+        }
+        Event::after(other)?.hold_back(self)
+    }
+}
+
 impl Drop for Event {
     fn drop(&mut self) {
         if !is_ready() {

@@ -5,23 +5,25 @@
 //! cudarc. The context of a device is its *primary* one, which torch, CuPy, JAX and numba use too.
 //!
 //! ```text
-//! calls ──▶ driver (probed once) ──▶ context ──▶ stream, event ──▶ timeline ──▶ block
-//!                                       └──▶ pointer, transfer, kernel
+//! library ─ calls ──▶ driver (probed once) ──▶ context ──▶ stream, event ──▶ timeline ──▶ block
+//!                                               └──▶ pointer, transfer, kernel
 //! ```
 //!
 //! Work is asynchronous and ordered by events. What is still being done to a block of memory is
 //! written down in its [`Timeline`], which all views of it share: who puts work on a stream joins
 //! the timeline first and leaves a mark afterwards.
 
+mod pitched;
+#[cfg(feature = "cuda")]
+mod library;
 #[cfg(feature = "cuda")]
 mod calls;
 #[cfg(not(feature = "cuda"))]
-#[path = "absent.rs"]
-mod calls;
+mod absent;
 mod driver;
 mod context;
-mod event;
 mod stream;
+mod event;
 mod timeline;
 mod settled;
 mod block;
@@ -29,12 +31,16 @@ mod pointer;
 mod transfer;
 mod kernel;
 
+#[cfg(not(feature = "cuda"))]
+use absent as calls;
+
 pub(crate) use block::{Block, Kind};
 pub(crate) use context::current_ordinal;
 #[cfg(feature = "python")]
 pub(crate) use context::{enter, ordinal_of, synchronize};
 pub(crate) use driver::{check_ordinal, device_count};
 pub(crate) use kernel::{Arguments, MAX_WALKS, Walk, launch};
+pub(crate) use pitched::{Pitched, Side};
 pub(crate) use pointer::{Place, locate};
 pub(crate) use settled::Settled;
 #[cfg(feature = "python")]
@@ -43,4 +49,4 @@ pub(crate) use stream::Stream;
 #[cfg(feature = "python")]
 pub(crate) use stream::{choose, of_handle, unchoose};
 pub(crate) use timeline::Timeline;
-pub(crate) use transfer::{Pitched, Side, copy_2d, copy_3d, copy_linear, copy_peer, set};
+pub(crate) use transfer::{copy_2d, copy_3d, copy_linear, copy_peer, set};

@@ -10,7 +10,6 @@ use std::sync::{Mutex, PoisonError};
 use super::calls;
 use super::context::enter;
 use super::driver::check_ordinal;
-use super::event::Event;
 use crate::error::Result;
 
 /// A stream of a device, for as long as somebody else keeps it.
@@ -44,7 +43,7 @@ impl Stream {
     /// The stream on which dlfield works on this thread: the user's, or its own.
     ///
     /// # Errors
-    /// [`Error::Device`] where there is no such device.
+    /// [`crate::Error::Device`] where there is no such device.
     pub(crate) fn current(ordinal: i32) -> Result<Self> {
         let chosen = CHOSEN.with_borrow(|chosen| {
             chosen.iter().rev().find(|stream| stream.ordinal == ordinal).copied()
@@ -83,17 +82,6 @@ impl Stream {
 
     pub(crate) fn ordinal(self) -> i32 {
         self.ordinal
-    }
-
-    /// Work put on this stream from now on comes after what is on `other` now. Does not wait.
-    ///
-    /// # Errors
-    /// What the driver refuses.
-    pub(crate) fn follow(self, other: Self) -> Result<()> {
-        if self == other {
-            return Ok(());
-        }
-        Event::after(other)?.hold_back(self)
     }
 
     /// Waits until all work on the stream is done.

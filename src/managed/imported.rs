@@ -29,11 +29,11 @@ pub struct Imported {
 }
 
 /// Claims that hold.
-pub(super) struct Facts {
-    pub(super) data: *mut u8,
-    pub(super) layout: Layout,
+struct Facts {
+    data: *mut u8,
+    layout: Layout,
     dtype: DType,
-    pub(super) device: Device,
+    device: Device,
     readonly: bool,
 }
 
@@ -170,7 +170,7 @@ impl Imported {
         let Some(facts) = facts else {
             return Err(Error::Buffer("import: expected checked claims, got none".into()));
         };
-        let device = match on_device::found(&facts) {
+        let device = match on_device::found(facts.data.addr(), &facts.layout, facts.device) {
             Err(_) if believed && device_count().is_err() => facts.device,
             found => found?,
         };

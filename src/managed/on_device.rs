@@ -4,26 +4,25 @@
 use std::sync::Arc;
 
 use super::Managed;
-use super::imported::Facts;
 use crate::cuda::{Place, Settled, Stream, Timeline, device_count, locate};
 use crate::device::{Device, DeviceKind};
 use crate::error::{Error, Result};
+use crate::layout::Layout;
 
 /// The device that has the memory: a producer may count devices in its own way.
 ///
 /// # Errors
 /// [`Error::Device`] without a usable driver, [`Error::Buffer`] where the memory is not on a device.
-pub(super) fn found(facts: &Facts) -> Result<Device> {
-    if facts.device.kind != DeviceKind::Cuda || facts.layout.size() == 0 {
-        return Ok(facts.device); // of size 0 there is nothing to ask about
+pub(super) fn found(address: usize, layout: &Layout, device: Device) -> Result<Device> {
+    if device.kind != DeviceKind::Cuda || layout.size() == 0 {
+        return Ok(device); // of size 0 there is nothing to ask about
     }
-    let span = facts.layout.span();
-    let first = facts.data.addr().wrapping_add_signed(span.low);
-    let place =
-        on_device(first).map_err(|error| error.about(&format!("memory on {}", facts.device)))?;
+    let span = layout.span();
+    let first = address.wrapping_add_signed(span.low);
+    let place = on_device(first).map_err(|error| error.about(&format!("memory on {}", device)))?;
     let last = on_device(first.wrapping_add(span.len()).wrapping_sub(1))?;
     if place == last {
-        return Ok(Device { ordinal: place, ..facts.device });
+        return Ok(Device { ordinal: place, ..device });
     }
     Err(Error::Buffer(format!(
         "data: expected {} bytes on one GPU from {first:#x} on, got the end on GPU {last} and the start on GPU {place}",

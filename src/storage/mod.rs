@@ -1,10 +1,10 @@
 //! Stage 3 of 4. Takes a [`Managed`] and what is known of the field, gives a [`Storage`] to the
 //! doors and to stencils.
 
+mod residence;
+mod buffers;
 mod checks;
 mod describe;
-mod buffers;
-mod residence;
 mod make;
 
 use std::sync::Arc;

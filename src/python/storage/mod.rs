@@ -3,19 +3,20 @@
 //! truth.
 //!
 //! ```text
-//! class ── source ──▶ key, assign, pickle, transpose, sides ──▶ attributes (Storage)
-//!   └───── doors ───▶ host (CPUStorage), device (the classes for GPUs)
+//! class ── source, sides ──▶ key, assign, pickle, transpose ──▶ attributes (Storage)
+//!   └──── doors ──▶ exchange (Storage), host (CPUStorage), device (the classes for GPUs)
 //! ```
 
 mod class;
 mod source;
+mod sides;
 mod key;
 mod assign;
 mod pickle;
 mod transpose;
-mod sides;
-mod doors;
 mod attributes;
+mod doors;
+mod exchange;
 mod host;
 mod device;
 

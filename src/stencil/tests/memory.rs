@@ -58,7 +58,7 @@ fn memory_of_the_host_is_refused_or_copied_by_a_stencil_of_a_gpu() {
 
 #[test]
 fn memory_of_another_gpu_is_refused_also_where_copies_are_wanted() {
-    let cuda = |ordinal| Device::from_dlpack(2, ordinal).unwrap();
+    let gpu = |ordinal| Device::from_dlpack(10, ordinal).unwrap();
     let spec = StencilSpec {
         target: Target::Gpu(Some(1)),
         on_device: OnMismatch::Copy,
@@ -67,13 +67,13 @@ fn memory_of_another_gpu_is_refused_also_where_copies_are_wanted() {
     };
     let mut args = calls();
     for argument in &mut args {
-        moved(argument, 0, cuda(1));
+        moved(argument, 0, gpu(1));
     }
     assert_eq!(copies(&resolve(&spec, &args, &Request::default()).unwrap()), [None, None]);
-    moved(&mut args[0], 0, cuda(0));
+    moved(&mut args[0], 0, gpu(0));
     let text = message(resolve(&spec, &args, &Request::default()));
-    assert!(text.contains("expected memory of GPU 1, got cuda:0"), "{text}");
-    moved(&mut args[0], 4, cuda(1));
+    assert!(text.contains("expected memory of GPU 1, got rocm:0"), "{text}");
+    moved(&mut args[0], 4, gpu(1));
     let text = message(resolve(&spec, &args, &Request::default()));
     assert!(text.contains("aligned") && !text.contains("on_mismatch"), "nobody can: {text}");
 }
@@ -83,10 +83,10 @@ fn memory_of_two_gpus_is_refused_also_where_any_gpu_will_do() {
     let spec = StencilSpec { target: Target::Gpu(None), ..stencil() };
     let mut args = calls();
     for (ordinal, argument) in (0..).zip(&mut args) {
-        moved(argument, 0, Device::from_dlpack(2, ordinal).unwrap());
+        moved(argument, 0, Device::from_dlpack(10, ordinal).unwrap());
     }
     let text = message(resolve(&spec, &args, &Request::default()));
-    assert!(text.contains("'out': expected memory of cuda:0, as 'inp' has"), "{text}");
+    assert!(text.contains("'out': expected memory of rocm:0, as 'inp' has"), "{text}");
 }
 
 #[test]
