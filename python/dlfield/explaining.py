@@ -5,7 +5,17 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from dlfield._core import BoundStencil, DeviceUnavailable, Storage, as_storage, doors_of, empty
+from dlfield._core import (
+    BoundStencil,
+    CUDAManagedGPUStorage,
+    DeviceUnavailable,
+    GPUStorage,
+    SoftwareManagedGPUStorage,
+    Storage,
+    as_storage,
+    doors_of,
+    empty,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +85,7 @@ class Explanation:
         dims = f"dims {storage.dims}" if storage.dims is not None else "no dims"
         return (
             f"shape {storage.shape}, strides {self.strides} elements, {_dtype(storage)}, {dims}, "
-            f"host memory, {'read-only' if storage.readonly else 'writable'}, "
+            f"{_place(storage)}, {'read-only' if storage.readonly else 'writable'}, "
             f"aligned to {self.alignment} bytes"
         )
 
@@ -201,7 +211,9 @@ def _tried(data: Any, backend: str | None) -> tuple[Storage | None, tuple[str, .
         _check_known(backend)
     storage = None
     try:
-        storage = as_storage(data)
+        # Of memory on a GPU alone no sibling is allocated on the host.
+        known = isinstance(data, Storage)
+        storage = as_storage(data) if known else as_storage(data, managed=None)
         return storage, tuple(_obstacles(storage, backend))
     except Exception as error:  # a producer may raise anything, and that is the answer
         return storage, (f"{type(error).__name__}: {error}",)
@@ -245,9 +257,22 @@ def _dtype(storage: Storage) -> str:
         return f"a type unknown without ml_dtypes ({error})"
 
 
+def _place(storage: Storage) -> str:
+    if isinstance(storage, GPUStorage):
+        return f"memory of GPU {storage.device_id}"
+    if isinstance(storage, SoftwareManagedGPUStorage):
+        return f"host memory and memory of GPU {storage.device_id}"
+    if isinstance(storage, CUDAManagedGPUStorage):
+        return f"memory that CUDA manages for GPU {storage.device_id}"
+    return "host memory"
+
+
 def _address(storage: Storage) -> int:
+    """Where the first element lies; of two buffers, that on the GPU. Reads and copies nothing."""
     if storage.size == 0:
         return 0
+    if storage.device is not None:
+        return int(storage.__gt_data_interface__["gpu"]["data"][0])
     array = storage.to_numpy()
     return int(array.ctypes.data)
 

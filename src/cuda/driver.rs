@@ -65,7 +65,7 @@ pub(crate) fn check_ordinal(ordinal: i32) -> Result<()> {
         return Ok(());
     }
     Err(Error::Device(format!(
-        "device: expected one of the {count} GPUs that CUDA shows (0 to {}), got {ordinal}; see CUDA_VISIBLE_DEVICES",
+        "device: expected the number of a GPU that CUDA shows, from 0 to {}, got {ordinal}; see CUDA_VISIBLE_DEVICES",
         count.saturating_sub(1)
     )))
 }

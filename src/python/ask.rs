@@ -9,7 +9,7 @@ use super::numpy::array_over;
 use super::storage::{PyStorage, Source};
 use crate::alloc;
 use crate::field::Dim;
-use crate::protocol::{doors_of, names_of};
+use crate::protocol::{Wish, doors_of, names_of};
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(as_numpy, module)?)?;
@@ -42,7 +42,7 @@ fn as_numpy<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     if data.get_type().is(&py.import("numpy")?.getattr("ndarray")?) {
         return Ok(data.clone());
     }
-    let source = Source::of(data)?;
+    let source = Source::of_as(data, Wish::OnHost)?;
     let managed = source.keep(py)?;
     let readonly = managed.readonly();
     array_over(py, &managed, readonly)
@@ -65,7 +65,7 @@ fn doors<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
     PyTuple::new(data.py(), doors_of(data))
 }
 
-/// Blocks of host memory that dlfield has allocated and not yet freed.
+/// Blocks of memory, of the host and of GPUs, that dlfield has allocated and not yet freed.
 #[pyfunction]
 fn live_allocations() -> usize {
     alloc::live_allocations()

@@ -9,6 +9,7 @@ use pyo3::types::PyCapsule;
 
 use super::numpy::{array_over, dtype_to};
 use crate::alloc::HOST_ALIGNMENT;
+use crate::device::Device;
 use crate::managed::Managed;
 use crate::protocol::dlpack;
 
@@ -19,7 +20,8 @@ struct ForJax(Managed);
 #[pymethods]
 impl ForJax {
     fn __dlpack_device__(&self) -> (i64, i32) {
-        (self.0.device().code(), self.0.device().ordinal)
+        let device = self.0.device().announced();
+        (device.code(), device.ordinal)
     }
 
     #[pyo3(signature = (*, stream = None))]
@@ -28,8 +30,11 @@ impl ForJax {
         py: Python<'py>,
         stream: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let _host_memory_has_none = stream;
-        dlpack::legacy_for_reader(py, &self.0)
+        let device = self.0.device().announced();
+        let request =
+            dlpack::ExportRequest { stream, max_version: None, dl_device: None, copy: None };
+        let answer = request.check(device, Some(device))?;
+        dlpack::legacy_for_reader(py, &self.0, answer)
     }
 }
 
@@ -44,7 +49,7 @@ pub(super) fn to_jax<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let jax = py.import(intern!(py, "jax"))?;
     check_wide_types(&jax, managed)?;
-    if copy == Some(true) {
+    if copy == Some(true) && managed.device().announced() == Device::CPU {
         let array =
             jax.getattr("numpy")?.call_method1("array", (array_over(py, managed, true)?,))?;
         return check_dtype(array, managed);
@@ -54,7 +59,8 @@ pub(super) fn to_jax<'py>(
     let keywords = pyo3::types::PyDict::new(py);
     keywords.set_item("copy", false)?;
     let array = py.import("jax.dlpack")?.call_method("from_dlpack", (door,), Some(&keywords))?;
-    check_address(check_dtype(array, managed)?, managed)
+    let array = check_address(check_dtype(array, managed)?, managed)?;
+    if copy == Some(true) { array.call_method0("copy") } else { Ok(array) }
 }
 
 /// JAX narrows 64-bit types silently unless it is told to keep them.

@@ -259,6 +259,10 @@ fn around_host(host: Managed, state: Option<Arc<SyncState>>, spec: &Spec) -> Res
         Residence::Unified(_) if matches!(Residence::of(host.device()), Residence::Unified(_)) => {
             Ok(Buffers::Unified(host))
         }
+        Residence::Device(_) if matches!(Residence::of(host.device()), Residence::Unified(_)) => {
+            let device = host.device().announced();
+            Ok(Buffers::Device(host.seen_at(device)))
+        }
         Residence::Mirrored(on) => {
             let device = allocate_for(&sibling(&host)?, Kind::Device, on, Fill::Nothing)?;
             let state = state.unwrap_or_default();

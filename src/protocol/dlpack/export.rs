@@ -182,14 +182,20 @@ pub(crate) fn export<'py>(
              legacy capsule, which cannot say so; use to_jax() for JAX, or hand over a copy",
         ));
     }
-    legacy_for_reader(py, managed)
+    legacy(py, managed)
 }
 
 /// A legacy capsule for a consumer that is known never to write, of read-only memory too.
 pub(crate) fn legacy_for_reader<'py>(
     py: Python<'py>,
     managed: &Managed,
+    answer: Answer,
 ) -> PyResult<Bound<'py, PyCapsule>> {
+    hand_over(managed, answer.stream)?;
+    legacy(py, managed)
+}
+
+fn legacy<'py>(py: Python<'py>, managed: &Managed) -> PyResult<Bound<'py, PyCapsule>> {
     capsule::<DLManagedTensor>(py, to_legacy(managed)?, LEGACY, drop_legacy)
 }
 

@@ -13,7 +13,7 @@ use pyo3::types::PyBytes;
 
 use super::class::{PyStorage, copy_with};
 use super::key::{basic, plain};
-use super::sides::set_newer;
+use super::sides::{on_host, set_newer};
 use super::source::Source;
 use crate::copy::copy;
 use crate::dtype::DType;
@@ -114,15 +114,6 @@ fn read(value: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Managed> {
     let py = value.py();
     let array = py.import("numpy")?.call_method1("array", (value, dtype_to(py, dtype)?))?;
     Ok(arrive(&array)?.managed)
-}
-
-/// Memory that the host can read: the same, or a copy of what is on a device.
-fn on_host(py: Python<'_>, managed: &Managed) -> PyResult<Managed> {
-    if managed.device().is_host() {
-        py.detach(|| managed.wait())?; // WAIT before the host reads
-        return Ok(managed.clone());
-    }
-    Ok(copy_with(py, managed, &Spec::default())?.managed().clone())
 }
 
 /// Lets NumPy assign: in the buffer of the host, or in a copy of what is on a device alone.

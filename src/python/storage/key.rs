@@ -202,7 +202,10 @@ impl<'py> Entry<'py> {
 
     fn into_array(self) -> PyResult<Bound<'py, PyAny>> {
         let array = match &self.source {
-            Some(source) => array_over(self.key.py(), &source.keep(self.key.py())?, true)?,
+            Some(source) => {
+                let py = self.key.py();
+                array_over(py, &sides::on_host(py, &source.keep(py)?)?, true)?
+            }
             None => self.key,
         };
         match self.order {

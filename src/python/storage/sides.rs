@@ -21,6 +21,15 @@ pub(super) fn values(py: Python<'_>, storage: &PyStorage, view: &Storage) -> PyR
     Ok(view.managed().clone())
 }
 
+/// Memory that the host can read: the same, or a copy of what is on a device.
+pub(super) fn on_host(py: Python<'_>, managed: &Managed) -> PyResult<Managed> {
+    if managed.device().is_host() {
+        py.detach(|| managed.wait())?; // WAIT before the host reads
+        return Ok(managed.clone());
+    }
+    Ok(copy_with(py, managed, &Spec::default())?.managed().clone())
+}
+
 /// A NumPy array to be read once.
 pub(super) fn numpy_of<'py>(
     py: Python<'py>,
