@@ -4,6 +4,7 @@
 //! All views of a pair share one [`SyncState`]. What is copied is always the whole pair, whichever view
 //! asks for it: the state speaks of all of it.
 
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::copy::copy;
@@ -24,12 +25,11 @@ pub enum Newer {
 
 /// The state of a pair of buffers, shared by all storages over it.
 #[derive(Debug, Default)]
-pub struct SyncState(Mutex<Inner>);
-
-#[derive(Debug, Default)]
-struct Inner {
-    newer: Newer,
-    whole: Weak<Whole>,
+pub struct SyncState {
+    /// Read without a lock: who holds the lock may be waiting for whoever asks.
+    newer: AtomicU8,
+    /// Held while a copy is made.
+    whole: Mutex<Weak<Whole>>,
 }
 
 /// A pair as it was made, of which views see parts.
@@ -43,22 +43,38 @@ impl SyncState {
     /// Both buffers hold the same values, or `newer` was written last.
     #[must_use]
     pub fn new(newer: Newer) -> Self {
-        Self(Mutex::new(Inner { newer, whole: Weak::new() }))
+        let state = Self::default();
+        state.put(newer);
+        state
     }
 
     /// Which buffer was written last.
     #[must_use]
     pub fn newer(&self) -> Newer {
-        self.lock().newer
+        match self.newer.load(Ordering::Acquire) {
+            1 => Newer::Host,
+            2 => Newer::Device,
+            _ => Newer::Neither,
+        }
     }
 
-    /// Says which buffer was written last.
+    /// Says which buffer was written last. Waits for a copy that is being made.
     pub fn set(&self, newer: Newer) {
-        self.lock().newer = newer;
+        let _after_a_copy = self.lock();
+        self.put(newer);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn put(&self, newer: Newer) {
+        let number = match newer {
+            Newer::Neither => 0,
+            Newer::Host => 1,
+            Newer::Device => 2,
+        };
+        self.newer.store(number, Ordering::Release);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Weak<Whole>> {
+        self.whole.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -79,13 +95,14 @@ impl Mirrored {
     /// [`Error::Argument`] where shapes or types differ, or the state is that of other buffers.
     pub(crate) fn new(host: Managed, device: Managed, state: Arc<SyncState>) -> Result<Self> {
         check_alike(&host, &device)?;
-        let known = state.lock().whole.upgrade();
-        let whole = match known {
+        let mut known = state.lock();
+        let whole = match known.upgrade() {
             Some(whole) if whole.holds(&host, &device) => whole,
             Some(_) => return Err(of_others()),
             None => Arc::new(Whole { host: host.clone(), device: device.clone() }),
         };
-        state.lock().whole = Arc::downgrade(&whole);
+        *known = Arc::downgrade(&whole);
+        drop(known);
         Ok(Self { host, device, whole, state })
     }
 
@@ -129,8 +146,8 @@ impl Mirrored {
 
     fn bring(&self, from: Newer, force: bool) -> Result<()> {
         // Held meanwhile: who comes second finds the copy made.
-        let mut inner = self.state.lock();
-        if inner.newer != from && !force {
+        let _whole = self.state.lock();
+        if self.state.newer() != from && !force {
             return Ok(());
         }
         let Whole { host, device } = &*self.whole;
@@ -138,7 +155,7 @@ impl Mirrored {
         // SAFETY: the values are the user's to guard against other threads; work in flight is in the
         // timelines of both.
         unsafe { copy(source, target) }?;
-        inner.newer = Newer::Neither;
+        self.state.put(Newer::Neither);
         Ok(())
     }
 }

@@ -33,12 +33,23 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// Allocates. A block of 0 bytes has an address all the same.
+    /// Allocates. A block of 0 bytes has an address all the same. Where a device has no memory left,
+    /// what is about to be freed in stream order is waited for.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`]; [`Error::Device`] where there is no such device, or it has no managed
     /// memory.
     pub(crate) fn new(kind: Kind, bytes: usize, ordinal: i32) -> Result<Self> {
+        match Self::at_once(kind, bytes, ordinal) {
+            Err(Error::OutOfMemory(_)) => {
+                enter(ordinal)?.synchronize()?;
+                Self::at_once(kind, bytes, ordinal)
+            }
+            answer => answer,
+        }
+    }
+
+    fn at_once(kind: Kind, bytes: usize, ordinal: i32) -> Result<Self> {
         let _current = enter(ordinal)?;
         let size = bytes.max(1);
         let timeline = Arc::new(Timeline::default());
@@ -82,6 +93,10 @@ impl Block {
             // SAFETY: from the pool, freed once, here, after all work that may use it: that of others
             // is done, that of dlfield comes before this in `own`.
             return Ok(unsafe { calls::free_async(self.address, own.handle()) }?);
+        }
+        if self.kind == Kind::Pinned {
+            // Whoever had it as memory of the host may have started a copy.
+            without_interpreter(|| enter(self.ordinal)?.synchronize())?; // WAIT for all work on the device
         }
         without_interpreter(|| self.timeline.wait())?; // WAIT for dlfield's work before the end
         let freed = match self.kind {

@@ -1,5 +1,7 @@
 //! Memory that is there: `as_storage` shares it, `storage` copies it.
 
+use std::sync::Arc;
+
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -17,7 +19,7 @@ use crate::python::options::{check_names, ints_or_int, is_set, parse, switch, wa
 use crate::python::storage::{Held, PyStorage, Source, copy_with};
 use crate::python::sync_state::PySyncState;
 use crate::storage::{Residence, Spec, Storage};
-use crate::sync::Newer;
+use crate::sync::{Newer, SyncState};
 
 /// Put the memory of an array into a storage. Never copies.
 ///
@@ -212,7 +214,7 @@ fn pair(
     let state = sync.as_ref().map(|sync| sync.get().shared());
     let kept = |source: &Source| source.keep(py);
     let (host, device_memory) = (host.as_ref().map(kept).transpose()?, kept(&device)?);
-    let storage = Storage::wrap_both(host, Some(device_memory), state, &spec)?;
+    let storage = wrap(py, host, Some(device_memory), state, &spec)?;
     PyStorage::wrap_with_state(py, storage, device.door, sync)
 }
 
@@ -240,13 +242,24 @@ fn share(
     }
     let state = sync.as_ref().map(|sync| sync.get().shared());
     if source.hooks.is_empty() {
-        let storage = Storage::wrap_both(Some(source.managed), None, state, &spec)?;
+        let storage = wrap(py, Some(source.managed), None, state, &spec)?;
         return PyStorage::wrap_with_state(py, storage, source.door, sync);
     }
     // Nothing is acquired before nothing can be refused any more.
     Storage::check_wrap(&source.managed, &spec)?;
-    let storage = Storage::wrap_both(Some(source.keep(py)?), None, state, &spec)?;
+    let storage = wrap(py, Some(source.keep(py)?), None, state, &spec)?;
     PyStorage::wrap_with_state(py, storage, source.door, sync)
+}
+
+/// Without the GIL: a sibling is allocated perhaps, and the state belongs to other threads too.
+fn wrap(
+    py: Python<'_>,
+    data: Option<Managed>,
+    device_data: Option<Managed>,
+    state: Option<Arc<SyncState>>,
+    spec: &Spec,
+) -> PyResult<Storage> {
+    Ok(py.detach(|| Storage::wrap_both(data, device_data, state, spec))?)
 }
 
 fn other_dtype(found: DType, wanted: DType) -> PyErr {
