@@ -24,8 +24,7 @@ impl Refused {
 impl From<Refused> for Error {
     fn from(_: Refused) -> Self {
         Self::Device(
-            "CUDA: expected a build of dlfield with the feature 'cuda', got one without; leave the device out for \
-             host memory"
+            "CUDA: expected a build of dlfield with the feature 'cuda', got one without; use host memory"
                 .into(),
         )
     }

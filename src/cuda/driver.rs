@@ -31,8 +31,7 @@ fn start() -> Result<Driver> {
     let devices = calls::device_count()?;
     if devices < 1 {
         return Err(Error::Device(
-            "CUDA: expected a device, got a driver without any (see CUDA_VISIBLE_DEVICES); leave device= out for \
-             host memory"
+            "CUDA: expected a device, got a driver without any (see CUDA_VISIBLE_DEVICES); use host memory"
                 .into(),
         ));
     }

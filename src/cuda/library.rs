@@ -123,7 +123,7 @@ pub(super) fn check_present() -> Result<()> {
 fn no_library() -> Error {
     Error::Device(
         "CUDA: expected the driver's library (libcuda.so.1), got none on the loader's path; install \
-         the NVIDIA driver, or leave device= out for host memory"
+         the NVIDIA driver, or use host memory"
             .into(),
     )
 }

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::foreign::Foreign;
 use super::{Managed, Owner, on_device};
-use crate::cuda::device_count;
+use crate::cuda::{Stream, device_count};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -24,6 +24,10 @@ pub struct Imported {
     stream: Option<usize>,
     /// What it says of a device is taken as it is where no driver knows.
     believed: bool,
+    /// A stream that comes after what the producer has in flight.
+    after: Option<Stream>,
+    /// Whether the driver has told where the memory is.
+    located: bool,
     /// What `check` found, so that it is found once.
     facts: Option<Facts>,
 }
@@ -75,6 +79,8 @@ impl Imported {
             immutable: false,
             stream: None,
             believed: false,
+            after: None,
+            located: false,
             facts: None,
         }
     }
@@ -89,6 +95,8 @@ impl Imported {
             immutable: false,
             stream: None,
             believed: false,
+            after: None,
+            located: false,
             facts: None,
         }
     }
@@ -104,6 +112,8 @@ impl Imported {
             immutable: false,
             stream: None,
             believed: false,
+            after: None,
+            located: false,
             facts: None,
         }
     }
@@ -127,6 +137,30 @@ impl Imported {
     #[cfg(feature = "python")]
     pub(crate) unsafe fn on_stream(self, handle: Option<usize>) -> Self {
         Self { stream: handle, ..self }
+    }
+
+    /// Notes a stream that the producer has made wait for what it has in flight.
+    #[cfg(feature = "python")]
+    pub(crate) fn after_work_on(self, stream: Stream) -> Self {
+        Self { after: Some(stream), ..self }
+    }
+
+    /// Asks the driver which device has the memory, where a CUDA device is to have it. As [`Imported::check`]
+    /// it can be left to whoever owned it before.
+    ///
+    /// # Errors
+    /// As [`Imported::check`]; [`Error::Device`] without a usable driver, [`Error::Buffer`] where it knows
+    /// another kind of memory, or none, behind the address.
+    pub fn locate(&mut self) -> Result<()> {
+        self.check()?;
+        if let Some(facts) = self.facts.as_mut().filter(|_| !self.located) {
+            match on_device::found(facts.data.addr(), &facts.layout, facts.device) {
+                Err(_) if self.believed && device_count().is_err() => {}
+                found => facts.device = found?,
+            }
+            self.located = true;
+        }
+        Ok(())
     }
 
     /// Checks every claim and touches nothing else: an import that fails here can be left to
@@ -161,20 +195,14 @@ impl Imported {
     /// element of a broadcast writes others.
     ///
     /// # Errors
-    /// As [`Imported::check`]. For memory of a CUDA device also [`Error::Device`] without a usable
-    /// driver, and [`Error::Buffer`] where the driver knows another, or nothing, behind the address.
-    /// The producer's memory has been released then.
+    /// As [`Imported::locate`]. The producer's memory has been released then.
     pub fn validate(mut self) -> Result<Managed> {
-        self.check()?;
-        let Self { claim, immutable, stream, believed, facts } = self;
+        self.locate()?;
+        let Self { claim, immutable, stream, after, facts, .. } = self;
         let Some(facts) = facts else {
             return Err(Error::Buffer("import: expected checked claims, got none".into()));
         };
-        let device = match on_device::found(facts.data.addr(), &facts.layout, facts.device) {
-            Err(_) if believed && device_count().is_err() => facts.device,
-            found => found?,
-        };
-        let Facts { data, layout, dtype, readonly, .. } = facts;
+        let Facts { data, layout, dtype, device, readonly } = facts;
         let owner: Owner = match claim {
             Claim::Dlpack(foreign) => Arc::new(foreign),
             Claim::Described(described) => described.owner,
@@ -182,7 +210,7 @@ impl Imported {
         let readonly = readonly || immutable || layout.overlaps_itself();
         let managed = Managed { data, layout, dtype, device, readonly, owner, timeline: None };
         // SAFETY: on_stream demands that the stream lives as long as the owner.
-        Ok(unsafe { on_device::followed(managed, stream) })
+        unsafe { on_device::followed(managed, stream, after) }
     }
 }
 

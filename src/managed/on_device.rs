@@ -46,17 +46,27 @@ fn on_device(address: usize) -> Result<i32> {
 
 /// Memory of a device, in the order of the work on it; given back once that is done.
 ///
+/// # Errors
+/// What CUDA refuses.
+///
 /// # Safety
 /// `stream` is one of the device that has the memory, for as long as the memory's owner lives.
-pub(super) unsafe fn followed(managed: Managed, stream: Option<usize>) -> Managed {
+pub(super) unsafe fn followed(
+    managed: Managed,
+    stream: Option<usize>,
+    after: Option<Stream>,
+) -> Result<Managed> {
     let device = managed.device();
     let of_cuda = matches!(device.kind, DeviceKind::Cuda | DeviceKind::CudaManaged);
     if !of_cuda || device_count().is_err() {
-        return managed;
+        return Ok(managed);
     }
     // SAFETY: the caller's promise.
     let producer = stream.map(|handle| unsafe { Stream::foreign(handle, device.ordinal) });
     let timeline = Arc::new(Timeline::of(producer));
     let settled = Settled::before_giving_back(Arc::clone(&timeline), device.ordinal);
-    managed.with_timeline(timeline).along_with(settled)
+    if let Some(after) = after {
+        timeline.leave(after)?; // what comes later follows what the producer has in flight
+    }
+    Ok(managed.with_timeline(timeline).along_with(settled))
 }

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use super::dlpack::exchange;
-use super::gt4py::{Hooks, Offer};
+use super::gt4py::{Hooks, Offer, Side};
 use super::producer::{Producer, Recognised};
 use super::{ImportRequest, array_interface, buffer, cuda_array_interface, dlpack, gt4py, xarray};
 use crate::cuda::device_count;
@@ -41,13 +41,27 @@ pub(crate) enum Wish {
     OnHost,
     /// On the host, at the price of a copy.
     CopyToHost,
+    /// On a GPU, if the object has it there; shared.
+    OnGpu,
     /// Where a computation reaches it, if the object has it there.
     For(Target),
 }
 
 impl Wish {
-    fn target(self) -> Target {
-        if let Self::For(target) = self { target } else { Target::Host }
+    /// The buffer of an object with several that is looked for first.
+    fn side(self) -> Side {
+        match self {
+            Self::Share => Side::HostFirst,
+            Self::CopyToHost if device_count().is_ok() => Side::HostFirst,
+            Self::OnGpu => Side::GpuFirst(None),
+            Self::For(Target::Gpu(number)) => Side::GpuFirst(number),
+            Self::OnHost | Self::CopyToHost | Self::For(Target::Host) => Side::Host,
+        }
+    }
+
+    /// Whether memory is wanted for a computation on a GPU, which may be of another make than CUDA's.
+    fn believes(self) -> bool {
+        matches!(self, Self::For(Target::Gpu(_)))
     }
 }
 
@@ -150,7 +164,7 @@ impl Traveller {
     }
 
     fn data_array(self, obj: &Bound<'_, PyAny>) -> Result<Arrival, Failure> {
-        let held = xarray::unwrap(obj, self.wish.target())?;
+        let held = xarray::unwrap(obj, self.wish.side())?;
         let named = held.offer.as_ref().is_some_and(|offer| offer.dims.is_some());
         let arrival = match (self.deeper().arrive(&held.data), held.offer) {
             (Ok(arrival), Some(offer)) => self.agreed(arrival, offer)?,
@@ -178,7 +192,7 @@ impl Traveller {
             return Err(no_protocol(obj).into()); // its attributes are for its instances
         }
         let (dims, origin) = (gt4py::dims(obj)?, gt4py::origin(obj)?);
-        let arrival = if let Some(offer) = gt4py::import(obj, self.wish.target())? {
+        let arrival = if let Some(offer) = gt4py::import(obj, self.wish.side())? {
             self.offered(offer, producer)?
         } else if let Some(inner) = gt4py::ndarray(obj)? {
             Arrival { door: Some("ndarray"), ..self.deeper().arrive(&inner)? }
@@ -196,19 +210,16 @@ impl Traveller {
             immutable: producer.is_immutable(),
             explains: matches!(producer, Producer::Torch | Producer::Jax),
             to_host: matches!(self.wish, Wish::OnHost | Wish::CopyToHost),
-            anywhere: match self.wish {
-                Wish::Share => true,
-                Wish::OnHost => false,
-                Wish::CopyToHost => device_count().is_ok(), // or the producer has to copy
-                Wish::For(target) => target != Target::Host,
-            },
+            anywhere: self.wish.side() != Side::Host,
+            believed: self.wish.believes(),
             may_copy: self.wish == Wish::CopyToHost,
         };
-        let doors = if self.wish.target() == Target::Host { DOORS } else { DEVICE_DOORS };
+        let on_gpu = matches!(self.wish.side(), Side::GpuFirst(_));
+        let doors = if on_gpu { DEVICE_DOORS } else { DOORS };
         for (door, import) in doors {
             if let Some(imported) = import(obj, request)? {
                 let imported = imported.immutable(request.immutable);
-                let managed = imported.believed(self.wish.target() != Target::Host).validate()?;
+                let managed = imported.believed(self.wish.believes()).validate()?;
                 producer.refuse_lazy(obj, &managed)?;
                 return Ok(Arrival::plain(managed, door, producer));
             }
@@ -220,7 +231,7 @@ impl Traveller {
     fn offered(self, offer: Offer, producer: Producer) -> Result<Arrival, Failure> {
         let Offer { imported, dims, halo, hooks } = offer;
         let imported = imported.immutable(producer.is_immutable());
-        let managed = imported.believed(self.wish.target() != Target::Host).validate()?;
+        let managed = imported.believed(self.wish.believes()).validate()?;
         let field = Field { dims, halo, ..Field::default() };
         field
             .check(managed.layout().shape())

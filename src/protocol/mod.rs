@@ -45,4 +45,6 @@ struct ImportRequest {
     may_copy: bool,
     /// Memory that the host cannot reach is as welcome.
     anywhere: bool,
+    /// What is said of a device counts where there is no driver to ask.
+    believed: bool,
 }

@@ -9,7 +9,6 @@ use pyo3::types::{PyString, PyType};
 
 use super::gt4py;
 use super::producer::{Known, Producer, known};
-use crate::device::Target;
 use crate::error::{Error, Failure};
 use crate::field::{Dim, Dims, show_dims};
 use crate::layout::Extents;
@@ -35,7 +34,7 @@ static DEFAULT: Known = known(Producer::Other, "dlfield.xarray", "DefaultAccesso
 /// DataArray searches long for an attribute that it does not have.
 pub(super) fn unwrap<'py>(
     data_array: &Bound<'py, PyAny>,
-    target: Target,
+    side: gt4py::Side,
 ) -> Result<Held<'py>, Failure> {
     let py = data_array.py();
     let (class, dims) = (data_array.get_type(), names(data_array)?);
@@ -46,7 +45,7 @@ pub(super) fn unwrap<'py>(
     for (slot, name) in own.iter_mut().zip(gt4py::interface_names(py)) {
         *slot = has_own(&class, name)?.then_some(name);
     }
-    let offer = gt4py::import_from(data_array, own.into_iter().flatten(), target)?;
+    let offer = gt4py::import_from(data_array, own.into_iter().flatten(), side)?;
     let data = variable.getattr(intern!(py, "data"))?;
     let again = variable.getattr(intern!(py, "data"))?;
     let again = if again.is(&data) { None } else { Some(again) };

@@ -114,13 +114,13 @@ pub(super) fn given(options: &Bound<'_, PyDict>, name: &str) -> PyResult<bool> {
     Ok(options.get_item(name)?.is_some_and(|value| is_set(&value)))
 }
 
-/// Whether somebody asks for host memory by name, rather than for memory where it is.
-pub(super) fn wants_host(options: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
+/// Whether somebody asks for memory of the host or of a GPU by name, rather than for memory where it is.
+pub(super) fn wanted_device(options: Option<&Bound<'_, PyDict>>) -> PyResult<Option<Target>> {
     let device =
         options.map(|options| options.get_item(intern!(options.py(), "device"))).transpose()?;
     match device.flatten().filter(is_set) {
-        None => Ok(false),
-        Some(device) => Ok(read_device(&device)? == Target::Host),
+        None => Ok(None),
+        Some(device) => read_device(&device).map(Some),
     }
 }
 

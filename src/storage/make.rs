@@ -6,7 +6,7 @@ use super::{Buffers, ManagedBy, Order, Residence, Spec, Storage, checks};
 use crate::alloc::{Fill, Plan, allocate, allocate_for, check_shape, plan};
 use crate::copy::copy;
 use crate::cuda::Kind;
-use crate::device::{Device, Target};
+use crate::device::{Device, DeviceKind, Target};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::field::{Field, Halo};
@@ -47,6 +47,9 @@ impl Spec {
     /// wished for, and C order without a model.
     fn plan(&self, shape: &[i64], dtype: DType, model: Option<&Managed>) -> Result<(Plan, Field)> {
         check_shape(shape, dtype)?;
+        if let Some(model) = model.filter(|_| self.device.is_none()) {
+            check_make(model.device())?;
+        }
         let field = self.field_for(shape, dtype)?;
         let as_model = || match model {
             Some(model) => model.layout().ranks(self.order()),
@@ -61,6 +64,17 @@ impl Spec {
     fn order(&self) -> &[i64] {
         self.field.order.as_deref().unwrap_or_default()
     }
+}
+
+/// Memory of ROCm passes through, but cannot be allocated.
+fn check_make(device: Device) -> Result<()> {
+    if device.kind != DeviceKind::Rocm {
+        return Ok(());
+    }
+    Err(Error::Device(format!(
+        "device: expected the host or a CUDA device, got {device}, where dlfield can allocate nothing; pass device='cpu', \
+         or copy by the means of its own library"
+    )))
 }
 
 /// Allocates the buffers of a storage. Of a pair that of the device is filled.

@@ -7,8 +7,10 @@ import subprocess
 import sys
 import textwrap
 import weakref
+from contextlib import contextmanager
 from pathlib import Path
 
+import dlfield as dlf
 import numpy as np
 import pytest
 
@@ -40,6 +42,33 @@ ML_DTYPES = [
     "float8_e5m2fnuz",
     "float8_e8m0fnu",
 ]
+
+
+#: What everything that needs a GPU says where there is no driver.
+NO_DRIVER = (
+    "CUDA: expected the driver's library (libcuda.so.1), got none on the loader's path; "
+    "install the NVIDIA driver, or use host memory"
+)
+
+
+def _has_driver():
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
+
+
+#: For what holds where there is no driver. One that is installed cannot be hidden from a process.
+without_driver = pytest.mark.skipif(_has_driver(), reason="a CUDA driver is installed")
+
+
+@contextmanager
+def no_driver(about=""):
+    """Expect the refusal of a machine without a driver, with what it is about before it."""
+    with pytest.raises(dlf.DeviceUnavailable) as caught:
+        yield caught
+    assert str(caught.value) == about + NO_DRIVER
 
 
 def readable(value):

@@ -41,6 +41,7 @@ ALWAYS = {
     "__array__": STORAGES,
     "ndarray": STORAGES,
 }
+HOST_BACKED = dlf.CPUStorage.__bases__[0]
 NAMED = {"IK", "0", "domain view"}
 WITH_AN_ORIGIN = {"with an origin", "with an origin of zeros"}
 PRESENT = {
@@ -90,11 +91,30 @@ def test_a_buffer_is_there_exactly_where_a_format_names_the_type(how):
         assert memoryview(storage).shape == storage.shape
 
 
-@pytest.mark.parametrize("attribute", PRESENT.keys() - ALWAYS.keys())
-def test_the_base_class_serves_no_memory(attribute):
-    """Doors belong to the class that can serve them; the base is for isinstance."""
-    own = vars(dlf.Storage)
-    assert attribute not in own or attribute in ("__gt_dims__", "__gt_origin__", "default_origin")
+#: Defined where every class that can serve them inherits them, and no other.
+DEFINED = {
+    dlf.Storage: {
+        *("__dlpack__", "__dlpack_device__", "__dlpack_c_exchange_api__", "__gt_data_interface__"),
+        *("__gt_dims__", "__gt_origin__", "default_origin"),
+    },
+    HOST_BACKED: {"__array__", "__array_interface__"},
+    dlf.CPUStorage: {"ndarray"},
+    dlf.GPUStorage: {"__array__", "__cuda_array_interface__"},  # the first says why there is none
+    dlf.SoftwareManagedGPUStorage: {"__cuda_array_interface__"},
+    dlf.CUDAManagedGPUStorage: {"__cuda_array_interface__"},
+}
+
+
+@pytest.mark.parametrize("cls", DEFINED, ids=lambda cls: cls.__name__)
+def test_a_door_is_defined_by_the_classes_that_can_serve_it(cls):
+    assert PRESENT.keys() & vars(cls).keys() == DEFINED[cls]
+
+
+def test_what_has_a_buffer_on_the_host_shares_a_class_between():
+    below = {cls for cls in DEFINED if HOST_BACKED in cls.__bases__}
+    assert below == {dlf.CPUStorage, dlf.SoftwareManagedGPUStorage, dlf.CUDAManagedGPUStorage}
+    assert (HOST_BACKED.__name__, HOST_BACKED.__bases__) == ("HostBackedStorage", (dlf.Storage,))
+    assert dlf.GPUStorage.__bases__ == (dlf.Storage,)
 
 
 @pytest.mark.parametrize("function", [dlf.bind, dlf.explain, dlf.get_dims, dlf.as_numpy])

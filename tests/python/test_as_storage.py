@@ -3,7 +3,7 @@
 import dlfield as dlf
 import numpy as np
 import pytest
-from support import Watch, address, readable, tracked
+from support import Watch, address, no_driver, readable, tracked, without_driver
 
 
 def test_a_storage_of_a_storage_shares_memory_and_what_it_knows():
@@ -56,9 +56,18 @@ def test_extents_of_one_fit_every_layout():
     assert dlf.as_storage(np.zeros((4, 1, 5)), layout=(0, 2, 1)).shape == (4, 1, 5)
 
 
-def test_a_gpu_preset_is_refused_for_host_memory():
-    with pytest.raises(dlf.DeviceUnavailable, match="gt:gpu"):
-        dlf.as_storage(np.zeros((4, 5)), backend="gt:gpu")
+@pytest.mark.parametrize("option", ["backend", "defaults"])
+def test_the_layout_of_a_gpu_preset_must_hold_whether_there_is_a_gpu_or_not(option):
+    with pytest.raises(ValueError, match=r"layout: expected memory ordered as \[1, 0\].*copy=True"):
+        dlf.as_storage(np.zeros((4, 5)), **{option: "gt:gpu"})
+
+
+@without_driver
+@pytest.mark.parametrize("option", ["backend", "defaults"])
+def test_host_memory_in_the_layout_of_a_gpu_preset_still_asks_for_the_gpu(option):
+    array = dlf.zeros((4, 5), defaults="gt:gpu", device=None).to_numpy()
+    with no_driver():
+        dlf.as_storage(array, **{option: "gt:gpu"})
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from stand_in import (
     StagingStandIn,
     StaysOnDevice,
     Told,
+    Waiting,
     bound,
     column,
     field,
@@ -25,10 +26,14 @@ from stand_in import (
     refused,
     values_on,
 )
+from support import no_driver, without_driver
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::dlfield.DeviceCopyWarning", "ignore::dlfield.MemoryCopyWarning"
-)
+pytestmark = [
+    without_driver,  # which would find out that the memory is of the host
+    pytest.mark.filterwarnings(
+        "ignore::dlfield.DeviceCopyWarning", "ignore::dlfield.MemoryCopyWarning"
+    ),
+]
 
 VALUES = np.arange(60.0).reshape(SHAPE)
 FIELDS = {"inp": field("READ"), "out": field("WRITE")}
@@ -247,26 +252,40 @@ def test_a_stencil_that_cannot_stage_refuses_before_anything_is_acquired(lacks):
     methods = {name: getattr(StagingStandIn, name) for name in others}
     stencil = type("Half", (GpuStandIn,), methods)(log, body=copy, **FIELDS)
     run = dlf.bind(stencil, on_mismatch="copy")
-    with refused(dlf.DeviceUnavailable, "argument 'inp'", "got cpu", f"with {lacks}(...)"):
+    with refused(
+        dlf.DeviceUnavailable,
+        "argument 'inp': expected memory of a GPU, got cpu",
+        "expected a stencil with both to_device(...) and to_host(...), or with neither",
+        f"got one without {lacks}",
+    ):
+        run(Told(log, "inp"), Told(log, "out"))
+    assert log == []
+
+
+def test_a_stencil_that_stages_nothing_needs_a_driver_before_anything_is_acquired():
+    log = []
+    stencil = gpu(log=log)[0]
+    run = dlf.bind(stencil, on_mismatch="copy")
+    with no_driver("argument 'inp': expected memory of a GPU, got cpu: "):
         run(Told(log, "inp"), Told(log, "out"))
     assert log == []
 
 
 WRONG_COPIES = {
-    "of the host": lambda array: array.copy(),
-    "on another GPU": lambda array: OnDevice(array.copy(), 1),
-    "of another shape": lambda array: OnDevice(array[1:].copy()),
-    "of another dtype": lambda array: OnDevice(array.astype("f4")),
+    "of the host": (lambda array: array.copy(), "on GPU 0, got .* on cpu"),
+    "on another GPU": (lambda array: OnDevice(array.copy(), 1), r"of GPU 0 .*\('gpu', 1\)"),
+    "of another shape": (lambda array: OnDevice(array[1:].copy()), r"got .*\[2, 4, 5\] on cuda:0"),
+    "of another dtype": (lambda array: OnDevice(array.astype("f4")), "float64 .* got float32"),
 }
 
 
-@pytest.mark.parametrize("make", WRONG_COPIES.values(), ids=WRONG_COPIES)
-def test_a_wrong_copy_is_refused_and_everything_released(make):
+@pytest.mark.parametrize(("make", "text"), WRONG_COPIES.values(), ids=WRONG_COPIES)
+def test_a_wrong_copy_is_refused_and_everything_released(make, text):
     log = []
     stencil, _ = staging(device=("gpu", 0), log=log)
     stencil.to_device = make
     run = dlf.bind(stencil, on_mismatch="copy")
-    with pytest.raises((BufferError, dlf.DeviceUnavailable), match=r"expected .* got "):
+    with pytest.raises((BufferError, dlf.DeviceUnavailable), match=f"expected .*{text}"):
         run(Told(log, "inp"), Told(log, "out"))
     assert log == ["acquire inp", "acquire out", "release inp", "release out"]
 
@@ -279,37 +298,39 @@ def test_nothing_that_was_staged_is_alive_after_the_call():
     assert live_allocations() == before
 
 
+#: Memory, the device of the stencil, and what is said of both.
 ELSEWHERE = {
-    "on another GPU": (lambda: FromDevice(SHAPE), ("gpu", 1)),
-    "shown on another GPU": (lambda: OnDevice(VALUES.copy(), 0), ("gpu", 1)),
-    "misaligned there": (lambda: OnDevice(misaligned()), "gpu"),
+    "on another GPU": (lambda: FromDevice(SHAPE), ("gpu", 1), "memory of GPU 1, got cuda:0"),
+    "shown on another GPU": (
+        *(lambda: OnDevice(VALUES.copy(), 0), ("gpu", 1)),
+        r"a buffer of GPU 1 or of the host, got the keys \[\('gpu', 0\)\]",
+    ),
+    "misaligned there": (
+        *(lambda: OnDevice(misaligned()), "gpu"),
+        "items aligned to 8 bytes, got ones 4 bytes behind",
+    ),
 }
+every_place = pytest.mark.parametrize(("make", "device", "text"), ELSEWHERE.values(), ids=ELSEWHERE)
 
 
-@pytest.mark.parametrize(("make", "device"), ELSEWHERE.values(), ids=ELSEWHERE)
+@every_place
 @pytest.mark.parametrize("answer", ["raise", "copy"])
-def test_memory_of_a_device_that_the_stencil_does_not_reach_is_refused(make, device, answer):
+def test_memory_of_a_device_that_the_stencil_does_not_reach_is_refused(make, device, text, answer):
     stencil = StagingStandIn(number=1, inp=field("READ"))
     stencil.device = device
-    with pytest.raises((BufferError, dlf.DeviceUnavailable), match=r"expected .* got "):
+    with pytest.raises((BufferError, dlf.DeviceUnavailable), match=f"'inp': .*expected {text}"):
         dlf.bind(stencil, on_mismatch=answer)(make())
     assert stencil.seen is None
 
 
-NO_COPY = {
-    "on another GPU": (lambda: FromDevice(SHAPE), ("gpu", 1)),
-    "misaligned there": (lambda: OnDevice(misaligned()), "gpu"),
-}
-
-
-@pytest.mark.parametrize(("make", "device"), NO_COPY.values(), ids=NO_COPY)
+@every_place
 def test_memory_of_a_device_that_nobody_can_copy_is_refused_before_anything_is_acquired(
-    make, device
+    make, device, text
 ):
     log = []
     stencil = StagingStandIn(log, number=1, inp=field("READ"), out=field("WRITE"))
     stencil.device = device
-    with pytest.raises((BufferError, dlf.DeviceUnavailable), match="argument 'inp'"):
+    with pytest.raises((BufferError, dlf.DeviceUnavailable), match=f"'inp': .*expected {text}"):
         dlf.bind(stencil, on_mismatch="copy")(make(), Told(log, "out"))
     assert log == []
 
@@ -381,8 +402,10 @@ def test_a_device_that_is_none_is_refused_when_the_stencil_is_bound(device):
         gpu(device)
 
 
-def test_a_backend_of_a_gpu_without_a_device_is_refused_when_the_stencil_is_bound():
-    stencil = bound()[0]
-    stencil.backend = "gt:gpu"
-    with refused(dlf.DeviceUnavailable, "bind: expected a CPU backend", "got 'gt:gpu'"):
-        dlf.bind(stencil)
+def test_a_backend_of_a_gpu_without_a_device_computes_on_the_first_gpu():
+    stencil = Waiting(body=copy, backend="gt:gpu", **FIELDS)
+    run, out = dlf.bind(stencil), OnDevice(np.zeros(SHAPE))
+    run(OnDevice(VALUES.copy()), out)
+    assert np.array_equal(out.array, VALUES)
+    with refused(dlf.DeviceUnavailable, "argument 'inp'", "expected a buffer of GPU 0"):
+        run(OnDevice(VALUES.copy(), 1), out)

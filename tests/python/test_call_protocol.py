@@ -19,7 +19,7 @@ from stand_in import (
     refused,
     unraisable,
 )
-from support import run_in_subprocess
+from support import run_in_subprocess, without_driver
 
 ROLES = {"a": field("READ"), "b": field("WRITE"), "c": field("READ_WRITE")}
 
@@ -52,6 +52,7 @@ class Call:
         dlf.bind(self.stencil, on_mismatch="copy")(**self.fields)
 
 
+@without_driver
 def test_a_call_acquires_stages_runs_waits_copies_back_touches_and_releases_in_this_order():
     call = Call()
     call()
@@ -89,6 +90,7 @@ POINTS = {
 }
 
 
+@without_driver
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit])
 @pytest.mark.parametrize("point", POINTS)
 def test_an_exception_is_raised_as_it_is_and_the_rest_is_still_told(point, error):
@@ -101,6 +103,7 @@ def test_an_exception_is_raised_as_it_is_and_the_rest_is_still_told(point, error
     assert reported == ([point] if point == "to_host" else [])  # of the other output
 
 
+@without_driver
 def test_of_several_exceptions_the_first_is_raised_and_the_others_are_reported():
     points = ["run", "synchronize", "touch_b", "touch_c", "release_a", "release_c"]
     call = Call(**{point: RuntimeError(point) for point in points})
@@ -222,6 +225,7 @@ def test_a_stencil_of_the_host_calls_the_functions_of_the_host_alone(keys, lazil
     assert log == [*shown, "acquire b", "run", "touch b", "release b"]
 
 
+@without_driver
 @pytest.mark.parametrize("lazily", [False, True], ids=["dict", "function"])
 @pytest.mark.parametrize(
     ("device", "keys", "chosen"),

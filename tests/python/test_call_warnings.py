@@ -18,6 +18,7 @@ from stand_in import (
     field,
     misaligned,
 )
+from support import without_driver
 
 IN_C, IN_F = np.zeros(SHAPE), np.zeros(SHAPE, order="F")
 
@@ -116,6 +117,7 @@ def test_a_column_that_is_copied_is_named_with_its_stride():
         assert said in text
 
 
+@without_driver
 def test_an_array_of_a_device_that_is_copied_is_named_with_it():
     with warned() as caught:
         bound(on_mismatch="copy")[1](FromDevice(SHAPE), np.zeros(SHAPE))
@@ -125,6 +127,7 @@ def test_an_array_of_a_device_that_is_copied_is_named_with_it():
         assert said in text
 
 
+@without_driver
 def test_arrays_of_the_host_that_a_gpu_gets_are_warned_of():
     stencil = StagingStandIn(inp=field("READ"), out=field("WRITE"), backend="of:mine")
     with warned() as caught:
@@ -146,7 +149,10 @@ def test_the_categories_are_different_warnings_of_users():
 MAKERS = {
     "layout": lambda: (fast_with("gt:cpu_kfirst"), (IN_F, np.zeros(SHAPE))),
     "memory": lambda: (bound(on_mismatch="copy")[1], (misaligned(), np.zeros(SHAPE))),
-    "device": lambda: (bound(on_mismatch="copy")[1], (FromDevice(SHAPE), np.zeros(SHAPE))),
+    "device": pytest.param(
+        lambda: (bound(on_mismatch="copy")[1], (FromDevice(SHAPE), np.zeros(SHAPE))),
+        marks=without_driver,
+    ),
 }
 EVERY_KIND = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 

@@ -12,7 +12,7 @@ from dlpack_structs import (
     Producer,
     capsule_name,
 )
-from support import address, import_or_skip
+from support import address, import_or_skip, no_driver, without_driver
 
 BOTH = pytest.mark.parametrize("legacy", [False, True], ids=["versioned", "legacy"])
 
@@ -179,6 +179,7 @@ def test_shape_and_strides_are_copied_when_they_are_read():
     assert (storage.shape, storage.strides) == ((3, 4), (32, 8))
 
 
+@without_driver
 def test_the_device_is_that_of_the_capsule():
     class Elsewhere(Producer):
         def __dlpack_device__(self):
@@ -187,7 +188,7 @@ def test_the_device_is_that_of_the_capsule():
     producer = Elsewhere()
     assert dlf.as_storage(producer).shape == (3, 4)
     producer.managed.dl_tensor.device.device_type = 2
-    with pytest.raises(dlf.DeviceUnavailable, match="got cuda:0"):
+    with no_driver("memory on cuda:0: "):
         dlf.as_storage(producer)
 
 

@@ -1,6 +1,7 @@
 """The exchange table of storages: memory for the results of others, and the stream to fill it."""
 
 import ctypes
+import re
 import threading
 
 import dlfield as dlf
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 from dlpack_structs import contents, release
 from exchange_structs import ALLOCATOR, ALLOCATOR_WITHOUT_GIL, Exchange, prototype
-from support import NUMPY_DTYPES, address, run_in_subprocess
+from support import NO_DRIVER, NUMPY_DTYPES, address, run_in_subprocess, without_driver
 
 OURS = Exchange(dlf.Storage)
 
@@ -68,7 +69,8 @@ def spoilt(**changes):
 
 UNMADE = {
     "no prototype": (None, "BufferError", "expected a prototype, got NULL"),
-    "CUDA": (prototype(device=(2, 1)), "RuntimeError", "got cuda:1"),
+    "CUDA": pytest.param(prototype(device=(2, 1)), "RuntimeError", NO_DRIVER, marks=without_driver),
+    "ROCm": (prototype(device=(10, 1)), "RuntimeError", "or a CUDA device, got rocm:1"),
     "unknown device": (prototype(device=(77, 0)), "BufferError", "got code 77"),
     "unknown dtype": (prototype(dtype=(99, 64, 1)), "BufferError", "got code 99"),
     "lanes": (prototype(dtype=(2, 32, 4)), "BufferError", "4 lanes"),
@@ -129,7 +131,9 @@ def test_host_memory_has_no_stream(device):
 @pytest.mark.parametrize(
     ("device", "error", "text"),
     [
-        ((2, 0), dlf.DeviceUnavailable, "got cuda:0"),
+        pytest.param(
+            *((2, 0), dlf.DeviceUnavailable, f"^{re.escape(NO_DRIVER)}$"), marks=without_driver
+        ),
         ((10, 3), dlf.DeviceUnavailable, "got rocm:3"),
         ((2, -1), BufferError, "got code 2 with id -1"),
         ((0, 0), BufferError, "got code 0"),

@@ -22,7 +22,14 @@ from exchange_structs import (
     Exchange,
     Table,
 )
-from support import NUMPY_DTYPES, address, import_or_skip, run_in_subprocess
+from support import (
+    NO_DRIVER,
+    NUMPY_DTYPES,
+    address,
+    import_or_skip,
+    run_in_subprocess,
+    without_driver,
+)
 
 OURS = Exchange(dlf.Storage)
 DTYPES = pytest.mark.parametrize("dtype", NUMPY_DTYPES)
@@ -263,7 +270,11 @@ REFUSED = {
     "dtype": ("t.dtype.code = 3", "BufferError", "got code 3"),
     "version": ("p.managed.version.major = 2", "BufferError", "expected major version 1"),
     "unknown device": ("t.device.device_type = 77", "BufferError", "got code 77"),
-    "CUDA": ("t.device.device_type = 2", "DeviceUnavailable", "got cuda:0"),
+    "CUDA": pytest.param(
+        "t.device.device_type = 2",
+        *("DeviceUnavailable", f"memory on cuda:0: {NO_DRIVER}"),
+        marks=without_driver,
+    ),
 }
 
 

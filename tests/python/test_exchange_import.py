@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from dlpack_structs import READ_ONLY, Producer
 from exchange_structs import TRUTH, HeldWithDlpack, hand_out, raising, table, with_table
-from support import address, run_in_subprocess
+from support import address, no_driver, run_in_subprocess, without_driver
 
 DOOR = "dlpack_c_exchange_api"
 Honest = with_table(table())
@@ -73,10 +73,11 @@ def test_a_tensor_on_a_device_is_released_and_dlpack_asked_for_one_on_the_host()
     assert held.producer.freed == 2
 
 
+@without_driver
 def test_a_device_that_the_host_cannot_reach_is_named_and_released():
     held = Honest()
     held.producer.managed.dl_tensor.device.device_type = 2
-    with pytest.raises(dlf.DeviceUnavailable, match="got cuda:0"):
+    with no_driver("memory on cuda:0: "):
         dlf.as_storage(held)
     assert held.producer.freed == 1
 

@@ -7,7 +7,7 @@ import dlfield as dlf
 import numpy as np
 import pytest
 from dlpack_structs import READ_ONLY, Producer
-from support import import_or_skip, tracked
+from support import import_or_skip, tracked, without_driver
 
 
 def said(data, **options):
@@ -107,6 +107,7 @@ def test_a_layout_that_a_backend_would_rather_have_is_named():
     assert obstacle.startswith("slower than it could be on gt:cpu_ifirst: layout")
 
 
+@without_driver
 def test_a_backend_of_another_device_is_named():
     assert "DeviceUnavailable" in said(dlf.zeros(3), backend="gt:gpu")
 

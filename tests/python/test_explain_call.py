@@ -10,7 +10,7 @@ from dlpack_structs import Producer
 from gt_objects import Synchronised
 from stand_in import GpuStandIn, StagingStandIn
 from stand_in import field as declared
-from support import run_in_subprocess, tracked
+from support import run_in_subprocess, tracked, without_driver
 
 SHAPE = (5, 4, 3)
 VALUES = np.arange(60.0).reshape(SHAPE)
@@ -198,6 +198,7 @@ def test_halos_that_contradict_are_shown_as_the_table_of_the_error():
     ]
 
 
+@without_driver
 def test_a_copy_to_a_device_that_nobody_can_make_is_explained_as_refused():
     fields = {"inp": declared("READ"), "out": declared("WRITE")}
     run = dlf.bind(GpuStandIn(**fields), on_mismatch="copy")

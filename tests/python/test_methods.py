@@ -137,7 +137,7 @@ def test_to_ndarray_is_the_memory_of_the_host():
 
 
 def test_to_cupy_says_that_there_is_no_such_buffer():
-    with pytest.raises(dlf.GTNoSuchBufferError, match=r"device buffer.*use to_numpy\(\)"):
+    with pytest.raises(dlf.GTNoSuchBufferError, match=r"buffer on a GPU, got .* use to_numpy\(\)"):
         field().to_cupy()
 
 

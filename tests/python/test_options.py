@@ -3,7 +3,7 @@
 import dlfield as dlf
 import numpy as np
 import pytest
-from support import readable
+from support import no_driver, readable, without_driver
 
 PRESETS = {  # ranks of I, J and K: 0 is the largest stride
     "numpy": (0, 1, 2),
@@ -44,10 +44,11 @@ def test_a_backend_decides_the_layout(name):
     assert dlf.empty((2, 3, 4), backend=name).layout == PRESETS[name]
 
 
+@without_driver
 @pytest.mark.parametrize("name", GPU_PRESETS)
 def test_a_preset_of_a_gpu_backend_says_that_the_device_is_missing(name):
     for option in ("defaults", "backend"):
-        with pytest.raises(dlf.DeviceUnavailable, match=f"preset '{name}'"):
+        with no_driver():
             dlf.empty((2, 3, 4), **{option: name})
 
 
@@ -133,9 +134,10 @@ def test_unset_is_as_if_an_option_was_not_given(option):
     assert (storage.layout, storage.dims, storage.halo) == ((0, 1), None, ((0, 0), (0, 0)))
 
 
+@without_driver
 @pytest.mark.parametrize("device", ["gpu", ("gpu", 0), ("gpu", 7)], ids=repr)
 def test_a_gpu_is_unavailable_here(device):
-    with pytest.raises(dlf.DeviceUnavailable, match="leave device= out"):
+    with no_driver():
         dlf.empty((2,), device=device)
     assert issubclass(dlf.DeviceUnavailable, RuntimeError)
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from dlfield.annotations import Alignment, DefaultParameters, Field, LayoutMap
 from stand_in import SHAPE, GpuStandIn, field
-from support import Watch, tracked
+from support import Watch, tracked, without_driver
 
 KINDS = [
     dlf.Storage,
@@ -101,6 +101,7 @@ def test_what_an_annotation_says_itself_wins_over_its_preset(preset, said, given
     assert given.all()
 
 
+@without_driver
 def test_a_cuda_array_interface_is_taken_under_gpu_as_it_is():
     class Passed:
         def __init__(self, array):

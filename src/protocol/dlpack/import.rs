@@ -11,7 +11,7 @@ use pyo3::types::{PyCapsule, PyCapsuleMethods, PyDict, PyInt, PyTuple};
 use pyo3::{ffi, intern};
 
 use super::{LEGACY, USED_LEGACY, USED_VERSIONED, VERSIONED};
-use crate::cuda::{Stream, enter};
+use crate::cuda::{Stream, device_count, enter};
 use crate::device::{Device, DeviceKind};
 use crate::error::{Error, Failure};
 use crate::managed::Imported;
@@ -35,10 +35,17 @@ pub(in crate::protocol) fn import(
         answer => answer?,
     };
     let managed = device.kind == DeviceKind::CudaManaged; // in step with the host once it is asked for
-    if device.kind == DeviceKind::Cuda && request.anywhere {
-        return on_device(&method, device.ordinal).map(Some);
+    let driver = device_count().map_err(|error| error.about(&format!("memory on {device}")));
+    match (device.kind, driver) {
+        (DeviceKind::Cuda | DeviceKind::CudaManaged, Ok(_)) if request.anywhere => {
+            return on_device(&method, device.ordinal).map(Some);
+        }
+        (DeviceKind::Cuda, Err(error)) if request.anywhere && !request.believed => {
+            return Err(error.into());
+        }
+        _ => {}
     }
-    if (device.is_host() && !managed) || request.anywhere {
+    if !managed && (device.is_host() || request.anywhere) {
         return take(&call_producer(&method)?).map(Some);
     }
     if !request.to_host {
@@ -58,7 +65,8 @@ fn on_device(method: &Bound<'_, PyAny>, ordinal: i32) -> Result<Imported, Failur
     for keywords in [&all, &versioned] {
         keywords.set_item(intern!(method.py(), "stream"), handle)?;
     }
-    take(&call_with(method, &all, &versioned)?)
+    let stream = Stream::current(ordinal)?;
+    Ok(take(&call_with(method, &all, &versioned)?)?.after_work_on(stream))
 }
 
 /// An exception that nobody may answer with another question: KeyboardInterrupt, SystemExit.

@@ -22,25 +22,36 @@ pub(in crate::protocol) struct Offer {
     pub(in crate::protocol) hooks: Hooks,
 }
 
-/// Reads the interface of the device that `target` reaches, or that of the host, once. Zero-copy;
-/// holds the object. Calls nothing but what the notes call a value that is a function.
+/// Which buffer of an object is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::protocol) enum Side {
+    /// That of the host.
+    Host,
+    /// That of the host, else one of a GPU.
+    HostFirst,
+    /// That of the GPU with this number, or of any; else that of the host.
+    GpuFirst(Option<i32>),
+}
+
+/// Reads the interface of one buffer, once. Zero-copy; holds the object. Calls nothing but what the
+/// notes call a value that is a function.
 pub(in crate::protocol) fn import(
     obj: &Bound<'_, PyAny>,
-    target: Target,
+    side: Side,
 ) -> Result<Option<Offer>, Failure> {
-    import_from(obj, interface_names(obj.py()), target)
+    import_from(obj, interface_names(obj.py()), side)
 }
 
 /// As `import`, from the first of `names` that the object has.
 pub(in crate::protocol) fn import_from<'py>(
     obj: &Bound<'py, PyAny>,
     names: impl IntoIterator<Item = &'py Bound<'py, PyString>>,
-    target: Target,
+    side: Side,
 ) -> Result<Option<Offer>, Failure> {
     let Some((name, found)) = attribute(obj, names)? else {
         return Ok(None);
     };
-    read(obj, found, target).map(Some).map_err(|failure| about(name, failure))
+    read(obj, found, side).map(Some).map_err(|failure| about(name, failure))
 }
 
 /// GDP-3's name, and the one before it.
@@ -92,12 +103,21 @@ fn about(name: &Bound<'_, PyString>, failure: Failure) -> Failure {
     }
 }
 
-fn read(obj: &Bound<'_, PyAny>, found: Bound<'_, PyAny>, target: Target) -> Result<Offer, Failure> {
+fn read(obj: &Bound<'_, PyAny>, found: Bound<'_, PyAny>, side: Side) -> Result<Offer, Failure> {
     let devices = mapping(found, DEVICES)?;
-    let (chosen, device) = match on_device(&devices, target)? {
-        Some(found) => found,
-        None => (on_host(&devices, target)?, Device::CPU),
+    let (host, gpu) = match side {
+        Side::Host => (on_host(&devices)?, None),
+        Side::HostFirst => match on_host(&devices)? {
+            Some(host) => (Some(host), None),
+            None => (None, on_device(&devices, None)?),
+        },
+        Side::GpuFirst(number) => match on_device(&devices, number)? {
+            Some(gpu) => (None, Some(gpu)),
+            None => (on_host(&devices)?, None),
+        },
     };
+    let host = host.map(|host| (host, Device::CPU));
+    let (chosen, device) = gpu.or(host).map_or_else(|| Err(neither(&devices, side)), Ok)?;
     let chosen = called(chosen)?;
     let stream = if device.is_host() { None } else { cuda_array_interface::stream(&chosen)? };
     let imported = array_interface::read(obj, &chosen, device)?;
@@ -110,49 +130,71 @@ fn read(obj: &Bound<'_, PyAny>, found: Bound<'_, PyAny>, target: Target) -> Resu
     })
 }
 
-/// The buffer of the GPU that `target` means: under its number (notes), or under "gpu".
+type Found<'py> = (Bound<'py, PyAny>, Device);
+
+/// The buffer of the GPU with a number: under that (notes), or under "gpu"; of any GPU without one.
 fn on_device<'py>(
     devices: &Bound<'py, PyMapping>,
-    target: Target,
-) -> Result<Option<(Bound<'py, PyAny>, Device)>, Failure> {
-    let Target::Gpu(number) = target else { return Ok(None) };
-    let (py, ordinal) = (devices.py(), number.unwrap_or(0));
-    let gpu = intern!(py, "gpu");
+    number: Option<i32>,
+) -> PyResult<Option<Found<'py>>> {
+    let (py, gpu) = (devices.py(), intern!(devices.py(), "gpu"));
+    let ordinal = number.unwrap_or(0);
     for key in [(gpu, ordinal).into_pyobject(py)?.into_any(), gpu.clone().into_any()] {
         if devices.contains(&key)? {
-            let device = Device { kind: DeviceKind::Cuda, ordinal };
-            return Ok(Some((devices.get_item(key)?, device)));
+            return Ok(Some((devices.get_item(key)?, cuda(ordinal))));
+        }
+    }
+    if number.is_some() {
+        return Ok(None);
+    }
+    for key in devices.keys()?.iter() {
+        if let Ok((name, ordinal)) = key.extract::<(String, i32)>()
+            && name == "gpu"
+        {
+            return Ok(Some((devices.get_item(key)?, cuda(ordinal))));
         }
     }
     Ok(None)
 }
 
+fn cuda(ordinal: i32) -> Device {
+    Device { kind: DeviceKind::Cuda, ordinal }
+}
+
 /// The buffer of the host: GDP-3 calls it None, the notes also "cpu".
-fn on_host<'py>(
-    devices: &Bound<'py, PyMapping>,
-    target: Target,
-) -> Result<Bound<'py, PyAny>, Failure> {
+fn on_host<'py>(devices: &Bound<'py, PyMapping>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = devices.py();
     for key in [py.None().into_bound(py), intern!(py, "cpu").clone().into_any()] {
         if devices.contains(&key)? {
-            return Ok(devices.get_item(key)?);
+            return devices.get_item(key).map(Some);
         }
     }
-    let keys = devices.keys()?;
-    let text = match target {
-        Target::Host => {
-            format!(
-                "expected a buffer of the host under the key None or 'cpu', got the keys {keys}"
-            )
-        }
-        Target::Gpu(_) => {
+    Ok(None)
+}
+
+/// Why none of the buffers will do.
+fn neither(devices: &Bound<'_, PyMapping>, side: Side) -> Failure {
+    let keys = match devices.keys() {
+        Ok(keys) => keys,
+        Err(error) => return error.into(),
+    };
+    let text = match side {
+        Side::Host => format!(
+            "expected a buffer of the host under the key None or 'cpu', got the keys {keys}"
+        ),
+        Side::HostFirst => format!(
+            "expected a buffer of the host under the key None or 'cpu', or one of a GPU under 'gpu', got the keys {keys}"
+        ),
+        Side::GpuFirst(number) => {
+            let target = Target::Gpu(number);
             format!("expected a buffer of {target} or of the host, got the keys {keys}")
         }
     };
     if keys.is_empty() {
-        return Err(Error::Argument(text).into());
+        return Error::Argument(text).into();
     }
-    Err(Error::Device(format!("{text}; copy the field to {target} first")).into())
+    let target = if let Side::GpuFirst(number) = side { Target::Gpu(number) } else { Target::Host };
+    Error::Device(format!("{text}; copy the field to {target} first")).into()
 }
 
 fn mapping<'py>(

@@ -19,7 +19,7 @@ mod export;
 pub(crate) use export::add_names;
 pub(crate) use hooks::{Acquired, Hooks};
 pub(in crate::protocol) use interface::{
-    Offer, dims_of_interface, import, import_from, interface_names,
+    Offer, Side, dims_of_interface, import, import_from, interface_names,
 };
 pub(in crate::protocol) use names::ndarray;
 pub(crate) use names::{any_names, dims, entries, names, origin};

@@ -10,12 +10,12 @@ use super::fresh::{allocate, wanted};
 use crate::alloc::Fill;
 use crate::device::Target;
 use crate::dtype::DType;
-use crate::error::Failure;
+use crate::error::{Error, Failure};
 use crate::layout::Extents;
 use crate::managed::Managed;
 use crate::protocol::{Wish, arrive};
 use crate::python::numpy::{array_over, dtype_from, dtype_to};
-use crate::python::options::{check_names, ints_or_int, is_set, parse, switch, wants_host};
+use crate::python::options::{check_names, ints_or_int, is_set, parse, switch, wanted_device};
 use crate::python::storage::{Held, PyStorage, Source, copy_with};
 use crate::python::sync_state::PySyncState;
 use crate::storage::{Residence, Spec, Storage};
@@ -64,8 +64,7 @@ pub(super) fn as_storage(
     }
     let none = py.None().into_bound(py); // which speaks no protocol
     let data = data.unwrap_or(&none);
-    let wish = if wants_host(options)? { Wish::OnHost } else { Wish::Share };
-    share(py, Source::of_as(data, wish)?, sync, options)
+    share(py, Source::of_as(data, shared(wanted_device(options)?))?, sync, options)
 }
 
 /// Copy an array into a new storage; with `copy=False` the same as `as_storage`.
@@ -125,7 +124,12 @@ pub(super) fn storage(
         return allocate(py, &shape, wanted(dtype)?, options, Fill::Nothing);
     };
     let wanted = dtype.filter(|dtype| is_set(dtype)).map(dtype_from).transpose()?;
-    let source = taken(data, copy.then_some(wanted), wants_host(options)?)?;
+    let on_gpu = present(device_data).is_some_and(|device_data| device_data.is(data));
+    let target = if on_gpu { Some(Target::Gpu(None)) } else { wanted_device(options)? };
+    let source = taken(data, copy.then_some(wanted), target)?;
+    if on_gpu {
+        check_on_gpu(&source.managed)?;
+    }
     check_shape(&source.managed, shape.as_ref())?;
     let found = source.managed.dtype();
     let wanted = wanted.unwrap_or(found);
@@ -147,18 +151,37 @@ fn whether_to_copy(copy: &Bound<'_, PyAny>) -> PyResult<bool> {
     switch("copy", "True or False", copy)
 }
 
+/// How memory is shared that is wanted somewhere.
+fn shared(target: Option<Target>) -> Wish {
+    match target {
+        None => Wish::Share,
+        Some(Target::Host) => Wish::OnHost,
+        Some(Target::Gpu(_)) => Wish::OnGpu,
+    }
+}
+
 /// The data as it is, or as far as a copy, of a type that may be wanted, may change it.
 fn taken(
     data: &Bound<'_, PyAny>,
     copy: Option<Option<DType>>,
-    on_host: bool,
+    target: Option<Target>,
 ) -> Result<Source, Failure> {
-    match (copy, on_host) {
-        (Some(dtype), true) => Source::to_copy(data, Wish::CopyToHost, dtype),
-        (Some(dtype), false) => Source::to_copy(data, Wish::Share, dtype),
-        (None, true) => Source::of_as(data, Wish::OnHost),
-        (None, false) => Source::of(data),
+    match (copy, target) {
+        (Some(dtype), Some(Target::Host)) => Source::to_copy(data, Wish::CopyToHost, dtype),
+        (Some(dtype), target) => Source::to_copy(data, shared(target), dtype),
+        (None, target) => Source::of_as(data, shared(target)),
     }
+}
+
+fn check_on_gpu(memory: &Managed) -> PyResult<()> {
+    if Residence::of(memory.device()) != Residence::Host {
+        return Ok(());
+    }
+    let text = format!(
+        "device_data: expected memory on a GPU, got memory on {}; pass it as data",
+        memory.device()
+    );
+    Err(Error::Device(text).into())
 }
 
 fn check_shape(managed: &Managed, shape: Option<&Extents>) -> PyResult<()> {
@@ -205,8 +228,8 @@ fn pair(
     sync: Option<Py<PySyncState>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<PyStorage>> {
-    let device = Source::of_as(device_data, Wish::For(Target::Gpu(None)))
-        .map_err(|failure| failure.about("device_data"))?;
+    let device =
+        Source::of_as(device_data, Wish::OnGpu).map_err(|failure| failure.about("device_data"))?;
     let host = data.map(|data| Source::of_as(data, Wish::For(Target::Host))).transpose()?;
     let known = host.as_ref().unwrap_or(&device);
     let field = known.field.clone().with_fixed_index(known.managed.layout().shape());

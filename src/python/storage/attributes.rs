@@ -1,11 +1,12 @@
 //! `Storage`: what every storage knows and does, wherever its memory is.
 
-use pyo3::exceptions::{PyAttributeError, PyImportError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyAttributeError, PyBufferError, PyImportError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyTuple, PyType};
 
 use super::class::{PyStorage, constructed, copy_with};
 use super::{assign, key, pickle, sides, transpose};
+use crate::error::DeviceUnavailable;
 use crate::field::Dim;
 use crate::protocol::dlpack::exchange;
 use crate::python::numpy::dtype_to;
@@ -264,10 +265,18 @@ impl PyStorage {
         let (py, first) =
             (slf.py(), format!("<{} {}>", slf.get_type().name()?, slf.get().storage()));
         let values = match sides::numpy_of(py, slf.get(), &slf.get().storage()) {
-            Err(error) if error.is_instance_of::<PyImportError>(py) => return Ok(first),
+            Err(error) if cannot_be_shown(py, &error) => return Ok(first),
             answer => answer?,
         };
         let shown = py.import("numpy")?.call_method1("array2string", (values,))?;
         Ok(format!("{first}\n{shown}"))
     }
+}
+
+/// Values that NumPy has no type for, that lie where dlfield cannot copy from, or on a device that has
+/// failed.
+fn cannot_be_shown(py: Python<'_>, error: &PyErr) -> bool {
+    error.is_instance_of::<PyImportError>(py)
+        || error.is_instance_of::<PyBufferError>(py)
+        || error.is_instance_of::<DeviceUnavailable>(py)
 }

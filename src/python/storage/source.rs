@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyComplex, PyFloat, PyInt, PyList, PyTuple};
 
 use super::class::PyStorage;
-use crate::device::{Device, Target};
+use crate::device::{Device, DeviceKind, Target};
 use crate::dtype::DType;
 use crate::error::{Error, Failure};
 use crate::field::{Field, Halo};
@@ -93,6 +93,10 @@ impl Source {
             field.origin = None; // of a field that begins before its memory, or has other names
         }
         let near = Residence::of(managed.device());
+        let device = managed.device();
+        // Without a driver what CUDA manages is memory of the host.
+        let shared = device.kind == DeviceKind::CudaManaged && near == Residence::Host;
+        let managed = managed.seen_at(if shared { Device::CPU } else { device });
         Ok(Self { managed, field, hooks, door, near, held: None })
     }
 
@@ -165,12 +169,13 @@ fn side_of(py: Python<'_>, storage: &PyStorage, wish: Wish) -> Result<Managed, F
         (Wish::CopyToHost, Some(_), _) => storage.host(py, "device='cpu'")?,
         (Wish::OnHost, ..) => storage.host(py, "device='cpu'")?.seen_at(Device::CPU),
         (Wish::For(Target::Host), Some(host), _) => host.clone(),
+        (Wish::OnGpu, _, Some(_)) => storage.device(py, "device='gpu'")?,
         (Wish::For(Target::Gpu(_)), _, Some(device)) => device.clone(),
         (Wish::For(Target::Host), None, _) => {
             storage.managed().check_on_host()?;
             storage.managed().clone()
         }
-        (Wish::For(_), ..) => storage.managed().clone(),
+        (Wish::OnGpu | Wish::For(_), ..) => storage.managed().clone(),
     })
 }
 

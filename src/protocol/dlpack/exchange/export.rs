@@ -140,7 +140,7 @@ unsafe extern "C" fn to_py<T: Exchanged>(
         // SAFETY: an owning tensor, which the caller gives away (dlpack.h). It is dropped only
         // once it was found good: until then it is the caller's.
         let mut imported = ManuallyDrop::new(unsafe { Imported::from_versioned(tensor) });
-        imported.device()?;
+        imported.locate()?;
         let managed = ManuallyDrop::into_inner(imported).validate()?;
         if let Some(timeline) = managed.timeline().filter(|_| !managed.device().is_host()) {
             // Whoever made it has worked on the stream that the table names.

@@ -1,0 +1,283 @@
+"""Machines without a usable GPU: no driver, a broken one, one without devices.
+
+Everything on the host works there, and what needs a GPU says why it cannot be had. A process has
+one driver, so each test has a process of its own.
+"""
+
+import os
+import pickle
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import fake_driver
+import pytest
+
+CUDA = Path(__file__).parents[2] / "src" / "cuda"
+
+PREAMBLE = """
+import ctypes, pickle, sys
+import dlfield as dlf
+import numpy as np
+from dlpack_structs import DLDevice, Producer
+
+class Interface:
+    __cuda_array_interface__ = {
+        "shape": (3,), "typestr": "<f8", "data": (4096, False), "strides": None, "version": 3,
+    }
+
+class Tensor(Producer):
+    def __init__(self):
+        super().__init__()
+        self.managed.dl_tensor.device = DLDevice(2, 0)
+    def __dlpack_device__(self):
+        return (2, 0)
+
+WANTS_A_GPU = {
+    "zeros": lambda: dlf.zeros(3, device="gpu"),
+    "empty": lambda: dlf.empty(3, device=("gpu", 0), managed=None),
+    "nothing": lambda: dlf.empty(0, device="gpu", managed="cuda"),
+    "full_like": lambda: dlf.full_like(np.ones(3), 2, device="gpu"),
+    "storage": lambda: dlf.storage(np.ones(3), device="gpu"),
+    "as_storage": lambda: dlf.as_storage(np.ones(3), device="gpu"),
+    "backend": lambda: dlf.zeros((3, 4, 5), backend="gt:gpu"),
+    "defaults": lambda: dlf.zeros((3, 4, 5), defaults="dace:gpu"),
+    "GPUStorage": lambda: dlf.GPUStorage(np.ones(3)),
+    "SoftwareManagedGPUStorage": lambda: dlf.SoftwareManagedGPUStorage(np.ones(3)),
+    "CUDAManagedGPUStorage": lambda: dlf.CUDAManagedGPUStorage(shape=3),
+    "use_stream": lambda: dlf.use_stream(1),
+    "interface": lambda: dlf.as_storage(Interface()),
+    "a copy of an interface": lambda: dlf.storage(Interface(), device=None),
+    "assignment": lambda: dlf.zeros(3).__setitem__(..., Interface()),
+    "tensor": lambda: dlf.as_storage(Tensor()),
+}
+
+def refusals():
+    said = {}
+    for name, wants in WANTS_A_GPU.items():
+        try:
+            wants()
+        except dlf.DeviceUnavailable as error:
+            said[name] = str(error)
+        else:
+            raise AssertionError(f"{name}: there is a GPU")
+    return said
+"""
+
+ON_THE_HOST = """
+field = dlf.zeros((4, 5), dims="IJ", halo=(1, 1), alignment_size=64, managed="cuda")
+field[...] = np.arange(20.0).reshape(4, 5)
+assert dlf.storage(field, layout=(1, 0), device="cpu").to_numpy()[3, 4] == 19
+assert np.from_dlpack(field).shape == np.asarray(field).shape == memoryview(field).shape
+assert (field.device, field.device_id, field.device_data) == (None, None, None)
+field.synchronize()
+field.host_to_device()
+with field.host() as array:
+    array += 1
+assert pickle.loads(pickle.dumps(field))[0, 0] == 1
+assert dlf.as_storage(np.zeros(3), device=None, managed=None).domain_view.shape == (3,)
+"""
+
+#: A driver, but for functions that answer 0 whatever they are asked.
+LIBRARY = """
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+static int number(const char *name) {
+    const char *text = getenv(name);
+    return text ? atoi(text) : 0;
+}
+__attribute__((constructor)) static void loaded() {
+    if (number("SAY_LOADED")) fputs("loaded", stderr);
+}
+extern "C" {
+int initialised = 0;
+int cuInit(unsigned) {
+    initialised++;
+    return number("ANSWER_OF_CUINIT");
+}
+int cuDeviceGetCount(int *count) {
+    *count = number("DEVICES");
+    return 0;
+}
+int cuGetErrorName(int code, const char **name) {
+    *name = code == 100 ? "CUDA_ERROR_NO_DEVICE" : code == 999 ? "CUDA_ERROR_UNKNOWN" : nullptr;
+    return *name ? 0 : 1;
+}
+"""
+
+
+def functions():
+    """Every function of the driver that dlfield calls."""
+    called = re.findall(r"\b(cu[A-Z]\w+)\(", "".join(p.read_text() for p in CUDA.glob("*.rs")))
+    return sorted(set(called))
+
+
+def build(folder, without=()):
+    """Make a library that takes the place of the driver, and give the folder it is in."""
+    answered = re.findall(r"\b(cu\w+)\(", LIBRARY)
+    source = LIBRARY + "".join(
+        f"int {name}(void) {{ return 0; }}\n" for name in functions() if name not in answered
+    )
+    for name in without:
+        source = re.sub(rf"\b{name}\(", f"not_{name}(", source)
+    (folder / "driver.cpp").write_text(source + "}\n")
+    options = "-shared -fPIC -Wl,-soname,libcuda.so.1 -o libcuda.so.1"
+    subprocess.run(["g++", *options.split(), "driver.cpp"], cwd=folder, check=True)
+    (folder / "libcuda.so").symlink_to("libcuda.so.1")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("driver"))
+
+
+def run(code, library=None, **settings):
+    """Run a snippet where the loader finds a library in a folder, and give what it has printed."""
+    environment = {**os.environ, **settings}
+    for name, folder in (("LD_LIBRARY_PATH", library), ("PYTHONPATH", Path(__file__).parent)):
+        folders = [str(folder or ""), os.environ.get(name, "")]
+        environment[name] = os.pathsep.join(filter(None, folders))
+    command = [sys.executable, "-X", "faulthandler", "-c", PREAMBLE + textwrap.dedent(code)]
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout, done.stderr
+
+
+def run_without_driver(code):
+    """Run a snippet where there is no driver at all; skip the test on a machine that has one."""
+    load = [sys.executable, "-c", "import ctypes; ctypes.CDLL('libcuda.so.1')"]
+    if subprocess.run(load, capture_output=True, check=False).returncode == 0:
+        pytest.skip("this machine has a driver")
+    return run(code)
+
+
+SAYS_WHY = """
+first, second = refusals(), refusals()
+assert first == second
+for name, text in first.items():
+    assert {expected!r} in text, (name, text)
+"""
+
+
+def test_without_a_driver_everything_on_the_host_works_and_nothing_is_said():
+    assert run_without_driver(ON_THE_HOST) == ("", "")
+
+
+def test_without_a_driver_whatever_wants_a_gpu_says_so_every_time_and_the_host_goes_on():
+    code = SAYS_WHY.format(expected="expected the driver's library (libcuda.so.1), got none")
+    assert run_without_driver(code + ON_THE_HOST) == ("", "")
+
+
+def test_work_on_the_host_never_loads_the_driver(driver):
+    assert run(ON_THE_HOST, driver, SAY_LOADED="1") == ("", "")
+    assert "loaded" in run("refusals()", driver, SAY_LOADED="1")[1]
+
+
+def test_a_driver_is_looked_for_once():
+    """One that comes later is not found: the search is long."""
+    later = fake_driver.built_library()
+    assert run_without_driver(f"""
+        before = refusals()
+        ctypes.CDLL({str(later)!r}, mode=ctypes.RTLD_GLOBAL)
+        assert refusals() == before
+    """) == ("", "")
+
+
+@pytest.mark.parametrize(
+    "name", ["cuInit", "cuMemAllocAsync", "cuMemcpy3DAsync_v2", "cuLaunchKernel", "cuGetErrorName"]
+)
+def test_a_driver_without_a_function_is_too_old_and_the_function_is_named(name, tmp_path):
+    code = SAYS_WHY.format(
+        expected=f"expected a driver for CUDA 12.0 or later, got one without {name}; update"
+    )
+    said = run(code + ON_THE_HOST, build(tmp_path, without=[name]))
+    assert said == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("999", "expected cuInit to succeed, got error 999 (CUDA_ERROR_UNKNOWN"),
+        ("4711", "expected cuInit to succeed, got error 4711 (unknown"),
+    ],
+)
+def test_a_driver_that_does_not_start_says_its_number(answer, expected, driver):
+    code = SAYS_WHY.format(expected=expected)
+    assert run(code + ON_THE_HOST, driver, ANSWER_OF_CUINIT=answer) == (
+        "",
+        "",
+    )
+
+
+def test_a_driver_that_does_not_start_is_asked_once(driver):
+    code = """
+        refusals(), refusals()
+        assert ctypes.c_int.in_dll(ctypes.CDLL("libcuda.so.1"), "initialised").value == 1
+    """
+    assert run(code, driver, ANSWER_OF_CUINIT="999") == ("", "")
+
+
+@pytest.mark.parametrize("threads", [16])
+def test_threads_that_ask_at_once_are_all_told(driver, threads):
+    code = f"""
+        from concurrent.futures import ThreadPoolExecutor
+        from threading import Barrier
+        together = Barrier({threads})
+        def ask(_):
+            together.wait()
+            return str(refusals())
+        with ThreadPoolExecutor({threads}) as pool:
+            assert len(set(pool.map(ask, range({threads})))) == 1
+        assert ctypes.c_int.in_dll(ctypes.CDLL("libcuda.so.1"), "initialised").value == 1
+    """
+    assert run(code, driver, ANSWER_OF_CUINIT="999") == ("", "")
+
+
+def test_a_driver_that_counts_no_device_has_none(driver):
+    code = SAYS_WHY.format(
+        expected="expected a device, got a driver without any (see CUDA_VISIBLE_DEVICES)"
+    )
+    assert run(code + ON_THE_HOST, driver, DEVICES="0") == ("", "")
+
+
+@pytest.mark.xfail(
+    strict=True, reason="only cuDeviceGetCount is asked about no device, and cuInit answers first"
+)
+def test_a_driver_that_does_not_start_without_a_device_says_that_there_is_none(driver):
+    """Which is what drivers do where CUDA_VISIBLE_DEVICES hides every device."""
+    code = SAYS_WHY.format(expected="CUDA_VISIBLE_DEVICES")
+    run(code, driver, ANSWER_OF_CUINIT="100")
+
+
+def test_a_file_that_is_no_library_is_no_driver(tmp_path):
+    for name in ("libcuda.so", "libcuda.so.1"):
+        (tmp_path / name).write_text("no library")
+    code = "assert all('expected the driver' in text for text in refusals().values())"
+    assert run(code + ON_THE_HOST, tmp_path) == ("", "")
+
+
+def test_a_pickle_of_a_gpu_says_at_the_other_end_that_there_is_none(tmp_path):
+    there = tmp_path / "pickles"
+    fake_driver.run(f"""
+        import pickle
+        import dlfield as dlf
+        kinds = (None, "gt4py", "cuda")
+        pickles = [pickle.dumps(dlf.ones((2, 3), device="gpu", managed=kind)) for kind in kinds]
+        open({str(there)!r}, "wb").write(pickle.dumps(pickles))
+    """)
+    assert len(pickle.loads(there.read_bytes())) == 3
+    assert run_without_driver(f"""
+        for one in pickle.load(open({str(there)!r}, "rb")):
+            try:
+                pickle.loads(one)
+            except dlf.DeviceUnavailable as error:
+                assert "libcuda.so.1" in str(error)
+            else:
+                raise AssertionError("there is a GPU")
+    """) == ("", "")
