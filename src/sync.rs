@@ -103,7 +103,10 @@ impl Mirrored {
         };
         *known = Arc::downgrade(&whole);
         drop(known);
-        Ok(Self { host, device, whole, state })
+        // What must not be written on one side must not be on the other, which is copied there.
+        let readonly = host.readonly() || device.readonly();
+        let shown = |one: Managed| if readonly { one.into_readonly() } else { one };
+        Ok(Self { host: shown(host), device: shown(device), whole, state })
     }
 
     /// The buffer on the host as it is, perhaps older than that on the device.
@@ -175,7 +178,9 @@ impl Whole {
     }
 }
 
-fn check_alike(host: &Managed, device: &Managed) -> Result<()> {
+/// # Errors
+/// [`Error::Argument`] where shapes or types differ.
+pub(crate) fn check_alike(host: &Managed, device: &Managed) -> Result<()> {
     let word = |one: &Managed| format!("{} of shape {:?}", one.dtype(), one.layout().shape());
     if host.dtype() == device.dtype() && host.layout().shape() == device.layout().shape() {
         return Ok(());

@@ -41,7 +41,13 @@ def construct(cls: type, data: tuple[Any, ...], /, **options: Any) -> Storage:  
             options[name] = value
         if name == "managed" and options[name] != value:
             raise ValueError(f"{cls.__name__}: expected managed={value!r}, got {given!r}")
-    return storage(*data, **options)
+    made = storage(*data, **options)
+    if not isinstance(made, cls):
+        raise ValueError(
+            f"{cls.__name__}: expected options for it, got those of a {type(made).__name__} "
+            f"(backend={options.get('backend')!r})"
+        )
+    return made
 
 
 def _check_device(cls: type, device: Any) -> None:  # noqa: ANN401

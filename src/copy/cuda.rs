@@ -102,10 +102,16 @@ fn put(
     for timeline in timelines.into_iter().flatten() {
         timeline.leave(stream)?;
     }
-    if timelines.iter().any(Option::is_none) {
+    if [source, target].into_iter().any(is_seen) {
         stream.wait()?; // WAIT since whoever has the host memory cannot know of the copy
     }
     done
+}
+
+/// Whether somebody on the host may touch the memory without asking dlfield.
+fn is_seen(side: &Managed) -> bool {
+    let seen = side.timeline().is_none_or(|timeline| timeline.is_handed_out());
+    seen && side.device().is_host()
 }
 
 /// By way of a block without gaps.

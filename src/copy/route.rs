@@ -15,8 +15,13 @@ const MAX_PITCH: usize = (1 << 31) - 1;
 /// Rows that are shorter than this cost the copy engine more than a kernel or a detour.
 const SHORT_ROW: usize = 64;
 
+/// So few short rows that a launch is not worth it.
+const FEW_ROWS: usize = 16;
+
 /// Single moves that are put on a stream one by one before a kernel or a detour is cheaper.
 const MANY_MOVES: usize = 64;
+
+type Loops = SmallVec<[Loop; 6]>;
 
 /// Moves that the driver makes by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,13 +68,13 @@ impl Moves {
     /// Whether the driver is the best at them.
     pub(super) fn are_worth_it(&self) -> bool {
         let calls = self.loops.iter().fold(1_usize, |calls, one| calls.saturating_mul(one.count));
-        let long = match self.one {
-            Move::Linear { .. } => true,
-            Move::Rows { width, rows } | Move::Planes { width, rows, .. } => {
-                width >= SHORT_ROW || rows.count <= 16
-            }
+        let (width, rows) = match self.one {
+            Move::Linear { .. } => (SHORT_ROW, 1),
+            Move::Rows { width, rows } => (width, rows.count),
+            Move::Planes { width, rows, planes, .. } => (width, rows.count.saturating_mul(planes)),
         };
-        long && calls <= MANY_MOVES
+        let few = rows.saturating_mul(calls) <= FEW_ROWS;
+        (width >= SHORT_ROW || few) && calls <= MANY_MOVES
     }
 }
 
@@ -134,8 +139,7 @@ pub(super) fn launch(plan: &CopyPlan, addresses: [usize; 2]) -> Launch {
     }
     let size = word.trailing_zeros() as usize;
     let tiled = tiled(&mut loops, word);
-    let outer = loops.len().saturating_sub(MAX_WALKS);
-    let walks: SmallVec<[Loop; 6]> = loops.drain(outer..).collect();
+    let (loops, walks) = split(loops, if tiled { 2 } else { 0 });
     let mut arguments = Arguments { dims: number(walks.len()), ..Arguments::default() };
     for (slot, walk) in arguments.walks.iter_mut().zip(&walks) {
         *slot = Walk {
@@ -173,6 +177,19 @@ fn tiled(loops: &mut SmallVec<[Loop; 6]>, word: usize) -> bool {
     let (read, place) = (loops.remove(at), loops.len().saturating_sub(1));
     loops.insert(place, read);
     true
+}
+
+/// Loops that the host makes, and those that a kernel walks: of more than it can walk the shortest are
+/// the host's, but none of the last `kept`.
+fn split(loops: Loops, kept: usize) -> (Loops, Loops) {
+    let (mut host, mut walks) = (Loops::new(), loops);
+    while walks.len() > MAX_WALKS {
+        let choice =
+            walks.iter().rev().skip(kept).rev().enumerate().min_by_key(|(_, one)| one.count);
+        let Some((at, _)) = choice else { break };
+        host.push(walks.remove(at));
+    }
+    (host, walks)
 }
 
 fn number(count: usize) -> i64 {

@@ -74,6 +74,7 @@ absent! {
     alloc_managed(usize) -> u64;
     alloc_host(usize) -> u64;
     pointer_attribute(u32, u64) -> u32;
+    pointer_identity(u64) -> u64;
     load_module(&CStr) -> usize;
 }
 

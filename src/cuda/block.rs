@@ -29,6 +29,9 @@ pub(crate) struct Block {
     address: u64,
     ordinal: i32,
     pooled: bool,
+    /// The driver's name for the allocation, where it has one: an address may come back after the
+    /// context was reset.
+    identity: Option<u64>,
     timeline: Arc<Timeline>,
 }
 
@@ -70,7 +73,8 @@ impl Block {
                 refused.into()
             }
         })?;
-        Ok(Self { kind, address, ordinal, pooled, timeline })
+        let identity = calls::pointer_identity(address).ok();
+        Ok(Self { kind, address, ordinal, pooled, identity, timeline })
     }
 
     /// Address of the first byte: a multiple of 256 on a device, of a page on the host.
@@ -86,6 +90,9 @@ impl Block {
     /// Waits for those who may use the memory, then frees it.
     fn free(&self) -> Result<()> {
         let _current = enter(self.ordinal)?;
+        if self.identity.is_some() && calls::pointer_identity(self.address).ok() != self.identity {
+            return Ok(()); // it went with its context
+        }
         self.timeline.settle_others(self.ordinal)?;
         if self.pooled {
             let own = Stream::own(self.ordinal)?;
@@ -99,13 +106,17 @@ impl Block {
             without_interpreter(|| enter(self.ordinal)?.synchronize())?; // WAIT for all work on the device
         }
         without_interpreter(|| self.timeline.wait())?; // WAIT for dlfield's work before the end
-        let freed = match self.kind {
-            // SAFETY: page-locked by `new`, freed once, here, when nothing uses it any more.
-            Kind::Pinned => unsafe { calls::free_host(self.address) },
-            // SAFETY: allocated by `new`, otherwise as above.
-            Kind::Device | Kind::Managed => unsafe { calls::free(self.address) },
-        };
-        Ok(freed?)
+        // The driver waits for the device by itself once more.
+        without_interpreter(|| {
+            let _current = enter(self.ordinal)?;
+            let freed = match self.kind {
+                // SAFETY: page-locked by `new`, freed once, here, when nothing uses it any more.
+                Kind::Pinned => unsafe { calls::free_host(self.address) },
+                // SAFETY: allocated by `new`, otherwise as above.
+                Kind::Device | Kind::Managed => unsafe { calls::free(self.address) },
+            };
+            Ok(freed?)
+        })
     }
 }
 

@@ -189,6 +189,14 @@ pub(super) fn pointer_attribute(attribute: u32, address: u64) -> Answer<u32> {
     Ok(u32::from_ne_bytes(first_bytes(value)))
 }
 
+/// The number of the allocation that an address is in, which no other of the process has.
+pub(super) fn pointer_identity(address: u64) -> Answer<u64> {
+    const BUFFER_ID: u32 = 7;
+    let mut value = 0_u64;
+    call!(cuPointerGetAttribute((&raw mut value).cast(), BUFFER_ID, address))?;
+    Ok(value)
+}
+
 fn first_bytes(value: u64) -> [u8; 4] {
     let [a, b, c, d, ..] = value.to_ne_bytes();
     [a, b, c, d]

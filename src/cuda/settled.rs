@@ -25,7 +25,7 @@ impl Settled {
         if self.timeline.producer().is_some() {
             return Ok(()); // whose stream waits already
         }
-        without_interpreter(|| self.timeline.wait()) // WAIT for dlfield's work before giving back
+        without_interpreter(|| self.timeline.wait_for_own()) // WAIT for dlfield's work before giving back
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is still being done to memory of a device, shared by all views of it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::event::Event;
 use super::stream::Stream;
@@ -16,16 +16,27 @@ use crate::error::Result;
 pub(crate) struct Timeline {
     /// The stream that the producer named for the memory, which keeps it alive.
     producer: Option<Stream>,
-    /// The end of the last work of dlfield, and where it is.
-    last: Mutex<Option<(Event, Stream)>>,
+    /// The end of what the producer had in flight when it handed the memory over.
+    arrival: Option<(Event, Stream)>,
+    /// The end of the last work of dlfield, and where it is. Never held while anybody waits.
+    last: Mutex<Option<(Arc<Event>, Stream)>>,
     /// Whether others have the address, and may work where dlfield is not told.
     handed_out: AtomicBool,
 }
 
 impl Timeline {
-    /// For memory on which work of `producer` may be in flight, now and later.
-    pub(crate) fn of(producer: Option<Stream>) -> Self {
-        Self { producer, ..Self::default() }
+    /// For memory on which work of `producer` may be in flight, now and later, and that of another
+    /// before what is on `after` now.
+    ///
+    /// # Errors
+    /// What the driver refuses.
+    pub(crate) fn of(producer: Option<Stream>, after: Option<Stream>) -> Result<Self> {
+        let arrival = after.map(|stream| Event::after(stream).map(|event| (event, stream)));
+        Ok(Self { producer, arrival: arrival.transpose()?, ..Self::default() })
+    }
+
+    fn last(&self) -> MutexGuard<'_, Option<(Arc<Event>, Stream)>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Work that is put on `stream` from now on comes after all that is known of. Does not wait.
@@ -36,8 +47,12 @@ impl Timeline {
         if let Some(producer) = self.producer {
             stream.follow(producer)?; // WAIT for the producer's work
         }
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*last {
+        if let Some((event, on)) = &self.arrival
+            && *on != stream
+        {
+            event.hold_back(stream)?; // WAIT for what was in flight at the arrival
+        }
+        match &*self.last() {
             Some((event, on)) if *on != stream => event.hold_back(stream), // WAIT for dlfield's work
             _ => Ok(()),
         }
@@ -49,13 +64,14 @@ impl Timeline {
     /// # Errors
     /// As [`Timeline::join`].
     pub(crate) fn leave(&self, stream: Stream) -> Result<()> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let event = match last.take() {
+        let mut last = self.last();
+        // Where the driver refuses, what was noted before stays.
+        let event = match &*last {
             Some((event, _)) if event.is_of(stream.ordinal()) => {
                 event.record(stream)?;
-                event
+                Arc::clone(event)
             }
-            _ => Event::after(stream)?,
+            _ => Arc::new(Event::after(stream)?),
         };
         if let Some(producer) = self.producer.filter(|producer| *producer != stream) {
             event.hold_back(producer)?; // WAIT of the producer for dlfield's work
@@ -72,17 +88,30 @@ impl Timeline {
         if let Some(producer) = self.producer {
             producer.wait()?; // WAIT of the host for the producer's work
         }
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.as_ref().map_or(Ok(()), |(event, _)| event.wait()) // WAIT of the host for dlfield's work
+        if let Some((event, _)) = &self.arrival {
+            event.wait()?; // WAIT of the host for what was in flight at the arrival
+        }
+        self.wait_for_own()
     }
 
-    /// Whether dlfield's work may still be in flight. Does not wait.
+    /// Waits until dlfield's own work is done.
+    ///
+    /// # Errors
+    /// What an earlier operation has failed with.
+    pub(super) fn wait_for_own(&self) -> Result<()> {
+        let event = self.last().as_ref().map(|(event, _)| Arc::clone(event));
+        event.map_or(Ok(()), |event| event.wait()) // WAIT of the host for dlfield's work
+    }
+
+    /// Whether work, but the producer's, may still be in flight. Does not wait.
     ///
     /// # Errors
     /// What an earlier operation has failed with.
     pub(crate) fn is_pending(&self) -> Result<bool> {
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.as_ref().map_or(Ok(false), |(event, _)| event.is_done().map(|done| !done))
+        let arrived = self.arrival.as_ref().map_or(Ok(true), |(event, _)| event.is_done())?;
+        let event = self.last().as_ref().map(|(event, _)| Arc::clone(event));
+        let done = event.map_or(Ok(true), |event| event.is_done())?;
+        Ok(!arrived || !done)
     }
 
     /// The stream that the producer named.
@@ -96,7 +125,7 @@ impl Timeline {
     }
 
     /// Whether others may be working on it where dlfield is not told.
-    pub(super) fn is_handed_out(&self) -> bool {
+    pub(crate) fn is_handed_out(&self) -> bool {
         self.handed_out.load(Ordering::Relaxed)
     }
 }

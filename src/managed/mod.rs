@@ -125,6 +125,18 @@ impl Managed {
         Self { device, ..self }
     }
 
+    /// Refuses memory for the host that the driver has allocated, and that is there no more: it went
+    /// with its context, or stays with the process that this one was forked from.
+    ///
+    /// # Errors
+    /// [`crate::Error::Device`].
+    pub(crate) fn check_there(&self) -> Result<()> {
+        if self.timeline.is_none() || self.layout.size() == 0 {
+            return Ok(());
+        }
+        on_device::check_there(self.address())
+    }
+
     /// Refuses memory that the host cannot reach.
     ///
     /// # Errors

@@ -14,8 +14,13 @@ use crate::layout::Layout;
 /// # Errors
 /// [`Error::Device`] without a usable driver, [`Error::Buffer`] where the memory is not on a device.
 pub(super) fn found(address: usize, layout: &Layout, device: Device) -> Result<Device> {
-    if device.kind != DeviceKind::Cuda || layout.size() == 0 {
-        return Ok(device); // of size 0 there is nothing to ask about
+    if layout.size() == 0 {
+        return Ok(device); // there is nothing to ask about
+    }
+    match device.kind {
+        DeviceKind::Cuda => {}
+        DeviceKind::CudaManaged if device_count().is_ok() => return managed_by_cuda(address),
+        _ => return Ok(device),
     }
     let span = layout.span();
     let first = address.wrapping_add_signed(span.low);
@@ -28,6 +33,21 @@ pub(super) fn found(address: usize, layout: &Layout, device: Device) -> Result<D
         "data: expected {} bytes on one GPU from {first:#x} on, got the end on GPU {last} and the start on GPU {place}",
         span.len()
     )))
+}
+
+/// Memory that CUDA manages, which a capsule says to be on device 0.
+fn managed_by_cuda(address: usize) -> Result<Device> {
+    match locate(address)? {
+        Some(Place::Managed(ordinal)) => Ok(Device { kind: DeviceKind::CudaManaged, ordinal }),
+        found => Err(Error::Buffer(format!(
+            "data: expected an address in memory that CUDA manages, got {address:#x} {}",
+            match found {
+                Some(Place::Device(ordinal)) => format!("on GPU {ordinal} alone"),
+                Some(_) => "in page-locked memory of the host".into(),
+                None => "which CUDA does not know".into(),
+            }
+        ))),
+    }
 }
 
 fn on_device(address: usize) -> Result<i32> {
@@ -63,10 +83,24 @@ pub(super) unsafe fn followed(
     }
     // SAFETY: the caller's promise.
     let producer = stream.map(|handle| unsafe { Stream::foreign(handle, device.ordinal) });
-    let timeline = Arc::new(Timeline::of(producer));
+    let timeline = Arc::new(Timeline::of(producer, after)?);
     let settled = Settled::before_giving_back(Arc::clone(&timeline), device.ordinal);
-    if let Some(after) = after {
-        timeline.leave(after)?; // what comes later follows what the producer has in flight
-    }
     Ok(managed.with_timeline(timeline).along_with(settled))
+}
+
+/// Whether memory of the host that the driver has allocated is still there. A device that has failed
+/// leaves it alone.
+///
+/// # Errors
+/// [`Error::Device`].
+pub(super) fn check_there(address: usize) -> Result<()> {
+    device_count()?;
+    match locate(address) {
+        Ok(None) => Err(Error::Device(
+            "host buffer: expected memory that CUDA has allocated, got an address that it does not know any more; the \
+             device's context was reset: make the storage anew"
+                .into(),
+        )),
+        _ => Ok(()),
+    }
 }

@@ -27,7 +27,7 @@ mod arrival;
 #[cfg(feature = "python")]
 pub(crate) use arrival::{Arrival, Wish, arrive, arrive_as};
 #[cfg(feature = "python")]
-pub(crate) use probe::{doors_of, names_of};
+pub(crate) use probe::{doors_of, doors_of_class, names_of};
 #[cfg(feature = "python")]
 pub(crate) use producer::is_plain_ndarray;
 

@@ -1,6 +1,7 @@
 //! What an object tells without its memory: the doors it has, and the names of its axes.
 
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 
 use super::dlpack::exchange;
 use super::producer::{Producer, Recognised};
@@ -52,5 +53,16 @@ pub(crate) fn doors_of(obj: &Bound<'_, PyAny>) -> Vec<&'static str> {
             doors.push(door);
         }
     }
+    doors
+}
+
+/// As [`doors_of`], as far as a class tells: for objects that do something when they are asked.
+pub(crate) fn doors_of_class(class: &Bound<'_, PyType>) -> Vec<&'static str> {
+    let mut doors = vec!["dlpack_c_exchange_api"];
+    if class.hasattr("__array_interface__").unwrap_or(false) {
+        doors.push("buffer"); // both are of memory of the host
+    }
+    let there = |attribute: &str| class.hasattr(attribute).unwrap_or(false);
+    doors.extend(ATTRIBUTES.iter().filter(|(attribute, _)| there(attribute)).map(|one| one.1));
     doors
 }

@@ -6,10 +6,10 @@ use pyo3::types::PyTuple;
 
 use super::numpy::array_over;
 
-use super::storage::{PyStorage, Source};
+use super::storage::{CpuStorage, PyStorage, Source};
 use crate::alloc;
 use crate::field::Dim;
-use crate::protocol::{Wish, doors_of, names_of};
+use crate::protocol::{Wish, doors_of, doors_of_class, names_of};
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(as_numpy, module)?)?;
@@ -62,6 +62,10 @@ fn dims_of<'py>(data: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyTuple>
 #[pyfunction]
 #[pyo3(name = "doors_of")]
 fn doors<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+    if data.is_instance_of::<PyStorage>() && !data.is_instance_of::<CpuStorage>() {
+        // The class tells; to ask the storage would bring its buffers up to date.
+        return PyTuple::new(data.py(), doors_of_class(&data.get_type()));
+    }
     PyTuple::new(data.py(), doors_of(data))
 }
 

@@ -221,10 +221,13 @@ pub(super) fn read_device(device: &Bound<'_, PyAny>) -> PyResult<Target> {
     if device.is_none() {
         return Ok(Target::Host);
     }
-    match (device.extract::<String>().as_deref(), device.extract::<(String, i32)>()) {
+    let numbered = device.extract::<(String, Bound<'_, PyAny>)>().ok();
+    let numbered = numbered.filter(|(_, number)| !number.is_instance_of::<PyBool>());
+    let numbered = numbered.and_then(|(name, number)| Some((name, number.extract::<i32>().ok()?)));
+    match (device.extract::<String>().as_deref(), numbered) {
         (Ok("cpu"), _) => Ok(Target::Host),
         (Ok("gpu"), _) => Ok(Target::Gpu(None)),
-        (_, Ok((name, number))) if name == "gpu" && number >= 0 => Ok(Target::Gpu(Some(number))),
+        (_, Some((name, number))) if name == "gpu" && number >= 0 => Ok(Target::Gpu(Some(number))),
         _ => Err(PyValueError::new_err(format!(
             "device: expected None, 'cpu', 'gpu' or ('gpu', n), got {}",
             device.repr()?

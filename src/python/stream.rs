@@ -85,18 +85,32 @@ fn handle(stream: &Bound<'_, PyAny>) -> PyResult<usize> {
     }
     let found = if let Some(method) = stream.getattr_opt(intern!(py, "__cuda_stream__"))? {
         let pair = if method.is_callable() { method.call0()? } else { method };
-        Some(pair.extract::<(i64, usize)>()?.1)
+        let pair = pair.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>();
+        Some(number(&pair.map_err(|_| wrong(stream))?.1)?)
     } else if let Some(handle) = stream.getattr_opt(intern!(py, "cuda_stream"))? {
-        Some(handle.extract()?)
+        Some(number(&handle)?)
     } else {
         let pointer = stream.getattr_opt(intern!(py, "ptr"))?;
-        pointer.map(|pointer| pointer.extract()).transpose()?
+        pointer.map(|pointer| number(&pointer)).transpose()?
     };
     // The default stream of an object is the legacy one.
-    found.map(|handle| if handle == 0 { Stream::LEGACY } else { handle }).ok_or_else(|| {
-        PyTypeError::new_err(format!(
-            "stream: expected an object with __cuda_stream__, cuda_stream or ptr, or an int, got {}",
-            stream.repr().map_or_else(|_| "?".into(), |repr| repr.to_string())
-        ))
+    let handle = found.map(|handle| if handle == 0 { Stream::LEGACY } else { handle });
+    handle.ok_or_else(|| wrong(stream))
+}
+
+/// A handle as an object tells it.
+fn number(handle: &Bound<'_, PyAny>) -> PyResult<usize> {
+    if !handle.is_instance_of::<PyInt>() || handle.is_instance_of::<PyBool>() {
+        return Err(wrong(handle));
+    }
+    handle.extract().map_err(|_| {
+        PyValueError::new_err(format!("stream: expected a handle of 64 bits, got {handle}"))
     })
+}
+
+fn wrong(stream: &Bound<'_, PyAny>) -> PyErr {
+    PyTypeError::new_err(format!(
+        "stream: expected an object with __cuda_stream__, cuda_stream or ptr, or an int, got {}",
+        stream.repr().map_or_else(|_| "?".into(), |repr| repr.to_string())
+    ))
 }

@@ -58,6 +58,7 @@ impl Buffers {
             )
         })?;
         host.wait()?; // WAIT before the host reads or writes what a device may be working on
+        host.check_there()?;
         Ok(host.clone())
     }
 
@@ -70,6 +71,19 @@ impl Buffers {
                 "device buffer: expected one, got a storage in host memory; make one with device='gpu'".into(),
             )
         })
+    }
+
+    /// The buffer of the side where a storage is wanted, up to date; the other where there is none.
+    ///
+    /// # Errors
+    /// What CUDA refuses.
+    #[cfg(feature = "python")]
+    pub(crate) fn on_side(&self, wanted: Residence) -> Result<Managed> {
+        match (wanted, self) {
+            (_, Self::Host(one)) | (Residence::Host, Self::Device(one)) => Ok(one.clone()),
+            (Residence::Host, _) => self.on_host(),
+            _ => self.on_device(),
+        }
     }
 
     #[cfg(feature = "python")]

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::field::{Field, Halo};
 use crate::layout::Extents;
 use crate::managed::Managed;
-use crate::sync::{Mirrored, Newer, SyncState};
+use crate::sync::{Mirrored, Newer, SyncState, check_alike};
 
 impl Spec {
     /// The ranks somebody asked for, explicitly or by a preset.
@@ -140,6 +140,9 @@ impl Storage {
         spec: &Spec,
     ) -> Result<Self> {
         let (host, device) = sides(data, device_data)?;
+        if let (Some(host), Some(device)) = (&host, &device) {
+            check_alike(host, device)?;
+        }
         let given = [&host, &device].into_iter().flatten();
         let mut field = None;
         for managed in given {
@@ -279,9 +282,7 @@ fn around_host(host: Managed, state: Option<Arc<SyncState>>, spec: &Spec) -> Res
         }
         Residence::Mirrored(on) => {
             let device = allocate_for(&sibling(&host)?, Kind::Device, on, Fill::Nothing)?;
-            let state = state.unwrap_or_default();
-            state.set(Newer::Host);
-            Ok(Buffers::Mirrored(Mirrored::new(host, device, state)?))
+            mirrored(host, device, state, Newer::Host)
         }
         Residence::Device(_) | Residence::Unified(_) => Err(Error::Device(format!(
             "device: expected memory on the GPU{}, got memory of the host, which as_storage never copies; use \
@@ -289,6 +290,18 @@ fn around_host(host: Managed, state: Option<Arc<SyncState>>, spec: &Spec) -> Res
             if spec.managed == Some(ManagedBy::Cuda) { " that CUDA manages" } else { "" }
         ))),
     }
+}
+
+/// A pair of which one buffer was there before.
+fn mirrored(
+    host: Managed,
+    device: Managed,
+    state: Option<Arc<SyncState>>,
+    newer: Newer,
+) -> Result<Buffers> {
+    let pair = Mirrored::new(host, device, state.unwrap_or_default())?;
+    pair.state().set(newer);
+    Ok(Buffers::Mirrored(pair))
 }
 
 fn around_device(device: Managed, state: Option<Arc<SyncState>>, spec: &Spec) -> Result<Buffers> {
@@ -307,11 +320,10 @@ fn around_device(device: Managed, state: Option<Arc<SyncState>>, spec: &Spec) ->
             device.device()
         ))),
         ManagedBy::Dlfield => {
+            check_make(device.device())?;
             let on = device.device().ordinal;
             let host = allocate_for(&sibling(&device)?, Kind::Pinned, on, Fill::Nothing)?;
-            let state = state.unwrap_or_default();
-            state.set(Newer::Device);
-            Ok(Buffers::Mirrored(Mirrored::new(host, device, state)?))
+            mirrored(host, device, state, Newer::Device)
         }
     }
 }

@@ -53,6 +53,9 @@ impl ExportRequest<'_, '_> {
         let stream = match self.stream {
             Some(stream) if device.kind == DeviceKind::Cuda => checked_stream(stream)?,
             None if device.kind == DeviceKind::Cuda => Some(Stream::LEGACY),
+            Some(stream) if device.kind == DeviceKind::Rocm => {
+                check_rocm_stream(stream).map(|()| None)?
+            }
             // The host gets what is finished.
             Some(stream) => check_stream(stream).map(|()| None)?,
             None => None,
@@ -86,6 +89,21 @@ fn checked_stream(stream: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
         }
         _ => Err(wrong_stream(stream)),
     }
+}
+
+/// A stream of ROCm: 0 is its default stream, 1 and 2 are none. Nothing of dlfield's is in flight there.
+fn check_rocm_stream(stream: &Bound<'_, PyAny>) -> PyResult<()> {
+    is_handle(stream, "None or an int for memory of a ROCm device")?;
+    let known = stream.extract::<i128>().is_ok_and(|handle| {
+        handle == -1 || handle == 0 || (handle > 2 && usize::try_from(handle).is_ok())
+    });
+    if known {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(format!(
+        "stream: expected -1 (no synchronisation), 0 (the default stream) or a handle of 64 bits, got {stream}, which \
+         DLPack does not allow for ROCm"
+    )))
 }
 
 fn wrong_stream(stream: &Bound<'_, PyAny>) -> PyErr {

@@ -65,8 +65,12 @@ fn on_device(method: &Bound<'_, PyAny>, ordinal: i32) -> Result<Imported, Failur
     for keywords in [&all, &versioned] {
         keywords.set_item(intern!(method.py(), "stream"), handle)?;
     }
-    let stream = Stream::current(ordinal)?;
-    Ok(take(&call_with(method, &all, &versioned)?)?.after_work_on(stream))
+    let (capsule, told) = call_with(method, &all, &versioned)?;
+    // Who knows no streams means the legacy default one.
+    // SAFETY: a stream of every device, which lives as long as the process.
+    let legacy = unsafe { Stream::foreign(Stream::LEGACY, ordinal) };
+    let stream = if told { Stream::current(ordinal)? } else { legacy };
+    Ok(take(&capsule)?.after_work_on(stream))
 }
 
 /// An exception that nobody may answer with another question: KeyboardInterrupt, SystemExit.
@@ -103,23 +107,25 @@ fn announced(obj: &Bound<'_, PyAny>) -> Result<Device, Failure> {
 /// signature lacks a keyword is called without; every other exception is its own and passes.
 fn call_producer<'py>(method: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let [all, versioned] = keywords(method.py())?;
-    call_with(method, all, versioned)
+    call_with(method, all, versioned).map(|(capsule, _)| capsule)
 }
 
+/// What the producer answers, and whether it knew the keywords.
 fn call_with<'py>(
     method: &Bound<'py, PyAny>,
     all: &Bound<'py, PyDict>,
     versioned: &Bound<'py, PyDict>,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<(Bound<'py, PyAny>, bool)> {
     let py = method.py();
+    let told = |capsule| (capsule, true);
     // A producer may keep or change what it gets: each has its own.
     let first = match method.call((), Some(&all.copy()?)) {
         Err(error) if is_about_the_signature(py, &error) => error,
-        answer => return answer,
+        answer => return answer.map(told),
     };
     match method.call((), Some(&versioned.copy()?)) {
         Err(error) if is_about_the_signature(py, &error) => {}
-        answer => return answer,
+        answer => return answer.map(told),
     }
     // Those of 2021 know the stream alone, and without it mean the legacy default one.
     if let Some(stream) = all.get_item(intern!(py, "stream"))? {
@@ -127,14 +133,13 @@ fn call_with<'py>(
         keywords.set_item(intern!(py, "stream"), stream)?;
         match method.call((), Some(&keywords)) {
             Err(error) if is_about_the_signature(py, &error) => {}
-            answer => return answer,
+            answer => return answer.map(told),
         }
     }
-    method.call0().map_err(
-        |third| {
-            if third.is_instance_of::<PyTypeError>(py) { first } else { third }
-        },
-    )
+    let answer = method
+        .call0()
+        .map_err(|third| if third.is_instance_of::<PyTypeError>(py) { first } else { third })?;
+    Ok((answer, false))
 }
 
 /// `max_version=(1, 3)` with and without `copy=False`, made once.

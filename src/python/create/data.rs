@@ -11,6 +11,7 @@ use crate::alloc::Fill;
 use crate::device::Target;
 use crate::dtype::DType;
 use crate::error::{Error, Failure};
+use crate::field::{Dims, Field, show_dims};
 use crate::layout::Extents;
 use crate::managed::Managed;
 use crate::protocol::{Wish, arrive};
@@ -19,7 +20,7 @@ use crate::python::options::{check_names, ints_or_int, is_set, parse, switch, wa
 use crate::python::storage::{Held, PyStorage, Source, copy_with};
 use crate::python::sync_state::PySyncState;
 use crate::storage::{Residence, Spec, Storage};
-use crate::sync::{Newer, SyncState};
+use crate::sync::{Newer, SyncState, check_alike};
 
 /// Put the memory of an array into a storage. Never copies.
 ///
@@ -220,6 +221,17 @@ fn newest<'a, 'py>(
     if on_host { data.or(device_data) } else { device_data.or(data) }
 }
 
+fn check_same_dims(host: Option<&Dims>, device: Option<&Dims>) -> PyResult<()> {
+    match (host, device) {
+        (Some(host), Some(device)) if host != device => Err(PyValueError::new_err(format!(
+            "device_data: expected the dims {} of data, got {}; transpose one of them",
+            show_dims(host),
+            show_dims(device)
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// A storage over memory of the host and of a device.
 fn pair(
     py: Python<'_>,
@@ -230,9 +242,14 @@ fn pair(
 ) -> PyResult<Py<PyStorage>> {
     let device =
         Source::of_as(device_data, Wish::OnGpu).map_err(|failure| failure.about("device_data"))?;
-    let host = data.map(|data| Source::of_as(data, Wish::For(Target::Host))).transpose()?;
+    let host = data.map(|data| Source::of_as(data, Wish::OnHost)).transpose()?;
     let known = host.as_ref().unwrap_or(&device);
+    if let Some(host) = &host {
+        check_alike(&host.managed, &device.managed)?;
+        check_same_dims(host.field.dims.as_ref(), device.field.dims.as_ref())?;
+    }
     let field = known.field.clone().with_fixed_index(known.managed.layout().shape());
+    let field = Field { dims: field.dims.or_else(|| device.field.dims.clone()), ..field };
     let spec = parse(options, field, known.managed.layout().ndim(), device.near)?;
     let state = sync.as_ref().map(|sync| sync.get().shared());
     let kept = |source: &Source| source.keep(py);
@@ -256,12 +273,14 @@ fn share(
     let field = std::mem::take(&mut source.field);
     let field = field.with_fixed_index(source.managed.layout().shape());
     let spec = parse(options, field, ndim, source.near)?;
-    if let Some(Held { buffers, sync: own }) = source.held.take()
-        && sync.is_none()
-        && spec.residence()? == source.near
-    {
-        let storage = Storage::wrap_buffers(buffers, &spec)?;
-        return PyStorage::wrap_with_state(py, storage, source.door, own);
+    if let Some(Held { buffers, sync: own }) = source.held.take() {
+        let wanted = spec.residence()?;
+        let its_own = sync.as_ref().is_none_or(|sync| own.as_ref().is_some_and(|own| own.is(sync)));
+        if its_own && wanted == source.near {
+            let storage = Storage::wrap_buffers(buffers, &spec)?;
+            return PyStorage::wrap_with_state(py, storage, source.door, own);
+        }
+        source.managed = py.detach(|| buffers.on_side(wanted))?;
     }
     let state = sync.as_ref().map(|sync| sync.get().shared());
     if source.hooks.is_empty() {

@@ -9,7 +9,7 @@
 
 use pyo3::exceptions::{PyBufferError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyTuple};
 
 use super::class::{PyStorage, copy_with};
 use super::key::{basic, plain};
@@ -21,7 +21,7 @@ use crate::error::{Error, Failure};
 use crate::field::{Dims, align_by_name, are_unrelated, show_dims};
 use crate::layout::may_overlap;
 use crate::managed::Managed;
-use crate::protocol::{arrive, gt4py, names_of};
+use crate::protocol::{Wish, arrive, gt4py, names_of};
 use crate::python::numpy::{array_over, dtype_to};
 use crate::storage::{Buffers, Residence, Spec, Storage};
 use crate::sync::Newer;
@@ -39,7 +39,8 @@ pub(super) fn set(
         ));
     }
     let target = basic(key)?.map(|items| storage.storage().select(&items)).transpose()?;
-    let source = array(value, storage.managed().dtype())?;
+    let wish = if storage.buffers().of_device().is_some() { Wish::OnGpu } else { Wish::Share };
+    let source = array(value, storage.managed().dtype(), wish)?;
     let names = source.as_ref().and_then(|source| source.field.dims.clone());
     match (target, source) {
         (Some(target), Some(source)) => {
@@ -48,13 +49,13 @@ pub(super) fn set(
             value.broadcast_to(target.managed().layout().shape())?; // or it is refused, and nothing acquired
             let _released_when_done = source.hooks.acquire(py)?;
             let side = Side::for_value(py, storage, Some(&value))?;
-            assign(py, side.part(&target)?, &value)?;
-            side.written(py, storage);
-            Ok(())
+            let outcome = assign(py, side.part(&target)?, &value);
+            side.written(py, storage); // perhaps half, where something has raised
+            outcome
         }
         (Some(target), None) if matches!(storage.buffers(), Buffers::Device(_)) => {
-            let value = read(value, storage.managed().dtype())?;
-            value.broadcast_to(target.managed().layout().shape())?;
+            let shape = target.managed().layout().shape();
+            let value = read(value, shape, storage.managed().dtype())?;
             assign(py, target.managed(), &value)
         }
         (target, source) => {
@@ -109,10 +110,14 @@ impl Side {
     }
 }
 
-/// What NumPy makes of a number, a text, or a list of them.
-fn read(value: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Managed> {
+/// What NumPy makes of a number, a text, or a list of them, by the rules of its own assignment.
+fn read(value: &Bound<'_, PyAny>, shape: &[i64], dtype: DType) -> PyResult<Managed> {
     let py = value.py();
-    let array = py.import("numpy")?.call_method1("array", (value, dtype_to(py, dtype)?))?;
+    let numpy = py.import("numpy")?;
+    let one = numpy.call_method1("ndim", (value,))?.eq(0)?;
+    let shape = if one { PyTuple::empty(py) } else { PyTuple::new(py, shape)? };
+    let array = numpy.call_method1("empty", (shape, dtype_to(py, dtype)?))?;
+    array.set_item(py.Ellipsis(), value)?;
     Ok(arrive(&array)?.managed)
 }
 
@@ -129,9 +134,9 @@ fn by_numpy(
         return put(py, device, &copy);
     }
     let side = Side::for_value(py, storage, None)?;
-    array_over(py, side.part(&storage.storage())?, false)?.set_item(key, value)?;
-    side.written(py, storage);
-    Ok(())
+    let outcome = array_over(py, side.part(&storage.storage())?, false)?.set_item(key, value);
+    side.written(py, storage); // perhaps half, where NumPy has raised
+    outcome
 }
 
 /// What an advanced key selects has no names: those of a value must be in order already, or speak
@@ -155,13 +160,13 @@ fn check_order(own: Option<&Dims>, target: Option<&Dims>) -> PyResult<()> {
 
 /// A value that speaks a protocol; `None` for numbers, texts, lists and the like, NumPy's own
 /// numbers too, whose buffers say less than they do.
-fn array(value: &Bound<'_, PyAny>, wanted: DType) -> PyResult<Option<Source>> {
+fn array(value: &Bound<'_, PyAny>, wanted: DType, wish: Wish) -> PyResult<Option<Source>> {
     let numpy = value.py().import("numpy")?;
     let number = value.is_instance(&numpy.getattr("generic")?)?;
     if number || value.is_instance_of::<PyBytes>() {
         return Ok(None);
     }
-    match Source::of(value) {
+    match source_of(value, wish) {
         Ok(source) => Ok(Some(source)),
         Err(Failure::Ours(Error::Type(text))) => match names_of(value)? {
             None => Ok(None),
@@ -177,6 +182,13 @@ fn array(value: &Bound<'_, PyAny>, wanted: DType) -> PyResult<Option<Source>> {
         },
         Err(failure) => Err(failure.into()),
     }
+}
+
+/// A pair counts as being where its newer values are, anything else as being on a GPU where it is there
+/// too (GDP-3, "Choosing the Device").
+fn source_of(value: &Bound<'_, PyAny>, wish: Wish) -> Result<Source, Failure> {
+    let own = value.is_instance_of::<PyStorage>();
+    Source::of_as(value, if own { Wish::Share } else { wish })
 }
 
 /// What NumPy can convert though no storage can hold it: byte-swapped arrays, long doubles.

@@ -44,11 +44,11 @@ pub(in crate::python) struct PyStorage {
 
 /// What storages with a buffer on the host have in common: the doors of host memory.
 #[pyclass(subclass, frozen, extends = PyStorage, name = "HostBackedStorage", module = "dlfield._core")]
-pub(super) struct HostBacked;
+pub(in crate::python) struct HostBacked;
 
 /// A storage in host memory.
 #[pyclass(frozen, extends = HostBacked, name = "CPUStorage", module = "dlfield")]
-pub(super) struct CpuStorage;
+pub(in crate::python) struct CpuStorage;
 
 /// Memory on a GPU alone (GDP-3). It has no buffer on the host: what needs one is absent or raises
 /// GTNoSuchBufferError, and values come and go by copies.
@@ -149,7 +149,14 @@ impl PyStorage {
                      (storage(..., device='cpu')), to_cupy(), or make it with managed='gt4py'"
                 ),
             )),
-            _ => Ok(py.detach(|| self.storage().on_host())?),
+            _ => {
+                let host = py.detach(|| self.storage().on_host())?;
+                // Whoever has it may write it at any time, and dlfield's copies must not read it late.
+                if let Some(timeline) = host.timeline() {
+                    timeline.hand_out();
+                }
+                Ok(host)
+            }
         }
     }
 
@@ -210,10 +217,10 @@ impl PyStorage {
 }
 
 impl Exchanged for PyStorage {
-    fn managed(&self) -> Result<&Managed> {
+    fn managed(&self, py: Python<'_>) -> Result<&Managed> {
         match &*self.buffers {
             Buffers::Host(one) if one.timeline().is_none() => Ok(one),
-            buffers => exchanged(buffers, &self.storage()),
+            buffers => py.detach(|| exchanged(buffers, &self.storage())),
         }
     }
 

@@ -68,6 +68,9 @@ pub(super) fn data_interface<'py>(slf: &Bound<'py, PyStorage>) -> PyResult<Bound
     let interface = PyDict::new(py);
     for (at, (side, acquire, touch)) in sides.into_iter().enumerate() {
         let Some(managed) = side else { continue };
+        if let Some(timeline) = managed.timeline() {
+            timeline.hand_out();
+        }
         let entry = if at == 0 {
             array_interface::export(py, managed)?
         } else {

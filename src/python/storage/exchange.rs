@@ -116,7 +116,10 @@ impl PyStorage {
     ) -> PyResult<Bound<'py, PyAny>> {
         let copy = copy.map(|copy| switch("copy", "True, False or None", copy)).transpose()?;
         let memory = match self.buffers().of_device() {
-            Some(_) if self.buffers().is_on_device() => self.device(py, "to_jax")?,
+            Some(device) if self.buffers().is_on_device() => {
+                let at = device.device().announced();
+                self.device(py, "to_jax")?.seen_at(at)
+            }
             _ => self.host(py, "to_jax")?.seen_at(Device::CPU),
         };
         jax::to_jax(py, &memory, copy)

@@ -29,7 +29,8 @@ pub(super) fn get<'py>(
     let (py, storage) = (slf.py(), slf.get());
     let Some(items) = basic(key)? else {
         if let Buffers::Device(_) = storage.buffers() {
-            return sides::cupy(py, storage, "advanced indexing")?.get_item(plain(storage, key)?);
+            return sides::cupy_to_read(py, storage, "advanced indexing")?
+                .get_item(plain(storage, key)?);
         }
         let host = storage.host(py, "advanced indexing")?;
         return array_over(py, &host, true)?.get_item(plain(storage, key)?);

@@ -22,13 +22,13 @@ mod device;
 
 use pyo3::prelude::*;
 
-pub(super) use class::{PyStorage, copy_with};
+pub(super) use class::{CpuStorage, PyStorage, copy_with};
 pub(super) use source::{Held, Source, arrival};
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyStorage>()?;
     module.add_class::<class::HostBacked>()?;
-    module.add_class::<class::CpuStorage>()?;
+    module.add_class::<CpuStorage>()?;
     module.add_class::<class::GpuStorage>()?;
     module.add_class::<class::SoftwareManagedGpuStorage>()?;
     module.add_class::<class::CudaManagedGpuStorage>()?;

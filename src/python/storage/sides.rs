@@ -57,12 +57,22 @@ pub(super) fn cupy<'py>(
     storage: &PyStorage,
     what: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let side = on_device(py, storage, what)?;
     if storage.managed().readonly() {
+        storage.device(py, what)?; // where there is none, that counts more
         return Err(PyBufferError::new_err(format!(
             "{what}: expected a writable storage, got a read-only one, which CuPy would write; use copy()"
         )));
     }
+    cupy_to_read(py, storage, what)
+}
+
+/// As `cupy`, for somebody who does not write it.
+pub(super) fn cupy_to_read<'py>(
+    py: Python<'py>,
+    storage: &PyStorage,
+    what: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let side = on_device(py, storage, what)?;
     let cupy = py.import(intern!(py, "cupy")).map_err(|_| {
         PyImportError::new_err(format!(
             "{what}: expected CuPy, whose arrays GDP-3 asks for, got no such module; install cupy, or pass the storage \

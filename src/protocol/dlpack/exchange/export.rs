@@ -34,8 +34,8 @@ pub(crate) trait Exchanged:
     /// the table names.
     ///
     /// # Errors
-    /// What CUDA refuses.
-    fn managed(&self) -> Result<&Managed>;
+    /// What CUDA refuses. Waits without the GIL.
+    fn managed(&self, py: Python<'_>) -> Result<&Managed>;
 
     /// A new object over `managed`.
     fn wrap(py: Python<'_>, managed: Managed) -> PyResult<Py<PyAny>>;
@@ -101,7 +101,7 @@ fn memory_of<T: Exchanged, R>(
             T::NAME
         ))
     })?;
-    Ok(f(object.get().managed()?)?)
+    Ok(f(object.get().managed(py)?)?)
 }
 
 /// `DLPackManagedTensorFromPyObjectNoSync`: an owning tensor, for the consumer to release.

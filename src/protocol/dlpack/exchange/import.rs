@@ -30,12 +30,12 @@ pub(in crate::protocol) fn import(
     // SAFETY: the function of a table that was found on the type of this very object, called with
     // the interpreter attached and room for a pointer (dlpack.h).
     let code = unsafe { (functions.from_py)(obj.as_ptr().cast(), &raw mut tensor) };
-    let raised = raised(py);
+    let error = raised(py);
     if code != 0 && request.explains {
         return Ok(None); // torch's __dlpack__ says why its table has failed
     }
     if code != 0 {
-        return Err(raised.map_or_else(|| silent("failed without an exception").into(), Into::into));
+        return Err(error.map_or_else(|| silent("failed without an exception").into(), Into::into));
     }
     let tensor = NonNull::new(tensor).ok_or("gave NULL");
     // Nothing of a misaligned tensor can be read, its deleter neither.
@@ -44,7 +44,7 @@ pub(in crate::protocol) fn import(
     });
     // SAFETY: the function said that it gave an owning tensor; of which version is checked.
     let imported = tensor.map(|tensor| unsafe { Imported::from_versioned(tensor) });
-    if let Some(error) = raised {
+    if let Some(error) = error {
         return Err(error.into()); // whatever was given is released
     }
     let mut imported = imported.map_err(silent)?;
@@ -57,6 +57,7 @@ pub(in crate::protocol) fn import(
         return Ok(Some(imported)); // what no driver knows is refused, or believed, later
     }
     let stream = work_stream(functions, device);
+    drop(raised(py)); // a stream that cannot be told is waited for in another way
     if stream.is_none() {
         py.detach(|| synchronize(device.ordinal))?; // WAIT since nobody names the producer's stream
     }
