@@ -164,6 +164,15 @@ impl Mirrored {
 }
 
 impl Whole {
+    /// Where both buffers lie alike, parts of them begin as far from the start of each.
+    fn are_the_same_part(&self, host: &Managed, device: &Managed) -> bool {
+        let alike = self.host.layout().places_like(self.device.layout());
+        let into = |part: &Managed, whole: &Managed| part.address().wrapping_sub(whole.address());
+        let together = into(host, &self.host) == into(device, &self.device)
+            && host.layout().places_like(device.layout());
+        !alike || host.layout().size() == 0 || together
+    }
+
     /// Whether both buffers are parts of these.
     fn holds(&self, host: &Managed, device: &Managed) -> bool {
         let inside = |part: &Managed, whole: &Managed| {
@@ -174,7 +183,9 @@ impl Whole {
             let ((from, to), (start, end)) = (range(part), range(whole));
             part.layout().size() == 0 || (start <= from && to <= end)
         };
-        inside(host, &self.host) && inside(device, &self.device)
+        inside(host, &self.host)
+            && inside(device, &self.device)
+            && self.are_the_same_part(host, device)
     }
 }
 

@@ -14,6 +14,7 @@ pub(super) type Answer<T = ()> = std::result::Result<T, Refused>;
 
 impl Refused {
     pub(super) const OUT_OF_MEMORY: u32 = 2;
+    pub(super) const NO_DEVICE: u32 = 100;
     pub(super) const INVALID_CONTEXT: u32 = 201;
 
     pub(super) fn is(&self, _code: u32) -> bool {

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::calls;
+use super::calls::{self, Refused};
 use crate::error::{Error, Result};
 
 struct Driver {
@@ -27,8 +27,11 @@ fn driver() -> Result<&'static Driver> {
 
 fn start() -> Result<Driver> {
     calls::check_present()?;
-    calls::init()?;
-    let devices = calls::device_count()?;
+    // Which of the two says that there is none differs between drivers.
+    let devices = match calls::init().and_then(|()| calls::device_count()) {
+        Err(refused) if refused.is(Refused::NO_DEVICE) => 0,
+        answer => answer?,
+    };
     if devices < 1 {
         return Err(Error::Device(
             "CUDA: expected a device, got a driver without any (see CUDA_VISIBLE_DEVICES); use host memory"

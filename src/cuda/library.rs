@@ -24,6 +24,7 @@ pub(super) type Answer<T = ()> = std::result::Result<T, Refused>;
 
 impl Refused {
     pub(super) const OUT_OF_MEMORY: u32 = 2;
+    pub(super) const NO_DEVICE: u32 = 100;
     pub(super) const INVALID_CONTEXT: u32 = 201;
     pub(super) const NOT_READY: u32 = 600;
 

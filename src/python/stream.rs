@@ -9,8 +9,10 @@ use crate::cuda::{Stream, choose, of_handle, release_interpreter_by, unchoose};
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     release_interpreter_by(|wait| {
-        // Where Python has ended the memory goes with the process.
-        let _ = Python::try_attach(|py| py.detach(wait));
+        let waited = Python::try_attach(|py| py.detach(&mut *wait));
+        if waited.is_none() {
+            wait(); // where Python has ended nobody wants the interpreter
+        }
     });
     module.add_class::<UsedStream>()?;
     module.add_function(wrap_pyfunction!(use_stream, module)?)

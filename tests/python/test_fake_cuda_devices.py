@@ -1,7 +1,7 @@
 """Devices, contexts and threads of the stand-in driver."""
 
 import pytest
-from fake_driver import run
+from fake_driver import end_of, run
 
 
 def test_two_devices_have_memory_streams_and_faults_of_their_own():
@@ -129,4 +129,32 @@ def test_a_forked_child_has_no_driver():
         if child == 0:
             os._exit(status("cuCtxSynchronize"))
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+    """)
+
+
+@pytest.mark.parametrize(
+    ("lacks", "attribute", "call"),
+    [
+        ("NO_MANAGED", 83, '"cuMemAllocManaged", byref(answer), 8, 1'),
+        ("NO_POOLS", 115, '"cuMemAllocAsync", byref(answer), 8, 0'),
+    ],
+)
+def test_a_device_may_lack_managed_memory_and_pools(lacks, attribute, call):
+    code = f"""
+        start()
+        answer, can = ctypes.c_uint64(), ctypes.c_int()
+        call("cuDeviceGetAttribute", byref(can), {attribute}, 0)
+        print(can.value, status({call}))
+        assert device_array([1, 2]) and made("cuMemHostAlloc", 8, 0)
+    """
+    assert end_of(code).stdout.split() == ["1", "0"]
+    assert end_of(code, **{f"DLFIELD_FAKE_CUDA_{lacks}": "1"}).stdout.split() == ["0", "801"]
+
+
+def test_a_block_of_gibibytes_is_new_at_both_ends():
+    run("""
+        start()
+        size = (1 << 31) + 5
+        there = made("cuMemAlloc_v2", size)
+        assert on_host(there, 3) == on_host(there + size - 3, 3) == [NEW] * 3
     """)

@@ -6,7 +6,7 @@ import dlfield as dlf
 import numpy as np
 import pytest
 from gt_objects import Described, Synchronised
-from support import ML_DTYPES, address, import_or_skip, tracked
+from support import ML_DTYPES, address, import_or_skip, tracked, without_driver
 
 ARRAY = np.arange(24.0).reshape(2, 3, 4)
 
@@ -87,6 +87,13 @@ def test_read_only_memory_stays_read_only():
 @pytest.mark.parametrize("key", ["gpu", ("gpu", 0)])
 def test_memory_on_a_gpu_alone_is_out_of_reach(key):
     with pytest.raises(dlf.DeviceUnavailable, match=r"None or 'cpu', got the keys .*gpu"):
+        dlf.as_storage(Described(ARRAY, key=key), device="cpu")
+
+
+@without_driver
+@pytest.mark.parametrize("key", ["gpu", ("gpu", 0)])
+def test_memory_on_a_gpu_alone_needs_the_driver(key):
+    with pytest.raises(dlf.DeviceUnavailable, match=r"memory on cuda:0: CUDA: expected the driver"):
         dlf.as_storage(Described(ARRAY, key=key))
 
 

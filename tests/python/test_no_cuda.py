@@ -246,9 +246,6 @@ def test_a_driver_that_counts_no_device_has_none(driver):
     assert run(code + ON_THE_HOST, driver, DEVICES="0") == ("", "")
 
 
-@pytest.mark.xfail(
-    strict=True, reason="only cuDeviceGetCount is asked about no device, and cuInit answers first"
-)
 def test_a_driver_that_does_not_start_without_a_device_says_that_there_is_none(driver):
     """Which is what drivers do where CUDA_VISIBLE_DEVICES hides every device."""
     code = SAYS_WHY.format(expected="CUDA_VISIBLE_DEVICES")

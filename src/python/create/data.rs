@@ -116,6 +116,7 @@ pub(super) fn storage(
     if let (false, Some(device_data)) = (copy, present(device_data)) {
         return pair(py, present(data), device_data, sync, options);
     }
+    let first = data;
     let Some(data) = newest(present(data), present(device_data), sync.as_ref()) else {
         let shape = shape.ok_or_else(|| {
             PyTypeError::new_err(
@@ -130,6 +131,9 @@ pub(super) fn storage(
     let source = taken(data, copy.then_some(wanted), target)?;
     if on_gpu {
         check_on_gpu(&source.managed)?;
+    }
+    if let Some(other) = present(first).filter(|first| !first.is(data)) {
+        check_alike(&Source::of(other)?.managed, &source.managed)?;
     }
     check_shape(&source.managed, shape.as_ref())?;
     let found = source.managed.dtype();
