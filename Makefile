@@ -32,7 +32,7 @@ demo: $(EXTENSION) $(VENV)/.stamp-demo ## one field through NumPy, torch, JAX, x
 
 # A stand-in for the CUDA driver: a crate of its own, for tests alone.
 STAND_IN := tests/fake_cuda/target/release/libfake_cuda.so
-$(STAND_IN): $(wildcard tests/fake_cuda/src/*.rs) tests/fake_cuda/Cargo.toml tests/fake_cuda/build.rs
+$(STAND_IN): $(wildcard tests/fake_cuda/src/*.rs tests/fake_cuda/src/*/*.rs) tests/fake_cuda/Cargo.toml tests/fake_cuda/build.rs
 	cargo build --release --manifest-path tests/fake_cuda/Cargo.toml
 	touch $@
 

@@ -17,6 +17,11 @@ use crate::device::DeviceKind;
 use crate::error::{Error, Result};
 use crate::managed::Managed;
 
+/// Calls of the driver for one copy: where a kernel does it in one, and where every row would have to
+/// go by a block of memory without gaps.
+const FEW_CALLS: usize = 2;
+const MANY_CALLS: usize = 64;
+
 /// Whether memory is of CUDA, and so one that a copy may start from or end at.
 pub(super) fn reaches(side: &Managed) -> bool {
     side.device().kind == DeviceKind::Cuda
@@ -59,8 +64,14 @@ pub(super) unsafe fn copy(source: &Managed, target: &Managed) -> Result<()> {
     let Some(number) = to.or(from) else {
         return Err(Error::Buffer("copy: expected a device, got host memory twice".into()));
     };
+    let two_devices = from.is_some() && to.is_some() && !one_device;
+    let worth_it = |moves: &Moves| match (one_device, two_devices) {
+        (true, _) => moves.are_worth_it(FEW_CALLS),
+        (_, true) => is_single(moves), // rows are the driver's within one device
+        _ => is_single(moves) || moves.are_worth_it(MANY_CALLS),
+    };
     match moves {
-        Some(moves) if moves.are_worth_it() || (!one_device && is_single(&moves)) => {
+        Some(moves) if worth_it(&moves) => {
             // SAFETY: the plan stays within both; the caller's promise.
             put(source, target, number, |stream| unsafe {
                 move_all(source, target, &moves, stream)
@@ -190,7 +201,7 @@ fn is_easy(source: &Managed, target: &Managed) -> Result<bool> {
     } else {
         plan(&dense, target.layout())?
     };
-    Ok(moves(&moved).is_some_and(|moves| moves.are_worth_it()))
+    Ok(moves(&moved).is_some_and(|moves| moves.are_worth_it(MANY_CALLS)))
 }
 
 fn is_dense(side: &Managed) -> Result<bool> {

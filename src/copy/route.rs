@@ -18,9 +18,6 @@ const SHORT_ROW: usize = 64;
 /// So few short rows that a launch is not worth it.
 const FEW_ROWS: usize = 16;
 
-/// Single moves that are put on a stream one by one before a kernel or a detour is cheaper.
-const MANY_MOVES: usize = 64;
-
 type Loops = SmallVec<[Loop; 6]>;
 
 /// Moves that the driver makes by itself.
@@ -65,8 +62,8 @@ pub(super) fn moves(plan: &CopyPlan) -> Option<Moves> {
 }
 
 impl Moves {
-    /// Whether the driver is the best at them.
-    pub(super) fn are_worth_it(&self) -> bool {
+    /// Whether the driver is the best at them, in at most so many calls.
+    pub(super) fn are_worth_it(&self, most: usize) -> bool {
         let calls = self.loops.iter().fold(1_usize, |calls, one| calls.saturating_mul(one.count));
         let (width, rows) = match self.one {
             Move::Linear { .. } => (SHORT_ROW, 1),
@@ -74,7 +71,7 @@ impl Moves {
             Move::Planes { width, rows, planes, .. } => (width, rows.count.saturating_mul(planes)),
         };
         let few = rows.saturating_mul(calls) <= FEW_ROWS;
-        (width >= SHORT_ROW || few) && calls <= MANY_MOVES
+        (width >= SHORT_ROW || few) && calls <= most
     }
 }
 

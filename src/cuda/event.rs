@@ -29,11 +29,6 @@ impl Event {
         Ok(unsafe { calls::record_event(self.handle, stream.handle()) }?)
     }
 
-    /// Whether streams of this device can record it.
-    pub(super) fn is_of(&self, ordinal: i32) -> bool {
-        self.ordinal == ordinal
-    }
-
     /// Work that is put on `stream` from now on comes after it. Does not wait.
     pub(super) fn hold_back(&self, stream: Stream) -> Result<()> {
         let _current = enter(stream.ordinal())?;
@@ -62,7 +57,7 @@ impl Stream {
     /// # Errors
     /// What the driver refuses.
     pub(crate) fn follow(self, other: Self) -> Result<()> {
-        if self == other {
+        if self.is_the_same_as(other) {
             return Ok(());
         }
         Event::after(other)?.hold_back(self)

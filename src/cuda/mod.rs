@@ -45,8 +45,8 @@ pub(crate) use pointer::{Place, locate};
 pub(crate) use settled::Settled;
 #[cfg(feature = "python")]
 pub(crate) use settled::release_interpreter_by;
-pub(crate) use stream::Stream;
+pub(crate) use stream::{Stream, of_handle};
 #[cfg(feature = "python")]
-pub(crate) use stream::{choose, of_handle, unchoose};
+pub(crate) use stream::{choose, unchoose};
 pub(crate) use timeline::Timeline;
 pub(crate) use transfer::{copy_2d, copy_3d, copy_linear, copy_peer, set};

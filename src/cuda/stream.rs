@@ -76,6 +76,11 @@ impl Stream {
         Ok(Self { handle, ordinal })
     }
 
+    /// Whether work on both is in order by itself. The per-thread streams of two threads have one handle.
+    pub(crate) fn is_the_same_as(self, other: Self) -> bool {
+        self == other && self.handle != Self::PER_THREAD
+    }
+
     pub(crate) fn handle(self) -> usize {
         self.handle
     }
@@ -105,7 +110,6 @@ const BLOCKING: u32 = 0;
 ///
 /// # Safety
 /// `handle` is a stream for as long as the result is used.
-#[cfg(feature = "python")]
 pub(crate) unsafe fn of_handle(handle: usize) -> Result<Stream> {
     check_ordinal(0)?;
     let context = if handle <= Stream::PER_THREAD {

@@ -3,9 +3,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use smallvec::SmallVec;
+
 use super::event::Event;
 use super::stream::Stream;
 use crate::error::Result;
+
+/// One for each stream; mostly there is one.
+type Marks = SmallVec<[(Arc<Event>, Stream); 1]>;
 
 /// Orders all work on one block of memory, whoever does it, as far as dlfield is told of it.
 ///
@@ -18,8 +23,8 @@ pub(crate) struct Timeline {
     producer: Option<Stream>,
     /// The end of what the producer had in flight when it handed the memory over.
     arrival: Option<(Event, Stream)>,
-    /// The end of the last work of dlfield, and where it is. Never held while anybody waits.
-    last: Mutex<Option<(Arc<Event>, Stream)>>,
+    /// The ends of dlfield's work, by where it is. Never held while anybody waits.
+    last: Mutex<Marks>,
     /// Whether others have the address, and may work where dlfield is not told.
     handed_out: AtomicBool,
 }
@@ -35,7 +40,7 @@ impl Timeline {
         Ok(Self { producer, arrival: arrival.transpose()?, ..Self::default() })
     }
 
-    fn last(&self) -> MutexGuard<'_, Option<(Arc<Event>, Stream)>> {
+    fn last(&self) -> MutexGuard<'_, Marks> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -48,14 +53,14 @@ impl Timeline {
             stream.follow(producer)?; // WAIT for the producer's work
         }
         if let Some((event, on)) = &self.arrival
-            && *on != stream
+            && !on.is_the_same_as(stream)
         {
             event.hold_back(stream)?; // WAIT for what was in flight at the arrival
         }
-        match &*self.last() {
-            Some((event, on)) if *on != stream => event.hold_back(stream), // WAIT for dlfield's work
-            _ => Ok(()),
+        for (event, _) in self.last().iter().filter(|(_, on)| !on.is_the_same_as(stream)) {
+            event.hold_back(stream)?; // WAIT for dlfield's work
         }
+        Ok(())
     }
 
     /// Notes that what is on `stream` now may be work on this memory. The producer's stream waits for
@@ -64,20 +69,24 @@ impl Timeline {
     /// # Errors
     /// As [`Timeline::join`].
     pub(crate) fn leave(&self, stream: Stream) -> Result<()> {
-        let mut last = self.last();
-        // Where the driver refuses, what was noted before stays.
-        let event = match &*last {
-            Some((event, _)) if event.is_of(stream.ordinal()) => {
-                event.record(stream)?;
-                Arc::clone(event)
-            }
-            _ => Arc::new(Event::after(stream)?),
-        };
-        if let Some(producer) = self.producer.filter(|producer| *producer != stream) {
+        let event = self.mark(stream)?;
+        if let Some(producer) = self.producer.filter(|producer| !producer.is_the_same_as(stream)) {
             event.hold_back(producer)?; // WAIT of the producer for dlfield's work
         }
-        *last = Some((event, stream));
         Ok(())
+    }
+
+    /// The end of what is on a stream now, among the marks. Where the driver refuses, they stay.
+    fn mark(&self, stream: Stream) -> Result<Arc<Event>> {
+        let mut last = self.last();
+        if let Some((event, _)) = last.iter().find(|(_, on)| on.is_the_same_as(stream)) {
+            event.record(stream)?;
+            return Ok(Arc::clone(event));
+        }
+        let event = Arc::new(Event::after(stream)?);
+        last.retain(|(event, _)| !event.is_done().unwrap_or(false)); // so that they stay few
+        last.push((Arc::clone(&event), stream));
+        Ok(event)
     }
 
     /// Waits until all that is known of is done.
@@ -99,8 +108,8 @@ impl Timeline {
     /// # Errors
     /// What an earlier operation has failed with.
     pub(super) fn wait_for_own(&self) -> Result<()> {
-        let event = self.last().as_ref().map(|(event, _)| Arc::clone(event));
-        event.map_or(Ok(()), |event| event.wait()) // WAIT of the host for dlfield's work
+        let marks = self.last().clone();
+        marks.iter().try_for_each(|(event, _)| event.wait()) // WAIT of the host for dlfield's work
     }
 
     /// Whether work, but the producer's, may still be in flight. Does not wait.
@@ -109,8 +118,9 @@ impl Timeline {
     /// What an earlier operation has failed with.
     pub(crate) fn is_pending(&self) -> Result<bool> {
         let arrived = self.arrival.as_ref().map_or(Ok(true), |(event, _)| event.is_done())?;
-        let event = self.last().as_ref().map(|(event, _)| Arc::clone(event));
-        let done = event.map_or(Ok(true), |event| event.is_done())?;
+        let marks = self.last().clone();
+        let pending = marks.iter().map(|(event, _)| event.is_done());
+        let done = pending.collect::<Result<SmallVec<[bool; 1]>>>()?.into_iter().all(|done| done);
         Ok(!arrived || !done)
     }
 

@@ -133,7 +133,7 @@ impl Imported {
     /// Notes the stream on which the producer may be working on memory of a CUDA device.
     ///
     /// # Safety
-    /// `handle` is a stream of the device that has the memory, for as long as its owner lives.
+    /// `handle` is a stream, for as long as the owner of the memory lives.
     #[cfg(feature = "python")]
     pub(crate) unsafe fn on_stream(self, handle: Option<usize>) -> Self {
         Self { stream: handle, ..self }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::Managed;
-use crate::cuda::{Place, Settled, Stream, Timeline, device_count, locate};
+use crate::cuda::{Place, Settled, Stream, Timeline, device_count, locate, of_handle};
 use crate::device::{Device, DeviceKind};
 use crate::error::{Error, Result};
 use crate::layout::Layout;
@@ -70,7 +70,7 @@ fn on_device(address: usize) -> Result<i32> {
 /// What CUDA refuses.
 ///
 /// # Safety
-/// `stream` is one of the device that has the memory, for as long as the memory's owner lives.
+/// `stream` is a stream, for as long as the memory's owner lives.
 pub(super) unsafe fn followed(
     managed: Managed,
     stream: Option<usize>,
@@ -81,8 +81,15 @@ pub(super) unsafe fn followed(
     if !of_cuda || device_count().is_err() {
         return Ok(managed);
     }
-    // SAFETY: the caller's promise.
-    let producer = stream.map(|handle| unsafe { Stream::foreign(handle, device.ordinal) });
+    let producer = match stream {
+        Some(handle) if handle <= Stream::PER_THREAD => {
+            // SAFETY: a default stream of the device, which lives as long as the process.
+            Some(unsafe { Stream::foreign(handle, device.ordinal) })
+        }
+        // SAFETY: the caller's promise; it may be a stream of another device.
+        Some(handle) => Some(unsafe { of_handle(handle) }?),
+        None => None,
+    };
     let timeline = Arc::new(Timeline::of(producer, after)?);
     let settled = Settled::before_giving_back(Arc::clone(&timeline), device.ordinal);
     Ok(managed.with_timeline(timeline).along_with(settled))

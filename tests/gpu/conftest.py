@@ -1,8 +1,8 @@
 """Tests of everything that needs a GPU, on the stand-in for the driver or on a real one.
 
 A process has one driver, so these run in a process of their own: `DLFIELD_TEST_CUDA=stand-in` or
-`=real`, see the Makefile. What only the stand-in can tell (its counters, that work is done late) has
-the mark `stand_in`, what it cannot do has the mark `real`.
+`=real`, see the Makefile. What only the stand-in can tell (its counters, that work is done late)
+has the mark `stand_in`, what it cannot do has the mark `real`.
 """
 
 import ctypes
@@ -37,7 +37,7 @@ def pytest_collection_modifyitems(items):
 
 
 def finish():
-    """Let go of what nobody holds any more; memory of a pool is freed when its stream comes to it."""
+    """Let go of what nobody holds any more; a pool frees when its stream comes to it."""
     gc.collect()
     for number in range(cuda_calls.made("cuDeviceGetCount", kind=ctypes.c_int)):
         cuda_calls.call("cuCtxPushCurrent_v2", cuda_calls.made("cuDevicePrimaryCtxRetain", number))
@@ -49,10 +49,11 @@ def finish():
 def nothing_left(request):
     """Every test gives back what it has allocated, and breaks nothing (on the stand-in)."""
     cuda_calls.start()
+    finish()
+    gc.freeze()  # collections then look at what the test makes, and not at every imported library
     if WHICH == "real":
         yield
         return
-    finish()
     before = cuda_calls.stats().live_bytes
     cuda_calls.reset()
     yield
@@ -60,4 +61,5 @@ def nothing_left(request):
     after = cuda_calls.stats()
     assert after.violations == 0, "the stand-in has seen accesses that are not allowed"
     if not request.node.get_closest_marker("keeps_memory"):
-        assert after.live_bytes == before, "device memory is left"
+        # Less may be there: what an earlier test that failed has held until now.
+        assert after.live_bytes <= before, "device memory is left"

@@ -1,14 +1,13 @@
-"""Memory of a device in the hands of others: what tests hand to dlfield, and look at behind its back.
+"""Memory of a device in the hands of others: what tests hand to dlfield, and see behind its back.
 
 Everything goes through the driver's own functions (`cuda_calls`), on the stand-in or a real driver.
 """
 
 import ctypes
-import time
 import weakref
 
 import numpy as np
-from cuda_calls import HOST_FUNCTION, NON_BLOCKING, REAL, address, call, made, stream
+from cuda_calls import NON_BLOCKING, REAL, address, call, made, stream
 
 LEGACY, PER_THREAD = 1, 2
 
@@ -28,7 +27,7 @@ def _free(there, device):
         call("cuMemFree_v2", there)
 
 
-class current:  # noqa: N801 -- reads like a word in `with current(1):`
+class current:
     """The primary context of a device, current inside."""
 
     def __init__(self, device):
@@ -48,7 +47,7 @@ class OnDevice:
     """
 
     def __init__(self, values, *, device=0, strides=None, readonly=False, **words):
-        values = np.ascontiguousarray(values)
+        values = np.asarray(values, order="C")  # of 0 dimensions, too
         self.memory = Memory(values.nbytes, device)
         self.dtype, self.shape = values.dtype, values.shape
         write(self.memory.address, values, device)
@@ -119,12 +118,11 @@ class Pinned:
 def delay(on, seconds=0.05):
     """Keep a stream busy for a while, so that what comes behind is late; the stand-in always is."""
     if REAL:
-        call("cuLaunchHostFunc", on, _sleep, int(seconds * 1000))
+        # A function of C: one of Python would wait for an interpreter that may be waiting for it.
+        call("cuLaunchHostFunc", on, _usleep, int(seconds * 1e6))
 
 
-@HOST_FUNCTION
-def _sleep(milliseconds):
-    time.sleep((milliseconds or 0) / 1000)
+_usleep = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p)
 
 
 def new_stream(flags=NON_BLOCKING):

@@ -29,10 +29,7 @@ class GpuStencil(StandIn):
             "out": out.__cuda_array_interface__,
         }
         source, target = self.interfaces.values()
-        walks = [
-            (n, s, t)
-            for n, s, t in zip(inp.shape, steps(source), steps(target), strict=True)
-        ]
+        walks = [(n, s, t) for n, s, t in zip(inp.shape, steps(source), steps(target), strict=True)]
         launch("copy", 8, walks, source=source["data"][0], target=target["data"][0])
 
 

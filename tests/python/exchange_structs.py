@@ -45,6 +45,8 @@ _capsule = _function(
 _pointer = _function(
     *(ctypes.pythonapi, "PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
 )
+# Of its own: numba declares that `ctypes.pythonapi.Py_DecRef` takes an object, for everybody.
+_let_go = _function(ctypes.pythonapi, "Py_DecRef", None, ctypes.c_void_p)
 _lsearch = _function(
     *(ctypes.CDLL(None), "lsearch", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p),
     *(ctypes.POINTER(ctypes.c_size_t), ctypes.c_size_t, ctypes.c_void_p),
@@ -138,7 +140,7 @@ class Exchange:
         try:
             return ctypes.cast(made, ctypes.py_object).value
         finally:
-            ctypes.pythonapi.Py_DecRef(ctypes.c_void_p(made))  # the reference that came with it
+            _let_go(made)  # of the reference that came with it
 
     def allocate(self, prototype, *, kind=ALLOCATOR_WITHOUT_GIL):
         """Give the answer, the tensor or None, and what `set_error` was told, with its context."""

@@ -9,6 +9,8 @@ use std::ptr;
 pub(crate) const PAGE: u64 = 4096;
 /// What new memory holds: a value that no test takes for a result.
 const NEW: u8 = 0xCD;
+/// Larger blocks hold it at both ends only, this many bytes each: pages take time.
+const END: usize = 64 << 20;
 const READ_WRITE: c_int = libc::PROT_READ | libc::PROT_WRITE;
 
 /// A range of addresses, and where its bytes are.
@@ -55,8 +57,14 @@ impl Arena {
             return None;
         }
         self.used = end;
+        let head = size.min(END);
+        let tail = (size - head).min(END);
+        let first = self.bytes(base);
+        let last = first.wrapping_add(size - tail);
         // SAFETY: the range is inside this arena, open, and handed out to nobody else: just taken.
-        unsafe { ptr::write_bytes(self.bytes(base), NEW, size) };
+        unsafe { ptr::write_bytes(first, NEW, head) };
+        // SAFETY: as above: the last bytes of the range.
+        unsafe { ptr::write_bytes(last, NEW, tail) };
         Some(base)
     }
 

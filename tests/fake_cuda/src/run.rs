@@ -76,6 +76,9 @@ pub(crate) fn initialise() -> Outcome {
 }
 
 fn ready() -> Outcome {
+    if threads::has_ended() {
+        return Err(Status::DEINITIALIZED);
+    }
     if threads::calling_back() {
         return refuse(Status::NOT_PERMITTED, "callback: expected no driver calls, got one");
     }

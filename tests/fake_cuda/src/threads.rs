@@ -19,6 +19,12 @@ pub(crate) fn number() -> u64 {
     NUMBER.with(|number| *number)
 }
 
+/// Has this thread ended but for what still runs in it? At the end of the process that is what others
+/// have left to be run then.
+pub(crate) fn has_ended() -> bool {
+    CONTEXTS.try_with(|_| ()).is_err()
+}
+
 pub(crate) fn current() -> Option<Handle> {
     CONTEXTS.with_borrow(|contexts| contexts.last().copied())
 }

@@ -1,0 +1,55 @@
+"""Who waits for whom: looks at memory from one stream alone, and at the stream dlfield works on."""
+
+import ctypes
+
+import dlfield as dlf
+import numpy as np
+from cuda_calls import address, call, event, made
+from devices import current
+from exchange_structs import Exchange
+
+CUDA = 2  # DLPack's code
+
+
+def device_count():
+    """Give the number of devices that the driver shows."""
+    call("cuInit", 0)
+    return made("cuDeviceGetCount", kind=ctypes.c_int)
+
+
+def own_stream(device=0):
+    """Give the stream on which dlfield works now, on this thread."""
+    code, stream = Exchange(dlf.Storage).stream(CUDA, device)
+    assert code == 0
+    return stream
+
+
+def follow(stream, other, device=0):
+    """Let what is put on a stream from now on come after what is on another now."""
+    with current(device):
+        mark = event()
+        call("cuEventRecord", mark, other)
+        call("cuStreamWaitEvent", stream, mark, 0)
+        call("cuEventDestroy_v2", mark)
+
+
+def seen_from(stream, there, shape=(4,), dtype="f8", device=0):
+    """Give the values at an address as work on a stream finds them; nothing else is waited for."""
+    values = np.empty(shape, dtype)
+    with current(device):
+        call("cuMemcpyDtoHAsync_v2", address(values), there, values.nbytes, stream)
+        call("cuStreamSynchronize", stream)
+    return values
+
+
+def put_from(stream, there, values, device=0):
+    """Write values to an address in the order of a stream, and wait for that stream alone."""
+    values = np.ascontiguousarray(values)
+    with current(device):
+        call("cuMemcpyHtoDAsync_v2", there, address(values), values.nbytes, stream)
+        call("cuStreamSynchronize", stream)
+
+
+def device_address(storage):
+    """Give the address of the first element on the device, up to date."""
+    return storage.__cuda_array_interface__["data"][0]

@@ -1,0 +1,100 @@
+"""Calling a class of storages: it gives a storage of its own kind, or refuses."""
+
+import dlfield as dlf
+import numpy as np
+import pytest
+from devices import OnDevice
+from pairs import CLASSES, every_class, every_kind, two_devices, values
+
+
+@every_class
+def test_a_class_that_is_called_gives_a_storage_of_itself_with_the_values(name, options):
+    kind = getattr(dlf, name)
+    sources = [
+        np.arange(3.0),
+        [0.0, 1.0, 2.0],
+        OnDevice(np.arange(3.0)),
+        dlf.storage(np.arange(3.0)),
+    ]
+    sources += [dlf.storage(np.arange(3.0), device="gpu", managed=managed) for managed in CLASSES]
+    for source in sources:
+        made = kind(source, dims="I")
+        assert type(made) is kind
+        assert made.dims == ("I",)
+        assert values(made).tolist() == [0, 1, 2]
+    assert type(kind(shape=(2, 3), dtype="int8")) is kind
+    assert type(kind(np.arange(3.0), **options)) is kind
+
+
+@every_class
+def test_the_base_class_gives_what_fits(name, options):
+    assert type(dlf.Storage([1, 2], **options)) is getattr(dlf, name)
+
+
+@every_kind
+def test_a_class_refuses_a_device_of_the_other_kind(managed):
+    kind = CLASSES[managed]
+    for device in (None, "cpu"):
+        with pytest.raises(ValueError, match=f"{kind.__name__}: expected a GPU, got device="):
+            kind([1, 2], device=device)
+    for device in ("gpu", ("gpu", 0)):
+        with pytest.raises(ValueError, match="CPUStorage: expected host memory, got device="):
+            dlf.CPUStorage([1, 2], device=device)
+
+
+@every_kind
+def test_a_class_refuses_to_be_managed_otherwise(managed):
+    for other in CLASSES:
+        if other != managed:
+            with pytest.raises(ValueError, match=f"expected managed={managed!r}, got {other!r}"):
+                CLASSES[managed]([1, 2], managed=other)
+
+
+@every_kind
+def test_a_class_takes_layout_and_alignment_from_a_preset(managed):
+    for option in ("backend", "defaults"):
+        made = CLASSES[managed](np.ones((2, 3, 4)), **{option: "gt:gpu"})
+        assert type(made) is CLASSES[managed]
+        assert (made.layout, made.alignment_size) == ((2, 1, 0), 256)
+
+
+@pytest.mark.parametrize(
+    ("kind", "preset"),
+    [(dlf.CPUStorage, "gt:gpu"), *((kind, "gt:cpu_ifirst") for kind in CLASSES.values())],
+)
+def test_a_class_gives_itself_or_refuses_a_preset_of_the_other_kind(kind, preset):
+    try:
+        made = kind([1, 2], backend=preset)
+    except ValueError:
+        return
+    assert type(made) is kind
+
+
+@two_devices
+@every_kind
+def test_a_class_takes_the_gpu_of_the_data_unless_told_otherwise(managed):
+    source = dlf.ones(3, device=("gpu", 1))
+    assert CLASSES[managed](source).device_id == 1
+    assert CLASSES[managed](source, device=("gpu", 0)).device_id == 0
+
+
+@every_class
+def test_a_class_without_copy_shares_memory_or_refuses(name, options):
+    made = dlf.ones(3, **options)
+    shared = getattr(dlf, name)(made, copy=False)
+    made[0] = 7
+    assert values(shared).tolist() == [7, 1, 1]
+
+
+@every_class
+def test_nobody_makes_a_class_of_storages_of_his_own(name, options):
+    with pytest.raises(TypeError):
+        type("Mine", (getattr(dlf, name),), {})
+
+
+def test_a_subclass_of_the_base_makes_no_storages():
+    class Mine(dlf.Storage):
+        pass
+
+    with pytest.raises(TypeError, match="expected Storage or one of its own kinds"):
+        Mine([1, 2])

@@ -1,0 +1,244 @@
+"""DLPack in, from producers with memory of CUDA: what they are asked, and where it is found."""
+
+import gc
+
+import dlfield as dlf
+import numpy as np
+import pytest
+from cuda_calls import made, stats
+from devices import LEGACY, PER_THREAD, current, new_stream
+from dlpack_structs import READ_ONLY
+from marks import every_device, two_devices
+from order import device_address, own_stream
+from producers import (
+    CPU,
+    CUDA,
+    MANAGED,
+    PINNED,
+    ROCM,
+    VALUES,
+    OfNoKeywords,
+    OfStreamAlone,
+    OnGpu,
+    WithoutCopy,
+    workshop,
+)
+
+
+@pytest.fixture
+def producer():
+    """Makes producers, whose memory goes at the end of the test."""
+    with workshop() as make:
+        yield make
+
+
+def taken(one, **options):
+    return dlf.as_storage(one, managed=None, **options)
+
+
+def values_of(storage):
+    return dlf.storage(storage, device="cpu").to_numpy().tolist()
+
+
+@every_device
+def test_a_producer_is_asked_once_with_the_stream_of_dlfield_and_todays_keywords(producer, device):
+    one = producer(device=device)
+    taken(one)
+    assert one.calls == [{"stream": own_stream(device), "max_version": (1, 3), "copy": False}]
+
+
+def test_a_producer_of_managed_memory_is_asked_with_a_stream_too(producer):
+    one = producer(kind=MANAGED)
+    dlf.as_storage(one)
+    assert one.calls == [{"stream": own_stream(), "max_version": (1, 3), "copy": False}]
+
+
+@pytest.mark.parametrize("stream", [LEGACY, PER_THREAD, "new"])
+def test_in_use_stream_a_producer_is_asked_with_that_stream(producer, stream):
+    one = producer()
+    stream = new_stream() if stream == "new" else stream
+    with dlf.use_stream(stream):
+        taken(one)
+    assert one.calls[0]["stream"] == stream
+
+
+@pytest.mark.parametrize("kind", [PINNED, ROCM])
+def test_a_producer_whose_memory_cuda_has_no_streams_for_is_asked_without_one(producer, kind):
+    one = producer(kind=kind)
+    dlf.as_storage(one)
+    assert one.calls == [{"max_version": (1, 3), "copy": False}]
+
+
+@two_devices
+@pytest.mark.parametrize("before", [0, 1])
+@pytest.mark.parametrize("device", [0, 1])
+def test_the_producers_device_is_current_when_it_is_asked_and_only_then(producer, device, before):
+    one = producer(device=device)
+    with current(before):
+        context = made("cuCtxGetCurrent")
+        taken(one)
+        assert made("cuCtxGetCurrent") == context
+    assert one.contexts == [device]
+
+
+def test_the_context_is_given_back_when_a_producer_raises(producer):
+    class Raising(OnGpu):
+        def __dlpack__(self, **keywords):
+            raise error
+
+    error, context = RuntimeError("not today"), made("cuCtxGetCurrent")
+    with pytest.raises(RuntimeError) as caught:
+        taken(producer(Raising, device=0))
+    assert caught.value is error
+    assert made("cuCtxGetCurrent") == context
+
+
+@pytest.mark.parametrize(
+    ("cls", "calls"),
+    [
+        (WithoutCopy, [{"stream": ..., "max_version": (1, 3)}]),
+        (OfStreamAlone, [{"stream": ...}]),
+        (OfNoKeywords, [{}]),
+    ],
+    ids=lambda one: getattr(one, "__name__", ""),
+)
+@every_device
+def test_a_producer_with_an_older_signature_is_asked_in_its_own_words(producer, cls, calls, device):
+    one = producer(cls, device=device, legacy=cls is not WithoutCopy)
+    storage = taken(one)
+    own = own_stream(device)
+    assert one.calls == [{k: own if v is ... else v for k, v in call.items()} for call in calls]
+    assert (one.contexts, values_of(storage)) == ([device], VALUES.tolist())
+
+
+def test_a_type_error_from_inside_a_producer_is_its_own(producer):
+    class Confused(OnGpu):
+        def __dlpack__(self, **keywords):
+            self.calls.append(keywords)
+            return len(3)
+
+    one = producer(Confused)
+    with pytest.raises(TypeError, match="has no len"):
+        taken(one)
+    assert len(one.calls) == 1
+
+
+@every_device
+@pytest.mark.parametrize("legacy", [False, True], ids=["versioned", "legacy"])
+def test_memory_of_a_device_comes_in_where_it_is(producer, device, legacy):
+    one = producer(device=device, legacy=legacy)
+    storage = taken(one)
+    assert (type(storage), storage.door) == (dlf.GPUStorage, "dlpack")
+    assert (storage.device_id, device_address(storage)) == (device, one.memory.address)
+    assert (storage.shape, storage.dtype, storage.readonly) == ((4,), np.float64, False)
+    assert values_of(storage) == VALUES.tolist()
+
+
+def test_read_only_memory_of_a_device_stays_read_only(producer):
+    assert taken(producer(flags=READ_ONLY)).readonly
+
+
+def test_by_default_the_memory_becomes_the_newer_side_of_a_pair(producer):
+    storage = dlf.as_storage(producer())
+    assert type(storage) is dlf.SoftwareManagedGPUStorage
+    assert storage.sync_state.state == dlf.SyncState.SYNC_DEVICE_DIRTY
+    assert storage.to_numpy().tolist() == VALUES.tolist()
+
+
+def test_page_locked_memory_comes_in_as_memory_of_the_host(producer):
+    one = producer(kind=PINNED)
+    storage = dlf.as_storage(one)
+    assert (type(storage), storage.__dlpack_device__()) == (dlf.CPUStorage, (1, 0))
+    assert storage.__array_interface__["data"][0] == one.memory.address
+    assert storage.to_numpy().tolist() == VALUES.tolist()
+
+
+def test_managed_memory_comes_in_for_both_sides(producer):
+    one = producer(kind=MANAGED)
+    storage = dlf.as_storage(one)
+    assert (type(storage), storage.device_id) == (dlf.CUDAManagedGPUStorage, 0)
+    assert device_address(storage) == one.memory.address
+    assert storage.__array_interface__["data"][0] == one.memory.address
+    assert storage.to_numpy().tolist() == VALUES.tolist()
+
+
+@two_devices
+def test_managed_memory_of_the_second_device_is_found_there(producer):
+    assert dlf.as_storage(producer(kind=MANAGED, device=1)).device_id == 1
+
+
+def test_memory_of_the_host_is_not_believed_to_be_managed(producer):
+    with pytest.raises(BufferError):
+        dlf.as_storage(producer(kind=CPU, announces=(MANAGED, 0)))
+
+
+@pytest.mark.stand_in
+@pytest.mark.parametrize("number", [0, 3])
+def test_memory_of_rocm_passes_through_without_a_call_of_cuda(producer, number):
+    one = producer(kind=ROCM, announces=(ROCM, number))
+    before = bytes(stats())
+    storage = dlf.as_storage(one)
+    assert (type(storage), storage.device_id) == (dlf.GPUStorage, number)
+    assert storage.__dlpack_device__() == (ROCM, number)
+    found = storage.__cuda_array_interface__
+    assert (found["data"][0], found["stream"]) == (one.memory.address, None)
+    del storage
+    gc.collect()
+    assert (bytes(stats()), one.freed) == (before, 1)
+
+
+@pytest.mark.parametrize("stream", [None, -1, 0, 3, 2**40])
+def test_memory_of_rocm_goes_out_to_streams_of_rocm(producer, stream):
+    """0 is its default stream, and handles begin at 3. Nothing of dlfield's is in flight."""
+    storage = dlf.as_storage(producer(kind=ROCM))
+    assert storage.__dlpack__(stream=stream, max_version=(1, 3)) is not None
+
+
+@pytest.mark.parametrize(("stream", "error"), [(1, ValueError), (2, ValueError), (True, TypeError)])
+def test_what_is_no_stream_of_rocm_is_refused(producer, stream, error):
+    """1 and 2 stand for CUDA's default streams."""
+    storage = dlf.as_storage(producer(kind=ROCM))
+    with pytest.raises(error, match="stream: expected"):
+        storage.__dlpack__(stream=stream, max_version=(1, 3))
+
+
+@two_devices
+@pytest.mark.parametrize("claims", [(CUDA, 0), (CUDA, 7)])
+@pytest.mark.parametrize("announces", [(CUDA, 0), (CUDA, 1)])
+def test_the_address_says_which_device_it_is_and_not_the_number(producer, announces, claims):
+    one = producer(device=1, announces=announces, claims=claims)
+    storage = taken(one)
+    assert storage.device_id == 1
+    assert values_of(storage) == VALUES.tolist()
+
+
+@pytest.mark.parametrize("announces", [(CPU, 0), (PINNED, 0), (MANAGED, 0), (ROCM, 0)])
+def test_the_capsule_is_right_about_the_device_and_not_the_announcement(producer, announces):
+    storage = taken(producer(announces=announces, claims=(CUDA, 0)))
+    assert (type(storage), values_of(storage)) == (dlf.GPUStorage, VALUES.tolist())
+
+
+@pytest.mark.parametrize("kind", [CPU, PINNED])
+def test_a_capsule_of_the_host_from_a_producer_that_announces_a_device_is_of_the_host(
+    producer, kind
+):
+    storage = dlf.as_storage(producer(kind=kind, announces=(CUDA, 0), claims=(kind, 0)))
+    assert (type(storage), storage.to_numpy().tolist()) == (dlf.CPUStorage, VALUES.tolist())
+
+
+@pytest.mark.parametrize("kind", [CPU, PINNED])
+def test_memory_of_the_host_is_not_believed_to_be_on_a_device(producer, kind):
+    one = producer(kind=kind, announces=(CUDA, 0))
+    with pytest.raises(BufferError, match="expected an address on a GPU"):
+        dlf.as_storage(one)
+    assert one.freed == 1
+
+
+@pytest.mark.stand_in
+def test_nothing_is_copied_or_waited_for_by_an_import(producer):
+    one = producer(late=new_stream())
+    before = stats()
+    storage = taken(one)
+    after = stats()
+    assert (after.copies, after.syncs, after.allocs) == (before.copies, before.syncs, before.allocs)
+    assert values_of(storage) == (VALUES + 10).tolist()

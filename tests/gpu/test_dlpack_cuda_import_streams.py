@@ -1,0 +1,151 @@
+"""DLPack in, from producers that are still working: dlfield's work comes after theirs.
+
+A producer lets the stream that it is asked with wait for its work. From then on this is what is in
+flight on the memory, whichever stream dlfield works on next and whoever gets it then.
+"""
+
+import dlfield as dlf
+import pytest
+from cuda_calls import call, stats
+from devices import LEGACY, PER_THREAD, current, new_stream
+from dlpack_structs import contents
+from exchange_structs import Exchange
+from marks import every_device, two_devices
+from order import device_address, own_stream, seen_from
+from producers import MANAGED, VALUES, OfNoKeywords, OfStreamAlone, OnGpu, WithoutCopy, workshop
+
+LATE = (VALUES + 10).tolist()
+
+
+@pytest.fixture
+def producer():
+    """Makes producers, whose memory goes at the end of the test."""
+    with workshop() as make:
+        yield make
+
+
+def taken(one):
+    return dlf.as_storage(one, managed=None)
+
+
+def values_of(storage):
+    return dlf.storage(storage, device="cpu").to_numpy().tolist()
+
+
+def idle(device=0):
+    """Give a storage to copy to, on which nothing is in flight."""
+    storage = dlf.storage(VALUES, device=("gpu", device), managed=None)
+    with current(device):
+        call("cuCtxSynchronize")
+    return storage
+
+
+@pytest.mark.parametrize("cls", [OnGpu, WithoutCopy, OfStreamAlone, OfNoKeywords])
+@every_device
+def test_values_that_are_still_written_come_to_the_host(producer, cls, device):
+    with current(device):
+        stream = new_stream()
+    legacy = cls in (OfStreamAlone, OfNoKeywords)
+    assert values_of(taken(producer(cls, device=device, late=stream, legacy=legacy))) == LATE
+
+
+def test_values_that_are_still_written_come_to_the_sibling_on_the_host(producer):
+    assert dlf.as_storage(producer(late=new_stream())).to_numpy().tolist() == LATE
+
+
+@pytest.mark.parametrize("stream", [None, LEGACY, PER_THREAD, "new"])
+def test_a_copy_on_the_device_comes_after_the_producers_work(producer, stream):
+    target = idle()
+    stream = new_stream() if stream == "new" else stream or own_stream()
+    with dlf.use_stream(stream):
+        target[...] = taken(producer(late=new_stream()))
+    assert seen_from(stream, target.__cuda_array_interface__["data"][0]).tolist() == LATE
+
+
+@pytest.mark.stand_in
+def test_the_host_does_not_wait_for_the_producer(producer):
+    target, one = idle(), producer(late=new_stream())
+    storage, before = taken(one), stats().syncs
+    target[...] = storage
+    assert stats().syncs == before
+    assert values_of(target) == LATE
+
+
+@two_devices
+def test_a_copy_to_another_device_comes_after_the_producers_work(producer):
+    target = idle(1)
+    target[...] = taken(producer(late=new_stream()))
+    assert values_of(target) == LATE
+
+
+def test_what_was_taken_in_use_stream_is_waited_for_outside(producer):
+    with dlf.use_stream(new_stream()):
+        storage = taken(producer(late=new_stream()))
+    assert values_of(storage) == LATE
+
+
+def test_what_was_taken_outside_is_waited_for_in_use_stream(producer):
+    target, storage, stream = idle(), taken(producer(late=new_stream())), new_stream()
+    there = device_address(target)
+    with dlf.use_stream(stream):
+        target[...] = storage
+    assert seen_from(stream, there).tolist() == LATE
+
+
+def test_what_an_old_producer_has_in_flight_is_waited_for_in_use_stream(producer):
+    target = idle()
+    with dlf.use_stream(new_stream()):
+        target[...] = taken(producer(OfNoKeywords, late=new_stream()))
+    assert values_of(target) == LATE
+
+
+def test_what_is_in_flight_is_waited_for_by_who_gets_the_memory_by_the_cuda_array_interface(
+    producer,
+):
+    storage = taken(producer(late=new_stream()))
+    found = storage.__cuda_array_interface__
+    assert found["stream"] is not None
+    assert seen_from(found["stream"], found["data"][0]).tolist() == LATE
+
+
+@pytest.mark.parametrize("stream", [PER_THREAD, "new"])
+def test_what_is_in_flight_is_waited_for_by_who_gets_the_memory_by_dlpack(producer, stream):
+    storage = taken(producer(late=new_stream()))
+    stream = new_stream() if stream == "new" else stream
+    there = contents(storage.__dlpack__(stream=stream, max_version=(1, 3))).dl_tensor.data
+    assert seen_from(stream, there).tolist() == LATE
+
+
+def test_what_is_in_flight_is_waited_for_by_who_gets_the_memory_by_the_table(producer):
+    storage, stream, ours = taken(producer(late=new_stream())), new_stream(), Exchange(dlf.Storage)
+    with dlf.use_stream(stream):
+        there = ours.view_of(storage).data
+        assert ours.stream(2)[1] == stream
+    assert seen_from(stream, there).tolist() == LATE
+    call("cuCtxSynchronize")
+
+
+def test_what_is_in_flight_in_managed_memory_is_waited_for_by_the_host(producer):
+    assert dlf.as_storage(producer(kind=MANAGED, late=new_stream())).to_numpy().tolist() == LATE
+
+
+@pytest.mark.parametrize("managed", [None, "cuda"])
+def test_what_is_in_flight_in_managed_memory_is_waited_for_on_the_device(producer, managed):
+    target = idle()
+    target[...] = dlf.as_storage(producer(kind=MANAGED, late=new_stream()), managed=managed)
+    there = device_address(target)
+    assert seen_from(own_stream(), there).tolist() == LATE
+    call("cuCtxSynchronize")
+
+
+def test_a_producer_that_is_asked_for_the_host_has_waited_itself(producer):
+    class Moving(OnGpu):
+        def __dlpack__(self, **keywords):
+            self.calls.append(keywords)
+            call("cuStreamSynchronize", self.late)
+            return self.capsule()
+
+    one = producer(Moving, kind=MANAGED, late=new_stream())
+    storage = dlf.as_storage(one, device="cpu")
+    assert one.calls == [{"max_version": (1, 3), "dl_device": (1, 0), "copy": False}]
+    assert storage.to_numpy().tolist() == LATE

@@ -1,0 +1,130 @@
+"""Pairs that several threads use at once."""
+
+import threading
+
+import dlfield as dlf
+import fake_driver
+import numpy as np
+import pytest
+from cuda_calls import HOST_FUNCTION, call
+from devices import LEGACY, OnDevice
+from pairs import CLEAN, DEVICE_NEWER, HOST_NEWER, Counted, buffers, pair, values
+
+VALUES = np.arange(6.0).reshape(2, 3)
+
+ACCESSES = {
+    "to_numpy": lambda s: s.to_numpy(),
+    "number": lambda s: s[0, 0],
+    "synchronize": lambda s: s.synchronize(),
+    "assignment": lambda s: s.__setitem__((0, 0), 0.0),
+}
+
+
+@pytest.mark.stand_in
+@pytest.mark.parametrize("access", ACCESSES.values(), ids=ACCESSES)
+def test_who_asks_while_a_copy_is_made_waits_for_it_and_makes_no_other(access):
+    made = dlf.as_storage(np.zeros((2, 3)), device="gpu")
+    with made.device() as side:
+        side[...] = OnDevice(VALUES)
+    inside, go = threading.Event(), threading.Event()
+
+    @HOST_FUNCTION
+    def copying(_nothing):
+        inside.set()
+        go.wait(60)
+
+    call("cuLaunchHostFunc", LEGACY, copying, 0)
+    first = threading.Thread(target=made.to_numpy)
+    with Counted() as copies:
+        first.start()
+        inside.wait(60)  # the first one is on its way
+        second = threading.Thread(target=access, args=(made,))
+        second.start()
+        go.set()
+        first.join()
+        second.join()
+    assert copies.to_host == 1
+    np.testing.assert_array_equal(made.to_numpy(), VALUES)
+
+
+@pytest.mark.parametrize("state", [HOST_NEWER, DEVICE_NEWER], ids=["host newer", "device newer"])
+def test_many_threads_that_ask_at_once_find_the_newer_values(state):
+    made, found, together = pair(VALUES, state), [], threading.Barrier(8)
+
+    def ask(number):
+        together.wait()
+        view = made[:, number % 3 :]
+        right = np.array_equal(values(view), VALUES[:, number % 3 :])
+        found.append(right and "data" in view.__cuda_array_interface__)
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [True] * 8
+    assert made.sync_state.state == CLEAN
+    np.testing.assert_array_equal(buffers(made), [VALUES, VALUES])
+
+
+def test_threads_that_use_a_pair_as_they_like_leave_it_whole():
+    made, failed = pair(np.zeros((6, 4)), layout=(1, 0)), []
+    methods = [
+        lambda view, number: view.__setitem__(..., number),
+        lambda view, number: view.__setitem__(..., OnDevice([float(number)] * 4)),
+        lambda view, number: view.to_numpy().sum(),
+        lambda view, number: view.__cuda_array_interface__,
+        lambda view, number: (view.set_host_modified(), view.synchronize()),
+        lambda view, number: (view.copy(), repr(view), view.sync_state.state),
+    ]
+
+    def work(number):
+        try:
+            for step in range(40):
+                methods[(step + number) % len(methods)](made[number], number)
+        except Exception as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    made.synchronize()
+    assert failed == []
+    np.testing.assert_array_equal(*buffers(made))
+
+
+@pytest.mark.stand_in
+@pytest.mark.parametrize(
+    "asks",
+    ["__dlpack__()", "copy()", "__repr__()"],
+)
+def test_nobody_who_asks_while_a_copy_is_made_keeps_python_from_it(asks):
+    """A function of Python's in the stream needs the interpreter before the copy can be made."""
+    done = fake_driver.end_of(
+        f"""
+        import signal, threading
+        import dlfield as dlf
+        start()
+        signal.alarm(60)  # whoever waits for ever is ended
+        made = dlf.as_storage(np.zeros(4), device="gpu")
+        made.host_to_device()
+        made.set_device_modified()
+        inside, asked = threading.Event(), threading.Event()
+
+        @HOST_FUNCTION
+        def copying(nothing):
+            inside.set()
+            asked.wait(0.5)
+
+        call("cuLaunchHostFunc", 1, copying, 0)
+        copy = threading.Thread(target=made.to_numpy)
+        copy.start()
+        inside.wait()
+        made.{asks}
+        asked.set()
+        copy.join()
+        """
+    )
+    assert done.returncode == 0, done.stderr
