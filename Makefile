@@ -105,6 +105,26 @@ valgrind: $(VENV)/.stamp-test ## tests of the doors under valgrind
 cuda-waits: $(VENV)/.stamp-test $(STAND_IN) ## leave out each wait for a GPU: a test has to fail without it
 	$(BIN)/python tests/gpu/left_out.py $(WAITS)
 
+# On a machine with a GPU, which needs no compiler: dlfield is the wheel that `make wheel` has put into
+# dist/, everything else is what that machine's Python has. Libraries that may not get along with each
+# other, or take the process down, have a process each.
+GPU_PYTHON ?= python3
+ON_GPU = PYTHONPATH=$(CURDIR)/target/on-gpu OMP_NUM_THREADS=1 $(GPU_PYTHON)
+GPU_TESTS := "tests/gpu --ignore=tests/gpu/interop" $(wildcard tests/gpu/interop/test_*.py)
+
+target/on-gpu: $(wildcard dist/*.whl)
+	rm -rf $@
+	$(GPU_PYTHON) -m pip install --quiet --no-deps --no-index --target $@ dist/*.whl
+	touch $@
+
+gpu-test: target/on-gpu ## tests/gpu on the GPU of this machine, with the wheel in dist/
+	failed=; for tests in $(GPU_TESTS); do \
+		DLFIELD_TEST_CUDA=real $(ON_GPU) -m pytest $$tests || failed=1; \
+	done; test -z "$$failed"
+
+gpu-bench: target/on-gpu ## copies and exchanges on the GPU of this machine, beside their peers
+	$(ON_GPU) benches/gpu.py $(GPU_BENCH)
+
 wheel: $(VENV)/.stamp-build ## one abi3 wheel in dist/
 	$(BIN)/maturin build --release --out dist
 

@@ -88,7 +88,11 @@ fn handle(stream: &Bound<'_, PyAny>) -> PyResult<usize> {
     let found = if let Some(method) = stream.getattr_opt(intern!(py, "__cuda_stream__"))? {
         let pair = if method.is_callable() { method.call0()? } else { method };
         let pair = pair.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>();
-        Some(number(&pair.map_err(|_| wrong(stream))?.1)?)
+        let (version, handle) = pair.map_err(|_| wrong(stream))?;
+        if !version.eq(0)? {
+            return Err(wrong(stream)); // of a protocol that nobody knows yet
+        }
+        Some(number(&handle)?)
     } else if let Some(handle) = stream.getattr_opt(intern!(py, "cuda_stream"))? {
         Some(number(&handle)?)
     } else {

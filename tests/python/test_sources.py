@@ -19,7 +19,8 @@ DOCUMENTS = [
 ]
 #: A status begins with a test, or with one of these and what follows it.
 WORDS = ("superseded by ", "not yet: ", "declined: ", "for others: ")
-TEST = re.compile(r"`((?:tests/python|tests/gpu|interop_tests)/test_\w+\.py)::(test_\w+)`")
+FOLDERS = "tests/python|tests/gpu|tests/gpu/interop|interop_tests"
+TEST = re.compile(rf"`((?:{FOLDERS})/test_\w+\.py)::(test_\w+)`")
 
 
 def rows(text):

@@ -79,7 +79,10 @@ pub(super) fn cupy_to_read<'py>(
              itself to what takes DLPack or __cuda_array_interface__"
         ))
     })?;
-    cupy.call_method1(intern!(py, "from_dlpack"), (side,))
+    // Of strides below 0 the CUDA array interface alone has a word.
+    let reversed = storage.managed().layout().strides().iter().any(|&stride| stride < 0);
+    let take = if reversed { intern!(py, "asarray") } else { intern!(py, "from_dlpack") };
+    cupy.call_method1(take, (side,))
 }
 
 /// Says which buffer of a pair was written.

@@ -50,7 +50,7 @@ pub(in crate::protocol) fn import(
     let mut imported = imported.map_err(silent)?;
     let device = imported.device()?;
     let shared = device.kind == DeviceKind::CudaManaged && !request.anywhere;
-    if shared || request.to_host && !device.is_host() {
+    if shared || request.to_host && !request.anywhere && !device.is_host() {
         return Ok(None);
     }
     if device.kind != DeviceKind::Cuda || device_count().is_err() {
