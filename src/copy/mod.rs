@@ -36,8 +36,8 @@ pub(crate) unsafe fn copy(source: &Managed, target: &Managed) -> Result<()> {
         return unsafe { cuda::copy(source, target) };
     }
     source.wait()?; // WAIT for what is written to host memory
-    target.wait()?; // WAIT for what is read from host memory
-    // SAFETY: checked, both in host memory, on which nothing is in flight any more.
+    // SAFETY: checked, both in host memory. Nothing is written to the source any more, and who has the
+    // target for the host has waited for what is in flight on it (Buffers::on_host).
     unsafe { host::copy(source, target) }
 }
 

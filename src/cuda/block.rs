@@ -101,10 +101,6 @@ impl Block {
             // is done, that of dlfield comes before this in `own`.
             return Ok(unsafe { calls::free_async(self.address, own.handle()) }?);
         }
-        if self.kind == Kind::Pinned {
-            // Whoever had it as memory of the host may have started a copy.
-            without_interpreter(|| enter(self.ordinal)?.synchronize())?; // WAIT for all work on the device
-        }
         without_interpreter(|| self.timeline.wait())?; // WAIT for dlfield's work before the end
         // The driver waits for the device by itself once more.
         without_interpreter(|| {

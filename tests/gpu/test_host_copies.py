@@ -1,0 +1,29 @@
+"""Copies that the host makes of memory on which a GPU may still be working."""
+
+import dlfield as dlf
+import numpy as np
+from cuda_calls import call
+from devices import LEGACY, OnDevice, delay, is_done, new_stream
+
+VALUES = np.arange(12.0).reshape(3, 4)
+
+
+def test_values_that_a_gpu_is_still_writing_to_managed_memory_are_copied_when_they_are_there():
+    managed = dlf.zeros(VALUES.shape, device="gpu", managed="cuda")
+    managed.synchronize()
+    target = dlf.zeros(VALUES.shape)
+    values = OnDevice(VALUES)
+    delay(LEGACY)  # dlfield's stream keeps order with this one
+    managed[...] = values
+    target[...] = managed
+    assert target.to_numpy().tolist() == VALUES.tolist()
+
+
+def test_page_locked_memory_outlives_the_copy_that_somebody_makes_of_it():
+    storage = dlf.storage(VALUES, device="gpu")
+    array, target, stream = storage.to_numpy(), OnDevice(np.zeros(VALUES.shape)), new_stream()
+    delay(stream)
+    call("cuMemcpyHtoDAsync_v2", target.address, array.ctypes.data, VALUES.nbytes, stream)
+    del storage, array
+    assert is_done(stream)
+    assert target.values().tolist() == VALUES.tolist()
