@@ -23,10 +23,19 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
+def _way_out(storage: object) -> str:
+    """Say which array has the values."""
+    if not hasattr(type(storage), "__array_interface__"):
+        return "use storage.to_cupy(), or dlfield.storage(..., device='cpu').to_numpy() for a copy"
+    if hasattr(type(storage), "sync_state"):
+        return "use storage.to_numpy(), or storage.to_cupy() on the GPU"
+    return "use storage.to_numpy(), which copies nothing"
+
+
 def _refusal(name: str) -> Any:  # noqa: ANN401 - a method of any signature
     def refuse(self: object, *_others: object) -> NoReturn:
         text = f"{name}: expected an array, got a {type(self).__name__}, which has no arithmetic"
-        raise TypeError(f"{text}; use storage.to_numpy(), which copies nothing")
+        raise TypeError(f"{text}; {_way_out(self)}")
 
     refuse.__name__ = refuse.__qualname__ = name
     return refuse
@@ -38,7 +47,7 @@ def _conversion(name: str, convert: Callable[[Any], Any]) -> Any:  # noqa: ANN40
             text = (
                 f"{name}: expected one element, got a {type(self).__name__} of shape {self.shape}"
             )
-            raise TypeError(f"{text}; use storage.to_numpy()")
+            raise TypeError(f"{text}; {_way_out(self)}")
         return convert(self.item())
 
     to_number.__name__ = to_number.__qualname__ = name

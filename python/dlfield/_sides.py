@@ -32,6 +32,11 @@ class Device(str):
         name._storage = storage
         return name
 
+    @property
+    def device_id(self) -> int | None:
+        """Number of the GPU, so that ``device=storage.device`` is the same one."""
+        return self._storage.device_id
+
     def __call__(self) -> AbstractContextManager[GPUStorage]:
         """Give the buffer, to be read and written."""
         return _device(self._storage)
@@ -50,7 +55,8 @@ def _device(storage: Storage) -> Iterator[GPUStorage]:
         try:
             storage._finish()  # whoever wrote may have used any stream
         finally:
-            storage.set_device_modified()
+            if not storage.readonly:
+                storage.set_device_modified()
 
 
 def host(storage: Storage) -> AbstractContextManager[np.ndarray]:
@@ -64,4 +70,5 @@ def _host(storage: Storage) -> Iterator[np.ndarray]:
     try:
         yield array
     finally:
-        storage.set_host_modified()
+        if not storage.readonly:
+            storage.set_host_modified()

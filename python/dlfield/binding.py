@@ -119,7 +119,15 @@ def _declare(
     if not isinstance(stencil, type) and isinstance(stencil, gt4py_cartesian.CartesianStencil):
         _only_for_callables(fields, backend, "a stencil of gt4py.cartesian")
         return gt4py_cartesian.declare(stencil)
-    if isinstance(stencil, type | BoundStencil) or not callable(stencil):
+    if isinstance(stencil, type | BoundStencil):
+        raise TypeError(_no_stencil(stencil))
+    if missing := gt4py_cartesian.missing(stencil):
+        got = f"{type(stencil).__name__} without {', '.join(missing)}"
+        way_out = "give it what dlfield.gt4py_cartesian.CartesianStencil lists"
+        raise TypeError(
+            f"bind: expected a stencil with all of the face of GT4Py's, got {got}; {way_out}"
+        )
+    if not callable(stencil):
         raise TypeError(_no_stencil(stencil))
     return callables.declare(stencil, fields=fields, backend=backend)
 

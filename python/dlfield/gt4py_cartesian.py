@@ -6,6 +6,7 @@ as a stencil of one's own for a GPU, is read the same way.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from dlfield.declaration import UNTYPED_BACKENDS, Declaration, DeclaredField, DeclaredScalar
@@ -18,8 +19,15 @@ if TYPE_CHECKING:
 
 __all__ = ["CartesianStencil", "declare"]
 
+#: GT4Py's own.
+_GPU_BACKENDS = re.compile(r"(gt|dace):gpu|gtcuda$")
+
 #: Keywords of a stencil's own call that are no arguments of its definition.
 _CALL_OPTIONS = frozenset({"domain", "origin", "validate_args", "exec_info"})
+
+
+#: What only a stencil of GT4Py or of its face has, rather than any callable.
+_FACE = ("backend", "options", "field_info", "parameter_info", "domain_info", "run")
 
 
 @runtime_checkable
@@ -39,6 +47,12 @@ class CartesianStencil(Protocol):
     domain_info: Any
 
     def run(self, *args: Any, **kwargs: Any) -> None: ...  # noqa: ANN401, D102
+
+
+def missing(stencil: Any) -> list[str]:  # noqa: ANN401
+    """Give what something lacks that has part of the face; nothing for a plain callable."""
+    absent = [name for name in _FACE if not hasattr(stencil, name)]
+    return absent if len(_FACE) - len(absent) >= len(_FACE) // 2 else []
 
 
 def declare(stencil: CartesianStencil) -> Declaration:
@@ -70,16 +84,22 @@ def declare(stencil: CartesianStencil) -> Declaration:
         asks_writable=typed,
         backend=stencil.backend,
         device=device,
-        own_call=stencil if callable(stencil) else None,
+        own_call=stencil if callable(stencil) and _keeps_times(stencil) else None,
     )
+
+
+def _keeps_times(stencil: CartesianStencil) -> bool:
+    """Whether its own call is GT4Py's: it computes as `run` does, and notes more times."""
+    return any(base.__module__.startswith("gt4py.") for base in type(stencil).__mro__)
 
 
 def _device(stencil: CartesianStencil) -> Any:  # noqa: ANN401
     """Where it says that it computes; GT4Py's own stencils say it by the name of the backend."""
-    said = getattr(stencil, "device", None)
-    if said is None and stencil.backend.partition(":")[2].startswith("gpu"):
+    if hasattr(stencil, "device"):
+        return stencil.device
+    if _GPU_BACKENDS.match(stencil.backend):
         return ("gpu", 0)  # GT4Py's generated code waits for the first GPU, whatever is current
-    return said
+    return None
 
 
 def _signature(stencil: CartesianStencil) -> dict[str, inspect.Parameter]:

@@ -30,11 +30,12 @@ const INVALID_VALUE: u32 = 1;
 pub(crate) fn locate(address: usize) -> Result<Option<Place>> {
     device_count()?;
     let address = address as u64;
+    let _current; // for all that is asked
     let kind = match calls::pointer_attribute(MEMORY_TYPE, address) {
         Err(refused) if refused.is(INVALID_VALUE) => return Ok(None),
         // A thread without a context may have to ask in one, whichever it is.
         Err(refused) if refused.is(Refused::INVALID_CONTEXT) => {
-            let _current = enter(0)?;
+            _current = enter(0)?;
             match calls::pointer_attribute(MEMORY_TYPE, address) {
                 Err(refused) if refused.is(INVALID_VALUE) => return Ok(None),
                 answer => answer?,

@@ -12,17 +12,23 @@ use crate::error::Result;
 pub(crate) struct Settled {
     timeline: Arc<Timeline>,
     ordinal: i32,
+    /// Whether the producer gives the memory to others in the order of the stream that it named.
+    in_order: bool,
 }
 
 impl Settled {
     /// To be dropped before the memory is given back.
-    pub(crate) fn before_giving_back(timeline: Arc<Timeline>, ordinal: i32) -> Self {
-        Self { timeline, ordinal }
+    pub(crate) fn before_giving_back(
+        timeline: Arc<Timeline>,
+        ordinal: i32,
+        in_order: bool,
+    ) -> Self {
+        Self { timeline, ordinal, in_order }
     }
 
     fn settle(&self) -> Result<()> {
         self.timeline.settle_others(self.ordinal)?;
-        if self.timeline.producer().is_some() {
+        if self.in_order && self.timeline.producer().is_some() {
             return Ok(()); // whose stream waits already
         }
         without_interpreter(|| self.timeline.wait_for_own()) // WAIT for dlfield's work before giving back

@@ -203,6 +203,7 @@ impl Imported {
             return Err(Error::Buffer("import: expected checked claims, got none".into()));
         };
         let Facts { data, layout, dtype, device, readonly } = facts;
+        let in_order = matches!(claim, Claim::Described(_));
         let owner: Owner = match claim {
             Claim::Dlpack(foreign) => Arc::new(foreign),
             Claim::Described(described) => described.owner,
@@ -210,7 +211,7 @@ impl Imported {
         let readonly = readonly || immutable || layout.overlaps_itself();
         let managed = Managed { data, layout, dtype, device, readonly, owner, timeline: None };
         // SAFETY: on_stream demands that the stream lives as long as the owner.
-        unsafe { on_device::followed(managed, stream, after) }
+        unsafe { on_device::followed(managed, stream, after, in_order) }
     }
 }
 

@@ -64,7 +64,10 @@ fn on_device(address: usize) -> Result<i32> {
     }
 }
 
-/// Memory of a device, in the order of the work on it; given back once that is done.
+/// Memory of a device, in the order of the work on it; given back once that is done. `in_order`: the
+/// producer's next use of the memory is on `stream` too. That holds for an object that has one
+/// (specification of the CUDA array interface, "Lifetime management"), and not for a tensor of an
+/// allocator, which gives the memory to the stream that it was allocated for.
 ///
 /// # Errors
 /// What CUDA refuses.
@@ -75,6 +78,7 @@ pub(super) unsafe fn followed(
     managed: Managed,
     stream: Option<usize>,
     after: Option<Stream>,
+    in_order: bool,
 ) -> Result<Managed> {
     let device = managed.device();
     let of_cuda = matches!(device.kind, DeviceKind::Cuda | DeviceKind::CudaManaged);
@@ -91,7 +95,7 @@ pub(super) unsafe fn followed(
         None => None,
     };
     let timeline = Arc::new(Timeline::of(producer, after)?);
-    let settled = Settled::before_giving_back(Arc::clone(&timeline), device.ordinal);
+    let settled = Settled::before_giving_back(Arc::clone(&timeline), device.ordinal, in_order);
     Ok(managed.with_timeline(timeline).along_with(settled))
 }
 

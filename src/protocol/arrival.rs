@@ -77,9 +77,10 @@ const DOORS: [(&str, Door); 5] = [
 ];
 
 /// The same for somebody who computes on a device: an object with memory on both sides shows that of
-/// the device first.
-const DEVICE_DOORS: [(&str, Door); 5] = [
+/// the device first. DLPack counts more than the CUDA array interface, which need not name a stream.
+const DEVICE_DOORS: [(&str, Door); 6] = [
     ("dlpack_c_exchange_api", exchange::import),
+    ("dlpack", dlpack::import_of_cuda),
     ("cuda_array_interface", cuda_array_interface::import),
     ("buffer", buffer::import),
     ("dlpack", dlpack::import),
@@ -215,8 +216,8 @@ impl Traveller {
             may_copy: self.wish == Wish::CopyToHost,
         };
         let on_gpu = matches!(self.wish.side(), Side::GpuFirst(_));
-        let doors = if on_gpu { DEVICE_DOORS } else { DOORS };
-        for (door, import) in doors {
+        let doors = if on_gpu { DEVICE_DOORS.as_slice() } else { DOORS.as_slice() };
+        for &(door, import) in doors {
             if let Some(imported) = import(obj, request)? {
                 let imported = imported.immutable(request.immutable);
                 let managed = imported.believed(self.wish.believes()).validate()?;

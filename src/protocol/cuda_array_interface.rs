@@ -5,7 +5,8 @@
 //! asked, which knows of memory of the host and of memory that was freed as well.
 //!
 //! Streams (specification, "Synchronization"): work on an import comes after what is on the producer's
-//! stream, which then waits for it; neither blocks the host. What is exported names dlfield's own
+//! stream, which then waits for it; neither blocks the host, but before version 3, which names no
+//! stream: there the whole device is waited for. What is exported names dlfield's own
 //! stream where dlfield has work in flight, and none otherwise. The two options that the specification
 //! allows are environment variables, read once: `DLFIELD_CUDA_ARRAY_INTERFACE_SYNC=0` ignores the
 //! streams of producers, `DLFIELD_CUDA_ARRAY_INTERFACE_STREAM=0` exports none.
@@ -17,7 +18,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyMapping};
 
 use super::{ImportRequest, array_interface};
-use crate::cuda::Stream;
+use crate::cuda::{Stream, device_count, synchronize};
 use crate::device::{Device, DeviceKind};
 use crate::error::{Error, Failure};
 use crate::managed::{Imported, Managed};
@@ -41,26 +42,31 @@ pub(in crate::protocol) fn import(
         let got = error.into_inner().repr().map_or_else(|_| "?".into(), |repr| repr.to_string());
         Error::Type(format!("{NAME}: expected a dict, got {got}"))
     })?;
-    check_version(&interface)?;
+    let version = read_version(&interface)?;
     let stream = stream(&interface)?;
-    let imported = array_interface::read(obj, &interface, device)?;
+    let mut imported = array_interface::read(obj, &interface, device)?;
+    if version < 3 && stream.is_none() && is_honoured() && device_count().is_ok() {
+        imported.locate()?;
+        let ordinal = imported.device()?.ordinal;
+        obj.py().detach(|| synchronize(ordinal))?; // WAIT since nobody names the producer's stream
+    }
     // SAFETY: the specification's promise: the stream lives as long as the exporting object.
     Ok(Some(unsafe { imported.on_stream(stream) }))
 }
 
 /// Every version so far says the same with the keys that are read here.
-fn check_version(interface: &Bound<'_, PyMapping>) -> Result<(), Failure> {
+fn read_version(interface: &Bound<'_, PyMapping>) -> Result<i64, Failure> {
     let version = if interface.contains("version")? {
         interface.get_item("version")?
     } else {
         interface.py().None().into_bound(interface.py())
     };
-    let known = version.extract::<i64>().is_ok_and(|version| version >= 0);
-    if known && !version.is_instance_of::<PyBool>() {
-        return Ok(());
-    }
-    let text = format!("{NAME}: expected a version of at least 0, got {}", version.repr()?);
-    Err(Error::Argument(text).into())
+    let known = version.extract::<i64>().ok().filter(|&version| version >= 0);
+    let known = known.filter(|_| !version.is_instance_of::<PyBool>());
+    let got = version.repr()?;
+    known.ok_or_else(|| {
+        Error::Argument(format!("{NAME}: expected a version of at least 0, got {got}")).into()
+    })
 }
 
 /// Handle of the stream on which the producer works; `None` where nothing is pending, or where the
@@ -68,7 +74,6 @@ fn check_version(interface: &Bound<'_, PyMapping>) -> Result<(), Failure> {
 pub(in crate::protocol) fn stream(
     interface: &Bound<'_, PyMapping>,
 ) -> Result<Option<usize>, Failure> {
-    static HONOURED: OnceLock<bool> = OnceLock::new();
     if !interface.contains("stream")? {
         return Ok(None);
     }
@@ -87,8 +92,12 @@ pub(in crate::protocol) fn stream(
              which the CUDA array interface does not allow"
         ))
     })?;
-    let honoured = *HONOURED.get_or_init(|| is_on("DLFIELD_CUDA_ARRAY_INTERFACE_SYNC"));
-    Ok(Some(handle).filter(|_| honoured))
+    Ok(Some(handle).filter(|_| is_honoured()))
+}
+
+fn is_honoured() -> bool {
+    static HONOURED: OnceLock<bool> = OnceLock::new();
+    *HONOURED.get_or_init(|| is_on("DLFIELD_CUDA_ARRAY_INTERFACE_SYNC"))
 }
 
 fn is_on(variable: &str) -> bool {

@@ -137,7 +137,13 @@ fn set(spec: &mut Spec, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
         "layout" if value.is_callable() => {} // once dims are read
         "layout" => spec.layout = Order::Ranks(ints(name, value)?),
         "defaults" | "backend" if value.is_none() => {}
-        "defaults" | "backend" => spec.preset = Some(Preset::from_name(&text(name, value)?)?),
+        "defaults" | "backend" => {
+            let preset = Preset::from_name(&text(name, value)?)?;
+            if name == "backend" && !preset.gpu {
+                spec.device = Some(Target::Host);
+            }
+            spec.preset = Some(preset);
+        }
         "device" => spec.device = Some(read_device(value)?),
         "managed" => spec.managed = Some(read_managed(value)?),
         _ => check_known(name)?,
@@ -226,13 +232,19 @@ pub(super) fn read_device(device: &Bound<'_, PyAny>) -> PyResult<Target> {
     let numbered = numbered.and_then(|(name, number)| Some((name, number.extract::<i32>().ok()?)));
     match (device.extract::<String>().as_deref(), numbered) {
         (Ok("cpu"), _) => Ok(Target::Host),
-        (Ok("gpu"), _) => Ok(Target::Gpu(None)),
+        (Ok("gpu"), _) => of_a_storage(device),
         (_, Some((name, number))) if name == "gpu" && number >= 0 => Ok(Target::Gpu(Some(number))),
         _ => Err(PyValueError::new_err(format!(
             "device: expected None, 'cpu', 'gpu' or ('gpu', n), got {}",
             device.repr()?
         ))),
     }
+}
+
+/// The name of a GPU; as a storage's `device` it knows which.
+fn of_a_storage(name: &Bound<'_, PyAny>) -> PyResult<Target> {
+    let number = name.getattr_opt(intern!(name.py(), "device_id"))?;
+    Ok(Target::Gpu(number.map(|number| number.extract()).transpose()?))
 }
 
 /// Who keeps host and GPU in step; on the host the option has no effect (GDP-3).

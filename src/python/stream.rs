@@ -51,7 +51,8 @@ impl UsedStream {
 /// Let dlfield work on a stream of yours: `with dlfield.use_stream(stream):`.
 ///
 /// Copies and fills that this thread asks for in the block are put on that stream, for memory of its
-/// device; what is in flight elsewhere is waited for by events. Otherwise dlfield works on a stream of
+/// device; what is in flight elsewhere is waited for by events. What others do on it after the block,
+/// because the exchange table of a storage named it to them, is not followed. Otherwise dlfield works on a stream of
 /// its own for each device, which keeps order with the legacy default stream.
 ///
 /// Parameters
@@ -66,7 +67,7 @@ impl UsedStream {
 /// TypeError, ValueError
 ///     For what is no stream; 0 is ambiguous, as in the CUDA array interface.
 /// DeviceUnavailable
-///     Where CUDA cannot be used, or does not know the stream.
+///     Where CUDA cannot be used, or refuses the stream. It need not find out that a handle is none.
 #[pyfunction]
 fn use_stream(stream: &Bound<'_, PyAny>) -> PyResult<UsedStream> {
     let handle = handle(stream)?;

@@ -274,9 +274,11 @@ fn around_host(host: Managed, state: Option<Arc<SyncState>>, spec: &Spec) -> Res
             Ok(Buffers::Host(host.seen_at(Device::CPU)))
         }
         Residence::Unified(_) if matches!(Residence::of(host.device()), Residence::Unified(_)) => {
+            check_on_device(&host, spec)?;
             Ok(Buffers::Unified(host))
         }
         Residence::Device(_) if matches!(Residence::of(host.device()), Residence::Unified(_)) => {
+            check_on_device(&host, spec)?;
             let device = host.device().announced();
             Ok(Buffers::Device(host.seen_at(device)))
         }

@@ -239,3 +239,40 @@ def test_explain_says_which_memory_is_copied():
     _, run = copying(on_mismatch="copy")
     text = str(dlf.explain(run, inp=VALUES, out=ON_GPU["GPUStorage"](VALUES)))
     assert "expected memory of a GPU, got cpu" in text
+
+
+@pytest.mark.parametrize("managed", [None, "gt4py", "cuda"])
+def test_functional_makes_its_outputs_on_the_gpu_of_the_inputs(managed):
+    _, run = copying()
+    made = run.functional(dlf.storage(VALUES, device=("gpu", 1), managed=managed))
+    assert made.device_id == 1
+    assert np.array_equal(values_of(made), VALUES)
+
+
+def test_a_stencil_with_the_face_of_gt4py_is_run_where_times_are_asked_for():
+    stencil, run = copying()
+    inp, out = (ON_GPU["GPUStorage"](one) for one in (VALUES, np.zeros(SHAPE)))
+    stencil.times = None
+
+    def noting(*, exec_info, **arguments):
+        stencil.times = exec_info
+        GpuStencil.run(stencil, exec_info=exec_info, **arguments)
+
+    stencil.run, times = noting, {}
+    run(inp, out, exec_info=times)
+    assert stencil.times is times
+    assert np.array_equal(values_of(out), VALUES)
+
+
+@pytest.mark.parametrize("backend", ["mine:gpu", "gt:gpu"])
+def test_a_stencil_that_says_it_computes_on_the_host_does(backend):
+    stencil, out = StandIn(backend=backend, **FIELDS), np.zeros(SHAPE)
+    stencil.device = None
+    dlf.bind(stencil)(VALUES, out)
+    assert type(stencil.seen["inp"]) is np.ndarray
+
+
+def test_a_stencil_that_says_nothing_computes_where_the_backend_of_gt4py_does():
+    run = dlf.bind(StandIn(backend="gt:gpu", **FIELDS))
+    with refused(BufferError, "expected memory of GPU 0, got cpu"):
+        run(VALUES, np.zeros(SHAPE))

@@ -98,3 +98,39 @@ def test_a_subclass_of_the_base_makes_no_storages():
 
     with pytest.raises(TypeError, match="expected Storage or one of its own kinds"):
         Mine([1, 2])
+
+
+@two_devices
+@pytest.mark.parametrize("managed", [None, "gt4py", "cuda"])
+def test_the_device_of_a_storage_names_its_gpu(managed):
+    model = dlf.zeros(3, device=("gpu", 1), managed=managed)
+    assert dlf.zeros(3, device=model.device).device_id == 1
+
+
+@two_devices
+@pytest.mark.parametrize("managed", [None, "cuda"])
+def test_memory_that_cuda_manages_is_not_said_to_be_on_another_gpu(managed):
+    made = dlf.zeros(3, device=("gpu", 1), managed="cuda")
+    with pytest.raises(
+        dlf.DeviceUnavailable, match="expected memory on GPU 0, got memory on GPU 1"
+    ):
+        dlf.as_storage(made, device=("gpu", 0), managed=managed)
+
+
+def test_a_backend_of_the_host_means_the_host():
+    made = dlf.ones((2, 3), device="gpu")
+    assert type(dlf.storage(made, backend="gt:cpu_ifirst")) is dlf.CPUStorage
+    assert type(dlf.zeros_like(made, backend="numpy")) is dlf.CPUStorage
+    assert dlf.storage(made, defaults="gt:cpu_ifirst").device == "gpu"
+
+
+@pytest.mark.parametrize(
+    ("managed", "way_out"),
+    [(None, "to_cupy(), or dlfield.storage(..., device='cpu')"), ("gt4py", "or storage.to_cupy()")],
+)
+def test_arithmetic_names_a_way_out_that_there_is(managed, way_out):
+    made = dlf.ones((2, 3), device="gpu", managed=managed)
+    for refuse in (lambda: made + 1, lambda: made == made, lambda: float(made)):
+        with pytest.raises(TypeError) as caught:
+            refuse()
+        assert way_out in str(caught.value)

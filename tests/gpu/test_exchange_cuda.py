@@ -236,3 +236,14 @@ def test_the_table_serves_other_threads():
     thread.start()
     thread.join()
     assert seen == [(device_address(storage), own_stream())]
+
+
+def test_what_the_host_writes_into_a_tensor_of_the_table_does_not_reach_a_copy_under_way():
+    pair = dlf.storage(VALUES, device="gpu")
+    tensor = OURS.tensor_of(pair)
+    delay(own_stream())
+    there = pair.__cuda_array_interface__["data"][0]
+    ctypes.memset(tensor.dl_tensor.data, 0xFF, VALUES.nbytes)
+    call("cuCtxSynchronize")
+    assert read(there, (4,), np.float64).tolist() == VALUES.tolist()
+    release(tensor)

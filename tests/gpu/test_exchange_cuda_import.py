@@ -131,7 +131,8 @@ def test_work_on_the_tables_stream_is_waited_for_by_the_device_alone(held, strea
     stream = new_stream() if stream == "new" else stream
     one = held(stream, late=stream)
     before = stats().syncs
-    copy = dlf.storage(taken(one), device="gpu", managed=None)
+    storage = taken(one)
+    copy = dlf.storage(storage, device="gpu", managed=None)
     assert stats().syncs == before
     assert values_of(copy) == LATE
 
@@ -204,6 +205,18 @@ def test_the_tensor_is_released_when_the_work_on_it_is_done(held, work_stream):
     delay(stream)
     with dlf.use_stream(stream):
         target[...] = storage
+    del storage
+    assert one.producer.freed == 1
+    assert values_of(target) == VALUES.tolist()
+
+
+def test_the_tensor_is_released_when_dlfields_work_is_done_whichever_stream_it_was_made_for(held):
+    one = held(new_stream(), reuses=new_stream())
+    target = dlf.storage(VALUES + 50, device="gpu", managed=None)
+    call("cuCtxSynchronize")
+    storage = taken(one)
+    delay(own_stream())
+    target[...] = storage
     del storage
     assert one.producer.freed == 1
     assert values_of(target) == VALUES.tolist()

@@ -111,7 +111,9 @@ int cuGetErrorName(int code, const char **name) {
 
 def functions():
     """Every function of the driver that dlfield calls."""
-    called = re.findall(r"\b(cu[A-Z]\w+)\(", "".join(p.read_text() for p in CUDA.glob("*.rs")))
+    called = re.findall(
+        r"\b(cu[A-Z]\w+)\(", "".join(p.read_text(encoding="utf-8") for p in CUDA.glob("*.rs"))
+    )
     return sorted(set(called))
 
 

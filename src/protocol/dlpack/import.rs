@@ -54,6 +54,28 @@ pub(in crate::protocol) fn import(
     take(&method.call((), Some(&keywords_to_host(py, request)?))?).map(Some)
 }
 
+/// As [`import`], where the producer says that its memory is on a CUDA device, and there is a driver.
+pub(in crate::protocol) fn import_of_cuda(
+    obj: &Bound<'_, PyAny>,
+    request: ImportRequest,
+) -> Result<Option<Imported>, Failure> {
+    let Some(method) = obj.getattr_opt(intern!(obj.py(), "__dlpack__"))? else {
+        return Ok(None);
+    };
+    let asked = obj.getattr_opt(intern!(obj.py(), "__dlpack_device__"))?.is_some();
+    if device_count().is_err() || !asked {
+        return Ok(None);
+    }
+    match announced(obj) {
+        Err(error) if request.explains && !is_interrupt(obj.py(), &error) => Ok(None),
+        Err(error) => Err(error),
+        Ok(device) if device.kind == DeviceKind::Cuda => {
+            on_device(&method, device.ordinal).map(Some)
+        }
+        Ok(_) => Ok(None),
+    }
+}
+
 /// Asks with the device's context current, which producers expect, and with the stream on which
 /// dlfield works: the producer lets it wait for what is in flight.
 fn on_device(method: &Bound<'_, PyAny>, ordinal: i32) -> Result<Imported, Failure> {

@@ -18,7 +18,7 @@ pub(crate) mod exchange;
 #[cfg(feature = "python")]
 pub(crate) use export::{ExportRequest, export, legacy_for_reader};
 #[cfg(feature = "python")]
-pub(in crate::protocol) use import::import;
+pub(in crate::protocol) use import::{import, import_of_cuda};
 pub use tensor::{to_legacy, to_versioned};
 
 #[cfg(feature = "python")]

@@ -6,7 +6,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use super::BoundStencil;
 use super::argument::Incoming;
-use crate::device::Target;
+use crate::device::{DeviceKind, Target};
 use crate::field::{Dim, Dims};
 use crate::stencil::{Access, Argument, CallPlan, FieldPlan, FieldSpec, Mismatch};
 
@@ -35,15 +35,26 @@ impl BoundStencil {
         let takes = takes.into_iter().filter(|one| one.1).map(|one| one.0);
         shown.set_item("around", PyTuple::new(py, plan.around.iter().copied())?)?;
         shown.set_item("takes", PyTuple::new(py, takes.collect::<Vec<_>>())?)?;
-        let device = match spec.target {
-            Target::Host => py.None().into_bound(py),
-            Target::Gpu(None) => intern!(py, "gpu").clone().into_any(),
-            Target::Gpu(Some(number)) => ("gpu", number).into_pyobject(py)?.into_any(),
+        let device = match (spec.target, first_gpu(incoming)) {
+            (Target::Host, _) => py.None().into_bound(py),
+            (Target::Gpu(Some(number)), _) | (Target::Gpu(None), Some(number)) => {
+                ("gpu", number).into_pyobject(py)?.into_any()
+            }
+            (Target::Gpu(None), None) => intern!(py, "gpu").clone().into_any(),
         };
         shown.set_item("device", device)?;
         shown.set_item("backend", Some(spec.backend).filter(|name| !name.is_empty()))?;
         Ok(shown)
     }
+}
+
+/// Where a stencil that takes any GPU will compute: all of its arguments have to be on one.
+fn first_gpu(incoming: &Incoming<'_>) -> Option<i32> {
+    let arguments = incoming.arguments.iter().flatten();
+    let devices = || arguments.clone().map(|one| one.managed.device());
+    let alone = devices().find(|one| matches!(one.kind, DeviceKind::Cuda | DeviceKind::Rocm));
+    let managed = || devices().find(|one| one.kind == DeviceKind::CudaManaged);
+    alone.or_else(managed).map(|one| one.ordinal)
 }
 
 fn one<'py>(

@@ -32,14 +32,19 @@ use crate::sync::{Newer, SyncState, check_alike};
 ///     which several indices name one element, become read-only storages. An object with an
 ///     `acquire` function is acquired, and released when the last view of it is gone; say `touch`
 ///     yourself after writing.
+/// device_data : optional
+///     An array on a GPU. With data, both are taken to hold the same values.
+/// sync_state : SyncState, optional
+///     Which buffer of a pair is newer; neither by default.
 /// **options
 ///     As for `empty`. What is given must hold for the memory already. With device="cpu", memory
 ///     that host and device share is asked for on the host.
 ///
 /// Returns
 /// -------
-/// CPUStorage
-///     Holds the producer's memory, which is given back when the last view of it is gone.
+/// CPUStorage, GPUStorage, SoftwareManagedGPUStorage or CUDAManagedGPUStorage
+///     Holds the producer's memory, which is given back when the last view of it is gone. Memory of a
+///     GPU becomes a pair with a new buffer on the host, unless managed= says otherwise.
 ///
 /// Raises
 /// ------
@@ -50,6 +55,8 @@ use crate::sync::{Newer, SyncState, check_alike};
 ///     with a pending conjugation, negation or gradient.
 /// ValueError
 ///     For an option that the memory does not meet.
+/// DeviceUnavailable
+///     For memory that is not where device=, managed= or the argument wants it.
 #[pyfunction]
 #[pyo3(signature = (data = None, device_data = None, *, sync_state = None, **options))]
 pub(super) fn as_storage(
@@ -89,11 +96,12 @@ pub(super) fn as_storage(
 ///
 /// Returns
 /// -------
-/// CPUStorage
+/// CPUStorage, GPUStorage, SoftwareManagedGPUStorage or CUDAManagedGPUStorage
+///     As device and managed say, and where the data is by default.
 ///
 /// Raises
 /// ------
-/// TypeError, BufferError, ValueError
+/// TypeError, BufferError, ValueError, DeviceUnavailable
 ///     As `as_storage`; ValueError for another dtype with `copy=False`, and for data of another
 ///     shape than `shape`; TypeError without data and shape.
 #[pyfunction]
@@ -268,7 +276,8 @@ fn share(
     sync: Option<Py<PySyncState>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<PyStorage>> {
-    let plain = options.is_none() && sync.is_none();
+    let of_pair = source.held.as_ref().is_some_and(|held| held.buffers.pair().is_some());
+    let plain = options.is_none() && sync.is_none() && !of_pair;
     if plain && source.hooks.is_empty() && source.near == Residence::Host {
         let door = source.door;
         return PyStorage::wrap(py, source.into_storage()?, door);
@@ -285,6 +294,14 @@ fn share(
             return PyStorage::wrap_with_state(py, storage, source.door, own);
         }
         source.managed = py.detach(|| buffers.on_side(wanted))?;
+        if let Some(seen) = buffers.seen_as(wanted).filter(|_| its_own) {
+            return PyStorage::wrap_with_state(
+                py,
+                Storage::wrap_buffers(seen, &spec)?,
+                source.door,
+                own,
+            );
+        }
     }
     let state = sync.as_ref().map(|sync| sync.get().shared());
     if source.hooks.is_empty() {

@@ -25,7 +25,8 @@ use crate::storage::Storage;
 ///
 /// Returns
 /// -------
-/// CPUStorage
+/// CPUStorage, GPUStorage, SoftwareManagedGPUStorage or CUDAManagedGPUStorage
+///     As device and managed say, and as the model by default.
 ///
 /// Raises
 /// ------

@@ -53,10 +53,13 @@ pub(super) fn set(
             side.written(py, storage); // perhaps half, where something has raised
             outcome
         }
-        (Some(target), None) if matches!(storage.buffers(), Buffers::Device(_)) => {
+        (Some(target), None) if storage.buffers().of_host().is_none() => {
             let shape = target.managed().layout().shape();
             let value = read(value, shape, storage.managed().dtype())?;
-            assign(py, target.managed(), &value)
+            let side = Side::for_value(py, storage, None)?;
+            let outcome = assign(py, side.part(&target)?, &value);
+            side.written(py, storage); // perhaps half, where something has raised
+            outcome
         }
         (target, source) => {
             if target.is_none() {
@@ -83,8 +86,8 @@ impl Side {
     fn for_value(py: Python<'_>, storage: &PyStorage, value: Option<&Managed>) -> PyResult<Self> {
         let there = value.is_some_and(|value| Residence::of(value.device()) != Residence::Host);
         let newer = match storage.buffers() {
-            Buffers::Host(_) => Newer::Host,
-            Buffers::Device(_) => Newer::Device,
+            Buffers::Host(_) | Buffers::HostOf(_) => Newer::Host,
+            Buffers::Device(_) | Buffers::DeviceOf(_) => Newer::Device,
             _ if there => Newer::Device,
             _ => Newer::Host,
         };
@@ -128,12 +131,15 @@ fn by_numpy(
     key: &Bound<'_, PyAny>,
     value: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
-    if let Buffers::Device(device) = storage.buffers() {
+    let side = Side::for_value(py, storage, None)?;
+    if storage.buffers().of_host().is_none() {
+        let device = storage.managed();
         let copy = on_host(py, device)?;
         array_over(py, &copy, false)?.set_item(key, value)?;
-        return put(py, device, &copy);
+        let outcome = put(py, device, &copy);
+        side.written(py, storage);
+        return outcome;
     }
-    let side = Side::for_value(py, storage, None)?;
     let outcome = array_over(py, side.part(&storage.storage())?, false)?.set_item(key, value);
     side.written(py, storage); // perhaps half, where NumPy has raised
     outcome

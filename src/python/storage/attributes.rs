@@ -31,7 +31,7 @@ impl PyStorage {
         let unknown_halo = field.halo.is_none();
         let near = self.residence();
         let spec = Spec { field: (*field).clone(), unknown_halo, near, ..Spec::default() };
-        Self::wrap(py, copy_with(py, self.newest(), &spec)?, None)
+        Self::wrap(py, copy_with(py, self.newest(py)?, &spec)?, None)
     }
 }
 

@@ -88,8 +88,8 @@ impl PyStorage {
         door: Option<&'static str>,
         sync: Option<Py<PySyncState>>,
     ) -> PyResult<Py<Self>> {
-        match (storage.residence(), sync) {
-            (Residence::Mirrored(_), Some(sync)) => Self::wrap_with(py, storage, door, Some(sync)),
+        match (storage.sync_state(), sync) {
+            (Some(_), Some(sync)) => Self::wrap_with(py, storage, door, Some(sync)),
             _ => Self::wrap(py, storage, door),
         }
     }
@@ -142,7 +142,7 @@ impl PyStorage {
     pub(in crate::python) fn host(&self, py: Python<'_>, what: &str) -> PyResult<Managed> {
         match &*self.buffers {
             Buffers::Host(one) if one.timeline().is_none() => Ok(one.clone()),
-            Buffers::Device(_) => Err(absent(
+            Buffers::Device(_) | Buffers::DeviceOf(_) => Err(absent(
                 py,
                 format!(
                     "{what}: expected a storage with a buffer on the host, got one on a GPU alone; use copies \
@@ -165,7 +165,7 @@ impl PyStorage {
     /// # Errors
     /// GTNoSuchBufferError where there is none.
     pub(in crate::python) fn device(&self, py: Python<'_>, what: &str) -> PyResult<Managed> {
-        if matches!(&*self.buffers, Buffers::Host(_)) {
+        if self.buffers.of_device().is_none() {
             let text = format!(
                 "{what}: expected a storage with a buffer on a GPU, got one in host memory; use to_numpy(), or make \
                  it with device='gpu'"
@@ -176,11 +176,19 @@ impl PyStorage {
     }
 
     /// The buffer with the newest values, for a copy to start from: the device's where both are new.
-    pub(in crate::python) fn newest(&self) -> &Managed {
-        match self.buffers.of_device() {
+    ///
+    /// # Errors
+    /// What CUDA refuses where one side of a pair is brought up to date.
+    pub(in crate::python) fn newest(&self, py: Python<'_>) -> PyResult<&Managed> {
+        match &*self.buffers {
+            Buffers::HostOf(_) => drop(self.host(py, "values")?),
+            Buffers::DeviceOf(_) => drop(self.device(py, "values")?),
+            _ => {}
+        }
+        Ok(match self.buffers.of_device() {
             Some(device) if self.buffers.is_on_device() => device,
             _ => self.buffers.managed(),
-        }
+        })
     }
 
     /// Names, halo and alignment, as they are now.
@@ -237,8 +245,12 @@ fn exchanged<'a>(buffers: &'a Buffers, storage: &Storage) -> Result<&'a Managed>
     let device = buffers.of_device().filter(|_| buffers.is_on_device());
     let Some(device) = device else {
         storage.on_host()?;
+        if let Some(timeline) = buffers.managed().timeline() {
+            timeline.hand_out();
+        }
         return Ok(buffers.managed());
     };
+    storage.on_device()?;
     if let Some(timeline) = device.timeline() {
         timeline.join(Stream::current(device.device().ordinal)?)?; // WAIT for what is in flight
         timeline.hand_out();

@@ -11,7 +11,7 @@ use crate::managed::Managed;
 use crate::protocol::{array_interface, cuda_array_interface, dlpack, gt4py};
 use crate::python::exceptions::absent;
 use crate::python::numpy::array_over;
-use crate::storage::{Buffers, Residence, Spec};
+use crate::storage::{Residence, Spec};
 
 /// A NumPy array over the host's buffer; read-only where that is.
 pub(super) fn array<'py>(slf: &Bound<'py, PyStorage>, what: &str) -> PyResult<Bound<'py, PyAny>> {
@@ -128,16 +128,17 @@ struct Side {
 
 /// Memory for a consumer on the host: the buffer there, or a copy of the device's.
 fn host_side(py: Python<'_>, storage: &PyStorage, shared: bool) -> PyResult<Side> {
-    let Buffers::Device(device) = storage.buffers() else {
+    if storage.buffers().of_host().is_some() {
         return Ok(Side { memory: storage.host(py, "__dlpack__")?, copied: false });
-    };
+    }
+    let device = storage.device(py, "__dlpack__")?;
     if shared {
         return Err(pyo3::exceptions::PyBufferError::new_err(format!(
             "__dlpack__: expected copy=None or True for host memory, got copy=False for memory on {}",
             device.device()
         )));
     }
-    let memory = copy_with(py, device, &Spec::default())?.managed().clone();
+    let memory = copy_with(py, &device, &Spec::default())?.managed().clone();
     Ok(Side { memory, copied: true })
 }
 

@@ -15,7 +15,6 @@ use crate::field::{Dims, Order, align_key};
 use crate::layout::Item;
 use crate::protocol::gt4py;
 use crate::python::numpy::array_over;
-use crate::storage::Buffers;
 
 /// The entries of a basic key.
 pub(super) type Items = SmallVec<[Item; 6]>;
@@ -28,7 +27,7 @@ pub(super) fn get<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let (py, storage) = (slf.py(), slf.get());
     let Some(items) = basic(key)? else {
-        if let Buffers::Device(_) = storage.buffers() {
+        if storage.buffers().of_host().is_none() {
             return sides::cupy_to_read(py, storage, "advanced indexing")?
                 .get_item(plain(storage, key)?);
         }

@@ -8,15 +8,16 @@ use pyo3::prelude::*;
 use super::class::{PyStorage, copy_with};
 use crate::managed::Managed;
 use crate::python::numpy::array_over;
-use crate::storage::{Buffers, Spec, Storage};
+use crate::storage::{Buffers, Residence, Spec, Storage};
 use crate::sync::Newer;
 
 /// The values of a view on the host, to be read once: its buffer there, or a copy.
 pub(super) fn values(py: Python<'_>, storage: &PyStorage, view: &Storage) -> PyResult<Managed> {
-    if matches!(storage.buffers(), Buffers::Device(_)) {
+    // The state is that of the whole: what the storage brings up to date, the view is.
+    if storage.buffers().of_host().is_none() {
+        storage.device(py, "values")?;
         return Ok(copy_with(py, view.managed(), &Spec::default())?.managed().clone());
     }
-    // The state is that of the whole: what the storage brings up to date, the view is.
     storage.host(py, "values")?;
     Ok(view.managed().clone())
 }
@@ -46,8 +47,9 @@ pub(super) fn on_device(
     what: &str,
 ) -> PyResult<Py<PyStorage>> {
     let device = storage.device(py, what)?;
-    let kind = device.device().announced();
-    let buffers = Buffers::Device(device.seen_at(kind));
+    let kind = device.device();
+    let of_pair = storage.buffers().seen_as(Residence::Device(kind.ordinal));
+    let buffers = of_pair.unwrap_or_else(|| Buffers::Device(device.seen_at(kind.announced())));
     PyStorage::wrap(py, Storage::from_parts(buffers, storage.field()), storage.door())
 }
 
@@ -94,7 +96,7 @@ pub(super) fn set_newer(py: Python<'_>, storage: &PyStorage, newer: Newer) {
 /// Copies the host's buffer to the device where it is newer, or in any case, and waits for it: whoever
 /// calls this by GDP-3's interface says nothing of a stream.
 pub(super) fn host_to_device(py: Python<'_>, storage: &PyStorage, force: bool) -> PyResult<()> {
-    let Buffers::Mirrored(pair) = storage.buffers() else {
+    let (Buffers::Mirrored(pair) | Buffers::DeviceOf(pair)) = storage.buffers() else {
         return settled(py, storage);
     };
     Ok(py.detach(|| {
@@ -105,7 +107,7 @@ pub(super) fn host_to_device(py: Python<'_>, storage: &PyStorage, force: bool) -
 
 /// Copies the device's buffer to the host where it is newer, or in any case, and waits for it.
 pub(super) fn device_to_host(py: Python<'_>, storage: &PyStorage, force: bool) -> PyResult<()> {
-    let Buffers::Mirrored(pair) = storage.buffers() else {
+    let (Buffers::Mirrored(pair) | Buffers::HostOf(pair)) = storage.buffers() else {
         return settled(py, storage);
     };
     Ok(py.detach(|| {

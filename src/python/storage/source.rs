@@ -165,7 +165,7 @@ fn side_of(py: Python<'_>, storage: &PyStorage, wish: Wish) -> Result<Managed, F
         return Ok(host.clone());
     }
     Ok(match (wish, buffers.of_host(), buffers.of_device()) {
-        (Wish::Share, ..) | (Wish::CopyToHost, None, _) => storage.newest().clone(),
+        (Wish::Share, ..) | (Wish::CopyToHost, None, _) => storage.newest(py)?.clone(),
         (Wish::CopyToHost, Some(_), _) => storage.host(py, "device='cpu'")?,
         (Wish::OnHost, ..) => storage.host(py, "device='cpu'")?.seen_at(Device::CPU),
         (Wish::For(Target::Host), Some(host), _) => host.clone(),
@@ -175,7 +175,8 @@ fn side_of(py: Python<'_>, storage: &PyStorage, wish: Wish) -> Result<Managed, F
             storage.managed().check_on_host()?;
             storage.managed().clone()
         }
-        (Wish::OnGpu | Wish::For(_), ..) => storage.managed().clone(),
+        (Wish::OnGpu, ..) => storage.newest(py)?.clone(),
+        (Wish::For(_), ..) => storage.managed().clone(),
     })
 }
 

@@ -142,11 +142,11 @@ unsafe extern "C" fn to_py<T: Exchanged>(
         let mut imported = ManuallyDrop::new(unsafe { Imported::from_versioned(tensor) });
         imported.locate()?;
         let managed = ManuallyDrop::into_inner(imported).validate()?;
+        let owner = ManuallyDrop::new(managed.owner()); // never dropped where there is no object
         if let Some(timeline) = managed.timeline().filter(|_| !managed.device().is_host()) {
             // Whoever made it has worked on the stream that the table names.
             timeline.leave(Stream::current(managed.device().ordinal)?)?;
         }
-        let owner = ManuallyDrop::new(managed.owner()); // never dropped where there is no object
         let object = T::wrap(py, managed)?;
         drop(ManuallyDrop::into_inner(owner));
         // SAFETY: room for a pointer, as dlpack.h has it; the reference is the caller's.
