@@ -35,7 +35,8 @@ pub(in crate::protocol) fn import(
     };
     // The number that the driver tells takes the place of this one.
     let device = Device { kind: DeviceKind::Cuda, ordinal: 0 };
-    if !request.anywhere && !request.may_copy {
+    let wanted = request.anywhere || request.may_copy;
+    if !wanted && device_count().is_err() {
         device.check_on_host()?;
     }
     let interface = interface.cast_into::<PyMapping>().map_err(|error| {
@@ -45,6 +46,10 @@ pub(in crate::protocol) fn import(
     let version = read_version(&interface)?;
     let stream = stream(&interface)?;
     let mut imported = array_interface::read(obj, &interface, device)?;
+    if !wanted {
+        imported.locate()?; // so that the message names the right one
+        imported.device()?.check_on_host()?;
+    }
     if version < 3 && stream.is_none() && is_honoured() && device_count().is_ok() {
         imported.locate()?;
         let ordinal = imported.device()?.ordinal;

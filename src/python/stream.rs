@@ -1,5 +1,7 @@
 //! Streams of the user: `use_stream`, and letting the interpreter go while memory that is freed waits.
 
+use std::ffi::c_int;
+
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -9,13 +11,24 @@ use crate::cuda::{Stream, choose, of_handle, release_interpreter_by, unchoose};
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     release_interpreter_by(|wait| {
-        let waited = Python::try_attach(|py| py.detach(&mut *wait));
+        // Who has not got it must not ask for it: a deleter may be called with locks held.
+        let waited = if PyGILState_Check() == 0 {
+            None
+        } else {
+            Python::try_attach(|py| py.detach(&mut *wait))
+        };
         if waited.is_none() {
-            wait(); // where Python has ended nobody wants the interpreter
+            wait(); // where Python has ended nobody wants the interpreter either
         }
     });
     module.add_class::<UsedStream>()?;
     module.add_function(wrap_pyfunction!(use_stream, module)?)
+}
+
+unsafe extern "C" {
+    /// Whether this thread has the interpreter. Every Python that abi3 is for exports it, though it is no
+    /// part of abi3; where there are several interpreters it may say yes to anybody.
+    safe fn PyGILState_Check() -> c_int;
 }
 
 /// Made by `use_stream`.

@@ -290,3 +290,10 @@ def test_without_a_device_it_is_the_device_that_is_missed():
         """,
         DLFIELD_FAKE_CUDA_DEVICES="0",
     )
+
+
+@two_devices
+@pytest.mark.parametrize("ask", [lambda one: dlf.as_storage(one, device="cpu"), dlf.as_numpy])
+def test_who_wants_memory_of_the_host_is_told_which_gpu_has_it(ask):
+    with pytest.raises(dlf.DeviceUnavailable, match="cuda:1"):
+        ask(OnDevice(np.zeros(4), device=1))

@@ -2,6 +2,7 @@
 
 import dlfield as dlf
 import numpy as np
+import pytest
 from cuda_calls import call
 from devices import LEGACY, OnDevice, delay, is_done, new_stream
 
@@ -27,3 +28,23 @@ def test_page_locked_memory_outlives_the_copy_that_somebody_makes_of_it():
     del storage, array
     assert is_done(stream)
     assert target.values().tolist() == VALUES.tolist()
+
+
+#: What NumPy does with values that the host can read.
+BY_NUMPY = {
+    "conversion": lambda target, value: target.__setitem__(..., value),
+    "advanced key": lambda target, value: target.__setitem__([0, 1, 2, 3], value),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("assign", BY_NUMPY.values(), ids=BY_NUMPY)
+def test_numpy_reads_managed_memory_once_the_device_has_written_it(assign, dtype):
+    source = dlf.full(4, 7.0, device="gpu", managed=None)
+    managed = dlf.zeros(4, device="gpu", managed="cuda")
+    call("cuCtxSynchronize")
+    delay(LEGACY)
+    managed[...] = source
+    target = dlf.zeros(4, dtype=dtype)
+    assign(target, managed)
+    assert target.to_numpy().tolist() == [7.0] * 4

@@ -1,0 +1,22 @@
+"""Deleters of GPU memory: who calls one may hold a lock, and the interpreter be held by another."""
+
+import pytest
+from apart import run
+
+
+@pytest.mark.parametrize("managed", [None, "gt4py", "cuda"], ids=["device", "pair", "managed"])
+def test_a_deleter_that_is_called_without_the_interpreter_does_not_ask_for_it(managed):
+    run(
+        f"""
+        from dlpack_structs import consume
+        keeping = ctypes.PyDLL(None)  # whose calls keep the interpreter
+        storage = dlf.zeros(4, device="gpu", managed={managed!r})
+        tensor = consume(storage.__dlpack__(max_version=(1, 0)))
+        del storage
+        thread, start = ctypes.c_ulong(), ctypes.cast(tensor.deleter, ctypes.c_void_p)
+        there = ctypes.c_void_p(ctypes.addressof(tensor))
+        assert keeping.pthread_create(byref(thread), None, start, there) == 0
+        assert keeping.pthread_join(thread, None) == 0
+        """,
+        seconds=20,
+    )
