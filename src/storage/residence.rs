@@ -3,7 +3,7 @@
 use super::Spec;
 use crate::cuda::{check_ordinal, current_ordinal, device_count};
 use crate::device::{Device, DeviceKind, Target};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Who keeps the buffers of a storage on a GPU in step with the host (GDP-3, `managed`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,21 +90,13 @@ impl Spec {
         };
         let ordinal = match number.or(self.near.ordinal()) {
             Some(ordinal) => ordinal,
-            None => current_ordinal().map_err(|error| self.of_preset(error))?,
+            None => current_ordinal()?,
         };
-        check_ordinal(ordinal).map_err(|error| self.of_preset(error))?;
+        check_ordinal(ordinal)?;
         Ok(match self.managed.unwrap_or(self.near.managed_by()) {
             ManagedBy::Nobody => Residence::Device(ordinal),
             ManagedBy::Dlfield => Residence::Mirrored(ordinal),
             ManagedBy::Cuda => Residence::Unified(ordinal),
         })
-    }
-
-    /// Names the preset where nothing else has asked for a device.
-    fn of_preset(&self, error: Error) -> Error {
-        match self.preset.filter(|preset| preset.gpu && self.device.is_none()) {
-            Some(preset) => error.about(&format!("preset '{}'", preset.name)),
-            None => error,
-        }
     }
 }
