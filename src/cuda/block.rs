@@ -77,7 +77,7 @@ impl Block {
         Ok(Self { kind, address, ordinal, pooled, identity, timeline })
     }
 
-    /// Address of the first byte: a multiple of 256 on a device, of a page on the host.
+    /// Address of the first byte: a multiple of 256, as the driver gives it.
     pub(crate) fn address(&self) -> u64 {
         self.address
     }

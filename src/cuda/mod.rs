@@ -1,8 +1,8 @@
 //! Memory: the CUDA driver, as small functions that return `Result`.
 //!
 //! Nothing is loaded before somebody asks for a device, and nothing here panics: without a driver,
-//! or with one that is too old, every function answers [`crate::Error::Device`]. `calls` alone names
-//! cudarc. The context of a device is its *primary* one, which torch, CuPy, JAX and numba use too.
+//! or with one that is too old, every function answers [`crate::Error::Device`]. `library` and `calls`
+//! alone name cudarc. The context of a device is its *primary* one, which torch, CuPy, JAX and numba use too.
 //!
 //! ```text
 //! library ─ calls ──▶ driver (probed once) ──▶ context ──▶ stream, event ──▶ timeline ──▶ block

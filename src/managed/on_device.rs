@@ -65,9 +65,9 @@ fn on_device(address: usize) -> Result<i32> {
 }
 
 /// Memory of a device, in the order of the work on it; given back once that is done. `in_order`: the
-/// producer's next use of the memory is on `stream` too. That holds for an object that has one
-/// (specification of the CUDA array interface, "Lifetime management"), and not for a tensor of an
-/// allocator, which gives the memory to the stream that it was allocated for.
+/// producer's next use of the memory is taken to be on `stream` too. An object that describes itself
+/// names its stream so that it can go on there (specification of the CUDA array interface,
+/// "Synchronization"); a tensor's allocator gives the memory to the stream it was allocated for.
 ///
 /// # Errors
 /// What CUDA refuses.

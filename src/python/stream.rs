@@ -26,6 +26,7 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 unsafe extern "C" {
+    // SAFETY: the C API's function of this name: no arguments, an int, for any thread at any time.
     /// Whether this thread has the interpreter. Every Python that abi3 is for exports it, though it is no
     /// part of abi3; where there are several interpreters it may say yes to anybody.
     safe fn PyGILState_Check() -> c_int;

@@ -94,9 +94,9 @@ impl Buffers {
     pub(crate) fn on_side(&self, wanted: Residence) -> Result<Managed> {
         match (wanted, self) {
             (_, Self::Host(one)) | (Residence::Host, Self::Device(one)) => Ok(one.clone()),
-            (_, Self::HostOf(_)) => self.on_host(),
-            (_, Self::DeviceOf(_)) => self.on_device(),
-            (Residence::Host, _) => self.on_host(),
+            (_, Self::HostOf(_)) | (Residence::Host, Self::Mirrored(_) | Self::Unified(_)) => {
+                self.on_host()
+            }
             _ => self.on_device(),
         }
     }

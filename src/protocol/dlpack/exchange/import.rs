@@ -61,7 +61,8 @@ pub(in crate::protocol) fn import(
     if stream.is_none() {
         py.detach(|| synchronize(device.ordinal))?; // WAIT since nobody names the producer's stream
     }
-    // SAFETY: the stream of the library that made the tensor, which keeps it.
+    // SAFETY: the stream on which the library works. dlpack.h does not say how long it lives: torch never
+    // destroys its own; who makes it work on another one keeps that (docs/gpu.md).
     Ok(Some(unsafe { imported.on_stream(stream) }))
 }
 
