@@ -54,8 +54,8 @@ check: $(EXTENSION) $(VENV)/.stamp-dev ## formatting, lints, documentation, type
 	MYPYPATH=python:examples $(BIN)/mypy --strict examples
 	MYPYPATH=python $(BIN)/python -m mypy.stubtest --allowlist stubtest-allowed.txt dlfield._core
 
-bench: $(EXTENSION) $(VENV)/.stamp-test ## the exchange times beside their peers
-	$(BIN)/python benches/exchange.py
+bench: $(EXTENSION) $(VENV)/.stamp-bench ## exchanges, calls, allocation, copies beside their peers
+	$(BIN)/python benches/run.py $(BENCH)
 
 soak: $(EXTENSION) $(VENV)/.stamp-test ## a million random operations on several threads, then what is left
 	cargo test --release --test soak
@@ -66,7 +66,7 @@ soak: $(EXTENSION) $(VENV)/.stamp-test ## a million random operations on several
 DEBUG_BUILD := cargo build --lib --features $(ALL_FEATURES)
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 # Tests that measure how much memory the process has, which here is mostly the tool's own.
-MEMORY_TESTS := nothing_behind or short_lived or own_memory_is_freed
+MEMORY_TESTS := nothing_behind or short_lived or own_memory_is_freed or needs_no_memory
 # A test that measures how long it takes to load the extension, which is many times as large here.
 TIME_TESTS := a_twentieth_of_the_time
 
@@ -138,7 +138,7 @@ $(VENV)/.stamp-venv:
 	$(BIN)/python -m pip install --quiet uv
 	touch $@
 
-# .stamp-build, .stamp-demo, .stamp-test, .stamp-dev: one per dependency group.
+# .stamp-build, .stamp-demo, .stamp-test, .stamp-bench, .stamp-dev: one per dependency group.
 $(VENV)/.stamp-%: pyproject.toml $(VENV)/.stamp-venv
 	$(BIN)/uv pip install --group $*
 	touch $@

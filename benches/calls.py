@@ -6,10 +6,13 @@ domain that were given once, and checks nothing; `stencil.run(...)` is what all 
 the Python side of either call is left.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from gt4py.cartesian import gtscript
 from gt4py.cartesian.gtscript import PARALLEL, Field, computation, interval
-from timing import Comparison, Peer, Row, Samples, load, sample, summarise
+from tables import Row, Table, table_of
+from timing import EFFORT, Comparison, Peer, Samples, load, sample, summarise
 
 SHAPE = (8, 8, 8)
 F64 = Field[np.float64]
@@ -64,13 +67,24 @@ THEIRS = Peer("stencil(*fields)")
 BARE = Peer("stencil.run(**bare)")
 FROZEN = Peer("frozen(**named)")
 
+REMARK = (
+    "`stencil(...)` is GT4Py's call once everything is cached; `frozen` takes arrays alone and "
+    "checks nothing; `stencil.run` is what all end in. Python side: without it. Fields are "
+    "8 x 8 x 8."
+)
 
-def rows(area: str) -> list[Row]:
+
+def bound(backend: str) -> object:
+    """Bind the stencil of three fields."""
+    return load("dlfield").bind(gtscript.stencil(backend=backend, definition=three))
+
+
+def tables() -> list[tuple[Table, list[Row]]]:
     """Measure every stencil with every kind of argument."""
     names = {"SHAPE": SHAPE, "np": np}
     names |= {"dlf": load("dlfield"), "torch": load("torch"), "xr": load("xarray")}
-    found = []
-    for backend, definition in STENCILS:
+    area, found = "stencil call", []
+    for backend, definition in _stencils():
         names["stencil"] = gtscript.stencil(backend=backend, definition=definition)
         for kind, (make, limit) in ARGUMENTS.items():
             what = f"{backend}, {definition.__name__} fields, {kind}"
@@ -78,19 +92,23 @@ def rows(area: str) -> list[Row]:
             found += _rows_of(
                 area, Comparison(what, OURS, [THEIRS, FROZEN, BARE], setup, names), limit
             )
-    return found
+    return [(table_of(area, found, REMARK), found)]
+
+
+def _stencils() -> list[tuple[str, object]]:
+    """In a hurry only what needs no compiler."""
+    return [stencil for stencil in STENCILS if not EFFORT.quick or stencil[0] == "numpy"]
 
 
 def _rows_of(area: str, comparison: Comparison, limit: float | None) -> list[Row]:
     """Give the whole call beside those of GT4Py, then the Python sides beside each other."""
     samples, problems = sample(comparison)
     whole = [
-        summarise(area, comparison.what, OURS, peer, samples, problems)
-        for peer in (THEIRS, FROZEN, BARE)
+        summarise(area, comparison, peer, samples, problems) for peer in (THEIRS, FROZEN, BARE)
     ]
-    what = f"{comparison.what}: Python side"
+    side = replace(comparison, what=f"{comparison.what}: Python side")
     peer = Peer(THEIRS.statement, limit)
-    return [*whole, summarise(area, what, OURS, peer, _python_side(samples), problems)]
+    return [*whole, summarise(area, side, peer, _python_side(samples), problems)]
 
 
 def _python_side(samples: Samples) -> Samples:

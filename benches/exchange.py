@@ -1,66 +1,51 @@
-"""What an exchange costs beside its peers: `make bench`.
+"""What an exchange costs beside its peers.
 
-Arrays are small, because nothing is copied and so their size does not matter; only the allocations
-have a large case. Prints a table per area and writes `benches/results/exchange.csv`.
-
-NumPy and GT4Py are needed. Any other library that is missing is named where it would be a peer.
+Arrays are small: nothing is copied, so their size does not matter, as `sizes.py` shows.
 """
 
-import os
-import platform
-from importlib import metadata
+import importlib.util
+import sysconfig
 from pathlib import Path
 
-# The fields are tiny, so a second thread would only be waited for. OpenMP reads this as it loads.
-os.environ["OMP_NUM_THREADS"] = "1"
-
-import allocation
-import calls
 import numpy as np
-import startup
-from timing import Comparison, Missing, Peer, compare_all, load, print_rows, write_csv
-
-RESULTS = Path(__file__).parent / "results" / "exchange.csv"
-LIBRARIES = ("dlfield", "numpy", "torch", "jax", "xarray", "gt4py", "apache-tvm-ffi")
-
-NAMES = {
-    "dlf": load("dlfield"),
-    "np": np,
-    "torch": load("torch"),
-    "jax": load("jax"),
-    "jax_dlpack": load("jax.dlpack"),
-    "xr": load("xarray"),
-    "tvm_ffi": load("tvm_ffi"),
-    "gt4py_utils": load("gt4py.storage.cartesian.utils"),
-    # Needs a module of its own, compiled with nanobind: a function that takes an ndarray argument.
-    "nanobind_peer": Missing("a module compiled with nanobind"),
-    "values": np.zeros((8, 8, 8)),
-}
+from building import compiled
+from tables import Row, Table, table_of
+from timing import Comparison, Missing, Peer, compare_all, load
 
 IMPORT = "dlf.as_storage(x)"
 NANOBIND = "nanobind_peer.take(x)"
 NUMPY = "np.from_dlpack(x)"
 TORCH = "torch.from_dlpack(x)"
 TVM = "tvm_ffi.from_dlpack(x)"
+CUDA_DLPACK = "StridedMemoryView.from_dlpack(x, stream_ptr=-1)"
+CUDA_ANY = "StridedMemoryView.from_any_interface(x, stream_ptr=-1)"
+NUMBA = "numba_peer(x)"
 GT4PY = "gt4py_utils.asarray(x, device='cpu')"
+REST = [Peer(CUDA_DLPACK), Peer(CUDA_ANY), Peer(GT4PY)]
+
+REMARK = (
+    "`nanobind_peer.take` is a function with an `ndarray<>` argument, `numba_peer` a jitted "
+    "function that returns the size of its argument: theirs is the time of a whole call. All "
+    "arrays are 8 x 8 x 8 float64."
+)
 
 TO_STORAGE = [
     Comparison(
         "NumPy array",
         IMPORT,
-        [Peer(NANOBIND, limit=1.2), Peer(NUMPY), Peer(TORCH), Peer(TVM), Peer(GT4PY)],
+        [Peer(NANOBIND, limit=1.2), Peer(NUMPY), Peer(TORCH), Peer(TVM), Peer(NUMBA), *REST],
         setup="x = values.copy()",
     ),
     Comparison(
         "torch tensor",
         IMPORT,
-        [Peer(TVM, limit=1.0), Peer(NANOBIND), Peer(NUMPY), Peer(TORCH), Peer(GT4PY)],
+        [Peer(TVM, limit=1.0), Peer(NANOBIND), Peer(NUMPY), Peer(TORCH), *REST],
         setup="x = torch.tensor(values)",
     ),
     Comparison(
         "JAX array",
         IMPORT,
-        [Peer(NUMPY, limit=0.5), Peer(NANOBIND), Peer(TORCH), Peer(TVM), Peer(GT4PY)],
+        [Peer(NUMPY, limit=0.5), Peer(NANOBIND), Peer(TORCH), Peer(TVM), *REST],
         setup="jax.config.update('jax_enable_x64', True)\n"
         "x = jax.device_put(values.copy(), jax.devices('cpu')[0])",
     ),
@@ -86,39 +71,98 @@ FROM_STORAGE = [
         [Peer(TORCH, limit=1 / 3), Peer("torch.from_numpy(x)")],
         setup=BOTH,
     ),
-    Comparison("JAX", "s.to_jax()", [Peer("jax_dlpack.from_dlpack(x)")], setup=BOTH),
+    Comparison(
+        "torch",
+        "s.to_torch()",
+        [Peer(TORCH, limit=1 / 3), Peer("torch.from_numpy(x)")],
+        setup=BOTH,
+    ),
+    Comparison("tvm_ffi", "tvm_ffi.from_dlpack(s)", [Peer(TVM)], setup=BOTH),
+    Comparison(
+        "cuda.core",
+        "StridedMemoryView.from_dlpack(s, stream_ptr=-1)",
+        [Peer(CUDA_DLPACK)],
+        setup=BOTH,
+    ),
+    Comparison("nanobind", "nanobind_peer.take(s)", [Peer(NANOBIND)], setup=BOTH),
+    Comparison(
+        "JAX",
+        "s.to_jax()",
+        [Peer("jax_dlpack.from_dlpack(x)")],
+        setup=f"{BOTH}; jax.devices('cpu')",  # starts JAX, or says that it is missing
+    ),
 ]
 
 
-def main() -> None:
-    """Measure every area, print its table, and keep all rows."""
-    print(f"Python {platform.python_version()}, {os.cpu_count()} CPUs, {versions()}")
-    areas = {
-        "array -> Storage": lambda area: compare_all(area, TO_STORAGE, NAMES),
-        "Storage -> array": lambda area: compare_all(area, FROM_STORAGE, NAMES),
-        "stencil call": calls.rows,
-        "allocation": allocation.rows,
-        "import": startup.rows,
+def tables() -> list[tuple[Table, list[Row]]]:
+    """Measure both directions."""
+    names = _names()
+    return [
+        _table("array -> Storage", TO_STORAGE, names, REMARK),
+        _table("Storage -> array", FROM_STORAGE, names, "The peers are given the same memory."),
+    ]
+
+
+def _table(
+    area: str, comparisons: list[Comparison], names: dict[str, object], remark: str
+) -> tuple[Table, list[Row]]:
+    rows = compare_all(area, comparisons, names)
+    return table_of(area, rows, remark), rows
+
+
+def _names() -> dict[str, object]:
+    return {
+        "dlf": load("dlfield"),
+        "np": np,
+        "torch": load("torch"),
+        "jax": load("jax"),
+        "jax_dlpack": load("jax.dlpack"),
+        "xr": load("xarray"),
+        "tvm_ffi": load("tvm_ffi"),
+        "StridedMemoryView": load("cuda.core.utils", "StridedMemoryView"),
+        "gt4py_utils": load("gt4py.storage.cartesian.utils"),
+        "numba_peer": _numba_peer(),
+        "nanobind_peer": _nanobind_peer(),
+        "values": np.zeros((8, 8, 8)),
     }
-    kept = []
-    for area, measure_area in areas.items():
-        rows = measure_area(area)
-        print_rows(rows)
-        kept += rows
-    write_csv(RESULTS, kept)
-    print(f"\nalso written to {os.path.relpath(RESULTS)}")
 
 
-def versions() -> str:
-    """Name the libraries that take part, with their versions."""
-    found = []
-    for library in LIBRARIES:
-        try:
-            found.append(f"{library} {metadata.version(library)}")
-        except metadata.PackageNotFoundError:
-            found.append(f"{library} missing")
-    return ", ".join(found)
+def _numba_peer() -> object:
+    numba = load("numba")
+    if isinstance(numba, Missing):
+        return numba
+
+    @numba.njit
+    def numba_peer(array: object) -> int:
+        return array.size
+
+    return numba_peer
 
 
-if __name__ == "__main__":
-    main()
+def _nanobind_peer() -> object:
+    """Compile and import the module that is written with nanobind."""
+    nanobind = load("nanobind")
+    if isinstance(nanobind, Missing):
+        return nanobind
+    sources = Path(nanobind.source_dir())
+    includes = (
+        nanobind.include_dir(),
+        sources.parent / "ext" / "robin_map" / "include",
+        sysconfig.get_path("include"),
+    )
+    flags = ["-std=c++17", "-fvisibility=hidden", "-fno-strict-aliasing"]
+    flags += [f"-I{folder}" for folder in includes]
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    try:
+        library = compiled("nanobind_peer.cpp", suffix, flags, [sources / "nb_combined.cpp"])
+    except ModuleNotFoundError as missing:
+        return Missing("nanobind_peer", str(missing))
+    return _import_from(library)
+
+
+def _import_from(library: Path) -> object:
+    name = library.name.partition(".")[0]
+    spec = importlib.util.spec_from_file_location(name, library)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -5,20 +5,61 @@ with one taken earlier. The candidates of a comparison take turns, round after r
 gives one ratio, and the median of the ratios is what the tables show.
 """
 
-import csv
 import importlib
+import random
 import statistics
 import timeit
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from time import perf_counter_ns
 
-ROUNDS = 31
-SERIES_PER_ROUND = 3
-SERIES_NANOSECONDS = 300_000
+from tables import Row, print_rows, write_csv
+
+__all__ = [
+    "EFFORT",
+    "Comparison",
+    "Missing",
+    "Peer",
+    "Row",
+    "Samples",
+    "compare_all",
+    "load",
+    "once_per_round",
+    "print_rows",
+    "sample",
+    "summarise",
+    "write_csv",
+]
 
 Samples = dict[str, list[float]]
 """Per statement, the nanoseconds of one execution: the best of each round."""
+
+Measure = Callable[[Sequence[str], dict[str, object]], Samples]
+"""Times statements in a namespace, in turns."""
+
+
+@dataclass
+class Effort:
+    """How thoroughly everything is measured."""
+
+    rounds: int = 31
+    fewest_rounds: int = 7
+    """As many there are even where they take long."""
+    nanoseconds: int = 3_000_000_000
+    """How long all rounds of a comparison may take otherwise."""
+    series_per_round: int = 3
+    series_nanoseconds: int = 300_000
+    quick: bool = False
+    """Whether areas are to leave out what takes long."""
+
+    def hurry(self) -> None:
+        """Only show that everything runs: the figures then mean little."""
+        self.rounds, self.fewest_rounds, self.nanoseconds = 3, 2, 50_000_000
+        self.series_per_round, self.series_nanoseconds, self.quick = 1, 30_000, True
+
+
+EFFORT = Effort()
+"""The effort of this run."""
 
 
 @dataclass(frozen=True)
@@ -39,46 +80,40 @@ class Comparison:
     peers: Sequence[Peer]
     setup: str = ""
     names: Mapping[str, object] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of a table and of the CSV file. Times are in nanoseconds."""
-
-    area: str
-    what: str
-    dlfield: str
-    dlfield_ns: float | None
-    peer: str
-    peer_ns: float | None
-    ratio: float | None
-    limit: float | None = None
-    note: str = ""
+    teardown: str = ""
+    """Takes back settings that the setup has made for the whole process."""
+    nbytes: int = 0
+    """How many bytes are read and written, where rates are to be shown."""
 
 
 class Missing:
     """Stands for a library that is not there, and says so when it is used."""
 
-    def __init__(self, library: str) -> None:
-        self.library = library
+    def __init__(self, library: str, reason: str = "") -> None:
+        self.library, self.reason = library, reason or f"{library} is missing"
 
     def __getattr__(self, name: str) -> object:
-        raise ModuleNotFoundError(f"{self.library} is missing")
+        raise ModuleNotFoundError(self.reason)
+
+    def __call__(self, *args: object, **options: object) -> object:
+        """Stand for a function that is missing with its library."""
+        raise ModuleNotFoundError(self.reason)
 
 
-def load(module: str) -> object:
-    """Import a module, or return what stands for a missing one."""
+def load(module: str, name: str | None = None) -> object:
+    """Import a module, or a name of one, or return what stands for a missing one."""
     try:
-        return importlib.import_module(module)
+        found = importlib.import_module(module)
     except ImportError:
         return Missing(module)
+    return getattr(found, name) if name else found
 
 
 def compare_all(
     area: str,
     comparisons: Iterable[Comparison],
     names: Mapping[str, object],
-    measure: Callable[[Sequence[str], dict[str, object]], Samples] | None = None,
+    measure: Measure | None = None,
 ) -> list[Row]:
     """Measure the comparisons of one area, each in its own copy of `names`: a row per peer.
 
@@ -89,23 +124,22 @@ def compare_all(
         samples, problems = sample(
             replace(comparison, names={**names, **comparison.names}), measure
         )
-        rows += [
-            summarise(area, comparison.what, comparison.ours, peer, samples, problems)
-            for peer in comparison.peers
-        ]
+        rows += [summarise(area, comparison, peer, samples, problems) for peer in comparison.peers]
     return rows
 
 
 def sample(
-    comparison: Comparison,
-    measure: Callable[[Sequence[str], dict[str, object]], Samples] | None = None,
+    comparison: Comparison, measure: Measure | None = None
 ) -> tuple[Samples, dict[str, str]]:
     """Time the statements that work; say what is wrong with the others."""
     names = dict(comparison.names)
     statements = [comparison.ours, *(peer.statement for peer in comparison.peers)]
     problems = _prepare(comparison.setup, statements, names)
-    measure = measure or _measure
-    return measure([s for s in statements if s not in problems], names), problems
+    working = [statement for statement in statements if statement not in problems]
+    samples = (measure or _many_per_round)(working, names)
+    if working:
+        exec(comparison.teardown, names)
+    return samples, problems
 
 
 def _prepare(setup: str, statements: Iterable[str], names: dict[str, object]) -> dict[str, str]:
@@ -127,38 +161,73 @@ def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0] or type(error).__name__
 
 
-def _measure(statements: Sequence[str], names: dict[str, object]) -> Samples:
-    """Time the statements in turns."""
+def _rounds() -> Iterator[int]:
+    """Count rounds, as many as asked for, unless they take too long."""
+    end = perf_counter_ns() + EFFORT.nanoseconds
+    for finished in range(EFFORT.rounds):
+        if finished >= EFFORT.fewest_rounds and perf_counter_ns() > end:
+            return
+        yield finished
+
+
+def _many_per_round(statements: Sequence[str], names: dict[str, object]) -> Samples:
+    """Time statements that are quick: each round is the best of a few series of executions."""
     timers = {s: timeit.Timer(s, globals=names) for s in statements}
     counts = {s: _executions_per_series(timer) for s, timer in timers.items()}
     samples: Samples = {s: [] for s in statements}
-    for _ in range(ROUNDS):
+    for _ in _rounds():
         for statement, timer in timers.items():
             count = counts[statement]
-            best = min(timer.repeat(SERIES_PER_ROUND, count))
+            best = min(timer.repeat(EFFORT.series_per_round, count))
             samples[statement].append(best / count * 1e9)
     return samples
 
 
 def _executions_per_series(timer: timeit.Timer) -> int:
     """Find how often a statement runs in the time that one series may take."""
-    count = 1
-    while (seconds := timer.timeit(count)) * 1e9 < SERIES_NANOSECONDS / 4:
+    count, allowed = 1, EFFORT.series_nanoseconds
+    while (seconds := timer.timeit(count)) * 1e9 < allowed / 4:
         count *= 4
-    return max(1, round(count * SERIES_NANOSECONDS / (seconds * 1e9)))
+    return max(1, round(count * allowed / (seconds * 1e9)))
+
+
+def once_per_round(statements: Sequence[str], names: dict[str, object]) -> Samples:
+    """Time statements that are slow: each runs once a round.
+
+    The order changes from round to round, since each leaves something of its own in the caches.
+    """
+    codes = {statement: compile(statement, "bench", "exec") for statement in statements}
+    samples: Samples = {statement: [] for statement in statements}
+    order, shuffle = list(statements), random.Random(0).shuffle
+    for _ in _rounds():
+        shuffle(order)
+        for statement in order:
+            samples[statement].append(_nanoseconds(codes[statement], names))
+    return samples
+
+
+def _nanoseconds(code: object, names: dict[str, object]) -> float:
+    start = perf_counter_ns()
+    exec(code, names)
+    return perf_counter_ns() - start
 
 
 def summarise(
-    area: str, what: str, ours: str, peer: Peer, samples: Samples, problems: Mapping[str, str]
+    area: str,
+    comparison: Comparison,
+    peer: Peer,
+    samples: Samples,
+    problems: Mapping[str, str],
 ) -> Row:
     """Summarise the rounds of dlfield and of one peer."""
+    ours = comparison.ours
     mine, theirs = samples.get(ours), samples.get(peer.statement)
     ratio = None
     if mine and theirs:
         ratio = statistics.median(m / t for m, t in zip(mine, theirs, strict=True))
     return Row(
         area,
-        what,
+        comparison.what,
         ours,
         statistics.median(mine) if mine else None,
         peer.statement,
@@ -166,48 +235,5 @@ def summarise(
         ratio,
         peer.limit,
         problems.get(ours) or problems.get(peer.statement, ""),
+        comparison.nbytes,
     )
-
-
-def print_rows(rows: Sequence[Row]) -> None:
-    """Print the rows of one area as a table."""
-    headings = ["", "dlfield", "", "peer", "", "ratio", "target", ""]
-    lines = list(map(_cells, rows))
-    widths = [max(map(len, column)) for column in zip(headings, *lines, strict=True)]
-    print(f"\n{rows[0].area}\n")
-    above: list[str] = []
-    for line in [headings, ["-" * width for width in widths], *lines]:
-        # What the row above says already is left blank: a comparison has one row per peer.
-        shown = [""] * 3 + line[3:] if line[:2] == above[:2] else line
-        cells = (cell.ljust(width) for cell, width in zip(shown, widths, strict=True))
-        print("  ".join(cells).rstrip())
-        above = line
-
-
-def _cells(row: Row) -> list[str]:
-    ratio = f"{row.ratio:.2f}" if row.ratio is not None else "-"
-    target = f"<= {row.limit:.2f}" if row.limit is not None else ""
-    note = row.note
-    if row.limit is not None and row.ratio is not None:
-        note = "met" if row.ratio <= row.limit else "missed"
-    times = _spell_time(row.dlfield_ns), _spell_time(row.peer_ns)
-    return [row.what, row.dlfield, times[0], row.peer, times[1], ratio, target, note]
-
-
-def _spell_time(nanoseconds: float | None) -> str:
-    if nanoseconds is None:
-        return f"{'-':>10}"
-    for factor, unit in ((1e6, "ms"), (1e3, "us")):
-        if nanoseconds >= 10 * factor:
-            return f"{nanoseconds / factor:7.1f} {unit}"
-    return f"{nanoseconds:7.0f} ns"
-
-
-def write_csv(path: Path, rows: Iterable[Row]) -> None:
-    """Write the rows of all areas into one file."""
-    columns = [column.name for column in fields(Row)]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows([getattr(row, column) for column in columns] for row in rows)
