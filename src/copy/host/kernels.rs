@@ -1,0 +1,140 @@
+//! Which code this processor runs: chosen once per copy, compiled for each kind of register.
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::{__m128i, __m256i, __m512i};
+
+use super::registers::{Plain, Register};
+use super::transpose::{LINE, Plane, stream, transpose};
+
+/// The registers that a processor has, the widest last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    Plain,
+    #[cfg(target_arch = "x86_64")]
+    Sse2,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Level {
+    /// All that this processor has.
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        let plain = std::iter::once(Self::Plain);
+        #[cfg(target_arch = "x86_64")]
+        let all = {
+            let avx512 =
+                is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
+            let wider = [
+                (Self::Sse2, true),
+                (Self::Avx2, is_x86_feature_detected!("avx2")),
+                (Self::Avx512, avx512),
+            ];
+            plain.chain(wider.into_iter().filter_map(|(level, there)| there.then_some(level)))
+        };
+        #[cfg(not(target_arch = "x86_64"))]
+        let all = plain;
+        all
+    }
+
+    /// The widest.
+    pub(super) fn best() -> Self {
+        Self::all().last().unwrap_or(Self::Plain)
+    }
+}
+
+/// What moves the items of one size.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kernels {
+    /// Changes the places of the items of a plane.
+    ///
+    /// # Safety
+    /// As for [`transpose`].
+    pub(super) transpose: unsafe fn(Plane),
+    /// The same past the caches, where a register is a line.
+    ///
+    /// # Safety
+    /// As for [`transpose`] with `STREAM`.
+    pub(super) transpose_past_caches: Option<unsafe fn(Plane)>,
+    /// Copies a run past the caches, where this processor can.
+    ///
+    /// # Safety
+    /// As for [`stream`].
+    pub(super) stream: Option<unsafe fn(*const u8, *mut u8, usize)>,
+}
+
+/// Functions for one kind of register, compiled with what it needs. A square has at most 16 rows, for which
+/// there are registers: for short items a narrower one is taken.
+macro_rules! compiled {
+    ($kernels:ident, $plane:ident, $run:ident, $register:ty, $($feature:literal)?) => {
+        /// # Safety
+        /// As for [`transpose`].
+        $(#[target_feature(enable = $feature)])?
+        unsafe fn $plane<const W: usize, const N: usize, const STREAM: bool>(plane: Plane) {
+            // SAFETY: the caller's promise.
+            unsafe { transpose::<$register, W, N, STREAM>(plane) }
+        }
+
+        /// # Safety
+        /// As for [`stream`].
+        $(#[target_feature(enable = $feature)])?
+        unsafe fn $run(source: *const u8, target: *mut u8, bytes: usize) {
+            // SAFETY: the caller's promise.
+            unsafe { stream::<$register>(source, target, bytes) }
+        }
+
+        fn $kernels<const W: usize, const N: usize>() -> Kernels {
+            let past_caches: unsafe fn(Plane) = $plane::<W, N, true>;
+            let run: unsafe fn(*const u8, *mut u8, usize) = $run;
+            let whole = <$register>::STREAMS && <$register>::BYTES == LINE;
+            Kernels {
+                transpose: $plane::<W, N, false>,
+                transpose_past_caches: whole.then_some(past_caches),
+                stream: <$register>::STREAMS.then_some(run),
+            }
+        }
+    };
+}
+
+compiled!(plain, plane_plain, run_plain, Plain,);
+#[cfg(target_arch = "x86_64")]
+compiled!(sse2, plane_sse2, run_sse2, __m128i,);
+#[cfg(target_arch = "x86_64")]
+compiled!(avx2, plane_avx2, run_avx2, __m256i, "avx2");
+#[cfg(target_arch = "x86_64")]
+compiled!(avx512, plane_avx512, run_avx512, __m512i, "avx512f,avx512bw");
+
+/// The kernels for items of so many bytes; `None` for a size that no register is a multiple of.
+pub(super) fn kernels(level: Level, item: usize) -> Option<Kernels> {
+    Some(match (level, item) {
+        (Level::Plain, 1) => plain::<1, 16>(),
+        (Level::Plain, 2) => plain::<2, 8>(),
+        (Level::Plain, 4) => plain::<4, 4>(),
+        (Level::Plain, 8) => plain::<8, 2>(),
+        (Level::Plain, 16) => plain::<16, 1>(),
+        #[cfg(target_arch = "x86_64")]
+        (level, item) => return wider(level, item),
+        #[cfg(not(target_arch = "x86_64"))]
+        _ => return None,
+    })
+}
+
+#[cfg(target_arch = "x86_64")]
+fn wider(level: Level, item: usize) -> Option<Kernels> {
+    Some(match (level, item) {
+        (_, 1) => sse2::<1, 16>(),
+        (Level::Avx2 | Level::Avx512, 2) => avx2::<2, 16>(),
+        (Level::Avx512, 4) => avx512::<4, 16>(),
+        (Level::Avx512, 8) => avx512::<8, 8>(),
+        (Level::Avx512, 16) => avx512::<16, 4>(),
+        (Level::Avx2, 4) => avx2::<4, 8>(),
+        (Level::Avx2, 8) => avx2::<8, 4>(),
+        (Level::Avx2, 16) => avx2::<16, 2>(),
+        (_, 2) => sse2::<2, 8>(),
+        (_, 4) => sse2::<4, 4>(),
+        (_, 8) => sse2::<8, 2>(),
+        (_, 16) => sse2::<16, 1>(),
+        _ => return None,
+    })
+}

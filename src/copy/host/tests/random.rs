@@ -1,0 +1,78 @@
+//! Numbers, shapes and strides by chance, the same ones every time.
+
+use super::super::transpose::LINE;
+
+/// About the sides of squares and of bands.
+const EXTENTS: [i64; 14] = [1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 33, 65, 129, 257];
+
+/// At most so many elements.
+const ELEMENTS: i64 = 3000;
+
+/// Marsaglia's xorshift.
+pub(super) struct Random(pub(super) u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    pub(super) fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.next() % u64::try_from(end).unwrap()).unwrap()
+    }
+
+    pub(super) fn one_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+
+    pub(super) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len())]
+    }
+
+    pub(super) fn shuffle<T>(&mut self, all: &mut [T]) {
+        for last in (1..all.len()).rev() {
+            all.swap(last, self.below(last + 1));
+        }
+    }
+
+    pub(super) fn bytes(&mut self, count: usize) -> Vec<u8> {
+        let mut bytes = vec![0; count];
+        for part in bytes.chunks_mut(8) {
+            part.copy_from_slice(&self.next().to_ne_bytes()[..part.len()]);
+        }
+        bytes
+    }
+}
+
+/// One to six extents.
+pub(super) fn shape_by_chance(random: &mut Random) -> Vec<i64> {
+    let mut left = ELEMENTS;
+    let mut shape = Vec::new();
+    for _ in 0..=random.below(6) {
+        let extent = random.pick(&EXTENTS).min(left);
+        left /= extent;
+        shape.push(extent);
+    }
+    random.shuffle(&mut shape);
+    shape
+}
+
+/// Strides of `shape` in some order of the dimensions, no two elements in one place. Some dimensions run
+/// backwards, some are longer in memory than in the shape; rows may be whole lines.
+pub(super) fn strides_by_chance(random: &mut Random, shape: &[i64], item: usize) -> Vec<i64> {
+    let mut order: Vec<_> = (0..shape.len()).collect();
+    random.shuffle(&mut order);
+    let line = i64::try_from(LINE / item).unwrap();
+    let mut strides = vec![0; shape.len()];
+    let mut step = random.pick(&[1, 1, 1, 1, 2, 3]);
+    for (rank, &axis) in order.iter().enumerate() {
+        strides[axis] = if random.one_in(8) { -step } else { step };
+        step *= shape[axis].max(1) + random.pick(&[0, 0, 0, 1, 3]);
+        if rank == 0 && random.one_in(2) {
+            step += (line - step % line) % line;
+        }
+    }
+    strides
+}

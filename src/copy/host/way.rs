@@ -1,0 +1,107 @@
+//! Deciding a copy in host memory: runs of bytes, or planes whose items change places.
+#![forbid(unsafe_code)]
+
+use smallvec::SmallVec;
+
+use super::super::plan::{CopyPlan, Loop};
+
+/// Items that fit a register are transposed there.
+const LARGEST_ITEM: usize = 16;
+
+type Loops = SmallVec<[Loop; 6]>;
+
+/// How a copy goes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Both sides are contiguous along one dimension, or neither is.
+    Runs { loops: Loops, run: usize },
+    /// Each side is contiguous along another dimension.
+    Planes(Planes),
+}
+
+/// Planes of items that are contiguous along one dimension in the source and along the other in the
+/// target.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Planes {
+    /// Bytes of an item: 1, 2, 4, 8 or 16.
+    pub(super) item: usize,
+    /// The dimension along which the source is contiguous.
+    pub(super) read: Loop,
+    /// The dimension along which the target is contiguous.
+    pub(super) written: Loop,
+    /// The others, that in whose order the source is read first.
+    pub(super) others: Loops,
+}
+
+/// Chooses.
+pub(super) fn way(plan: CopyPlan) -> Way {
+    if let Some(planes) = planes(&plan) {
+        return Way::Planes(planes);
+    }
+    let CopyPlan { mut loops, run } = plan;
+    if run > LARGEST_ITEM {
+        in_order_of_source(&mut loops);
+    }
+    Way::Runs { loops, run }
+}
+
+/// Memory is read best from its start to its end; where whole lines are written matters less.
+fn in_order_of_source(loops: &mut Loops) {
+    loops.sort_by_key(|one| std::cmp::Reverse(one.source.unsigned_abs()));
+}
+
+fn planes(plan: &CopyPlan) -> Option<Planes> {
+    if !plan.run.is_power_of_two() || plan.run > LARGEST_ITEM {
+        return None;
+    }
+    let item = isize::try_from(plan.run).ok()?;
+    let mut others = plan.loops.clone();
+    let written = take(&mut others, |one| one.target == item)?;
+    let read = take(&mut others, |one| one.source == item)?;
+    in_order_of_source(&mut others);
+    Some(Planes { item: plan.run, read, written, others })
+}
+
+fn take(loops: &mut Loops, is: impl Fn(&Loop) -> bool) -> Option<Loop> {
+    loops.iter().position(is).map(|at| loops.remove(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::plan::plan;
+    use super::*;
+    use crate::layout::Layout;
+
+    fn way_of(shape: &[i64], from: &[i64], to: &[i64], itemsize: usize) -> Way {
+        let layout = |strides: &[i64]| Layout::new(shape.into(), strides.into(), itemsize).unwrap();
+        way(plan(&layout(from), &layout(to)).unwrap())
+    }
+
+    #[test]
+    fn another_fast_dimension_makes_planes() {
+        let Way::Planes(planes) = way_of(&[3, 4, 5], &[20, 5, 1], &[1, 3, 12], 8) else { panic!() };
+        assert_eq!(planes.read, Loop { count: 5, source: 8, target: 96 });
+        assert_eq!(planes.written, Loop { count: 3, source: 160, target: 8 });
+        assert_eq!(planes.others.as_slice(), [Loop { count: 4, source: 40, target: 24 }]);
+    }
+
+    #[test]
+    fn two_short_items_that_stay_together_are_one() {
+        let Way::Planes(planes) = way_of(&[3, 4, 2], &[8, 2, 1], &[2, 6, 1], 4) else { panic!() };
+        assert_eq!(planes.item, 8);
+    }
+
+    #[test]
+    fn rows_that_stay_whole_and_items_apart_on_both_sides_are_runs() {
+        let rows = way_of(&[3, 4, 5], &[20, 5, 1], &[5, 15, 1], 8);
+        assert!(matches!(rows, Way::Runs { run: 40, .. }), "{rows:?}");
+        let items = way_of(&[3, 4], &[8, 2], &[2, 6], 8);
+        assert!(matches!(items, Way::Runs { run: 8, .. }), "{items:?}");
+    }
+
+    #[test]
+    fn a_backward_dimension_makes_no_planes() {
+        let mirrored = way_of(&[3, 4], &[4, -1], &[1, 3], 8);
+        assert!(matches!(mirrored, Way::Runs { .. }), "{mirrored:?}");
+    }
+}
