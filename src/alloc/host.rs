@@ -8,19 +8,18 @@ use std::alloc::Layout as HeapLayout;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use super::fill::fill_span;
 use super::live::Counted;
+use super::mapped::Mapped;
+use super::place::{MOST, align_up, moved, padded, stagger};
 use super::plan::Plan;
+
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::managed::Managed;
 
 /// From this size on memory is mapped; NumPy asks for huge pages from the same size on.
-#[cfg(unix)]
 const MAP_FROM: usize = 4 << 20;
-
-/// Size of a huge page on the platforms GT4Py runs on.
-#[cfg(unix)]
-const HUGE_PAGE: usize = 2 << 20;
 
 /// What fresh memory holds.
 #[derive(Debug, Clone, Copy)]
@@ -61,8 +60,7 @@ struct HostMemory {
 
 enum Block {
     Heap(NonNull<u8>, HeapLayout),
-    #[cfg(unix)]
-    Mapped(NonNull<u8>, usize),
+    Mapped(#[expect(dead_code, reason = "held until the memory goes")] Mapped),
 }
 
 // SAFETY: plain memory, owned by this value alone; freeing it needs no particular thread.
@@ -72,11 +70,14 @@ unsafe impl Sync for HostMemory {}
 
 impl HostMemory {
     fn new(bytes: usize, alignment: usize, zeroed: bool) -> Result<Self> {
-        #[cfg(unix)]
-        if bytes >= MAP_FROM {
-            return map(bytes, alignment);
+        let further = stagger(bytes, alignment);
+        if bytes >= MAP_FROM && cfg!(unix) {
+            let block = Mapped::new(padded(bytes, MOST)?, alignment, zeroed)
+                .map_err(|_| Error::OutOfMemory(bytes))?;
+            let start = moved(block.start(), further);
+            return Ok(Self::of(start, Block::Mapped(block)));
         }
-        from_heap(bytes, alignment, zeroed)
+        from_heap(bytes, alignment, zeroed, further)
     }
 
     fn of(start: NonNull<u8>, block: Block) -> Self {
@@ -84,23 +85,10 @@ impl HostMemory {
     }
 }
 
-/// More memory than asked for, so that the start can be moved to a boundary. Asking the heap for
-/// the boundary itself would make it write zeros where `calloc` need not.
-fn padded(bytes: usize, alignment: usize) -> Result<usize> {
-    bytes
-        .checked_add(alignment)
-        .filter(|&total| isize::try_from(total).is_ok())
-        .ok_or(Error::OutOfMemory(bytes))
-}
-
-fn align_up(block: NonNull<u8>, alignment: usize) -> NonNull<u8> {
-    let past = block.addr().get() % alignment;
-    let step = if past == 0 { 0 } else { alignment - past };
-    block.map_addr(|address| address.saturating_add(step))
-}
-
-fn from_heap(bytes: usize, alignment: usize, zeroed: bool) -> Result<HostMemory> {
-    let total = padded(bytes, alignment)?;
+/// More memory than asked for: asking the heap for the boundary itself would make it write zeros where
+/// `calloc` need not.
+fn from_heap(bytes: usize, alignment: usize, zeroed: bool, further: usize) -> Result<HostMemory> {
+    let total = padded(bytes, alignment + further)?;
     let layout = HeapLayout::from_size_align(total, 16).map_err(|_| Error::OutOfMemory(bytes))?;
     let block = if zeroed {
         // SAFETY: the size is not 0, since an alignment is at least 1.
@@ -110,99 +98,16 @@ fn from_heap(bytes: usize, alignment: usize, zeroed: bool) -> Result<HostMemory>
         unsafe { std::alloc::alloc(layout) }
     };
     let block = NonNull::new(block).ok_or(Error::OutOfMemory(bytes))?;
-    Ok(HostMemory::of(align_up(block, alignment), Block::Heap(block, layout)))
+    let start = moved(align_up(block, alignment), further);
+    Ok(HostMemory::of(start, Block::Heap(block, layout)))
 }
-
-/// A multiple of the alignment, and of the huge page where that costs little address space.
-#[cfg(unix)]
-fn boundary(alignment: usize) -> usize {
-    let odd = alignment >> alignment.trailing_zeros();
-    match odd {
-        1 => alignment.max(HUGE_PAGE), // both are powers of two
-        2..=64 => odd * HUGE_PAGE.max(alignment / odd),
-        _ => alignment,
-    }
-}
-
-#[cfg(unix)]
-fn map(bytes: usize, alignment: usize) -> Result<HostMemory> {
-    let boundary = boundary(alignment);
-    let total = padded(bytes, boundary)?;
-    let (protection, kind) =
-        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: an anonymous mapping at an address of the system's choice touches nothing that exists.
-    let block = unsafe { libc::mmap(std::ptr::null_mut(), total, protection, kind, -1, 0) };
-    let block = NonNull::new(block.cast::<u8>()).filter(|_| block != libc::MAP_FAILED);
-    let block = block.ok_or(Error::OutOfMemory(bytes))?;
-    let start = align_up(block, boundary);
-    advise_huge(start, bytes);
-    Ok(HostMemory::of(start, Block::Mapped(block, total)))
-}
-
-#[cfg(target_os = "linux")]
-fn advise_huge(start: NonNull<u8>, bytes: usize) {
-    let from = align_up(start, HUGE_PAGE);
-    let skipped = from.addr().get() - start.addr().get();
-    let Some(length) = bytes.checked_sub(skipped) else { return };
-    // SAFETY: `length` bytes from `from` on lie in the mapping, which has `bytes` from `start` on.
-    // The call changes how pages are made, not what they hold; where the system refuses, pages
-    // are small.
-    unsafe { libc::madvise(from.as_ptr().cast(), length, libc::MADV_HUGEPAGE) };
-}
-
-#[cfg(all(unix, not(target_os = "linux")))]
-fn advise_huge(_start: NonNull<u8>, _bytes: usize) {}
 
 impl Drop for HostMemory {
     fn drop(&mut self) {
-        match self.block {
-            Block::Heap(block, layout) => {
-                // SAFETY: `block` came from the heap with this layout (from_heap), freed once here.
-                unsafe { std::alloc::dealloc(block.as_ptr(), layout) };
-            }
-            #[cfg(unix)]
-            Block::Mapped(block, total) => {
-                // SAFETY: `block` is a mapping of `total` bytes (map), unmapped once here.
-                unsafe { libc::munmap(block.as_ptr().cast(), total) };
-            }
+        if let Block::Heap(block, layout) = self.block {
+            // SAFETY: `block` came from the heap with this layout (from_heap), freed once here.
+            unsafe { std::alloc::dealloc(block.as_ptr(), layout) };
         }
-    }
-}
-
-/// Writes `item` over the whole span, padding included.
-fn fill_span(managed: &Managed, item: &[u8]) -> Result<()> {
-    if item.len() != managed.dtype().itemsize() {
-        return Err(Error::Argument(format!(
-            "fill value: expected {} bytes for {}, got {}",
-            managed.dtype().itemsize(),
-            managed.dtype(),
-            item.len()
-        )));
-    }
-    // SAFETY: a fresh allocation has no negative strides, so its span starts at data; it was made
-    // by this file's caller just now and nobody else holds it. Any byte pattern is a valid u8.
-    let span = unsafe {
-        std::slice::from_raw_parts_mut(
-            managed.data().cast::<std::mem::MaybeUninit<u8>>(),
-            managed.span().len(),
-        )
-    };
-    fill_bytes(span, item);
-    Ok(())
-}
-
-/// Repeats `item` by copying a block that stays in the first-level cache.
-fn fill_bytes(span: &mut [std::mem::MaybeUninit<u8>], item: &[u8]) {
-    const BLOCK: usize = 16 << 10;
-    let seed: Vec<std::mem::MaybeUninit<u8>> = item
-        .iter()
-        .copied()
-        .cycle()
-        .take(BLOCK.min(span.len()))
-        .map(std::mem::MaybeUninit::new)
-        .collect();
-    for part in span.chunks_mut(BLOCK) {
-        part.copy_from_slice(&seed[..part.len()]);
     }
 }
 

@@ -65,6 +65,21 @@ pub(crate) fn plan(
     Ok(Plan { bytes, alignment, offset, layout, dtype })
 }
 
+/// As [`plan`] for C order and no alignment.
+///
+/// # Errors
+/// [`Error::Argument`] as [`plan`].
+#[cfg(feature = "python")]
+pub(crate) fn plan_in_c_order(shape: Extents, dtype: DType) -> Result<Plan> {
+    match Layout::compact(shape.clone(), dtype.itemsize()) {
+        Ok(layout) => {
+            let bytes = layout.span().len();
+            Ok(Plan { bytes, alignment: HOST_ALIGNMENT, offset: 0, layout, dtype })
+        }
+        Err(_) => Err(check_shape(&shape, dtype).err().unwrap_or_else(|| too_large(&shape, dtype))),
+    }
+}
+
 /// Refuses negative extents and more bytes than an address can count.
 ///
 /// # Errors

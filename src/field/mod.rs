@@ -7,6 +7,8 @@ mod view;
 
 use std::fmt;
 use std::sync::Arc;
+#[cfg(feature = "python")]
+use std::sync::OnceLock;
 
 use smallvec::SmallVec;
 
@@ -124,6 +126,39 @@ pub struct Field {
     /// Rank of each dimension as it was asked for. Only their order counts, where strides do not
     /// contradict it (see [`crate::Layout::ranks`]). `None`: nobody said.
     pub order: Option<Extents>,
+}
+
+/// Fields that many arrays share, one for each number of dimensions.
+#[cfg(feature = "python")]
+type Shared = [OnceLock<Arc<Field>>; 7];
+
+/// Of arrays that say nothing of themselves: no names, no halo.
+#[cfg(feature = "python")]
+pub(crate) fn plain(ndim: usize) -> Arc<Field> {
+    static PLAIN: Shared = [const { OnceLock::new() }; 7];
+    shared(&PLAIN, ndim, |_| Field::default())
+}
+
+/// Of fresh memory about which nothing was wished for.
+#[cfg(feature = "python")]
+pub(crate) fn in_c_order(ndim: usize) -> Arc<Field> {
+    static FRESH: Shared = [const { OnceLock::new() }; 7];
+    shared(&FRESH, ndim, |ndim| {
+        let order = Some((0_i64..).take(ndim).collect());
+        Field { order, alignment: 1, ..Field::default() }
+    })
+}
+
+#[cfg(feature = "python")]
+fn shared(known: &'static Shared, ndim: usize, field: fn(usize) -> Field) -> Arc<Field> {
+    let new = || {
+        let halo = Some(Halo::from_elem((0, 0), ndim));
+        Arc::new(Field { halo, ..field(ndim) })
+    };
+    match known.get(ndim) {
+        Some(known) => Arc::clone(known.get_or_init(new)),
+        None => new(),
+    }
 }
 
 impl Field {

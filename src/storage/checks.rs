@@ -34,7 +34,7 @@ pub(super) fn check_alignment(host: &Managed, field: &Field) -> Result<()> {
         .zip(&index)
         .fold(host.address() as i128, |at, (&stride, &i)| at + i128::from(stride) * i128::from(i));
     let inner = layout.axes().filter(|axis| axis.0 > 1).map(|axis| axis.1.unsigned_abs()).min();
-    let rows = layout.axes().zip(&strides).all(|((extent, stride), &bytes)| {
+    let rows = layout.axes().zip(strides).all(|((extent, stride), &bytes)| {
         extent <= 1 || Some(stride.unsigned_abs()) == inner || i128::from(bytes) % boundary == 0
     });
     if first % boundary == 0 && rows {
@@ -45,6 +45,6 @@ pub(super) fn check_alignment(host: &Managed, field: &Field) -> Result<()> {
          bytes, got memory at {first:#x} with strides of {:?} bytes; leave the alignment open, or \
          pass copy=True to storage()",
         index.as_slice(),
-        strides.as_slice()
+        strides
     )))
 }

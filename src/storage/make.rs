@@ -3,12 +3,16 @@
 use std::sync::Arc;
 
 use super::{Buffers, ManagedBy, Order, Residence, Spec, Storage, checks};
+#[cfg(feature = "python")]
+use crate::alloc::plan_in_c_order;
 use crate::alloc::{Fill, Plan, allocate, allocate_for, check_shape, plan};
 use crate::copy::copy;
 use crate::cuda::Kind;
 use crate::device::{Device, DeviceKind, Target};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+#[cfg(feature = "python")]
+use crate::field::in_c_order;
 use crate::field::{Field, Halo};
 use crate::layout::Extents;
 use crate::managed::Managed;
@@ -102,6 +106,17 @@ impl Storage {
     pub fn allocate(shape: &[i64], dtype: DType, spec: &Spec, fill: Fill<'_>) -> Result<Self> {
         let (plan, field) = spec.plan(shape, dtype, None)?;
         Ok(Self { buffers: buffers(&plan, spec.residence()?, fill)?, field: Arc::new(field) })
+    }
+
+    /// As [`Storage::allocate`] on the host, where nothing is wished for.
+    ///
+    /// # Errors
+    /// As [`Storage::allocate`].
+    #[cfg(feature = "python")]
+    pub(crate) fn in_c_order(shape: Extents, dtype: DType, fill: Fill<'_>) -> Result<Self> {
+        let field = in_c_order(shape.len());
+        let memory = allocate(&plan_in_c_order(shape, dtype)?, fill)?;
+        Ok(Self { buffers: Buffers::Host(memory), field })
     }
 
     /// Allocates a storage of the shape of `model`, in its order unless `spec` wishes for another.

@@ -1,0 +1,208 @@
+//! Blocks from the system, in huge pages, and a pool of those that were given back.
+//!
+//! Mapped pages are zero until they are touched. A block from the pool is not: its pages are there
+//! already, which is what makes it cheap, and hold what they held.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+
+use super::huge::huge_pages;
+use super::place::{align_up, padded};
+use crate::error::{Error, Result};
+
+/// Size of a huge page on the platforms GT4Py runs on.
+const HUGE_PAGE: usize = 2 << 20;
+
+/// A block of the pool serves fields of at least this part of its size.
+const LEAST_PART: usize = 2;
+
+/// A mapping, given back to the pool or the system when it is dropped.
+pub(super) struct Mapped {
+    mapping: Mapping,
+    start: NonNull<u8>,
+}
+
+/// What the system gave.
+struct Mapping {
+    block: NonNull<u8>,
+    total: usize,
+}
+
+// SAFETY: plain memory, owned by this value alone; unmapping it needs no particular thread.
+unsafe impl Send for Mapping {}
+
+static POOL: Mutex<Vec<Mapping>> = Mutex::new(Vec::new());
+static LIMIT: AtomicUsize = AtomicUsize::new(0);
+
+/// How many bytes of large fields that are gone are kept for the next ones; 0, the default, keeps none.
+#[must_use]
+pub fn pool_limit() -> usize {
+    LIMIT.load(Ordering::Relaxed)
+}
+
+/// Sets how many bytes of large fields that are gone are kept for the next ones. What is kept beyond that
+/// goes back to the system at once, the oldest first.
+pub fn set_pool_limit(bytes: usize) {
+    LIMIT.store(bytes, Ordering::Relaxed);
+    if let Some(mut pool) = pool() {
+        trim(&mut pool, bytes);
+    }
+}
+
+/// Bytes that are kept at the moment.
+#[must_use]
+pub fn pool_bytes() -> usize {
+    pool().map_or(0, |pool| held(&pool))
+}
+
+/// Gives all that is kept back to the system. The limit stays.
+pub fn free_pool() {
+    if let Some(mut pool) = pool() {
+        trim(&mut pool, 0);
+    }
+}
+
+/// Nobody waits for the pool: another thread of the parent may have held it when this process was forked.
+fn pool() -> Option<MutexGuard<'static, Vec<Mapping>>> {
+    match POOL.try_lock() {
+        Ok(pool) => Some(pool),
+        Err(TryLockError::Poisoned(pool)) => Some(pool.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+fn held(pool: &[Mapping]) -> usize {
+    pool.iter().map(|one| one.total).sum()
+}
+
+fn trim(pool: &mut Vec<Mapping>, limit: usize) {
+    while held(pool) > limit {
+        unmap(&pool.remove(0)); // more than 0 bytes, so there is one
+    }
+}
+
+impl Mapped {
+    /// So many bytes from a multiple of `alignment` on.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub(super) fn new(bytes: usize, alignment: usize, zeroed: bool) -> Result<Self> {
+        let boundary = boundary(alignment);
+        let total = padded(bytes, boundary)?;
+        let used = if zeroed { None } else { from_pool(total) };
+        let fresh = used.is_none();
+        let mapping = used.map_or_else(|| map(total), Ok)?;
+        let start = align_up(mapping.block, boundary);
+        if fresh && huge_pages() {
+            advise_huge(start, bytes);
+        }
+        Ok(Self { mapping, start })
+    }
+
+    pub(super) fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        let Mapping { block, total } = self.mapping;
+        let mapping = Mapping { block, total };
+        let limit = pool_limit();
+        let kept = if total <= limit { pool() } else { None };
+        match kept {
+            Some(mut pool) => {
+                pool.push(mapping);
+                trim(&mut pool, limit);
+            }
+            None => unmap(&mapping),
+        }
+    }
+}
+
+/// The smallest block that is large enough, and not far too large.
+fn from_pool(total: usize) -> Option<Mapping> {
+    if pool_limit() == 0 {
+        return None;
+    }
+    let mut pool = pool()?;
+    let serves = |one: &&Mapping| (total..=total.saturating_mul(LEAST_PART)).contains(&one.total);
+    let best = pool.iter().filter(serves).map(|one| one.total).min()?;
+    let at = pool.iter().position(|one| one.total == best)?;
+    Some(pool.remove(at))
+}
+
+/// A multiple of the alignment, and of the huge page where that costs little address space.
+fn boundary(alignment: usize) -> usize {
+    let odd = alignment >> alignment.trailing_zeros();
+    match odd {
+        1 => alignment.max(HUGE_PAGE), // both are powers of two
+        2..=64 => odd * HUGE_PAGE.max(alignment / odd),
+        _ => alignment,
+    }
+}
+
+#[cfg(unix)]
+fn map(total: usize) -> Result<Mapping> {
+    let (protection, kind) =
+        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: an anonymous mapping at an address of the system's choice touches nothing that exists.
+    let block = unsafe { libc::mmap(std::ptr::null_mut(), total, protection, kind, -1, 0) };
+    let block = NonNull::new(block.cast::<u8>()).filter(|_| block != libc::MAP_FAILED);
+    Ok(Mapping { block: block.ok_or(Error::OutOfMemory(total))?, total })
+}
+
+#[cfg(not(unix))]
+fn map(total: usize) -> Result<Mapping> {
+    Err(Error::OutOfMemory(total)) // nobody asks
+}
+
+fn unmap(mapping: &Mapping) {
+    #[cfg(unix)]
+    // SAFETY: a mapping of `total` bytes (map), which nobody has any more.
+    unsafe {
+        libc::munmap(mapping.block.as_ptr().cast(), mapping.total);
+    }
+    #[cfg(not(unix))]
+    let _ = mapping;
+}
+
+#[cfg(target_os = "linux")]
+fn advise_huge(start: NonNull<u8>, bytes: usize) {
+    let from = align_up(start, HUGE_PAGE);
+    let skipped = from.addr().get() - start.addr().get();
+    let Some(length) = bytes.checked_sub(skipped) else { return };
+    // SAFETY: `length` bytes from `from` on lie in the mapping, which has `bytes` from `start` on.
+    // The call changes how pages are made, not what they hold; where the system refuses, pages
+    // are small.
+    unsafe { libc::madvise(from.as_ptr().cast(), length, libc::MADV_HUGEPAGE) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn advise_huge(_start: NonNull<u8>, _bytes: usize) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One test, since the pool is the whole process's.
+    #[test]
+    fn a_pool_keeps_blocks_up_to_its_limit_and_gives_them_to_fields_of_their_size() {
+        let bytes = 23 << 20; // of a size that no other test allocates
+        set_pool_limit(64 << 20);
+        let first = Mapped::new(bytes, 64, false).unwrap().start();
+        let zeros = Mapped::new(bytes, 64, true).unwrap();
+        assert_ne!(zeros.start(), first, "a used block is not zero");
+        let again = Mapped::new(bytes, 64, false).unwrap();
+        assert_eq!(again.start(), first);
+        drop((zeros, again));
+        assert!(pool_bytes() >= 2 * bytes);
+        set_pool_limit(bytes + HUGE_PAGE);
+        assert!(pool_bytes() <= bytes + HUGE_PAGE);
+        free_pool();
+        set_pool_limit(0);
+        drop(Mapped::new(bytes, 64, false).unwrap());
+        assert_eq!(pool_bytes(), 0);
+    }
+}
