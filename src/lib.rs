@@ -20,6 +20,7 @@ mod field;
 mod preset;
 
 // Memory.
+mod threads;
 #[cfg_attr(
     not(feature = "python"),
     allow(dead_code, reason = "some of it only the doors of Python use")
@@ -39,7 +40,10 @@ mod stencil;
 #[cfg(feature = "python")]
 mod python;
 
-pub use alloc::{Fill, live_allocations};
+pub use alloc::{
+    Fill, free_pool, huge_pages, live_allocations, pool_bytes, pool_limit, set_huge_pages,
+    set_pool_limit,
+};
 pub use device::{Device, DeviceKind, Target};
 pub use dtype::DType;
 pub use error::{Error, Result};
@@ -54,3 +58,4 @@ pub use stencil::{
 };
 pub use storage::{ManagedBy, Order, Residence, Spec, Storage};
 pub use sync::{Newer, SyncState};
+pub use threads::{num_threads, set_num_threads};

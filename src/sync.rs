@@ -80,7 +80,11 @@ impl SyncState {
 
 /// A buffer on the host and its sibling on a device, or the same part of both.
 #[derive(Debug, Clone)]
-pub(crate) struct Mirrored {
+pub(crate) struct Mirrored(Arc<Sides>);
+
+/// What a pair holds: behind one pointer, so that what may be a pair is as small as what is none.
+#[derive(Debug)]
+struct Sides {
     host: Managed,
     device: Managed,
     whole: Arc<Whole>,
@@ -106,21 +110,21 @@ impl Mirrored {
         // What must not be written on one side must not be on the other, which is copied there.
         let readonly = host.readonly() || device.readonly();
         let shown = |one: Managed| if readonly { one.into_readonly() } else { one };
-        Ok(Self { host: shown(host), device: shown(device), whole, state })
+        Ok(Self(Arc::new(Sides { host: shown(host), device: shown(device), whole, state })))
     }
 
     /// The buffer on the host as it is, perhaps older than that on the device.
     pub(crate) fn host(&self) -> &Managed {
-        &self.host
+        &self.0.host
     }
 
     /// The buffer on the device as it is, perhaps older than that on the host.
     pub(crate) fn device(&self) -> &Managed {
-        &self.device
+        &self.0.device
     }
 
     pub(crate) fn state(&self) -> &Arc<SyncState> {
-        &self.state
+        &self.0.state
     }
 
     /// The same part of both.
@@ -128,7 +132,9 @@ impl Mirrored {
     /// # Errors
     /// What `part` answers.
     pub(crate) fn map(&self, part: impl Fn(&Managed) -> Result<Managed>) -> Result<Self> {
-        Ok(Self { host: part(&self.host)?, device: part(&self.device)?, ..self.clone() })
+        let Sides { host, device, whole, state } = &*self.0;
+        let (whole, state) = (Arc::clone(whole), Arc::clone(state));
+        Ok(Self(Arc::new(Sides { host: part(host)?, device: part(device)?, whole, state })))
     }
 
     /// Copies the host's buffer to the device where it is newer, or in any case. Does not wait for it.
@@ -149,16 +155,17 @@ impl Mirrored {
 
     fn bring(&self, from: Newer, force: bool) -> Result<()> {
         // Held meanwhile: who comes second finds the copy made.
-        let _whole = self.state.lock();
-        if self.state.newer() != from && !force {
+        let Sides { whole, state, .. } = &*self.0;
+        let _whole = state.lock();
+        if state.newer() != from && !force {
             return Ok(());
         }
-        let Whole { host, device } = &*self.whole;
+        let Whole { host, device } = &**whole;
         let (source, target) = if from == Newer::Host { (host, device) } else { (device, host) };
         // SAFETY: the values are the user's to guard against other threads; work in flight is in the
         // timelines of both.
         unsafe { copy(source, target) }?;
-        self.state.put(Newer::Neither);
+        state.put(Newer::Neither);
         Ok(())
     }
 }

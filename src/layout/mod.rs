@@ -7,15 +7,19 @@
 #![warn(clippy::arithmetic_side_effects)]
 
 mod order;
+mod contiguous;
 mod overlap;
 mod select;
+
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
-use order::{places, ranks_of_strides};
 
-pub(crate) use order::{compact_strides, falls_along, strides_by_rank};
+use order::compact_strides;
+
+pub(crate) use order::{falls_along, strides_by_rank};
 pub use overlap::may_overlap;
 pub use select::Item;
 pub(crate) use select::{Step, steps};
@@ -27,15 +31,24 @@ pub type Extents = SmallVec<[i64; 6]>;
 pub const MAX_NDIM: usize = 64;
 
 /// Shape and strides (in elements) of items of one size (in bytes).
+///
+/// Never changes, so that all who describe the same memory share one: cloning copies no numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layout {
+pub struct Layout(Arc<Known>);
+
+/// What was checked, and what was found out by it.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Known {
     shape: Extents,
     strides: Extents,
+    byte_strides: Extents,
     itemsize: usize,
+    size: usize,
+    span: Span,
 }
 
 /// The bytes from `low` to `high` (exclusive), relative to the first element.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Span {
     /// At most 0: how far negative strides reach below the first element.
     pub low: isize,
@@ -57,6 +70,92 @@ impl Span {
     }
 }
 
+/// Extents and strides that are not checked yet.
+struct Axes<'a> {
+    shape: &'a [i64],
+    strides: &'a [i64],
+    itemsize: usize,
+}
+
+impl Axes<'_> {
+    /// The number of elements.
+    fn checked_size(&self) -> Result<usize> {
+        let mut bytes = i64::try_from(self.itemsize).ok();
+        let mut size = 1_i64;
+        for (axis, &extent) in self.shape.iter().enumerate() {
+            if extent < 0 {
+                return Err(Error::Buffer(format!(
+                    "shape: expected extents of at least 0, got {extent} on axis {axis}"
+                )));
+            }
+            bytes = bytes.and_then(|bytes| bytes.checked_mul(extent.max(1)));
+            size = size.saturating_mul(extent);
+        }
+        let fits = bytes.is_some_and(|bytes| isize::try_from(bytes).is_ok());
+        let size = usize::try_from(size).ok().filter(|_| fits);
+        size.ok_or_else(|| self.too_large("a size"))
+    }
+
+    fn too_large(&self, what: &str) -> Error {
+        Error::Buffer(format!(
+            "shape {:?} with strides {:?} and items of {} bytes: expected sizes and distances up \
+             to {} bytes, got {what} beyond that",
+            self.shape,
+            self.strides,
+            self.itemsize,
+            isize::MAX
+        ))
+    }
+
+    fn checked_span(&self, size: usize) -> Option<Span> {
+        let item = i64::try_from(self.itemsize).ok()?;
+        let (mut low, mut high) = (0_i64, 0_i64);
+        if size > 0 {
+            high = item;
+            for (&extent, &stride) in self.shape.iter().zip(self.strides) {
+                let reach = extent
+                    .checked_sub(1)?
+                    .checked_mul(if extent > 1 { stride } else { 0 })?
+                    .checked_mul(item)?;
+                low = low.checked_add(reach.min(0))?;
+                high = high.checked_add(reach.max(0))?;
+            }
+        }
+        isize::try_from(high.checked_sub(low)?).ok()?;
+        Some(Span { low: isize::try_from(low).ok()?, high: isize::try_from(high).ok()? })
+    }
+}
+
+fn check_lengths(extents: usize, strides: usize) -> Result<()> {
+    if extents <= MAX_NDIM && extents == strides {
+        return Ok(());
+    }
+    Err(Error::Buffer(format!(
+        "layout: expected at most {MAX_NDIM} dimensions with a stride each, got {extents} extents and {strides} strides"
+    )))
+}
+
+impl Known {
+    /// DLPack, and so dlfield, counts strides in elements. Those that have no meaning need not fit.
+    fn strides_in_elements(&mut self) -> Result<()> {
+        let item = i64::try_from(self.itemsize).unwrap_or(i64::MAX).max(1);
+        let empty = self.shape.contains(&0);
+        for (axis, (stride, &extent)) in self.strides.iter_mut().zip(&self.shape).enumerate() {
+            let bytes = *stride;
+            // Nearly every size is a power of two, for which nothing has to be divided.
+            let power = self.itemsize.is_power_of_two();
+            *stride = if power { bytes >> item.trailing_zeros() } else { bytes.div_euclid(item) };
+            if extent > 1 && !empty && stride.wrapping_mul(item) != bytes {
+                return Err(Error::Buffer(format!(
+                    "stride of axis {axis}: expected a multiple of the item size {item}, got {bytes} \
+                     bytes; dlfield counts in elements, as DLPack does: copy the array with storage(...)"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Layout {
     /// Takes extents and strides in elements and checks them.
     ///
@@ -66,18 +165,52 @@ impl Layout {
     /// [`Error::Buffer`] for more than [`MAX_NDIM`] dimensions, a negative extent, or bytes or
     /// distances beyond `isize::MAX`.
     pub fn new(shape: Extents, strides: Extents, itemsize: usize) -> Result<Self> {
-        if shape.len() > MAX_NDIM || shape.len() != strides.len() {
-            return Err(Error::Buffer(format!(
-                "layout: expected at most {MAX_NDIM} dimensions with a stride each, got {} extents \
-                 and {} strides",
-                shape.len(),
-                strides.len()
-            )));
+        check_lengths(shape.len(), strides.len())?;
+        Self::of(itemsize, |known| {
+            known.shape = shape;
+            known.strides = strides;
+            Ok(())
+        })
+    }
+
+    /// As [`Layout::new`], with strides in bytes.
+    ///
+    /// # Errors
+    /// As [`Layout::new`]; [`Error::Buffer`] for a stride that counts and is no multiple of the item size.
+    pub(crate) fn of_byte_strides(
+        shape: &[i64],
+        byte_strides: &[i64],
+        itemsize: usize,
+    ) -> Result<Self> {
+        check_lengths(shape.len(), byte_strides.len())?;
+        Self::of(itemsize, |known| {
+            known.shape.extend_from_slice(shape);
+            known.strides.extend_from_slice(byte_strides);
+            known.strides_in_elements()
+        })
+    }
+
+    /// What `fill` fills in, checked. It is filled where it stays: what was just written is slow to move.
+    fn of(itemsize: usize, fill: impl FnOnce(&mut Known) -> Result<()>) -> Result<Self> {
+        let mut layout = Arc::new(Known { itemsize, ..Known::default() });
+        if let Some(known) = Arc::get_mut(&mut layout) {
+            fill(known)?;
+            let axes = Axes { shape: &known.shape, strides: &known.strides, itemsize };
+            let size = axes.checked_size()?;
+            let span = axes.checked_span(size).ok_or_else(|| axes.too_large("a distance"))?;
+            (known.size, known.span) = (size, span);
+            let item = i64::try_from(itemsize).unwrap_or(i64::MAX);
+            known.byte_strides.clone_from(&known.strides);
+            for stride in &mut known.byte_strides {
+                *stride = stride.saturating_mul(item);
+            }
         }
-        let layout = Self { shape, strides, itemsize };
-        layout.check_extents()?;
-        layout.checked_span().ok_or_else(|| layout.too_large("a distance"))?;
-        Ok(layout)
+        Ok(Self(layout))
+    }
+
+    fn too_large(&self, what: &str) -> Error {
+        let Known { shape, strides, itemsize, .. } = &*self.0;
+        Axes { shape, strides, itemsize: *itemsize }.too_large(what)
     }
 
     /// The C-order layout of `shape`.
@@ -94,161 +227,67 @@ impl Layout {
         Self::new(shape, strides, itemsize)
     }
 
-    fn check_extents(&self) -> Result<()> {
-        let mut bytes = i64::try_from(self.itemsize).ok();
-        for (axis, &extent) in self.shape.iter().enumerate() {
-            if extent < 0 {
-                return Err(Error::Buffer(format!(
-                    "shape: expected extents of at least 0, got {extent} on axis {axis}"
-                )));
-            }
-            bytes = bytes.and_then(|bytes| bytes.checked_mul(extent.max(1)));
-        }
-        let fits = bytes.is_some_and(|bytes| isize::try_from(bytes).is_ok());
-        if fits { Ok(()) } else { Err(self.too_large("a size")) }
-    }
-
-    fn too_large(&self, what: &str) -> Error {
-        Error::Buffer(format!(
-            "shape {:?} with strides {:?} and items of {} bytes: expected sizes and distances up \
-             to {} bytes, got {what} beyond that",
-            self.shape.as_slice(),
-            self.strides.as_slice(),
-            self.itemsize,
-            isize::MAX
-        ))
-    }
-
-    fn checked_span(&self) -> Option<Span> {
-        let item = i64::try_from(self.itemsize).ok()?;
-        let (mut low, mut high) = (0_i64, 0_i64);
-        if self.size() > 0 {
-            high = item;
-            for (extent, stride) in self.axes() {
-                let reach = extent
-                    .checked_sub(1)?
-                    .checked_mul(if extent > 1 { stride } else { 0 })?
-                    .checked_mul(item)?;
-                low = low.checked_add(reach.min(0))?;
-                high = high.checked_add(reach.max(0))?;
-            }
-        }
-        isize::try_from(high.checked_sub(low)?).ok()?;
-        Some(Span { low: isize::try_from(low).ok()?, high: isize::try_from(high).ok()? })
-    }
-
     /// From the lowest to the highest byte that an element occupies. Empty for size 0.
     #[must_use]
     pub fn span(&self) -> Span {
-        self.checked_span().unwrap_or(Span { low: 0, high: 0 }) // cannot overflow: checked by new
+        self.0.span
     }
 
     /// Extents, in elements.
     #[must_use]
     pub fn shape(&self) -> &[i64] {
-        &self.shape
+        &self.0.shape
     }
 
     /// Strides, in elements.
     #[must_use]
     pub fn strides(&self) -> &[i64] {
-        &self.strides
+        &self.0.strides
     }
 
     /// `(extent, stride)` of each dimension, in elements.
     pub fn axes(&self) -> impl Iterator<Item = (i64, i64)> {
-        self.shape.iter().copied().zip(self.strides.iter().copied())
+        self.0.shape.iter().copied().zip(self.0.strides.iter().copied())
     }
 
     /// Strides, in bytes. Those of dimensions that have one are exact; others saturate.
     #[must_use]
-    pub fn byte_strides(&self) -> Extents {
-        let item = i64::try_from(self.itemsize).unwrap_or(i64::MAX);
-        self.strides.iter().map(|stride| stride.saturating_mul(item)).collect()
+    pub fn byte_strides(&self) -> &[i64] {
+        &self.0.byte_strides
     }
 
     /// Size of an item, in bytes.
     #[must_use]
     pub fn itemsize(&self) -> usize {
-        self.itemsize
+        self.0.itemsize
     }
 
     /// Number of dimensions, 0 to [`MAX_NDIM`].
     #[must_use]
     pub fn ndim(&self) -> usize {
-        self.shape.len()
+        self.0.shape.len()
     }
 
     /// Number of elements.
     #[must_use]
     pub fn size(&self) -> usize {
-        let size = self.shape.iter().fold(1_i64, |size, &extent| size.saturating_mul(extent));
-        usize::try_from(size).unwrap_or(0)
+        self.0.size
     }
 
     /// Bytes of all elements, without padding.
     #[must_use]
     pub fn nbytes(&self) -> usize {
-        self.size().saturating_mul(self.itemsize) // cannot saturate: checked by new
-    }
-
-    /// Whether the elements fill their span in C order. Dimensions of extent 1 do not matter, and
-    /// an empty layout is contiguous.
-    #[must_use]
-    pub fn is_c_contiguous(&self) -> bool {
-        self.is_contiguous_along((0..self.ndim()).rev())
-    }
-
-    /// As [`Layout::is_c_contiguous`], in Fortran order.
-    #[must_use]
-    pub fn is_f_contiguous(&self) -> bool {
-        self.is_contiguous_along(0..self.ndim())
-    }
-
-    fn is_contiguous_along(&self, fastest_first: impl Iterator<Item = usize>) -> bool {
-        let mut expected = 1_i64;
-        for axis in fastest_first {
-            let (Some(&extent), Some(&stride)) = (self.shape.get(axis), self.strides.get(axis))
-            else {
-                return false;
-            };
-            if extent > 1 && stride != expected && self.size() > 0 {
-                return false;
-            }
-            expected = expected.saturating_mul(extent.max(1));
-        }
-        true
+        self.size().saturating_mul(self.0.itemsize) // cannot saturate: checked by new
     }
 
     /// Whether elements of both are equally far apart. Strides that mean nothing do not count.
     #[must_use]
     pub fn places_like(&self, other: &Self) -> bool {
         let pairs = self.axes().zip(other.strides());
-        self.shape == other.shape
+        self.0.shape == other.0.shape
             && pairs.into_iter().all(|((extent, stride), &other)| {
                 extent <= 1 || stride == other || self.size() == 0
             })
-    }
-
-    /// Whether the elements fill their span in some order of the dimensions, without a gap.
-    #[must_use]
-    pub fn is_dense(&self) -> bool {
-        let ranks = self.ranks(&[]);
-        let mut axes: SmallVec<[usize; 6]> = (0..self.ndim()).collect();
-        axes.sort_by_key(|&axis| std::cmp::Reverse(ranks.get(axis).copied()));
-        self.is_contiguous_along(axes.into_iter())
-    }
-
-    /// Rank of each dimension's stride: 0 is the largest, `ndim - 1` the smallest (GDP-3
-    /// "layout"). The sign does not matter. They are as in `order`, of which only the order counts,
-    /// unless the strides contradict it; those of extents of 1 or less do not, nor do any where there
-    /// is no element. Without an order that holds, equal strides count in C order.
-    #[must_use]
-    pub fn ranks(&self, order: &[i64]) -> Extents {
-        if order.len() == self.ndim() && falls_along(order, self.axes()) {
-            return places(order.iter());
-        }
-        ranks_of_strides(&self.strides)
     }
 
     /// Whether two different indices may name the same byte, as in a broadcast array.
@@ -291,7 +330,7 @@ impl Layout {
         }
         let pick =
             |from: &Extents| axes.iter().filter_map(|&axis| from.get(axis).copied()).collect();
-        Ok(Self { shape: pick(&self.shape), strides: pick(&self.strides), itemsize: self.itemsize })
+        Self::new(pick(&self.0.shape), pick(&self.0.strides), self.0.itemsize)
     }
 
     fn no_permutation(&self, axes: &[usize]) -> Error {
@@ -315,11 +354,12 @@ impl Layout {
         if start < 0 || length < 0 || start.checked_add(length).is_none_or(|end| end > extent) {
             return Err(outside());
         }
-        let mut narrowed = self.clone();
-        if let Some(extent) = narrowed.shape.get_mut(axis) {
+        let mut shape = self.0.shape.clone();
+        if let Some(extent) = shape.get_mut(axis) {
             *extent = length;
         }
-        let item = i64::try_from(self.itemsize).unwrap_or(i64::MAX);
+        let narrowed = Self::new(shape, self.0.strides.clone(), self.0.itemsize)?;
+        let item = i64::try_from(self.0.itemsize).unwrap_or(i64::MAX);
         let moved = if narrowed.size() == 0 {
             0
         } else {

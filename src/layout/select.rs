@@ -136,8 +136,8 @@ impl Layout {
             };
             moved = moved.saturating_add(self.stride(axis).saturating_mul(at));
         }
-        let item = i64::try_from(self.itemsize).unwrap_or(i64::MAX);
-        let selected = Self::new(shape, strides, self.itemsize)?;
+        let item = i64::try_from(self.0.itemsize).unwrap_or(i64::MAX);
+        let selected = Self::new(shape, strides, self.0.itemsize)?;
         let moved = if selected.size() == 0 { 0 } else { moved.saturating_mul(item) };
         let distance = isize::try_from(moved);
         let distance = distance.map_err(|_| self.too_large("a distance"))?; // no element is so far
@@ -158,7 +158,7 @@ impl Layout {
         };
         let (added, excess) =
             (shape.len().saturating_sub(self.ndim()), self.ndim().saturating_sub(shape.len()));
-        if self.shape.iter().take(excess).any(|&extent| extent != 1) {
+        if self.0.shape.iter().take(excess).any(|&extent| extent != 1) {
             return Err(refuse());
         }
         let mut strides = Extents::from_elem(0, added);
@@ -169,7 +169,7 @@ impl Layout {
                 _ => return Err(refuse()),
             }
         }
-        Self::new(shape.into(), strides, self.itemsize)
+        Self::new(shape.into(), strides, self.0.itemsize)
     }
 
     /// The dimensions that `axes` name, and new ones of extent 1 where they name none.
@@ -184,11 +184,11 @@ impl Layout {
                 .map(|axis| axis.and_then(|axis| from.get(axis).copied()).unwrap_or(new))
                 .collect()
         };
-        Self::new(of(&self.shape, 1), of(&self.strides, 0), self.itemsize)
+        Self::new(of(&self.0.shape, 1), of(&self.0.strides, 0), self.0.itemsize)
     }
 
     fn stride(&self, axis: usize) -> i64 {
-        self.strides.get(axis).copied().unwrap_or(0)
+        self.0.strides.get(axis).copied().unwrap_or(0)
     }
 }
 

@@ -1,6 +1,8 @@
 //! What a door brings in: the claims of a producer, and the checks that turn them into facts.
 
 use std::fmt;
+#[cfg(feature = "python")]
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -29,7 +31,7 @@ pub struct Imported {
     /// Whether the driver has told where the memory is.
     located: bool,
     /// What `check` found, so that it is found once.
-    facts: Option<Facts>,
+    facts: Option<Result<Facts>>,
 }
 
 /// Claims that hold.
@@ -43,18 +45,19 @@ struct Facts {
 
 enum Claim {
     Dlpack(Foreign),
-    Described(Described),
+    /// Of a description, which is checked as it comes, what is left of it.
+    Described(Owner),
 }
 
 /// The claims of a protocol that has no struct of its own: buffer protocol, array interface.
 #[expect(missing_debug_implementations, reason = "an owner cannot be shown")]
-pub struct Described {
+pub struct Described<'a> {
     /// Address of the first element.
     pub address: usize,
     /// Extents, in elements.
-    pub shape: Extents,
+    pub shape: &'a [i64],
     /// Strides, in bytes; `None` is C order.
-    pub byte_strides: Option<Extents>,
+    pub byte_strides: Option<&'a [i64]>,
     /// Type of an element.
     pub dtype: DType,
     /// Where the memory lives.
@@ -74,15 +77,7 @@ impl Imported {
     /// strides point to `ndim` numbers, or are caught by the checks of [`Imported::validate`], and
     /// the elements stay valid until the deleter is called.
     pub unsafe fn from_versioned(managed: NonNull<DLManagedTensorVersioned>) -> Self {
-        Self {
-            claim: Claim::Dlpack(Foreign::Versioned(managed)),
-            immutable: false,
-            stream: None,
-            believed: false,
-            after: None,
-            located: false,
-            facts: None,
-        }
+        Self::of(Claim::Dlpack(Foreign::Versioned(managed)), None)
     }
 
     /// Takes ownership of a legacy DLPack tensor and reads nothing of it.
@@ -90,15 +85,7 @@ impl Imported {
     /// # Safety
     /// As [`Imported::from_versioned`], for a `DLManagedTensor`.
     pub unsafe fn from_legacy(managed: NonNull<DLManagedTensor>) -> Self {
-        Self {
-            claim: Claim::Dlpack(Foreign::Legacy(managed)),
-            immutable: false,
-            stream: None,
-            believed: false,
-            after: None,
-            located: false,
-            facts: None,
-        }
+        Self::of(Claim::Dlpack(Foreign::Legacy(managed)), None)
     }
 
     /// Takes claims that come without a struct.
@@ -106,28 +93,33 @@ impl Imported {
     /// # Safety
     /// Where the claims pass [`Imported::validate`], every byte of the span they describe stays
     /// valid, reachable as `device` says, until `owner` is dropped.
-    pub unsafe fn from_described(described: Described) -> Self {
+    pub unsafe fn from_described(described: Described<'_>) -> Self {
+        let facts = facts_of_described(&described).and_then(checked_addresses);
+        Self::of(Claim::Described(described.owner), Some(facts))
+    }
+
+    fn of(claim: Claim, facts: Option<Result<Facts>>) -> Self {
         Self {
-            claim: Claim::Described(described),
+            claim,
             immutable: false,
             stream: None,
             believed: false,
             after: None,
             located: false,
-            facts: None,
+            facts,
         }
     }
 
     /// Notes that the producer's arrays never change, whatever the protocol says.
-    pub fn immutable(self, immutable: bool) -> Self {
-        Self { immutable: self.immutable || immutable, ..self }
+    pub fn set_immutable(&mut self, immutable: bool) {
+        self.immutable |= immutable;
     }
 
     /// Lets memory of a device pass where there is no CUDA driver to ask about it: a stencil of a GPU
     /// of another make takes it.
     #[cfg(feature = "python")]
-    pub(crate) fn believed(self, believed: bool) -> Self {
-        Self { believed, ..self }
+    pub(crate) fn set_believed(&mut self, believed: bool) {
+        self.believed = believed;
     }
 
     /// Notes the stream on which the producer may be working on memory of a CUDA device.
@@ -152,10 +144,11 @@ impl Imported {
     /// As [`Imported::check`]; [`Error::Device`] without a usable driver, [`Error::Buffer`] where it knows
     /// another kind of memory, or none, behind the address.
     pub fn locate(&mut self) -> Result<()> {
-        self.check()?;
-        if let Some(facts) = self.facts.as_mut().filter(|_| !self.located) {
+        let (believed, located) = (self.believed, self.located);
+        let facts = self.checked()?;
+        if !located {
             match on_device::found(facts.data.addr(), &facts.layout, facts.device) {
-                Err(_) if self.believed && device_count().is_err() => {}
+                Err(_) if believed && device_count().is_err() => {}
                 found => facts.device = found?,
             }
             self.located = true;
@@ -169,15 +162,23 @@ impl Imported {
     /// # Errors
     /// [`Error::Buffer`] that names the first claim that cannot hold.
     pub fn check(&mut self) -> Result<()> {
-        if self.facts.is_none() {
-            let facts = match &self.claim {
-                Claim::Dlpack(foreign) => facts_of_dlpack(foreign)?,
-                Claim::Described(described) => facts_of_described(described)?,
-            };
-            check_addresses(&facts)?;
-            self.facts = Some(facts);
-        }
-        Ok(())
+        self.checked().map(|_| ())
+    }
+
+    fn checked(&mut self) -> Result<&mut Facts> {
+        let claim = &self.claim;
+        let facts = self.facts.get_or_insert_with(|| match claim {
+            Claim::Dlpack(foreign) => facts_of_dlpack(foreign).and_then(checked_addresses),
+            Claim::Described(_) => Err(unchecked()),
+        });
+        facts.as_mut().map_err(|error| error.clone())
+    }
+
+    /// Leaves the tensor to whoever owned it before: nothing is released.
+    #[cfg(feature = "python")]
+    pub(crate) fn leave(self) {
+        let Self { claim, .. } = self;
+        let _ = ManuallyDrop::new(claim);
     }
 
     /// Where the memory lives, once every claim holds.
@@ -185,8 +186,7 @@ impl Imported {
     /// # Errors
     /// As [`Imported::check`].
     pub fn device(&mut self) -> Result<Device> {
-        self.check()?;
-        Ok(self.facts.as_ref().map_or(Device::CPU, |facts| facts.device))
+        self.checked().map(|facts| facts.device)
     }
 
     /// Checks every claim and takes the memory on trust from here on.
@@ -199,17 +199,18 @@ impl Imported {
     pub fn validate(mut self) -> Result<Managed> {
         self.locate()?;
         let Self { claim, immutable, stream, after, facts, .. } = self;
-        let Some(facts) = facts else {
-            return Err(Error::Buffer("import: expected checked claims, got none".into()));
-        };
-        let Facts { data, layout, dtype, device, readonly } = facts;
+        let Facts { data, layout, dtype, device, readonly } =
+            facts.unwrap_or_else(|| Err(unchecked()))?;
         let in_order = matches!(claim, Claim::Described(_));
         let owner: Owner = match claim {
             Claim::Dlpack(foreign) => Arc::new(foreign),
-            Claim::Described(described) => described.owner,
+            Claim::Described(owner) => owner,
         };
         let readonly = readonly || immutable || layout.overlaps_itself();
         let managed = Managed { data, layout, dtype, device, readonly, owner, timeline: None };
+        if device == Device::CPU {
+            return Ok(managed); // nothing is in flight there
+        }
         // SAFETY: on_stream demands that the stream lives as long as the owner.
         unsafe { on_device::followed(managed, stream, after, in_order) }
     }
@@ -303,49 +304,32 @@ fn offset_address(tensor: &DLTensor, layout: &Layout) -> Result<usize> {
     })
 }
 
-fn facts_of_described(described: &Described) -> Result<Facts> {
-    let &Described { address, dtype, device, readonly, .. } = described;
-    let shape = described.shape.clone();
-    let layout = match &described.byte_strides {
-        None => Layout::compact(shape, dtype.itemsize())?,
-        Some(strides) => {
-            let strides = in_elements(&shape, strides, dtype)?;
-            Layout::new(shape, strides, dtype.itemsize())?
-        }
+fn facts_of_described(described: &Described<'_>) -> Result<Facts> {
+    let &Described { address, shape, byte_strides, dtype, device, readonly, .. } = described;
+    let layout = match byte_strides {
+        None => Layout::compact(Extents::from_slice(shape), dtype.itemsize())?,
+        Some(strides) => Layout::of_byte_strides(shape, strides, dtype.itemsize())?,
     };
     let data = std::ptr::with_exposed_provenance_mut(address);
     Ok(Facts { data, layout, dtype, device, readonly })
 }
 
-/// DLPack, and so dlfield, counts strides in elements.
-fn in_elements(shape: &[i64], byte_strides: &[i64], dtype: DType) -> Result<Extents> {
-    let item = i64::try_from(dtype.itemsize()).unwrap_or(1);
-    let empty = shape.contains(&0);
-    let strides = byte_strides.iter().enumerate().map(|(axis, &stride)| {
-        let counts = !empty && shape.get(axis).is_some_and(|&extent| extent > 1);
-        if counts && stride % item != 0 {
-            return Err(Error::Buffer(format!(
-                "stride of axis {axis}: expected a multiple of the item size {item}, got {stride} \
-                 bytes; dlfield counts in elements, as DLPack does: copy the array with storage(...)"
-            )));
-        }
-        Ok(stride / item)
-    });
-    strides.collect()
+fn unchecked() -> Error {
+    Error::Buffer("import: expected checked claims, got none".into())
 }
 
 /// The last check: no element may lie at NULL or outside the address space.
-fn check_addresses(facts: &Facts) -> Result<()> {
+fn checked_addresses(facts: Facts) -> Result<Facts> {
     let span = facts.layout.span();
     if span.is_empty() {
-        return Ok(());
+        return Ok(facts);
     }
     let address = facts.data.addr();
     let low = address.checked_add_signed(span.low);
     let inside =
         address != 0 && low.is_some_and(|low| low > 0 && low.checked_add(span.len()).is_some());
     if inside {
-        return Ok(());
+        return Ok(facts);
     }
     Err(Error::Buffer(format!(
         "data: expected an address with {} bytes below and {} bytes above it, got {address:#x}",

@@ -134,7 +134,8 @@ impl Source {
     }
 
     fn describe(self, address: usize, readonly: bool, owner: Owner) -> Imported {
-        let Self { shape, strides: byte_strides, dtype, device } = self;
+        let Self { shape, strides, dtype, device } = self;
+        let (shape, byte_strides) = (shape.as_slice(), strides.as_deref());
         let described = Described { address, shape, byte_strides, dtype, device, readonly, owner };
         // SAFETY: the protocol's promise: the memory lives as long as the object that shows it,
         // which the owner holds (and for a buffer, the view that holds it).

@@ -76,6 +76,12 @@ const DOORS: [(&str, Door); 5] = [
     ("cuda_array_interface", cuda_array_interface::import),
 ];
 
+/// Of arrays of exactly NumPy's class, in which nobody can put a table. Those that have no buffer, of bfloat16, go on.
+const NUMPY_DOORS: [(&str, Door); 4] = {
+    let [_, buffer, dlpack, array_interface, cuda_array_interface] = DOORS;
+    [buffer, dlpack, array_interface, cuda_array_interface]
+};
+
 /// The same for somebody who computes on a device: an object with memory on both sides shows that of
 /// the device first. DLPack counts more than the CUDA array interface, which need not name a stream.
 const DEVICE_DOORS: [(&str, Door); 6] = [
@@ -104,6 +110,23 @@ pub(crate) fn arrive(obj: &Bound<'_, PyAny>) -> Result<Arrival, Failure> {
 pub(crate) fn arrive_as(obj: &Bound<'_, PyAny>, wish: Wish) -> Result<Arrival, Failure> {
     let _nested = Nested::enter()?;
     Traveller { wish, depth: 0 }.arrive(obj)
+}
+
+/// As `arrive`, for an object of exactly one of the classes that say nothing but where their memory is;
+/// also the name of its door. `None` for other objects.
+///
+/// # Errors
+/// As `arrive`.
+pub(crate) fn arrive_plain(
+    obj: &Bound<'_, PyAny>,
+) -> Result<Option<(Managed, &'static str)>, Failure> {
+    match Recognised::met(obj) {
+        None | Some(Producer::Xarray) => Ok(None),
+        Some(producer) => {
+            let doors: &[_] = if producer == Producer::Numpy { &NUMPY_DOORS } else { &DOORS };
+            Traveller { wish: Wish::Share, depth: 0 }.first_of(doors, obj, producer).map(Some)
+        }
+    }
 }
 
 /// An import that runs inside others, of producers that import.
@@ -206,6 +229,19 @@ impl Traveller {
     }
 
     fn through_doors(self, obj: &Bound<'_, PyAny>, producer: Producer) -> Result<Arrival, Failure> {
+        let on_gpu = matches!(self.wish.side(), Side::GpuFirst(_));
+        let doors: &[_] = if on_gpu { &DEVICE_DOORS } else { &DOORS };
+        let (managed, door) = self.first_of(doors, obj, producer)?;
+        Ok(Arrival::plain(managed, door, producer))
+    }
+
+    /// The first door that lets the object through, and its name.
+    fn first_of(
+        self,
+        doors: &[(&'static str, Door)],
+        obj: &Bound<'_, PyAny>,
+        producer: Producer,
+    ) -> Result<(Managed, &'static str), Failure> {
         producer.refuse_first(obj)?;
         let request = ImportRequest {
             immutable: producer.is_immutable(),
@@ -215,14 +251,13 @@ impl Traveller {
             believed: self.wish.believes(),
             may_copy: self.wish == Wish::CopyToHost,
         };
-        let on_gpu = matches!(self.wish.side(), Side::GpuFirst(_));
-        let doors = if on_gpu { DEVICE_DOORS.as_slice() } else { DOORS.as_slice() };
         for &(door, import) in doors {
-            if let Some(imported) = import(obj, request)? {
-                let imported = imported.immutable(request.immutable);
-                let managed = imported.believed(self.wish.believes()).validate()?;
+            if let Some(mut imported) = import(obj, request)? {
+                imported.set_immutable(request.immutable);
+                imported.set_believed(request.believed);
+                let managed = imported.validate()?;
                 producer.refuse_lazy(obj, &managed)?;
-                return Ok(Arrival::plain(managed, door, producer));
+                return Ok((managed, door));
             }
         }
         Err(no_protocol(obj).into())
@@ -230,9 +265,10 @@ impl Traveller {
 
     /// What an object offers through GT4Py's data interface, once its claims hold.
     fn offered(self, offer: Offer, producer: Producer) -> Result<Arrival, Failure> {
-        let Offer { imported, dims, halo, hooks } = offer;
-        let imported = imported.immutable(producer.is_immutable());
-        let managed = imported.believed(self.wish.believes()).validate()?;
+        let Offer { mut imported, dims, halo, hooks } = offer;
+        imported.set_immutable(producer.is_immutable());
+        imported.set_believed(self.wish.believes());
+        let managed = imported.validate()?;
         let field = Field { dims, halo, ..Field::default() };
         field
             .check(managed.layout().shape())

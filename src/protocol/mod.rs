@@ -25,7 +25,7 @@ mod probe;
 mod arrival;
 
 #[cfg(feature = "python")]
-pub(crate) use arrival::{Arrival, Wish, arrive, arrive_as};
+pub(crate) use arrival::{Arrival, Wish, arrive, arrive_as, arrive_plain};
 #[cfg(feature = "python")]
 pub(crate) use probe::{doors_of, doors_of_class, names_of};
 #[cfg(feature = "python")]

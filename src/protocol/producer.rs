@@ -93,13 +93,21 @@ impl Known {
 }
 
 impl Recognised {
+    /// The producer of an object that is exactly of a class that was met before.
+    pub(super) fn met(obj: &Bound<'_, PyAny>) -> Option<Producer> {
+        let (py, class) = (obj.py(), obj.get_type_ptr());
+        let met = |known: &&Known| {
+            known.class.get(py).is_some_and(|known| known.as_ptr().addr() == class.addr())
+        };
+        KNOWN.iter().find(met).map(|known| known.producer)
+    }
+
     /// Recognises an object by its class.
     pub(super) fn of(obj: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let (py, class) = (obj.py(), obj.get_type());
-        let met = |known: &&Known| known.class.get(py).is_some_and(|known| known.is(&class));
-        if let Some(known) = KNOWN.iter().find(met) {
-            return Ok(Self { producer: known.producer, exactly: true });
+        if let Some(producer) = Self::met(obj) {
+            return Ok(Self { producer, exactly: true });
         }
+        let (py, class) = (obj.py(), obj.get_type());
         for known in &KNOWN {
             if let Some(base) =
                 known.class(py)?.filter(|base| obj.is_instance(base).unwrap_or(false))

@@ -6,7 +6,9 @@ mod numpy;
 mod options;
 mod sync_state;
 mod stream;
+mod settings;
 mod jax;
+mod torch;
 mod storage;
 mod create;
 mod ask;
@@ -25,6 +27,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<options::Unset>()?;
     module.add_class::<sync_state::PySyncState>()?;
     stream::register(module)?;
+    settings::register(module)?;
     storage::register(module)?;
     bind::register(module)?;
     create::register(module)?;

@@ -310,7 +310,10 @@ pub(super) fn ints(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Extents> {
 
 /// As NumPy reads a shape: an int alone stands for one dimension.
 pub(super) fn ints_or_int(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Extents> {
-    if is_sequence(value) {
+    if let Ok(tuple) = value.cast_exact::<PyTuple>() {
+        let entries = tuple.iter().take(MAX_NDIM + 1); // what nearly everybody passes
+        entries.map(|entry| int(what, &entry)).collect()
+    } else if is_sequence(value) {
         ints(what, value)
     } else if !has_index(value)? {
         Err(wrong_type(what, "a sequence of ints or an int", value))

@@ -142,7 +142,7 @@ fn misplaced(field: &Bound<'_>) -> Option<String> {
     );
     let inner =
         managed.layout().axes().filter(|axis| axis.0 > 1).map(|axis| axis.1.unsigned_abs()).min();
-    let rows = managed.layout().axes().zip(&strides).all(|((extent, stride), &bytes)| {
+    let rows = managed.layout().axes().zip(strides).all(|((extent, stride), &bytes)| {
         extent <= 1 || Some(stride.unsigned_abs()) == inner || i128::from(bytes) % wanted == 0
     });
     (first % wanted != 0 || !rows).then(|| {
@@ -150,7 +150,7 @@ fn misplaced(field: &Bound<'_>) -> Option<String> {
             "expected the first point of the domain in every row on a boundary of {wanted} bytes, got one {} \
              bytes behind such a boundary and strides of {:?} bytes",
             first % wanted,
-            strides.as_slice()
+            strides
         )
     })
 }

@@ -6,44 +6,10 @@ use std::ptr;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use smallvec::SmallVec;
 
 use crate::dtype::DType;
 use crate::managed::Managed;
 use crate::protocol::keep::Keep;
-
-/// What a view's `internal` points to: its shape and strides, freed with the view.
-pub(crate) struct Exported {
-    shape: SmallVec<[isize; 6]>,
-    byte_strides: SmallVec<[isize; 6]>,
-}
-
-impl Exported {
-    fn of(managed: &Managed) -> Box<Self> {
-        let narrow = |numbers: &[i64]| {
-            numbers.iter().map(|&number| isize::try_from(number).unwrap_or(0)).collect()
-        };
-        let layout = managed.layout();
-        Box::new(Self {
-            shape: narrow(layout.shape()),
-            byte_strides: narrow(&layout.byte_strides()),
-        })
-    }
-
-    /// Frees what `fill_view` put into a view.
-    ///
-    /// # Safety
-    /// `view` was filled by [`fill_view`] and is being released, once.
-    pub(crate) unsafe fn release(view: *mut ffi::Py_buffer) {
-        // SAFETY: the caller's promise: a view that fill_view filled, released by one thread.
-        let view = unsafe { &mut *view };
-        let exported = std::mem::replace(&mut view.internal, ptr::null_mut()).cast::<Self>();
-        if !exported.is_null() {
-            // SAFETY: from Box::into_raw in fill_view, and just taken out of the view.
-            drop(unsafe { Box::from_raw(exported) });
-        }
-    }
-}
 
 /// Fills `view` with `managed`'s memory, owned by `exporter`. Copies nothing.
 ///
@@ -53,7 +19,7 @@ impl Exported {
 ///
 /// # Safety
 /// `view` points to a `Py_buffer` that is being filled (the `bf_getbuffer` slot), and `exporter`
-/// keeps `managed` alive for as long as it lives.
+/// keeps the memory of `managed`, and its layout, for as long as it lives.
 pub(crate) unsafe fn fill_view(
     exporter: &Bound<'_, PyAny>,
     managed: &Managed,
@@ -77,10 +43,11 @@ fn filled(managed: &Managed, readonly: bool, flags: c_int) -> PyResult<ffi::Py_b
     check_request(managed, readonly, asked)?;
     let format = managed.dtype().format().ok_or_else(|| no_format(managed.dtype()))?;
     let layout = managed.layout();
-    let exported = Box::into_raw(Exported::of(managed)); // freed by Exported::release
-    // SAFETY: just made and not shared; its numbers stay where they are until it is freed.
-    let numbers = unsafe { &mut *exported };
-    let (shape, strides) = (numbers.shape.as_mut_ptr(), numbers.byte_strides.as_mut_ptr());
+    // The view points to the layout's own numbers, which never change; consumers may only read them
+    // (Python's documentation of `Py_buffer`, "shape" and "strides").
+    const { assert!(size_of::<isize>() == size_of::<i64>(), "a platform of 64 bits") }
+    let shape = layout.shape().as_ptr().cast_mut().cast::<isize>();
+    let strides = layout.byte_strides().as_ptr().cast_mut().cast::<isize>();
     let has_dims = layout.ndim() > 0;
     Ok(ffi::Py_buffer {
         buf: address(managed),
@@ -93,7 +60,7 @@ fn filled(managed: &Managed, readonly: bool, flags: c_int) -> PyResult<ffi::Py_b
         shape: if has_dims && asked(ffi::PyBUF_ND) { shape } else { ptr::null_mut() },
         strides: if has_dims && asked(ffi::PyBUF_STRIDES) { strides } else { ptr::null_mut() },
         suboffsets: ptr::null_mut(),
-        internal: exported.cast(),
+        internal: ptr::null_mut(),
     })
 }
 
@@ -172,12 +139,5 @@ impl ByteView {
         let this = slf.get();
         // SAFETY: Python calls the slot with room for a view; the object owns its Managed.
         unsafe { fill_view(slf.as_any(), &this.managed, this.readonly, view, flags) }
-    }
-
-    /// # Safety
-    /// The `bf_releasebuffer` slot.
-    unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
-        // SAFETY: Python releases a view of this object, which fill_view filled, once.
-        unsafe { Exported::release(view) };
     }
 }

@@ -11,8 +11,8 @@ use pyo3::{ffi, intern};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Failure, Result};
-use crate::layout::{Extents, MAX_NDIM};
-use crate::managed::{Described, Imported};
+use crate::layout::MAX_NDIM;
+use crate::managed::{Described, Imported, Owner};
 use crate::protocol::ImportRequest;
 use crate::protocol::keep::{raised_by, undisturbed};
 
@@ -20,13 +20,18 @@ use crate::protocol::keep::{raised_by, undisturbed};
 const WRITABLE: i32 = ffi::PyBUF_RECORDS;
 const READ_ONLY: i32 = ffi::PyBUF_RECORDS_RO;
 
-/// A held buffer view, released once.
-pub(crate) struct PyView(Box<ffi::Py_buffer>);
+/// A held buffer view, released once. It stays where it was filled: exporters point into it.
+pub(crate) struct PyView(Arc<Held>);
+
+struct Held {
+    view: ffi::Py_buffer,
+    filled: bool,
+}
 
 // SAFETY: the view is only read after it was filled, and released with the interpreter attached.
-unsafe impl Send for PyView {}
+unsafe impl Send for Held {}
 // SAFETY: as above.
-unsafe impl Sync for PyView {}
+unsafe impl Sync for Held {}
 
 /// Takes a view of an object with a buffer. Zero-copy.
 ///
@@ -98,7 +103,9 @@ impl PyView {
         match Self::with_flags(obj, WRITABLE) {
             Err(refusal) if is_refusal(obj.py(), &refusal) => {
                 let mut view = Self::with_flags(obj, READ_ONLY)?;
-                view.0.readonly = 1; // as the refusal said, whatever the view says
+                if let Some(held) = Arc::get_mut(&mut view.0) {
+                    held.view.readonly = 1; // as the refusal said, whatever the view says
+                }
                 Ok(view)
             }
             answer => answer,
@@ -106,35 +113,42 @@ impl PyView {
     }
 
     fn with_flags(obj: &Bound<'_, PyAny>, flags: i32) -> PyResult<Self> {
-        let mut view = Box::new(MaybeUninit::<ffi::Py_buffer>::zeroed());
+        let view = MaybeUninit::<ffi::Py_buffer>::zeroed();
+        // SAFETY: NULL and 0 are values of every field.
+        let mut held = Arc::new(Held { view: unsafe { view.assume_init() }, filled: false });
+        let Some(place) = Arc::get_mut(&mut held) else {
+            return Err(raised_by(obj.py(), "buffer"));
+        };
         // SAFETY: an object with a buffer slot and room for a view, with the interpreter attached.
-        if unsafe { ffi::PyObject_GetBuffer(obj.as_ptr(), view.as_mut_ptr(), flags) } != 0 {
+        if unsafe { ffi::PyObject_GetBuffer(obj.as_ptr(), &raw mut place.view, flags) } != 0 {
             return Err(raised_by(obj.py(), "buffer"));
         }
-        // SAFETY: zeroed, which every field allows, and filled by the call, which said so.
-        Ok(Self(unsafe { view.assume_init() }))
+        place.filled = true;
+        Ok(Self(held))
     }
 
     /// First element, as a number.
     pub(crate) fn address(&self) -> usize {
-        self.0.buf.addr()
+        self.0.view.buf.addr()
     }
 
     /// Bytes of all elements.
     pub(crate) fn len(&self) -> usize {
-        usize::try_from(self.0.len).unwrap_or(0)
+        usize::try_from(self.0.view.len).unwrap_or(0)
     }
 
     pub(crate) fn readonly(&self) -> bool {
-        self.0.readonly != 0
+        self.0.view.readonly != 0
     }
 
     /// Whether the bytes lie in C order without gaps.
     pub(crate) fn is_contiguous(&self) -> bool {
         // SAFETY: a filled view, only read.
         unsafe {
-            ffi::PyBuffer_IsContiguous(&raw const *self.0, std::ffi::c_char::from_ne_bytes([b'C']))
-                != 0
+            ffi::PyBuffer_IsContiguous(
+                &raw const self.0.view,
+                std::ffi::c_char::from_ne_bytes([b'C']),
+            ) != 0
         }
     }
 
@@ -145,28 +159,30 @@ impl PyView {
     /// The view's claims; `dtype` where it is known better than by the format.
     fn describe_as(self, dtype: Option<DType>) -> Result<Imported> {
         let ndim = self.checked_ndim()?;
-        let itemsize =
-            usize::try_from(self.0.itemsize).ok().filter(|&size| size > 0).ok_or_else(|| {
+        let itemsize = usize::try_from(self.0.view.itemsize)
+            .ok()
+            .filter(|&size| size > 0)
+            .ok_or_else(|| {
                 Error::Buffer(format!(
                     "buffer itemsize: expected at least 1 byte, got {}",
-                    self.0.itemsize
+                    self.0.view.itemsize
                 ))
             })?;
         let format = DType::from_format(self.format()?, itemsize)?;
         self.refuse_suboffsets(ndim)?;
-        let shape = self.numbers("shape", self.0.shape, ndim)?.ok_or_else(|| {
+        let shape = self.numbers("shape", self.0.view.shape, ndim)?.ok_or_else(|| {
             Error::Buffer(format!("buffer shape: expected {ndim} extents, got NULL"))
         })?;
-        self.check_len(&shape, itemsize)?;
+        self.check_len(shape, itemsize)?;
         let described = Described {
             address: self.address(),
             // None is C order; ctypes gives none, though asked for them.
-            byte_strides: self.numbers("strides", self.0.strides, ndim)?,
+            byte_strides: self.numbers("strides", self.0.view.strides, ndim)?,
             shape,
             dtype: named_as(dtype.unwrap_or(format), itemsize)?,
             device: Device::CPU,
             readonly: self.readonly(),
-            owner: Arc::new(self),
+            owner: Arc::clone(&self.0) as Owner,
         };
         // SAFETY: an exporter keeps the memory of a view valid until it is released, which the
         // owner does when it is dropped (PEP 3118).
@@ -174,18 +190,21 @@ impl PyView {
     }
 
     fn checked_ndim(&self) -> Result<usize> {
-        usize::try_from(self.0.ndim).ok().filter(|&ndim| ndim <= MAX_NDIM).ok_or_else(|| {
-            Error::Buffer(format!("buffer ndim: expected 0 to {MAX_NDIM}, got {}", self.0.ndim))
+        usize::try_from(self.0.view.ndim).ok().filter(|&ndim| ndim <= MAX_NDIM).ok_or_else(|| {
+            Error::Buffer(format!(
+                "buffer ndim: expected 0 to {MAX_NDIM}, got {}",
+                self.0.view.ndim
+            ))
         })
     }
 
     /// No format stands for unsigned bytes (PEP 3118).
     fn format(&self) -> Result<&str> {
-        if self.0.format.is_null() {
+        if self.0.view.format.is_null() {
             return Ok("B");
         }
         // SAFETY: not NULL, and a text that the exporter keeps while the view is held.
-        let format = unsafe { CStr::from_ptr(self.0.format) };
+        let format = unsafe { CStr::from_ptr(self.0.view.format) };
         format.to_str().map_err(|_| {
             let shown = format.to_string_lossy();
             Error::Buffer(format!("buffer format: expected ASCII, got {shown:?}"))
@@ -193,9 +212,10 @@ impl PyView {
     }
 
     /// `None` for NULL.
-    fn numbers(&self, what: &str, from: *const isize, ndim: usize) -> Result<Option<Extents>> {
+    fn numbers(&self, what: &str, from: *const isize, ndim: usize) -> Result<Option<&[i64]>> {
+        const { assert!(size_of::<isize>() == size_of::<i64>(), "a platform of 64 bits") }
         if ndim == 0 {
-            return Ok(Some(Extents::new()));
+            return Ok(Some(&[]));
         }
         if from.is_null() {
             return Ok(None);
@@ -206,12 +226,11 @@ impl PyView {
             )));
         }
         // SAFETY: not NULL, aligned, at most MAX_NDIM; the exporter promises ndim numbers.
-        let numbers = unsafe { std::slice::from_raw_parts(from, ndim) };
-        Ok(numbers.iter().map(|&number| i64::try_from(number).ok()).collect())
+        Ok(Some(unsafe { std::slice::from_raw_parts(from.cast::<i64>(), ndim) }))
     }
 
     fn refuse_suboffsets(&self, ndim: usize) -> Result<()> {
-        match self.numbers("suboffsets", self.0.suboffsets, ndim)? {
+        match self.numbers("suboffsets", self.0.view.suboffsets, ndim)? {
             Some(offsets) if offsets.iter().any(|&offset| offset >= 0) => Err(Error::Buffer(
                 "buffer: expected one block of memory, got rows behind pointers (suboffsets); copy it first".into(),
             )),
@@ -223,12 +242,12 @@ impl PyView {
     fn check_len(&self, shape: &[i64], itemsize: usize) -> Result<()> {
         let item = i64::try_from(itemsize).ok();
         let bytes = shape.iter().fold(item, |bytes, &extent| bytes?.checked_mul(extent));
-        if bytes.is_some() && bytes == i64::try_from(self.0.len).ok() {
+        if bytes.is_some() && bytes == i64::try_from(self.0.view.len).ok() {
             return Ok(());
         }
         Err(Error::Buffer(format!(
             "buffer: expected len {} to be the bytes of shape {shape:?} with items of {itemsize}, got another number",
-            self.0.len
+            self.0.view.len
         )))
     }
 }
@@ -244,9 +263,12 @@ fn named_as(dtype: DType, itemsize: usize) -> Result<DType> {
     )))
 }
 
-impl Drop for PyView {
+impl Drop for Held {
     fn drop(&mut self) {
-        let view = &raw mut *self.0;
+        if !self.filled {
+            return;
+        }
+        let view = &raw mut self.view;
         // After the interpreter is gone nobody can release the view: it leaks with its exporter.
         let _ = Python::try_attach(|py| {
             undisturbed(py, || {

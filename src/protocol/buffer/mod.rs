@@ -8,6 +8,6 @@
 mod import;
 mod export;
 
-pub(crate) use export::{ByteView, Exported, fill_view};
+pub(crate) use export::{ByteView, fill_view};
 pub(crate) use import::PyView;
 pub(in crate::protocol) use import::import;

@@ -146,14 +146,15 @@ fn knows_versioned(version: &Bound<'_, PyAny>) -> PyResult<bool> {
 
 fn pair(what: &str, value: &Bound<'_, PyAny>) -> PyResult<(i64, i64)> {
     let wrong = || wrong_type(what, "a pair of ints", value);
-    let tuple = value.cast::<PyTuple>().map_err(|_| wrong())?;
-    let ints = tuple.len() == 2 && tuple.iter().all(|item| item.is_instance_of::<PyInt>());
-    if !ints {
-        return Err(wrong());
-    }
-    tuple.extract().map_err(|_| {
-        PyValueError::new_err(format!("{what}: expected numbers of 64 bits, got {value}"))
-    })
+    let tuple = value.cast::<PyTuple>().ok().filter(|tuple| tuple.len() == 2).ok_or_else(wrong)?;
+    let number = |at: usize| {
+        let item = tuple.get_borrowed_item(at)?;
+        let item = item.cast::<PyInt>().map_err(|_| wrong())?;
+        item.extract::<i64>().map_err(|_| {
+            PyValueError::new_err(format!("{what}: expected numbers of 64 bits, got {value}"))
+        })
+    };
+    Ok((number(0)?, number(1)?))
 }
 
 fn wrong_type(what: &str, expected: &str, got: &Bound<'_, PyAny>) -> PyErr {

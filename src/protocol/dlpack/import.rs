@@ -239,11 +239,15 @@ fn checked(
     capsule: &Bound<'_, PyCapsule>,
     used: &'static CStr,
 ) -> Result<Imported, Failure> {
-    imported.check()?;
+    if let Err(error) = imported.check() {
+        ManuallyDrop::into_inner(imported).leave();
+        return Err(error.into());
+    }
     // SAFETY: a capsule (its type was checked) and a name that lives for ever.
     let renamed =
         unsafe { ffi::PyCapsule_SetName(capsule.as_ptr(), used.as_ptr().cast::<c_char>()) };
     if renamed != 0 {
+        ManuallyDrop::into_inner(imported).leave();
         return Err(raised_by(capsule.py(), "DLPack capsule").into());
     }
     Ok(ManuallyDrop::into_inner(imported))

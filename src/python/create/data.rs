@@ -8,18 +8,18 @@ use pyo3::types::PyDict;
 
 use super::fresh::{allocate, wanted};
 use crate::alloc::Fill;
-use crate::device::Target;
+use crate::device::{Device, Target};
 use crate::dtype::DType;
 use crate::error::{Error, Failure};
-use crate::field::{Dims, Field, show_dims};
+use crate::field::{Dims, Field, plain, show_dims};
 use crate::layout::Extents;
 use crate::managed::Managed;
-use crate::protocol::{Wish, arrive};
+use crate::protocol::{Wish, arrive, arrive_plain};
 use crate::python::numpy::{array_over, dtype_from, dtype_to};
 use crate::python::options::{check_names, ints_or_int, is_set, parse, switch, wanted_device};
 use crate::python::storage::{Held, PyStorage, Source, copy_with};
 use crate::python::sync_state::PySyncState;
-use crate::storage::{Residence, Spec, Storage};
+use crate::storage::{Buffers, Residence, Spec, Storage};
 use crate::sync::{Newer, SyncState, check_alike};
 
 /// Put the memory of an array into a storage. Never copies.
@@ -66,6 +66,11 @@ pub(super) fn as_storage(
     sync_state: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<PyStorage>> {
+    if let (Some(data), None, None, None) = (data, device_data, sync_state, options)
+        && let Some(storage) = share_plain(data)?
+    {
+        return Ok(storage);
+    }
     let sync = read_state(sync_state)?;
     if let Some(device_data) = present(device_data) {
         return pair(py, present(data), device_data, sync, options);
@@ -268,6 +273,17 @@ fn pair(
     let (host, device_memory) = (host.as_ref().map(kept).transpose()?, kept(&device)?);
     let storage = wrap(py, host, Some(device_memory), state, &spec)?;
     PyStorage::wrap_with_state(py, storage, device.door, sync)
+}
+
+/// An array that says nothing of itself, about which nothing is wished for; `None` for others.
+fn share_plain(data: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyStorage>>> {
+    let Some((managed, door)) = arrive_plain(data)? else { return Ok(None) };
+    if managed.device() != Device::CPU {
+        return share(data.py(), Source::plain(managed, door), None, None).map(Some);
+    }
+    let field = plain(managed.layout().ndim());
+    let storage = Storage::from_parts(Buffers::Host(managed), field);
+    PyStorage::wrap(data.py(), storage, Some(door)).map(Some)
 }
 
 fn share(

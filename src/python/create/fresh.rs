@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyFloat, PyInt};
 
 use crate::alloc::Fill;
 use crate::dtype::DType;
@@ -77,7 +77,7 @@ pub(super) fn empty(
     dtype: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<PyStorage>> {
-    allocate(py, &ints_or_int("shape", shape)?, wanted(dtype)?, options, Fill::Nothing)
+    unwritten(py, shape, dtype, options, Fill::Nothing)
 }
 
 /// Allocate a storage of zeros. No page of it is touched.
@@ -91,7 +91,7 @@ pub(super) fn zeros(
     dtype: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<PyStorage>> {
-    allocate(py, &ints_or_int("shape", shape)?, wanted(dtype)?, options, Fill::Zeros)
+    unwritten(py, shape, dtype, options, Fill::Zeros)
 }
 
 /// Allocate a storage of ones.
@@ -122,6 +122,23 @@ pub(super) fn full(
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<PyStorage>> {
     filled(py, &ints_or_int("shape", shape)?, fill_value, dtype, options)
+}
+
+/// Nothing of it is written, so that the interpreter is kept where nothing else is wished for.
+fn unwritten(
+    py: Python<'_>,
+    shape: &Bound<'_, PyAny>,
+    dtype: Option<&Bound<'_, PyAny>>,
+    options: Option<&Bound<'_, PyDict>>,
+    fill: Fill<'_>,
+) -> PyResult<Py<PyStorage>> {
+    let shape = ints_or_int("shape", shape)?;
+    match wanted(dtype)? {
+        (dtype, item) if item.is_empty() && options.is_none() => {
+            PyStorage::wrap(py, Storage::in_c_order(shape, dtype, fill)?, None)
+        }
+        dtype => allocate(py, &shape, dtype, options, fill),
+    }
 }
 
 pub(super) fn wanted(dtype: Option<&Bound<'_, PyAny>>) -> PyResult<(DType, Vec<i64>)> {
@@ -184,9 +201,21 @@ fn filled(
     allocate(py, shape, dtype, options, Fill::Item(&bytes))
 }
 
+/// The number that NumPy makes of a plain float, and of a plain int that is one exactly.
+fn float64(value: &Bound<'_, PyAny>) -> Option<f64> {
+    if let Ok(number) = value.cast_exact::<PyFloat>() {
+        return Some(number.value());
+    }
+    let number = value.cast_exact::<PyInt>().ok()?.extract::<i32>().ok()?;
+    Some(f64::from(number))
+}
+
 /// NumPy turns a value into the bytes of one item, by its own rules of conversion.
 pub(super) fn item_of(value: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Vec<u8>> {
     let py = value.py();
+    if let Some(number) = float64(value).filter(|_| dtype == DType::Float64) {
+        return Ok(number.to_ne_bytes().to_vec());
+    }
     let item = py.import("numpy")?.call_method1("array", (value, dtype_to(py, dtype)?));
     let item = item.map_err(|error| named(py, error, value, dtype))?;
     let bytes: Vec<u8> = item.call_method0("tobytes")?.extract()?;

@@ -11,9 +11,9 @@ use crate::cuda::synchronize;
 use crate::device::Device;
 use crate::protocol::dlpack::ExportRequest;
 use crate::python::exceptions::absent;
-use crate::python::jax;
 use crate::python::options::switch;
-use crate::storage::Residence;
+use crate::python::{jax, torch};
+use crate::storage::{Buffers, Residence};
 use crate::sync::Newer;
 
 #[pymethods]
@@ -101,8 +101,15 @@ impl PyStorage {
                  copy().to_torch(), or torch.from_dlpack(storage) and never write the tensor",
             ));
         }
-        let torch = slf.py().import(intern!(slf.py(), "torch"))?;
-        torch.call_method1(intern!(slf.py(), "from_dlpack"), (slf,))
+        let py = slf.py();
+        if let Buffers::Host(host) = slf.get().buffers()
+            && host.device() == Device::CPU
+            && host.timeline().is_none()
+            && let Some(tensor) = torch::tensor_over(py, host)?
+        {
+            return Ok(tensor);
+        }
+        py.import(intern!(py, "torch"))?.call_method1(intern!(py, "from_dlpack"), (slf,))
     }
 
     /// A JAX array over the memory. Zero-copy, or an error: JAX is never made to copy silently.

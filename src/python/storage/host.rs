@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 
 use super::class::{CpuStorage, HostBacked, constructed};
 use super::doors;
-use crate::protocol::buffer::{Exported, fill_view};
+use crate::protocol::buffer::fill_view;
 
 #[pymethods]
 impl HostBacked {
@@ -38,15 +38,8 @@ impl HostBacked {
     ) -> PyResult<()> {
         let memory = slf.as_super().get().host(slf.py(), "buffer")?;
         // SAFETY: Python calls the slot with room for a view; the storage is frozen and owns its
-        // memory.
+        // memory and the layout that `memory` shares.
         unsafe { fill_view(slf.as_any(), &memory, memory.readonly(), view, flags) }
-    }
-
-    /// # Safety
-    /// The `bf_releasebuffer` slot.
-    unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
-        // SAFETY: Python releases a view of this object, which fill_view filled, once.
-        unsafe { Exported::release(view) };
     }
 }
 

@@ -9,7 +9,7 @@ use super::class::PyStorage;
 use crate::device::{Device, DeviceKind, Target};
 use crate::dtype::DType;
 use crate::error::{Error, Failure};
-use crate::field::{Field, Halo};
+use crate::field::{Field, Halo, plain};
 use crate::managed::Managed;
 use crate::protocol::gt4py::Hooks;
 use crate::protocol::{Arrival, Wish, arrive, arrive_as, gt4py};
@@ -92,12 +92,22 @@ impl Source {
         if field.check(managed.layout().shape()).is_err() {
             field.origin = None; // of a field that begins before its memory, or has other names
         }
+        Ok(Self { hooks, ..Self::of_memory(managed, field, door) })
+    }
+
+    /// Memory of which nothing else is known.
+    pub(in crate::python) fn plain(managed: Managed, door: &'static str) -> Self {
+        let field = Field::clone(&plain(managed.layout().ndim()));
+        Self::of_memory(managed, field, Some(door))
+    }
+
+    fn of_memory(managed: Managed, field: Field, door: Option<&'static str>) -> Self {
         let near = Residence::of(managed.device());
         let device = managed.device();
         // Without a driver what CUDA manages is memory of the host.
         let shared = device.kind == DeviceKind::CudaManaged && near == Residence::Host;
         let managed = managed.seen_at(if shared { Device::CPU } else { device });
-        Ok(Self { managed, field, hooks, door, near, held: None })
+        Self { managed, field, hooks: Hooks::default(), door, near, held: None }
     }
 
     /// A storage over host memory, about which nothing more is wished for.

@@ -14,7 +14,7 @@ fn moved(argument: &mut Option<Argument>, off: usize, device: Device) {
     let managed = &mut argument.as_mut().unwrap().managed;
     let described = Described {
         address: managed.address() + off,
-        shape: managed.layout().shape().into(),
+        shape: managed.layout().shape(),
         byte_strides: None,
         dtype: managed.dtype(),
         device,

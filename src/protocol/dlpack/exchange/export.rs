@@ -140,7 +140,10 @@ unsafe extern "C" fn to_py<T: Exchanged>(
         // SAFETY: an owning tensor, which the caller gives away (dlpack.h). It is dropped only
         // once it was found good: until then it is the caller's.
         let mut imported = ManuallyDrop::new(unsafe { Imported::from_versioned(tensor) });
-        imported.locate()?;
+        if let Err(error) = imported.locate() {
+            ManuallyDrop::into_inner(imported).leave();
+            return Err(error.into());
+        }
         let managed = ManuallyDrop::into_inner(imported).validate()?;
         let owner = ManuallyDrop::new(managed.owner()); // never dropped where there is no object
         if let Some(timeline) = managed.timeline().filter(|_| !managed.device().is_host()) {

@@ -19,6 +19,12 @@ pub(super) type FromPy = unsafe extern "C" fn(
     out: *mut *mut DLManagedTensorVersioned,
 ) -> std::ffi::c_int;
 
+/// Makes an object over an owning tensor, which it takes: 0, or -1 with a Python exception set.
+pub(super) type ToPy = unsafe extern "C" fn(
+    tensor: *mut DLManagedTensorVersioned,
+    out: *mut *mut std::ffi::c_void,
+) -> std::ffi::c_int;
+
 /// Gives the stream on which the library of the type works on a device: 0, or not.
 pub(super) type WorkStream = unsafe extern "C" fn(
     device_type: DLDeviceType,
@@ -30,6 +36,7 @@ pub(super) type WorkStream = unsafe extern "C" fn(
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Functions {
     pub(super) from_py: FromPy,
+    pub(super) to_py: Option<ToPy>,
     pub(super) work_stream: Option<WorkStream>,
 }
 
@@ -118,7 +125,11 @@ fn usable(first: NonNull<DLPackExchangeAPIHeader>) -> Option<Functions> {
             // SAFETY: as above; with this major version the whole table is there.
             let table = unsafe { table.cast::<DLPackExchangeAPI>().read() };
             let from_py = table.managed_tensor_from_py_object_no_sync?;
-            return Some(Functions { from_py, work_stream: table.current_work_stream });
+            return Some(Functions {
+                from_py,
+                to_py: table.managed_tensor_to_py_object_no_sync,
+                work_stream: table.current_work_stream,
+            });
         }
         next = NonNull::new(header.prev_api);
     }

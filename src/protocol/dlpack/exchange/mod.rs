@@ -7,12 +7,15 @@
 //! - `import` takes an owning tensor through it. Nothing in a table synchronises streams, so that
 //!   memory shared with a device goes through `__dlpack__`.
 //! - `export` is the table of a class of ours.
+//! - `hand_over` makes objects of other classes over memory of ours, by their tables.
 
 mod lookup;
 mod import;
 mod export;
+mod hand_over;
 
 pub(crate) use export::{Exchanged, capsule};
+pub(crate) use hand_over::hand_over;
 pub(in crate::protocol) use import::import;
 
 use std::ffi::CStr;

@@ -1,0 +1,44 @@
+//! Producer: an object of somebody else's class over memory of ours, by the table of that class.
+
+use std::ptr;
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+
+use super::lookup::functions;
+use crate::managed::Managed;
+use crate::protocol::dlpack::tensor::to_versioned;
+use crate::protocol::keep::raised_by;
+
+/// Makes an object of `class` over host memory. Zero-copy: the object holds a reference, which it gives
+/// back when it dies. `None` where the class has no table that can make one.
+///
+/// # Errors
+/// What the class raises; `BufferError` for negative strides.
+pub(crate) fn hand_over<'py>(
+    class: &Bound<'py, PyType>,
+    managed: &Managed,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = class.py();
+    let Some(to_py) = functions(class)?.and_then(|functions| functions.to_py) else {
+        return Ok(None);
+    };
+    let tensor = to_versioned(managed, false)?.into_raw();
+    let mut made = ptr::null_mut();
+    // SAFETY: a function of the table of the class, called with the interpreter attached, an owning tensor
+    // and room for a pointer (dlpack.h).
+    let code = unsafe { to_py(tensor, &raw mut made) };
+    // SAFETY: where it says so, the function has put a new reference to an object there.
+    let made = unsafe { Bound::from_owned_ptr_or_opt(py, made.cast::<ffi::PyObject>()) };
+    match made.filter(|_| code == 0) {
+        Some(made) => Ok(Some(made)),
+        None => {
+            let error = raised_by(py, "DLPack exchange table");
+            // SAFETY: from into_raw above; who answers -1 has not taken it (dlpack.h does not say; torch
+            // and tvm-ffi have it so).
+            drop(unsafe { dlpark::Managed::from_raw(tensor) });
+            Err(error)
+        }
+    }
+}
