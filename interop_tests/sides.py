@@ -121,7 +121,7 @@ NUMBA = Library(
 MEMORYVIEW = Library("memoryview", buffer_address)
 ARRAY = Library("array", lambda held: held.buffer_info()[0])
 CTYPES = Library("ctypes", ctypes.addressof)
-XARRAY = Library("xarray", lambda held: held.data.ctypes.data)
+XARRAY = Library("xarray", lambda held: held.values.ctypes.data)
 STORAGE = Library(
     "Storage",
     address_of,

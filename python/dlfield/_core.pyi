@@ -1,7 +1,7 @@
 """The compiled part of dlfield. Import from `dlfield` instead."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, Literal, NoReturn, Self, SupportsIndex, TypedDict, Unpack, final
 
@@ -35,12 +35,20 @@ __all__ = [
     "doors_of",
     "empty",
     "empty_like",
+    "free_pool",
     "full",
     "full_like",
+    "get_huge_pages",
+    "get_num_threads",
+    "get_pool_limit",
     "live_allocations",
     "ones",
     "ones_like",
+    "pool_bytes",
     "rebuild_storage",
+    "set_huge_pages",
+    "set_num_threads",
+    "set_pool_limit",
     "storage",
     "use_stream",
     "zeros",
@@ -118,6 +126,19 @@ class Storage:
     """
 
     __array_ufunc__: None
+    def __array_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+    ) -> Any:
+        """Do what a function of NumPy means for storages; TypeError for those without a clear meaning.
+
+        Views: transpose, moveaxis, swapaxes, matrix_transpose, expand_dims, squeeze, broadcast_to.
+        New storages: concatenate, stack, where, copy, astype, empty_like and its kin. Also shape, ndim,
+        size, result_type, copyto, all, any, array_equal, allclose, shares_memory, save, savez.
+        """
     def __new__(cls, *data: Any, **options: Any) -> Self:
         """Do what `storage(*data, **options)` does, for memory of the kind that the class names."""
     #: DLPack's C exchange table.
@@ -214,6 +235,24 @@ class Storage:
             For axes that are no permutation, names that are not those of the storage, and any name
             where it has no dims.
         """
+    def astype(
+        self,
+        dtype: npt.DTypeLike,
+        order: str | None = "K",
+        casting: str = "unsafe",
+        subok: object = None,
+        copy: bool = True,
+    ) -> Self:
+        """Give a copy of another type, with the same names, halo, layout and alignment.
+
+        Converted as NumPy does. The storage itself with `copy=False`, where it is of that type and in
+        that order already. `subok` means nothing.
+
+        Raises
+        ------
+        TypeError
+            Where `casting` forbids it.
+        """
     def copy(self) -> Self:
         """Give a storage of its own with the same values, names, halo, layout and alignment."""
     def __copy__(self) -> Self: ...
@@ -273,6 +312,25 @@ class Storage:
         """Give a torch tensor over the memory: a GPU's where there is one that is up to date. Zero-copy.
 
         torch writes what it shares: BufferError for a read-only storage.
+        """
+    def to_xarray(
+        self,
+        coords: Any = None,
+        name: Hashable | None = None,
+        attrs: Mapping[Any, Any] | None = None,
+    ) -> Any:
+        """Give an `xarray.DataArray` over the memory, with the dims of the storage. Copies nothing.
+
+        Of host memory it holds the NumPy array of `to_numpy()`; with a buffer on a GPU the storage
+        itself, which keeps both sides up to date and has no arithmetic. The halo is in its attributes,
+        `halo_<dim>`, which dlfield does not read. `coords`, `name` and `attrs` as for a DataArray.
+
+        Raises
+        ------
+        ValueError
+            For a storage without dims.
+        ImportError
+            Without xarray.
         """
     def to_jax(self, copy: bool | None = None) -> Any:
         """Give a JAX array over the memory: a GPU's where there is one that is up to date.
@@ -716,6 +774,47 @@ def dims_of(data: Any) -> tuple[str, ...] | None:
 
 def doors_of(data: Any) -> tuple[str, ...]:
     """Names of the doors that an object has, usable or not."""
+
+def get_num_threads() -> int:
+    """How many threads share a large copy or fill.
+
+    What `set_num_threads` said, else what the environment says in DLFIELD_NUM_THREADS or else in
+    OMP_NUM_THREADS, else the number of CPUs that the process may use.
+    """
+
+def set_num_threads(num_threads: int) -> None:
+    """Set how many threads share a large copy or fill, in the whole process.
+
+    Copies of less than 2 MiB for each thread take fewer. The threads are started for a copy and are
+    gone after it. ValueError for a number below 1.
+    """
+
+def get_huge_pages() -> bool:
+    """Whether large fields ask the system for huge pages.
+
+    What `set_huge_pages` said, else not where the environment's DLFIELD_HUGE_PAGES is 0, off, no or
+    false.
+    """
+
+def set_huge_pages(enabled: bool) -> None:
+    """Set whether fields of 4 MiB and more that are allocated from now on ask for huge pages."""
+
+def get_pool_limit() -> int:
+    """How many bytes of large fields that are gone are kept for the next ones; 0, the default, keeps none."""
+
+def set_pool_limit(bytes: int) -> None:
+    """Set how many bytes of large fields that are gone are kept for the next ones.
+
+    A field of 4 MiB or more that is neither zeros nor on a GPU then takes memory that is there
+    already, which spares the system's time for new pages. What is kept beyond the limit goes back to
+    the system at once, the oldest first. ValueError for a number below 0.
+    """
+
+def pool_bytes() -> int:
+    """Bytes that are kept for the next fields at the moment."""
+
+def free_pool() -> None:
+    """Give all memory that is kept for the next fields back to the system. The limit stays."""
 
 def live_allocations() -> int:
     """Blocks of host memory that dlfield has allocated and not yet freed."""

@@ -1,12 +1,15 @@
 """Operators of storages: arithmetic is refused with the way out, a single element is a number.
 
 GDP-3 removes universal functions from storages. Python's own refusals name no way out, and without
-``__eq__`` a comparison with an array would quietly be False.
+``__eq__`` a comparison with an array would quietly be False. What is written in Python of a storage
+is put on the class here, and what it needs is imported when it is called.
 """
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
+
+from dlfield.xarray import to_xarray
 
 _BINARY = (
     "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor".split()  # noqa: SIM905
@@ -23,19 +26,19 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
-def _way_out(storage: object) -> str:
+def way_out(storage: object) -> str:
     """Say which array has the values."""
     if not hasattr(type(storage), "__array_interface__"):
         return "use storage.to_cupy(), or dlfield.storage(..., device='cpu').to_numpy() for a copy"
     if hasattr(type(storage), "sync_state"):
         return "use storage.to_numpy(), or storage.to_cupy() on the GPU"
-    return "use storage.to_numpy(), which copies nothing"
+    return "use storage.to_numpy(), or as_numpy() of a DataArray around it, which copies nothing"
 
 
 def _refusal(name: str) -> Any:  # noqa: ANN401 - a method of any signature
     def refuse(self: object, *_others: object) -> NoReturn:
         text = f"{name}: expected an array, got a {type(self).__name__}, which has no arithmetic"
-        raise TypeError(f"{text}; {_way_out(self)}")
+        raise TypeError(f"{text}; {way_out(self)}")
 
     refuse.__name__ = refuse.__qualname__ = name
     return refuse
@@ -47,7 +50,7 @@ def _conversion(name: str, convert: Callable[[Any], Any]) -> Any:  # noqa: ANN40
             text = (
                 f"{name}: expected one element, got a {type(self).__name__} of shape {self.shape}"
             )
-            raise TypeError(f"{text}; {_way_out(self)}")
+            raise TypeError(f"{text}; {way_out(self)}")
         return convert(self.item())
 
     to_number.__name__ = to_number.__qualname__ = name
@@ -69,6 +72,33 @@ def _elements_backwards(self: Any) -> Iterator[Any]:  # noqa: ANN401
     return (self[index] for index in reversed(range(len(self))))
 
 
+def _array_function(
+    self: Any,  # noqa: ANN401
+    func: Callable[..., Any],
+    types: Sequence[type],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> Any:  # noqa: ANN401
+    """Do what a function of NumPy means for storages, or raise TypeError (NEP 18)."""
+    from dlfield._array_functions import dispatch  # with what it needs, for those who call one
+
+    return dispatch(self, func, types, args, kwargs)
+
+
+def _astype(
+    self: Any,  # noqa: ANN401
+    dtype: Any,  # noqa: ANN401
+    order: str | None = "K",
+    casting: str = "unsafe",
+    subok: object = None,
+    copy: bool = True,  # noqa: FBT001, FBT002 - as NumPy
+) -> Any:  # noqa: ANN401
+    """Give a copy of another type, with the same names, halo, layout and alignment."""
+    from dlfield._array_functions import astype
+
+    return astype(self, dtype, order, casting, subok, copy)
+
+
 def _html(self: Any) -> str:  # noqa: ANN401
     """Show the storage in a notebook."""
     from dlfield._html import render  # with what it imports, needed in notebooks only
@@ -79,10 +109,13 @@ def _html(self: Any) -> str:  # noqa: ANN401
 def install_on(cls: type) -> None:
     """Give `cls` every operator and comparison, each raising TypeError that names to_numpy().
 
-    And the conversions of a single element, and iteration.
+    And the conversions of a single element, iteration, NumPy's functions, and the way to xarray.
     """
     for name, convert in _CONVERSIONS.items():
         setattr(cls, f"__{name}__", _conversion(f"__{name}__", convert))
+    cls.__array_function__ = _array_function  # type: ignore[attr-defined]
+    cls.astype = _astype  # type: ignore[attr-defined]
+    cls.to_xarray = to_xarray  # type: ignore[attr-defined]
     cls.__iter__ = _elements  # type: ignore[attr-defined]
     cls._repr_html_ = _html  # type: ignore[attr-defined]
     cls.__reversed__ = _elements_backwards  # type: ignore[attr-defined]

@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
-__all__ = ["DefaultAccessor", "install"]
+    from dlfield._core import Storage
+
+__all__ = ["DefaultAccessor", "install", "is_gt4py", "to_xarray"]
 
 
 class DefaultAccessor(property):
@@ -46,10 +48,61 @@ def install() -> None:
         _installed()  # another thread may have begun to import xarray before the finder stood there
 
 
+def to_xarray(
+    self: Storage,
+    coords: Any = None,  # noqa: ANN401 - what xarray takes
+    name: Hashable | None = None,
+    attrs: Mapping[Any, Any] | None = None,
+) -> Any:  # noqa: ANN401 - xarray is not imported for its types
+    """Give an ``xarray.DataArray`` over the memory, with the dims of the storage. Copies nothing.
+
+    Of host memory it holds the NumPy array of `to_numpy()`, so that all of xarray works; the halo
+    stays behind, but in its attributes. With a buffer on a GPU it holds the storage itself, which
+    NumPy would freeze to what the host has at the moment: each side stays up to date, and
+    arithmetic raises TypeError. ``xarray.DataArray(storage, dims=storage.dims)`` holds the storage
+    whatever its memory.
+
+    Parameters
+    ----------
+    coords, name
+        As for ``xarray.DataArray``.
+    attrs
+        Attributes, beside those that say the halo, where there is one: ``halo_<dim>`` for each dim,
+        points below and above. dlfield does not read them: xarray leaves them as they are in a part
+        of the array.
+
+    Raises
+    ------
+    ValueError
+        For a storage without dims.
+    ImportError
+        Without xarray.
+    """
+    if self.dims is None:
+        raise ValueError(
+            f"to_xarray: expected a storage with dims, got one of shape {self.shape} without; name "
+            "them with dlfield.as_storage(storage, dims=...), or use xarray.DataArray(storage)"
+        )
+    data = self.to_numpy() if self.device is None else self
+    halo = self.halo if self.halo is not None and any(map(any, self.halo)) else ()
+    own = {f"halo_{dim}": width for dim, width in zip(self.dims, halo, strict=False)}
+    array = _import_xarray().DataArray
+    return array(data, coords=coords, dims=self.dims, name=name, attrs={**own, **(attrs or {})})
+
+
+def _import_xarray() -> Any:  # noqa: ANN401
+    try:
+        import xarray
+    except ImportError as error:
+        text = "to_xarray: expected xarray to be installed, got none; pip install xarray"
+        raise ImportError(text) from error
+    return xarray
+
+
 def _gt_dims(array: Any) -> tuple[str, ...]:  # noqa: ANN401 - xarray is not imported for its types
     """Names of the axes, for GT4Py: absent unless each is I, J, K or a decimal."""
     dims = tuple(array.dims)
-    if not all(map(_is_gt4py, dims)):
+    if not all(map(is_gt4py, dims)):
         raise AttributeError(
             f"__gt_dims__: expected dims among 'I', 'J', 'K' and decimals, got {dims}; rename() "
             "them, or bind the stencil with dlfield.bind(stencil, dims={...})"
@@ -86,7 +139,8 @@ _DEFAULTS = {
 }
 
 
-def _is_gt4py(name: Hashable) -> bool:
+def is_gt4py(name: Hashable) -> bool:
+    """Say whether GT4Py knows a name: I, J, K, or a decimal."""
     if not isinstance(name, str):
         return False
     text = str(name)  # as GT4Py reads it, also of an enum
@@ -110,7 +164,7 @@ def _named(entry: Any, dims: tuple[Hashable, ...]) -> Any:  # noqa: ANN401
         return lambda: _named(entry(), dims)
     own = entry.get("dims")
     own = dims if own is None else tuple(own)
-    if own != dims and all(map(_is_gt4py, (*own, *dims))):
+    if own != dims and all(map(is_gt4py, (*own, *dims))):
         raise ValueError(
             f"dims: expected {own} as the data of the DataArray says, got {dims} from the "
             "DataArray; transpose or rename one of them"

@@ -40,6 +40,7 @@ ALWAYS = {
     "__dlpack_c_exchange_api__": STORAGES,
     "__array__": STORAGES,
     "ndarray": STORAGES,
+    "__array_function__": STORAGES,
 }
 HOST_BACKED = dlf.CPUStorage.__bases__[0]
 NAMED = {"IK", "0", "domain view"}
@@ -59,7 +60,6 @@ PRESENT = {
     "__arrow_c_array__": (),
     "__arrow_c_schema__": (),
     "__arrow_c_device_array__": (),
-    "__array_function__": (),
     "__array_priority__": (),
 }
 
@@ -95,7 +95,7 @@ def test_a_buffer_is_there_exactly_where_a_format_names_the_type(how):
 DEFINED = {
     dlf.Storage: {
         *("__dlpack__", "__dlpack_device__", "__dlpack_c_exchange_api__", "__gt_data_interface__"),
-        *("__gt_dims__", "__gt_origin__", "default_origin"),
+        *("__gt_dims__", "__gt_origin__", "default_origin", "__array_function__"),
     },
     HOST_BACKED: {"__array__", "__array_interface__"},
     dlf.CPUStorage: {"ndarray"},

@@ -66,12 +66,6 @@ def test_a_description_alone_keeps_no_memory():
     assert (watch.freed, whole.freed, described["shape"]) == (True, True, (3,))
 
 
-@pytest.mark.parametrize("call", [np.all, np.any], ids=lambda call: call.__name__)
-def test_a_storage_is_not_reduced_by_numpy(call):
-    with pytest.raises(TypeError, match="__array_ufunc__"):
-        call(dlf.ones(3))
-
-
 def test_managed_false_of_the_draft_is_answered_with_the_values_there_are():
     with pytest.raises(ValueError, match="managed: expected None, 'gt4py' or 'cuda', got False"):
         dlf.zeros(3, managed=False)

@@ -1,0 +1,299 @@
+"""NumPy's functions of storages (NEP 18): those that have one meaning, and no others.
+
+What moves axes is in `dlfield._array_views`, what makes one storage of several arrays in
+`dlfield._array_joins`. Of what is here some look at shape and type alone, some write, and the rest
+read values and answer with a truth or a file: memory on a GPU alone is copied to the host for it.
+Everything else raises TypeError, where NumPy would convert without a word: `to_numpy()` gives the
+array that has arithmetic.
+"""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dlfield import _array_joins as joins
+from dlfield import _array_views as views
+from dlfield import _core
+from dlfield._core import GPUStorage, Storage
+from dlfield._operators import way_out
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import numpy.typing as npt
+
+__all__ = ["astype", "dispatch"]
+
+
+def dispatch(
+    storage: Storage,
+    function: Callable[..., Any],
+    types: Sequence[type],
+    args: Sequence[Any],
+    keywords: Mapping[str, Any],
+) -> Any:  # noqa: ANN401 - whatever the function gives
+    """Do what `function` of NumPy means for `storage` and the arrays beside it.
+
+    Raises
+    ------
+    TypeError
+        For a function that is none of those here; the text names it and the array that has it. By
+        NumPy itself, where an array of another library is beside it that does not know storages.
+    """
+    if not all(map(_is_known, types)):
+        return NotImplemented
+    implementation = _FUNCTIONS.get(function)
+    if implementation is None:
+        name = f"{function.__module__}.{function.__name__}"
+        text = (
+            f"{name}: expected an array, got a {type(storage).__name__}, which has no such function"
+        )
+        raise TypeError(f"{text}; {way_out(storage)}")
+    return implementation(*args, **keywords)
+
+
+def _is_known(kind: type) -> bool:
+    """Whether arrays of a class are storages, or nothing but their elements."""
+    if issubclass(kind, Storage) or kind is np.ndarray:
+        return True
+    own = getattr(kind, "__array_function__", None) is not np.ndarray.__array_function__
+    return not own and not issubclass(kind, np.ma.MaskedArray)
+
+
+# --- shape and type ----------------------------------------------------------------------------
+
+
+def _size(a: Storage, axis: int | Sequence[int] | None = None) -> int:
+    axes = range(a.ndim) if axis is None else views.axes_in(axis, a.ndim)
+    return int(np.prod([a.shape[one] for one in axes], dtype=np.intp))
+
+
+def _by_type(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Do as NumPy does with an array of that type."""
+    return wraps(function)(lambda x: function(np.empty(0, x.dtype)))
+
+
+def _result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:  # noqa: ANN401 - as NumPy
+    return np.result_type(
+        *(one.dtype if isinstance(one, Storage) else one for one in arrays_and_dtypes)
+    )
+
+
+# --- reading values ----------------------------------------------------------------------------
+
+
+def _values(array: Any) -> Any:  # noqa: ANN401 - any argument
+    """Give what NumPy can read: of a storage the host's buffer, of a GPU alone a copy."""
+    if isinstance(array, GPUStorage):
+        return _core.storage(array, device="cpu").to_numpy()
+    return array.to_numpy() if isinstance(array, Storage) else array
+
+
+def _reducing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give what NumPy gives for the values: a truth, or a NumPy array."""
+
+    @wraps(function)
+    def call(a: Any, axis: Any = None, out: None = None, **options: Any) -> Any:  # noqa: ANN401
+        joins.check_no_out(function.__name__, out)
+        named = {name: _values(value) for name, value in options.items()}
+        return function(_values(a), axis=axis, **named)
+
+    return call
+
+
+def _of_values(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Do as NumPy does with the values."""
+
+    @wraps(function)
+    def call(*args: Any, **keywords: Any) -> Any:  # noqa: ANN401
+        named = {name: _values(value) for name, value in keywords.items()}
+        return function(*map(_values, args), **named)
+
+    return call
+
+
+def _comparing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """As `_of_values`, for two arrays whose names must not contradict each other."""
+    compare = _of_values(function)
+
+    @wraps(function)
+    def call(*args: Any, **keywords: Any) -> Any:  # noqa: ANN401
+        joins.same_names(function.__name__, (*args, *keywords.values()))
+        return compare(*args, **keywords)
+
+    return call
+
+
+def _of_memory(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Do as NumPy does with the buffers of the host, which there have to be."""
+
+    @wraps(function)
+    def call(a: Any, b: Any, *args: Any, **keywords: Any) -> Any:  # noqa: ANN401
+        joins.check_host(function.__name__, (a, b))
+        return function(_values(a), _values(b), *args, **keywords)
+
+    return call
+
+
+# --- writing -----------------------------------------------------------------------------------
+
+
+def _copyto(
+    dst: Any,  # noqa: ANN401 - a storage or an array
+    src: Any,  # noqa: ANN401
+    casting: Any = "same_kind",  # noqa: ANN401 - one of NumPy's words
+    where: Any = True,  # noqa: ANN401, FBT002 - as NumPy
+) -> None:
+    """Write into `dst`; into a storage as ``dst[...] = src`` does, by name where both have names.
+
+    With a mask it is done on the host, and by position.
+    """
+    if not isinstance(dst, Storage):
+        np.copyto(dst, _values(src), casting=casting, where=_values(where))
+        return
+    _check_cast(src, dst.dtype, casting)
+    if where is True:
+        dst[...] = src
+        return
+    joins.same_names("copyto", (dst, src, where))
+    joins.check_host("copyto", (dst,))
+    if dst.readonly:
+        raise BufferError("copyto: expected a writable storage, got a read-only one; use a copy()")
+    with dst.host() as array:
+        np.copyto(array, _values(src), casting=casting, where=_values(where))
+
+
+def _check_cast(src: Any, dtype: np.dtype[Any], casting: Any) -> None:  # noqa: ANN401
+    found = getattr(src, "dtype", None)
+    if found is None:  # numbers, which NumPy judges by their value
+        np.copyto(np.empty(np.shape(src), dtype), src, casting=casting)
+    elif isinstance(found, np.dtype) and not np.can_cast(found, dtype, casting):
+        text = (
+            f"copyto: expected a type that goes into {dtype} by the rule {casting!r}, got {found}"
+        )
+        raise TypeError(f"{text}; pass casting='unsafe'")
+
+
+# --- copies and models -------------------------------------------------------------------------
+
+
+def _copy(a: Storage, order: str | None = "K", subok: object = None) -> Storage:
+    """Give a storage of its own, of the same kind, with names and halo. `subok` means nothing."""
+    options = _ordered("copy", a.ndim, order)
+    return _core.storage(a, **options) if options else a.copy()
+
+
+def astype(
+    storage: Storage,
+    dtype: npt.DTypeLike,
+    order: str | None = "K",
+    casting: Any = "unsafe",  # noqa: ANN401 - one of NumPy's words
+    subok: object = None,
+    copy: bool = True,  # noqa: FBT001, FBT002 - as NumPy
+) -> Storage:
+    """Give a copy of another type, with the same names, halo, layout and alignment.
+
+    The storage itself where it is of that type and in that order, and `copy` is False.
+    """
+    wanted, options = np.dtype(dtype), _ordered("astype", storage.ndim, order)
+    if not np.can_cast(storage.dtype, wanted, casting):
+        text = f"astype: expected a type into which {storage.dtype} goes by the rule {casting!r}"
+        raise TypeError(f"{text}, got {wanted}; pass casting='unsafe'")
+    if not copy and wanted == storage.dtype and not options:
+        return storage
+    return _core.storage(storage, dtype=wanted, **options)
+
+
+def _astype(
+    x: Storage,
+    dtype: npt.DTypeLike,
+    /,
+    *,
+    copy: bool = True,
+    device: str | None = None,
+) -> Storage:
+    """As `astype`; on a device of one's own choice a copy."""
+    if device is None:
+        return astype(x, dtype, copy=copy)
+    return _core.storage(x, dtype=dtype, device=device, managed=_core.UNSET)
+
+
+def _ordered(what: str, ndim: int, order: str | None) -> dict[str, Any]:
+    """Give the option for NumPy's `order`; none for the order that there is."""
+    if order in ("K", "k", "A", "a", None):
+        return {}
+    if order not in ("C", "c", "F", "f"):
+        raise ValueError(
+            f"{what}: expected order 'K', 'A', 'C' or 'F', got {order!r}; leave it out"
+        )
+    return {"layout": tuple(range(ndim) if order in ("C", "c") else reversed(range(ndim)))}
+
+
+def _like(name: str) -> Callable[..., Storage]:
+    """Give NumPy's function of a model: kind, names, halo, layout and alignment are as in it.
+
+    With another shape there is no halo, and with another number of axes neither names nor layout.
+    """
+    same, other = getattr(_core, f"{name}_like"), getattr(_core, name)
+
+    def like(
+        a: Storage,
+        dtype: npt.DTypeLike | None = None,
+        order: str | None = "K",
+        subok: object = None,
+        shape: Any = None,  # noqa: ANN401 - a number or several
+        *,
+        device: str | None = None,
+        fill: tuple[Any, ...] = (),
+    ) -> Storage:
+        extents = (
+            a.shape if shape is None else tuple(np.atleast_1d(np.asarray(shape, int)).tolist())
+        )
+        options = _ordered(f"{name}_like", len(extents), order)
+        if device is not None:
+            options |= {"device": device, "managed": _core.UNSET}
+        wanted = a.dtype if dtype is None else dtype
+        if extents == a.shape:
+            made: Storage = same(a, *fill, dtype=wanted, **options)
+        else:
+            options = joins.options_like(a, len(extents)) | options
+            made = other(extents, *fill, dtype=wanted, **options)
+        return made
+
+    return like
+
+
+def _full_like(
+    a: Storage,
+    fill_value: Any,  # noqa: ANN401
+    *options: Any,  # noqa: ANN401 - those of zeros_like
+    **named: Any,  # noqa: ANN401
+) -> Storage:
+    return _like("full")(a, *options, fill=(fill_value,), **named)
+
+
+#: NumPy's functions, and what each does. Those of NumPy 2.1 and later are looked for.
+_FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    np.shape: lambda a: a.shape,
+    np.ndim: lambda a: a.ndim,
+    np.size: _size,
+    np.result_type: _result_type,
+    **{getattr(np, name): getattr(views, name) for name in views.__all__ if hasattr(np, name)},
+    np.concatenate: joins.concatenate,
+    np.stack: joins.stack,
+    np.where: joins.where,
+    np.copyto: _copyto,
+    np.copy: _copy,
+    **{getattr(np, f"{name}_like"): _like(name) for name in ("empty", "zeros", "ones")},
+    np.full_like: _full_like,
+    **{function: _comparing(function) for function in (np.array_equal, np.allclose)},
+    **{function: _of_memory(function) for function in (np.shares_memory, np.may_share_memory)},
+    **{function: _by_type(function) for function in (np.iscomplexobj, np.isrealobj)},
+    **{function: _reducing(function) for function in (np.all, np.any)},
+    **{function: _of_values(function) for function in (np.save, np.savez, np.savez_compressed)},
+}
+if hasattr(np, "astype"):
+    _FUNCTIONS[np.astype] = _astype

@@ -1,0 +1,286 @@
+"""NumPy's functions that make one new storage of several arrays: concatenate, stack, where.
+
+Axes go together by position. Where the names of the arrays agree, the result has them; names that
+speak of the same things and differ are an error. The result is of the kind of the storages, which
+have to be all of one, with the alignment and, for as many axes, in the layout of the first.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dlfield._core import (
+    CPUStorage,
+    CUDAManagedGPUStorage,
+    GPUStorage,
+    GTNoSuchBufferError,
+    SoftwareManagedGPUStorage,
+    Storage,
+    as_storage,
+    dims_of,
+    empty,
+)
+from dlfield.xarray import is_gt4py
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    Names = tuple[str, ...] | None
+    Halo = tuple[tuple[int, int], ...] | None
+
+__all__ = [
+    "check_host",
+    "check_no_out",
+    "concatenate",
+    "options_like",
+    "same_names",
+    "stack",
+    "where",
+]
+
+#: `managed=` of each kind of storage with a buffer on a GPU.
+_MANAGED = {GPUStorage: None, SoftwareManagedGPUStorage: "gt4py", CUDAManagedGPUStorage: "cuda"}
+_MISSING = object()
+
+
+def concatenate(
+    arrays: Iterable[Any],
+    axis: int | None = 0,
+    out: None = None,
+    *,
+    dtype: Any = None,  # noqa: ANN401 - as NumPy
+    casting: Any = "same_kind",  # noqa: ANN401 - one of NumPy's words
+) -> Storage:
+    """Put arrays one after the other along an axis, in a new storage.
+
+    Along that axis the halo is the lower one of the first and the upper one of the last array; a
+    halo in between is unknown (None). See `_agreed` for the other axes.
+    """
+    names, model, pieces = _pieces("concatenate", arrays, out)
+    if axis is None or model.ndim == 0:
+        raise ValueError("concatenate: expected an axis to join along, got none; use to_numpy()")
+    axis = np.lib.array_utils.normalize_axis_index(axis, model.ndim)
+    _check_alike("concatenate", pieces, axis)
+    bounds = np.cumsum([0, *(piece.shape[axis] for piece in pieces)]).tolist()
+    shape = (*model.shape[:axis], bounds[-1], *model.shape[axis + 1 :])
+    dtype = _dtype("concatenate", pieces, dtype, casting)
+    made = _made(shape, dtype, model, names, _joined_halo(pieces, axis))
+    for (start, stop), piece in zip(pairwise(bounds), pieces, strict=True):
+        made[(*(slice(None),) * axis, slice(start, stop))] = piece
+    return made
+
+
+def stack(
+    arrays: Iterable[Any],
+    axis: int = 0,
+    out: None = None,
+    *,
+    dtype: Any = None,  # noqa: ANN401 - as NumPy
+    casting: Any = "same_kind",  # noqa: ANN401
+) -> Storage:
+    """Put arrays side by side along a new axis, the outermost in memory, in a new storage.
+
+    The new axis has no name and no halo, so that the result has no names.
+    """
+    _, model, pieces = _pieces("stack", arrays, out)
+    axis = np.lib.array_utils.normalize_axis_index(axis, model.ndim + 1)
+    _check_alike("stack", pieces)
+    halo, ranks = _agreed(piece.halo for piece in pieces), [1 + rank for rank in model.layout]
+    made = _made(
+        (*model.shape[:axis], len(pieces), *model.shape[axis:]),
+        _dtype("stack", pieces, dtype, casting),
+        model,
+        None,
+        None if halo is None else (*halo[:axis], (0, 0), *halo[axis:]),
+        (*ranks[:axis], 0, *ranks[axis:]),
+    )
+    for at, piece in enumerate(pieces):
+        made[(*(slice(None),) * axis, at)] = piece
+    return made
+
+
+def where(condition: Any, x: Any = _MISSING, y: Any = _MISSING, /) -> Storage:  # noqa: ANN401
+    """Take each element from `x` where `condition` holds, else from `y`, into a new storage.
+
+    Computed on the host. The halo is that of the storages of the result's shape, see `_agreed`.
+    """
+    if x is _MISSING or y is _MISSING:
+        raise TypeError("where: expected condition, x and y, got fewer; use to_numpy() for indices")
+    given = [condition, x, y]
+    check_host("where", given)
+    names, model, pieces = _pieces("where", [one for one in given if not np.isscalar(one)])
+    left = iter(pieces)
+    chosen, above, below = (one if np.isscalar(one) else next(left).to_numpy() for one in given)
+    shape = np.broadcast_shapes(*map(np.shape, (chosen, above, below)))
+    halo = _agreed(piece.halo for piece in pieces if piece.shape == shape)
+    made = _made(shape, np.result_type(above, below), model, names, halo)
+    with made.host() as array:
+        np.copyto(array, below)
+        np.copyto(array, above, where=np.asarray(chosen, bool))
+    return made
+
+
+# --- what goes in ------------------------------------------------------------------------------
+
+
+def _pieces(
+    what: str, arrays: Iterable[Any], out: object = None
+) -> tuple[Names, Storage, list[Storage]]:
+    """Give the names that arrays agree on, the first storage, and all of them as storages."""
+    check_no_out(what, out)
+    given = list(arrays)
+    names = same_names(what, given)
+    pieces = [one if isinstance(one, Storage) else _as_storage(one) for one in given]
+    model = next(one for one in given if isinstance(one, Storage))
+    for one, piece in zip(given, pieces, strict=True):
+        _check_kind(what, model, piece, foreign=one is not piece)
+    return names, model, pieces
+
+
+def check_no_out(what: str, out: object) -> None:
+    """Refuse to write a result into an array that is there."""
+    if out is not None:
+        raise TypeError(f"{what}: expected out=None, got an array; use numpy.copyto afterwards")
+
+
+def _as_storage(array: Any) -> Storage:  # noqa: ANN401 - an array, or lists of numbers
+    return as_storage(np.asarray(array) if isinstance(array, list | tuple | np.generic) else array)
+
+
+def _check_kind(what: str, model: Storage, piece: Storage, *, foreign: bool) -> None:
+    """Refuse what would be copied from one device to another."""
+    same = type(piece) is type(model) and piece.device_id == model.device_id
+    fits = isinstance(piece, CPUStorage) and not isinstance(model, GPUStorage)
+    if same or (foreign and fits):
+        return
+    got = "another array" if foreign else f"a {type(piece).__name__}"
+    where = "the host" if piece.device is None else f"GPU {piece.device_id}"
+    raise BufferError(
+        f"{what}: expected arrays where the {type(model).__name__} is, got {got} on {where}; copy "
+        "it with dlfield.storage(..., device=..., managed=...)"
+    )
+
+
+def check_host(what: str, arrays: Iterable[Any]) -> None:
+    """Refuse memory that NumPy does not reach."""
+    if any(isinstance(one, GPUStorage) for one in arrays):
+        raise GTNoSuchBufferError(
+            f"{what}: expected storages with a buffer on the host, got a GPUStorage; use "
+            f"cupy.{what} with storage.to_cupy(), or dlfield.storage(..., device='cpu') for a copy"
+        )
+
+
+def _check_alike(what: str, pieces: Sequence[Storage], axis: int | None = None) -> None:
+    """Refuse shapes that differ, but along the axis that is joined."""
+    shapes = [piece.shape for piece in pieces]
+    if axis is None or len({len(shape) for shape in shapes}) > 1:
+        different = len(set(shapes)) > 1
+    else:
+        different = len({_without(shape, axis) for shape in shapes}) > 1
+    if different:
+        expected = "one shape" if axis is None else f"one shape, but for axis {axis}"
+        got = " and ".join(map(str, shapes))
+        raise ValueError(f"{what}: expected arrays of {expected}, got {got}; slice them")
+
+
+def same_names(what: str, arrays: Iterable[Any]) -> Names:
+    """Give the names on which arrays agree, as far as they have any; None where they do not.
+
+    Raises
+    ------
+    ValueError
+        Where the names speak of the same things and differ, or stand in another order.
+    """
+    named = [names for names in map(dims_of, arrays) if names is not None]
+    agreed = most = max(named, key=len, default=None)
+    for names in named:
+        if most is not None and names != most[len(most) - len(names) :]:  # as shapes broadcast
+            agreed = None
+            _check_unrelated(what, names, most)
+    return agreed
+
+
+def _check_unrelated(what: str, names: tuple[str, ...], others: tuple[str, ...]) -> None:
+    strangers = not set(names) & set(others)
+    if strangers and not all(map(is_gt4py, (*names, *others))):
+        return
+    raise ValueError(
+        f"{what}: expected arrays whose dims agree, got {others} and {names}; transpose or rename "
+        "one of them, or pass to_numpy() to go by position"
+    )
+
+
+# --- what comes out ----------------------------------------------------------------------------
+
+
+def _made(
+    shape: Sequence[int],
+    dtype: Any,  # noqa: ANN401 - as NumPy
+    model: Storage,
+    names: Names,
+    halo: Halo,
+    layout: Sequence[int] | None = None,
+) -> Storage:
+    options = options_like(model, len(shape))
+    if layout is not None:
+        options["layout"] = layout
+    named = names if names is not None and len(names) == len(shape) else None
+    made = empty(shape, dtype, **{**options, "dims": named, "halo": halo or ((0, 0),) * len(shape)})
+    if halo is None:
+        made.halo = None
+    return made
+
+
+def options_like(model: Storage, ndim: int) -> dict[str, Any]:
+    """Options for a storage of another shape: kind and alignment; for as many axes the layout."""
+    options: dict[str, Any] = {"alignment_size": model.alignment_size}
+    if ndim == model.ndim:
+        options |= {"layout": model.layout, "dims": model.dims}
+    if model.device is not None:
+        options |= {"device": ("gpu", model.device_id), "managed": _MANAGED[type(model)]}
+    return options
+
+
+def _dtype(what: str, pieces: Sequence[Storage], wanted: Any, casting: Any) -> np.dtype[Any]:  # noqa: ANN401
+    found = [piece.dtype for piece in pieces]
+    dtype = np.result_type(*found) if wanted is None else np.dtype(wanted)
+    for one in found:
+        if not np.can_cast(one, dtype, casting):
+            text = f"{what}: expected types that go into {dtype} by the rule {casting!r}"
+            raise TypeError(f"{text}, got {one}; pass casting='unsafe'")
+    return dtype
+
+
+def _agreed(halos: Iterable[Halo]) -> Halo:
+    """Give the halo of those that have one.
+
+    None, which is unknown, where one is unknown, or two have a different one.
+    """
+    known = set(halos)
+    wide = {halo for halo in known if halo is not None and any(map(any, halo))}
+    if None in known or len(wide) > 1 or not known:
+        return None
+    return (wide or known).pop()
+
+
+def _joined_halo(pieces: Sequence[Storage], axis: int) -> Halo:
+    """Give the halo along the joined axis, beside what the arrays agree on for the other axes."""
+    halos = [piece.halo for piece in pieces if piece.halo is not None]
+    others = _agreed(_without(halo, axis) for halo in halos)
+    if others is None or len(halos) < len(pieces):
+        return None
+    low = inside = high = 0
+    for piece, halo in zip(pieces, halos, strict=True):
+        below, above = halo[axis]
+        domain = piece.shape[axis] - below - above
+        if (below and (inside or high)) or (domain and high):
+            return None
+        low, inside, high = low + below, inside + domain, high + above
+    return (*others[:axis], (low, high), *others[axis:])
+
+
+def _without(of: tuple[Any, ...], axis: int) -> tuple[Any, ...]:
+    return (*of[:axis], *of[axis + 1 :])

@@ -1,0 +1,303 @@
+"""NumPy's functions of storages: those with one meaning keep a storage, all others are refused."""
+
+import io
+
+import dlfield as dlf
+import numpy as np
+import pytest
+from dlfield._array_functions import _FUNCTIONS
+from numpy.testing.overrides import get_overridable_numpy_array_functions
+from support import address, run_in_subprocess, tracked
+
+VALUES = np.arange(24.0).reshape(2, 3, 4)
+
+
+@pytest.fixture
+def field():
+    return dlf.storage(VALUES, dims="IJK", halo=((0, 1), 1, 0), layout=(2, 0, 1))
+
+
+def known(storage):
+    return (storage.dims, storage.halo)
+
+
+def steps(array):
+    """Strides of the axes along which there is a next element."""
+    return [step for step, extent in zip(array.strides, array.shape, strict=True) if extent > 1]
+
+
+# --- what is refused -----------------------------------------------------------------------------
+
+REFUSED = sorted(
+    get_overridable_numpy_array_functions() - _FUNCTIONS.keys(),
+    key=lambda function: (function.__module__, function.__name__),
+)
+
+
+@pytest.mark.parametrize("function", REFUSED, ids=lambda one: f"{one.__module__}.{one.__name__}")
+def test_every_other_function_of_numpy_is_refused_by_its_name(function):
+    name = f"{function.__module__}.{function.__name__}: expected an array, got a CPUStorage"
+    with pytest.raises(TypeError, match=r"use storage\.to_numpy\(\)") as caught:
+        dlf.zeros(3).__array_function__(function, (dlf.CPUStorage,), (), {})
+    assert str(caught.value).startswith(name)
+
+
+@pytest.mark.parametrize("call", [np.sum, np.mean, np.sort, np.ravel, np.linalg.norm, np.fft.fft])
+def test_numpy_itself_comes_to_the_refusal(field, call):
+    with pytest.raises(TypeError, match=call.__name__):
+        call(field)
+
+
+def test_a_masked_array_is_not_taken_for_its_elements():
+    with pytest.raises(TypeError, match="no implementation found"):
+        np.concatenate([dlf.zeros(3), np.ma.zeros(3)])
+
+
+def test_an_array_that_knows_storages_is_asked():
+    class Wrapped:
+        def __array_function__(self, func, types, args, kwargs):
+            return (func, dlf.CPUStorage in types)
+
+    assert np.concatenate([dlf.zeros(3), Wrapped()]) == (np.concatenate, True)
+
+
+def test_importing_dlfield_does_not_import_the_functions():
+    code = "import sys, dlfield; print([one for one in sys.modules if 'dlfield._array' in one])"
+    assert run_in_subprocess(code) == "[]"
+
+
+# --- views ---------------------------------------------------------------------------------------
+
+VIEWS = {
+    "transpose": (lambda a: np.transpose(a), "KJI", [(0, 0), (1, 1), (0, 1)]),
+    "transpose to": (lambda a: np.transpose(a, (1, 2, 0)), "JKI", [(1, 1), (0, 0), (0, 1)]),
+    "moveaxis": (lambda a: np.moveaxis(a, 0, -1), "JKI", [(1, 1), (0, 0), (0, 1)]),
+    "moveaxis of two": (
+        lambda a: np.moveaxis(a, (0, -1), (1, 0)),
+        "KIJ",
+        [(0, 0), (0, 1), (1, 1)],
+    ),
+    "swapaxes": (lambda a: np.swapaxes(a, 0, -1), "KJI", [(0, 0), (1, 1), (0, 1)]),
+    "expand_dims": (lambda a: np.expand_dims(a, 1), None, [(0, 1), (0, 0), (1, 1), (0, 0)]),
+    "expand_dims twice": (lambda a: np.expand_dims(a, (0, -1)), None, None),
+    "squeeze": (lambda a: np.squeeze(a[:1]), "JK", [(1, 1), (0, 0)]),
+    "squeeze of one": (lambda a: np.squeeze(a[:1, :1], axis=1), "IK", [(0, 0), (0, 0)]),
+    "squeeze of none": (lambda a: np.squeeze(a), "IJK", [(0, 1), (1, 1), (0, 0)]),
+    "squeeze of all": (lambda a: np.squeeze(a[:1, :1, :1]), "", []),
+}
+
+
+@pytest.mark.parametrize(("call", "dims", "halo"), VIEWS.values(), ids=VIEWS)
+def test_what_moves_axes_is_a_view_with_names_and_halo(field, call, dims, halo):
+    view, expected = call(field), call(field.to_numpy())
+    assert address(view) == address(field)
+    assert view.shape == expected.shape
+    assert steps(view) == steps(expected)
+    assert view.dims == (None if dims is None else tuple(dims))
+    assert halo is None or view.halo == tuple(halo)
+
+
+def test_a_write_to_a_view_is_seen_in_the_storage(field):
+    np.moveaxis(field, 0, -1)[0, 0, 0] = 42
+    assert field[0, 0, 0] == 42
+
+
+def test_a_view_keeps_the_memory_and_frees_it_once():
+    source, watch = tracked(np.zeros((1, 4)))
+    view = np.squeeze(np.swapaxes(dlf.as_storage(source), 0, 1))
+    del source
+    assert not watch.freed
+    del view
+    assert watch.freed
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda a: np.moveaxis(a, 3, 0),
+        lambda a: np.moveaxis(a, (0, 1), 0),
+        lambda a: np.swapaxes(a, 0, -4),
+        lambda a: np.expand_dims(a, 5),
+        lambda a: np.squeeze(a, axis=1),
+        lambda a: np.squeeze(a, axis=7),
+        lambda a: np.broadcast_to(a, (2, 3, 5)),
+        lambda a: np.stack([a], axis=4),
+        lambda a: np.concatenate([a], axis=3),
+    ],
+)
+def test_axes_that_numpy_refuses_are_refused_with_the_same_error(field, call):
+    with pytest.raises(Exception) as expected:  # noqa: PT011 - whichever it is
+        call(field.to_numpy())
+    with pytest.raises(type(expected.value)):
+        call(field)
+
+
+def test_a_broadcast_view_shares_memory_and_is_read_only():
+    row = dlf.storage(np.arange(4.0)[None], dims="IJ", halo=(0, 1))
+    spread = np.broadcast_to(row, (3, 4))
+    assert (address(spread), spread.strides) == (address(row), (0, 8))
+    assert known(spread) == (("I", "J"), ((0, 0), (1, 1)))
+    assert spread.readonly
+    row[0, 2] = 42
+    assert spread[1, 2] == 42
+
+
+def test_an_axis_that_is_broadcast_has_no_halo_and_one_in_front_no_name():
+    part = dlf.zeros((3, 4), dims="IJ", halo=(1, 1))[:1]
+    assert known(np.broadcast_to(part, (2, 4))) == (("I", "J"), ((0, 0), (1, 1)))
+    assert known(np.broadcast_to(part, (5, 1, 4))) == (None, ((0, 0), (1, 0), (1, 1)))
+
+
+# --- shape and type ------------------------------------------------------------------------------
+
+
+def test_shape_and_type_are_told_without_a_look_at_the_values(field):
+    assert (np.shape(field), np.ndim(field), np.size(field)) == ((2, 3, 4), 3, 24)
+    assert (np.size(field, -1), np.size(field, axis=0)) == (4, 2)
+    assert np.result_type(field, np.float32, dlf.zeros(1, "complex64")) == np.complex128
+    assert np.result_type(dlf.zeros(3, "float32"), 1.5) == np.float32
+    assert (np.iscomplexobj(field), np.isrealobj(field)) == (False, True)
+
+
+# --- values --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("call", [np.all, np.any], ids=["all", "any"])
+@pytest.mark.parametrize("options", [{}, {"axis": 1}, {"axis": 0, "keepdims": True}], ids=str)
+def test_all_and_any_are_those_of_the_values(field, call, options):
+    answer = call(field, **options)
+    np.testing.assert_array_equal(answer, call(VALUES, **options), strict=True)
+    assert not isinstance(answer, dlf.Storage)
+
+
+def test_all_does_not_write_into_a_storage():
+    with pytest.raises(TypeError, match=r"all: expected out=None.*numpy\.copyto"):
+        np.all(np.ones((2, 3)), axis=0, out=dlf.zeros(3, bool))
+
+
+@pytest.mark.parametrize("equal", [np.array_equal, np.allclose])
+def test_storages_are_compared_by_value(field, equal):
+    assert equal(field, VALUES)
+    assert equal(VALUES.tolist(), field)
+    assert equal(field, field.copy())
+    assert not equal(field, VALUES + 1)
+    assert not equal(field, dlf.ones_like(field))
+    first, second = ("a1", "a2") if equal is np.array_equal else ("a", "b")
+    assert equal(**{first: field, second: VALUES})
+
+
+def test_array_equal_is_false_for_another_shape_and_knows_nan(field):
+    assert not np.array_equal(field, field[0])
+    assert not np.array_equal(dlf.full(2, np.nan), dlf.full(2, np.nan))
+    assert np.array_equal(dlf.full(2, np.nan), dlf.full(2, np.nan), equal_nan=True)
+
+
+@pytest.mark.parametrize("equal", [np.array_equal, np.allclose])
+def test_names_in_another_order_are_no_question_of_equality(equal):
+    square = dlf.zeros((3, 3), dims="IJ")
+    with pytest.raises(ValueError, match=r"dims agree, got \('I', 'J'\) and \('J', 'I'\)"):
+        equal(square, square.T)
+
+
+def test_addresses_are_compared(field):
+    assert np.shares_memory(field, field.T)
+    assert np.may_share_memory(field[:, 0], field.to_numpy())
+    assert not np.shares_memory(field, field.copy())
+
+
+def test_values_are_saved_to_a_file(field):
+    one, several = io.BytesIO(), io.BytesIO()
+    np.save(one, field)
+    np.savez(several, a=field, b=field[0])
+    one.seek(0)
+    several.seek(0)
+    np.testing.assert_array_equal(np.load(one), VALUES, strict=True)
+    np.testing.assert_array_equal(np.load(several)["b"], VALUES[0], strict=True)
+
+
+def test_functions_of_numpy_testing_take_storages(field):
+    np.testing.assert_array_equal(field, VALUES)
+    np.testing.assert_allclose(VALUES, field)
+    with pytest.raises(AssertionError):
+        np.testing.assert_array_equal(field, VALUES + 1)
+
+
+# --- writing, copies, models ---------------------------------------------------------------------
+
+
+def test_copyto_writes_by_name(field):
+    np.copyto(field, dlf.storage(VALUES.T + 1, dims="KJI"))
+    np.testing.assert_array_equal(field.to_numpy(), VALUES + 1)
+
+
+def test_copyto_writes_where_a_mask_says(field):
+    np.copyto(field, -1, where=VALUES > 3)
+    np.testing.assert_array_equal(field.to_numpy(), np.where(VALUES > 3, -1, VALUES))
+
+
+def test_copyto_reads_a_storage(field):
+    target = np.zeros(VALUES.shape)
+    np.copyto(target, field, where=dlf.storage(VALUES > 3))
+    np.testing.assert_array_equal(target, np.where(VALUES > 3, VALUES, 0))
+
+
+@pytest.mark.parametrize("src", [1.5, [1.5], np.full(3, 1.5), dlf.full(3, 1.5)], ids=type)
+def test_copyto_casts_by_the_rule_of_numpy(src):
+    whole = dlf.zeros(3, "int32")
+    with pytest.raises(TypeError, match="cast"):
+        np.copyto(whole, src)
+    np.copyto(whole, src, casting="unsafe")
+    assert whole.to_numpy().tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("where", [True, np.array([True, False, True])], ids=["all", "mask"])
+def test_copyto_does_not_write_read_only_memory(where):
+    storage = dlf.as_storage(bytes(3))
+    with pytest.raises(BufferError, match="read-only"):
+        np.copyto(storage, 1, where=where)
+    assert storage.to_numpy().tolist() == [0, 0, 0]
+
+
+def test_a_copy_is_a_storage_of_its_own(field):
+    copied = np.copy(field)
+    assert known(copied) == known(field)
+    assert (copied.layout, np.shares_memory(copied, field)) == ((2, 0, 1), False)
+    assert np.array_equal(copied, field)
+
+
+@pytest.mark.parametrize(("order", "layout"), [("C", (0, 1, 2)), ("F", (2, 1, 0))])
+def test_an_order_is_a_layout(field, order, layout):
+    for made in (
+        np.copy(field, order),
+        np.zeros_like(field, order=order),
+        field.astype(int, order),
+    ):
+        assert (made.layout, known(made)) == (layout, known(field))
+
+
+def test_another_type_keeps_names_halo_and_layout(field):
+    whole = field.astype("int32")
+    assert (known(whole), whole.layout, whole.dtype) == (known(field), (2, 0, 1), np.int32)
+    assert np.array_equal(whole, VALUES.astype("int32"))
+    assert field.astype(float, copy=False) is field
+    assert not np.shares_memory(field.astype(float), field)
+    with pytest.raises(TypeError, match=r"rule 'safe', got int8; pass casting='unsafe'"):
+        field.astype("int8", casting="safe")
+
+
+@pytest.mark.parametrize("name", ["empty", "zeros", "ones"])
+@pytest.mark.parametrize("dtype", [None, "int16"])
+def test_a_model_gives_kind_names_halo_and_layout(field, name, dtype):
+    made = getattr(np, f"{name}_like")(field, dtype=dtype)
+    assert (known(made), made.layout) == (known(field), field.layout)
+    assert made.dtype == (dtype or np.float64)
+    if name != "empty":
+        assert np.all(made.to_numpy() == getattr(np, name)(()))
+
+
+def test_a_model_of_another_shape_gives_no_halo(field):
+    wide = np.full_like(field, 7, shape=(5, 3, 4))
+    assert (known(wide), wide.layout) == (((*"IJK",), ((0, 0),) * 3), field.layout)
+    assert wide.to_numpy().tolist() == np.full((5, 3, 4), 7.0).tolist()
+    flat = np.zeros_like(field, shape=6)
+    assert (flat.shape, known(flat)) == ((6,), (None, ((0, 0),)))
