@@ -201,23 +201,16 @@ def test_names_that_contradict_those_of_the_storage_are_refused(array):
         dlf.as_storage(array.rename(I="J", J="I"))
 
 
-#: Why what no interface says of a storage does not come back out of a DataArray.
-INTERFACE = "a DataArray is read through the data interface of what it holds"
-
-
-@pytest.mark.xfail(reason=INTERFACE)
 def test_an_unknown_halo_stays_unknown(array):
     assert dlf.as_storage(array[::2]).halo is None
 
 
-@pytest.mark.xfail(reason=INTERFACE)
 def test_a_stencil_does_not_take_an_unknown_halo_for_none(compiled, array):
     out = np.zeros((3, 6, 4))
     with refused(ValueError, "expected a known halo"):
         dlf.bind(compiled("split", "numpy"))(array[::2], out, out.copy())
 
 
-@pytest.mark.xfail(reason=INTERFACE)
 def test_alignment_and_origin_come_back():
     storage = dlf.zeros((3, 4), dims="IJ", alignment_size=64, default_origin=(1, 2))
     back = dlf.as_storage(xr.DataArray(storage, dims=("I", "J")))

@@ -30,6 +30,8 @@ pub(crate) struct Arrival {
     pub(crate) door: Option<&'static str>,
     /// What to call it in messages where it is read-only.
     pub(crate) kind: &'static str,
+    /// What a DataArray holds, where nobody has put another word in.
+    pub(crate) inside: Option<Py<PyAny>>,
 }
 
 /// Where the memory is wanted.
@@ -190,6 +192,7 @@ impl Traveller {
     fn data_array(self, obj: &Bound<'_, PyAny>) -> Result<Arrival, Failure> {
         let held = xarray::unwrap(obj, self.wish.side())?;
         let named = held.offer.as_ref().is_some_and(|offer| offer.dims.is_some());
+        let inside = held.offer.is_none().then(|| held.data.clone().unbind());
         let arrival = match (self.deeper().arrive(&held.data), held.offer) {
             (Ok(arrival), Some(offer)) => self.agreed(arrival, offer)?,
             (Err(Failure::Ours(Error::Type(_))), Some(offer)) => {
@@ -207,7 +210,7 @@ impl Traveller {
             xarray::check_names(&held.dims, inner)?;
         }
         let dims = if named { arrival.dims } else { Some(held.dims) };
-        Ok(Arrival { dims, origin: held.origin.or(arrival.origin), ..arrival })
+        Ok(Arrival { dims, origin: held.origin.or(arrival.origin), inside, ..arrival })
     }
 
     /// An object whose class may have any attribute.
@@ -295,7 +298,16 @@ impl Traveller {
 impl Arrival {
     fn plain(managed: Managed, door: &'static str, producer: Producer) -> Self {
         let (kind, hooks) = (producer.readonly_kind(), Hooks::default());
-        Self { managed, dims: None, halo: None, origin: None, hooks, door: Some(door), kind }
+        Self {
+            managed,
+            dims: None,
+            halo: None,
+            origin: None,
+            hooks,
+            door: Some(door),
+            kind,
+            inside: None,
+        }
     }
 }
 

@@ -18,7 +18,7 @@ mod past_caches;
 use kernels::{Kernels, Level, kernels};
 use past_caches::{Lines, ROWS, goes_past};
 use transpose::{LINE, Plane};
-use walk::{Tasks, block, blocks};
+use walk::{Task, Tasks, block, blocks};
 use way::{Planes, Way, way};
 
 use super::plan::{Loop, plan};
@@ -31,6 +31,9 @@ const PIECE: usize = 64 << 10;
 
 /// Runs that one task moves.
 const RUNS: usize = 64;
+
+/// Streams along which the source is read where runs that are neighbours in the target are none there.
+const STREAMS: usize = 4;
 
 /// Shorter runs have too few whole lines to go past the caches.
 const SHORTEST_STREAM: usize = 4 * LINE;
@@ -117,13 +120,43 @@ impl Copying {
 
     /// # Safety
     /// As for [`Self::go`].
-    unsafe fn runs(self, outer: &[Loop], inner: Loop, run: usize, past_caches: bool) {
-        let tasks: Tasks = outer.iter().copied().chain([blocks(inner, RUNS)]).collect();
+    unsafe fn runs(self, loops: &[Loop], inner: Loop, run: usize, past_caches: bool) {
         let lines = Lines::of(self.level, past_caches && run >= SHORTEST_STREAM);
+        let near = loops.iter().copied().min_by_key(|one| one.target.unsigned_abs());
+        match near
+            .filter(|near| past_caches && near.target.unsigned_abs() < inner.target.unsigned_abs())
+        {
+            Some(near) => {
+                let others = loops.iter().copied().filter(|one| *one != near).chain([inner]);
+                let tasks: Tasks = [blocks(near, STREAMS)].into_iter().chain(others).collect();
+                // SAFETY: the caller's promise.
+                unsafe { self.blocks_of_runs(&tasks, near, STREAMS, Task::first, run, lines) };
+            }
+            None => {
+                let tasks: Tasks = loops.iter().copied().chain([blocks(inner, RUNS)]).collect();
+                // SAFETY: the caller's promise.
+                unsafe { self.blocks_of_runs(&tasks, inner, RUNS, Task::last, run, lines) };
+            }
+        }
+    }
+
+    /// Runs of blocks of one loop, of which a task has the number that `which` tells.
+    ///
+    /// # Safety
+    /// As for [`Self::go`].
+    unsafe fn blocks_of_runs(
+        self,
+        tasks: &Tasks,
+        one: Loop,
+        by: usize,
+        which: fn(&Task) -> usize,
+        run: usize,
+        lines: Lines,
+    ) {
         share(tasks.count(), self.bytes, |range| {
             tasks.visit(range, |task| {
                 let at = self.at(task.source, task.target);
-                let some = Loop { count: block(inner, RUNS, task.last()), ..inner };
+                let some = Loop { count: block(one, by, which(task)), ..one };
                 // SAFETY: the runs of this task, which are this thread's alone.
                 unsafe { at.some_runs(some, run, lines) };
             });

@@ -90,7 +90,7 @@ impl BoundStencil {
     ) {
         let written = field.access.writes();
         let Taken { arrival, stands_for, brought } = taken;
-        let Arrival { managed, dims, halo, origin, hooks, door, kind } = arrival;
+        let Arrival { managed, dims, halo, origin, hooks, door, kind, .. } = arrival;
         incoming.around.add(value.py(), hooks, written);
         let plain = is_plain_ndarray(value) && stands_for.is_none();
         incoming.disturbed |= !plain && !value.is_instance_of::<PyStorage>();

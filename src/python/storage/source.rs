@@ -45,10 +45,20 @@ impl Source {
 
     /// As `of`, for memory that is wanted somewhere.
     pub(in crate::python) fn of_as(data: &Bound<'_, PyAny>, wish: Wish) -> Result<Self, Failure> {
-        let Ok(storage) = data.cast::<PyStorage>() else {
-            return Self::foreign(from_outside(data, wish)?);
+        if let Ok(storage) = data.cast::<PyStorage>() {
+            return Self::of_storage(storage, wish);
+        }
+        let outside = from_outside(data, wish)?;
+        let Some(storage) = storage_inside(data.py(), &outside) else {
+            return Self::foreign(outside);
         };
-        let (py, storage) = (data.py(), storage.get());
+        let mut source = Self::of_storage(&storage, wish)?;
+        source.field.dims = outside.dims;
+        Ok(source)
+    }
+
+    fn of_storage(storage: &Bound<'_, PyStorage>, wish: Wish) -> Result<Self, Failure> {
+        let (py, storage) = (storage.py(), storage.get());
         let held = Held {
             buffers: storage.buffers().clone(),
             sync: storage.sync().map(|sync| sync.clone_ref(py)),
@@ -130,7 +140,13 @@ impl Source {
 /// As a storage says of itself, or as an object does through the doors; nothing else is made of it.
 pub(in crate::python) fn arrival(data: &Bound<'_, PyAny>, wish: Wish) -> Result<Arrival, Failure> {
     let Ok(storage) = data.cast::<PyStorage>() else {
-        return Ok(without_unknown_halo(from_outside(data, wish)?));
+        let outside = from_outside(data, wish)?;
+        let Some(storage) = storage_inside(data.py(), &outside) else {
+            return Ok(without_unknown_halo(outside));
+        };
+        let inner = arrival(storage.as_any(), wish)?;
+        let origin = outside.origin.or(inner.origin);
+        return Ok(Arrival { dims: outside.dims, origin, ..inner });
     };
     let (storage, field) = (storage.get(), storage.get().field());
     Ok(Arrival {
@@ -141,7 +157,13 @@ pub(in crate::python) fn arrival(data: &Bound<'_, PyAny>, wish: Wish) -> Result<
         hooks: hooks_of(data, storage, wish)?,
         door: storage.door(),
         kind: "a read-only storage",
+        inside: None,
     })
+}
+
+/// The storage that a DataArray holds: it says more of itself than its doors do.
+fn storage_inside<'py>(py: Python<'py>, arrival: &Arrival) -> Option<Bound<'py, PyStorage>> {
+    arrival.inside.as_ref()?.bind(py).cast::<PyStorage>().ok().cloned()
 }
 
 /// What brings the buffer for a computation up to date, and notes that it was written.

@@ -107,10 +107,6 @@ def test_the_data_interface_has_every_side(managed):
     }
 
 
-INSIDE = "a DataArray is read through the data interface of what it holds, one side of it"
-
-
-@pytest.mark.xfail(reason=INSIDE)
 @every_kind
 def test_a_storage_of_it_is_of_the_same_kind_and_shares_its_state(managed):
     storage = made(managed)
