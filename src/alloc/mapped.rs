@@ -5,7 +5,7 @@
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 use super::huge::huge_pages;
 use super::place::{align_up, padded};
@@ -44,10 +44,8 @@ pub fn pool_limit() -> usize {
 /// Sets how many bytes of large fields that are gone are kept for the next ones. What is kept beyond that
 /// goes back to the system at once, the oldest first.
 pub fn set_pool_limit(bytes: usize) {
-    LIMIT.store(bytes, Ordering::Relaxed);
-    if let Some(mut pool) = pool() {
-        trim(&mut pool, bytes);
-    }
+    LIMIT.store(bytes, Ordering::SeqCst);
+    give_back(pool().map(|mut pool| excess(&mut pool, bytes)));
 }
 
 /// Bytes that are kept at the moment.
@@ -58,13 +56,17 @@ pub fn pool_bytes() -> usize {
 
 /// Gives all that is kept back to the system. The limit stays.
 pub fn free_pool() {
-    if let Some(mut pool) = pool() {
-        trim(&mut pool, 0);
-    }
+    give_back(pool().map(|mut pool| excess(&mut pool, 0)));
 }
 
-/// Nobody waits for the pool: another thread of the parent may have held it when this process was forked.
+/// The pool, which nobody holds for long: blocks are unmapped after it was let go. In a child of the process that
+/// used it first it may be held for ever, by a thread that is not there: then there is none.
 fn pool() -> Option<MutexGuard<'static, Vec<Mapping>>> {
+    static PROCESS: OnceLock<u32> = OnceLock::new();
+    let here = std::process::id();
+    if *PROCESS.get_or_init(|| here) == here {
+        return Some(POOL.lock().unwrap_or_else(PoisonError::into_inner));
+    }
     match POOL.try_lock() {
         Ok(pool) => Some(pool),
         Err(TryLockError::Poisoned(pool)) => Some(pool.into_inner()),
@@ -76,10 +78,19 @@ fn held(pool: &[Mapping]) -> usize {
     pool.iter().map(|one| one.total).sum()
 }
 
-fn trim(pool: &mut Vec<Mapping>, limit: usize) {
-    while held(pool) > limit {
-        unmap(&pool.remove(0)); // more than 0 bytes, so there is one
+/// Takes the oldest blocks out of the pool until it holds no more than `limit`.
+fn excess(pool: &mut Vec<Mapping>, limit: usize) -> Vec<Mapping> {
+    let mut too_much = held(pool).saturating_sub(limit);
+    let mut taken = 0;
+    while too_much > 0 && taken < pool.len() {
+        too_much = too_much.saturating_sub(pool[taken].total);
+        taken += 1;
     }
+    pool.drain(..taken).collect()
+}
+
+fn give_back(blocks: Option<Vec<Mapping>>) {
+    blocks.iter().flatten().for_each(unmap);
 }
 
 impl Mapped {
@@ -109,15 +120,14 @@ impl Drop for Mapped {
     fn drop(&mut self) {
         let Mapping { block, total } = self.mapping;
         let mapping = Mapping { block, total };
-        let limit = pool_limit();
-        let kept = if total <= limit { pool() } else { None };
-        match kept {
-            Some(mut pool) => {
-                pool.push(mapping);
-                trim(&mut pool, limit);
-            }
-            None => unmap(&mapping),
+        if pool_limit() < total {
+            return unmap(&mapping);
         }
+        let Some(mut pool) = pool() else { return unmap(&mapping) };
+        pool.push(mapping);
+        let excess = excess(&mut pool, LIMIT.load(Ordering::SeqCst)); // as it is by now
+        drop(pool);
+        give_back(Some(excess));
     }
 }
 

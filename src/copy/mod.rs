@@ -41,6 +41,12 @@ pub(crate) unsafe fn copy(source: &Managed, target: &Managed) -> Result<()> {
     unsafe { host::copy(source, target) }
 }
 
+/// Finds out what does not change while the process runs: who forks meanwhile would find it half done.
+#[cfg(feature = "python")]
+pub(crate) fn settle() {
+    host::settle();
+}
+
 fn check(source: &Managed, target: &Managed) -> Result<()> {
     if source.dtype() != target.dtype() {
         return Err(Error::Argument(format!(

@@ -55,7 +55,8 @@ impl Managed {
     ///
     /// # Safety
     /// Every byte of `layout`'s span, counted from `data`, lies in memory that `owner` keeps
-    /// valid, reachable as `device` says, until it is dropped.
+    /// valid, reachable as `device` says, until it is dropped. No two indices of `layout` name the same
+    /// element: several threads may write different ones.
     #[must_use]
     pub unsafe fn from_owned(
         data: *mut u8,

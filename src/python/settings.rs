@@ -3,14 +3,17 @@
 use std::ffi::CString;
 use std::num::NonZero;
 
-use pyo3::exceptions::{PyRuntimeWarning, PyTypeError, PyValueError};
-use pyo3::intern;
+use pyo3::exceptions::{PyOverflowError, PyRuntimeWarning, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::{alloc, threads};
+use crate::{alloc, copy, threads};
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     check_environment(module.py())?;
+    // Now, and not in a thread without the interpreter: the environment may change there, or a fork happen.
+    let _ = threads::num_threads();
+    let _ = alloc::huge_pages();
+    copy::settle();
     module.add_function(wrap_pyfunction!(get_num_threads, module)?)?;
     module.add_function(wrap_pyfunction!(set_num_threads, module)?)?;
     module.add_function(wrap_pyfunction!(get_huge_pages, module)?)?;
@@ -21,7 +24,7 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(free_pool, module)?)
 }
 
-/// A variable that says nothing is better mended than passed over; but an import does not fail for it.
+/// A variable that says nothing is better mended than passed over; an import fails for it only where warnings do.
 fn check_environment(py: Python<'_>) -> PyResult<()> {
     let threads = threads::VARIABLE;
     let switch = alloc::HUGE_PAGES_VARIABLE;
@@ -91,29 +94,37 @@ fn get_pool_limit() -> usize {
 /// spares the system's time for new pages. What is kept beyond the limit goes back to the system at once, the oldest
 /// first. ValueError for a number below 0.
 #[pyfunction]
-fn set_pool_limit(bytes: &Bound<'_, PyAny>) -> PyResult<()> {
-    alloc::set_pool_limit(number("bytes", 0, bytes)?);
+fn set_pool_limit(py: Python<'_>, bytes: &Bound<'_, PyAny>) -> PyResult<()> {
+    let limit = number("bytes", 0, bytes)?;
+    py.detach(|| alloc::set_pool_limit(limit));
     Ok(())
 }
 
 fn number(what: &str, least: usize, value: &Bound<'_, PyAny>) -> PyResult<usize> {
-    let index = value
-        .call_method0(intern!(value.py(), "__index__"))
-        .map_err(|_| PyTypeError::new_err(format!("{what}: expected an int, got {value:?}")))?;
-    match index.extract() {
-        Ok(number) if number >= least => Ok(number),
-        Err(_) if index.gt(0)? => Err(PyValueError::new_err(format!(
-            "{what}: expected at most {}, got {value}",
-            usize::MAX
-        ))),
-        _ => Err(PyValueError::new_err(format!("{what}: expected at least {least}, got {value}"))),
+    let py = value.py();
+    let refuse = |expected: String| {
+        PyValueError::new_err(format!("{what}: expected {expected}, got {value}"))
+    };
+    match value.extract::<i64>() {
+        Ok(number) => usize::try_from(number)
+            .ok()
+            .filter(|&number| number >= least)
+            .ok_or_else(|| refuse(format!("at least {least}"))),
+        Err(error) if error.is_instance_of::<PyOverflowError>(py) => Err(match value.gt(0)? {
+            true => refuse(format!("at most {}", i64::MAX)),
+            false => refuse(format!("at least {least}")),
+        }),
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => {
+            Err(PyTypeError::new_err(format!("{what}: expected an int, got {value:?}")))
+        }
+        Err(error) => Err(error), // what its __index__ raised
     }
 }
 
 /// Bytes that are kept for the next fields at the moment.
 #[pyfunction]
-fn pool_bytes() -> usize {
-    alloc::pool_bytes()
+fn pool_bytes(py: Python<'_>) -> usize {
+    py.detach(alloc::pool_bytes)
 }
 
 /// Give all memory that is kept for the next fields back to the system. The limit stays.

@@ -66,6 +66,12 @@ pub(super) unsafe fn copy(source: &Managed, target: &Managed) -> Result<()> {
     Ok(())
 }
 
+/// Finds out what does not change while the process runs, so that no copy has to.
+#[cfg(feature = "python")]
+pub(super) fn settle() {
+    goes_past(0);
+}
+
 /// Where a copy starts, how many bytes it moves, with what.
 #[derive(Clone, Copy)]
 struct Copying {
@@ -206,7 +212,11 @@ impl Copying {
     /// # Safety
     /// As for [`Self::go`].
     unsafe fn planes(self, planes: &Planes, past_caches: bool) {
-        let Some(kernels) = kernels(self.level, planes.item) else { return };
+        let Some(kernels) = kernels(self.level, planes.item) else {
+            let loops: Vec<Loop> = planes.others.iter().copied().chain([planes.read]).collect();
+            // SAFETY: the caller's promise: the same items, one by one.
+            return unsafe { self.runs(&loops, planes.written, planes.item, past_caches) };
+        };
         let lined = |step: isize| step.unsigned_abs().is_multiple_of(LINE);
         let in_lines = self.target.addr().is_multiple_of(LINE)
             && lined(planes.read.target)

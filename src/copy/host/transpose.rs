@@ -56,8 +56,8 @@ impl Plane {
     }
 }
 
-/// Copies a plane. Of the squares at the ends those that would stick out overlap their neighbours.
-/// With `STREAM` whole squares go past the caches.
+/// Copies a plane, square by square; those at the ends overlap their neighbours. With `STREAM` the others go past
+/// the caches.
 ///
 /// # Safety
 /// All items of the plane can be read and written, and no item that is read is written; the processor
@@ -72,21 +72,27 @@ pub(super) unsafe fn transpose<R: Register, const W: usize, const N: usize, cons
         // SAFETY: the caller's promise.
         return unsafe { one_by_one::<W>(plane) };
     }
-    let whole = plane.written / N * N;
-    let mut read = 0;
-    loop {
-        for written in (0..whole).step_by(N) {
+    // What is to go past the caches comes after what does not: it must not be touched again before a fence.
+    let (whole, last) = (plane.written / N * N, plane.written - N);
+    if !plane.read.is_multiple_of(N) {
+        for written in (0..whole).step_by(N).chain((whole < plane.written).then_some(last)) {
             // SAFETY: `N` items from there on on both sides are of the plane.
+            unsafe { square::<R, W, N, false>(plane.from::<W>(written, plane.read - N)) };
+        }
+    }
+    if whole < plane.written {
+        for read in (0..plane.read / N * N).step_by(N) {
+            // SAFETY: as above.
+            unsafe { square::<R, W, N, false>(plane.from::<W>(last, read)) };
+        }
+    }
+    let mut read = 0;
+    while read + N <= plane.read {
+        for written in (0..whole).step_by(N) {
+            // SAFETY: as above.
             unsafe { square::<R, W, N, STREAM>(plane.from::<W>(written, read)) };
         }
-        if whole < plane.written {
-            // SAFETY: as above: the last `N` items.
-            unsafe { square::<R, W, N, false>(plane.from::<W>(plane.written - N, read)) };
-        }
-        if read + N >= plane.read {
-            return;
-        }
-        read = (read + N).min(plane.read - N);
+        read += N;
     }
 }
 

@@ -144,6 +144,7 @@ unsafe extern "C" fn to_py<T: Exchanged>(
             ManuallyDrop::into_inner(imported).leave();
             return Err(error.into());
         }
+        // What was located is valid: from here on nothing fails that would release it.
         let managed = ManuallyDrop::into_inner(imported).validate()?;
         let owner = ManuallyDrop::new(managed.owner()); // never dropped where there is no object
         if let Some(timeline) = managed.timeline().filter(|_| !managed.device().is_host()) {

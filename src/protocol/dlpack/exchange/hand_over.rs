@@ -9,13 +9,13 @@ use pyo3::types::PyType;
 use super::lookup::functions;
 use crate::managed::Managed;
 use crate::protocol::dlpack::tensor::to_versioned;
-use crate::protocol::keep::raised_by;
+use crate::protocol::keep::{raised, raised_by};
 
 /// Makes an object of `class` over host memory. Zero-copy: the object holds a reference, which it gives
-/// back when it dies. `None` where the class has no table that can make one.
+/// back when it dies. `None` where the class has no table, or its table cannot make one of it.
 ///
 /// # Errors
-/// What the class raises; `BufferError` for negative strides.
+/// `BufferError` for negative strides, and for a table that answers without an object.
 pub(crate) fn hand_over<'py>(
     class: &Bound<'py, PyType>,
     managed: &Managed,
@@ -29,16 +29,14 @@ pub(crate) fn hand_over<'py>(
     // SAFETY: a function of the table of the class, called with the interpreter attached, an owning tensor
     // and room for a pointer (dlpack.h).
     let code = unsafe { to_py(tensor, &raw mut made) };
-    // SAFETY: where it says so, the function has put a new reference to an object there.
-    let made = unsafe { Bound::from_owned_ptr_or_opt(py, made.cast::<ffi::PyObject>()) };
-    match made.filter(|_| code == 0) {
-        Some(made) => Ok(Some(made)),
-        None => {
-            let error = raised_by(py, "DLPack exchange table");
-            // SAFETY: from into_raw above; who answers -1 has not taken it (dlpack.h does not say; torch
-            // and tvm-ffi have it so).
-            drop(unsafe { dlpark::Managed::from_raw(tensor) });
-            Err(error)
-        }
+    if code != 0 {
+        drop(raised(py)); // `__dlpack__` says it better
+        // SAFETY: from into_raw above; who fails has not taken it (dlpack.h does not say; torch and tvm-ffi
+        // have it so).
+        drop(unsafe { dlpark::Managed::from_raw(tensor) });
+        return Ok(None);
     }
+    // SAFETY: the function says that it has put a new reference there. The tensor is its own by now.
+    let made = unsafe { Bound::from_owned_ptr_or_opt(py, made.cast::<ffi::PyObject>()) };
+    made.map(Some).ok_or_else(|| raised_by(py, "DLPack exchange table"))
 }
