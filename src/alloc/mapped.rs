@@ -14,8 +14,8 @@ use crate::error::{Error, Result};
 /// Size of a huge page on the platforms GT4Py runs on.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// A block of the pool serves fields of at least this part of its size.
-const LEAST_PART: usize = 2;
+/// A field takes no block of the pool that is more than so many times as large.
+const MOST_TIMES: usize = 2;
 
 /// A mapping, given back to the pool or the system when it is dropped.
 pub(super) struct Mapped {
@@ -137,7 +137,7 @@ fn from_pool(total: usize) -> Option<Mapping> {
         return None;
     }
     let mut pool = pool()?;
-    let serves = |one: &&Mapping| (total..=total.saturating_mul(LEAST_PART)).contains(&one.total);
+    let serves = |one: &&Mapping| (total..=total.saturating_mul(MOST_TIMES)).contains(&one.total);
     let best = pool.iter().filter(serves).map(|one| one.total).min()?;
     let at = pool.iter().position(|one| one.total == best)?;
     Some(pool.remove(at))

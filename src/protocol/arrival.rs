@@ -125,8 +125,8 @@ pub(crate) fn arrive_plain(
     match Recognised::met(obj) {
         None | Some(Producer::Xarray) => Ok(None),
         Some(producer) => {
-            let doors: &[_] = if producer == Producer::Numpy { &NUMPY_DOORS } else { &DOORS };
-            Traveller { wish: Wish::Share, depth: 0 }.first_of(doors, obj, producer).map(Some)
+            let known = Recognised { producer, exactly: true };
+            Traveller { wish: Wish::Share, depth: 0 }.first_door(obj, known).map(Some)
         }
     }
 }
@@ -181,11 +181,11 @@ impl Traveller {
             )
             .into());
         }
-        let Recognised { producer, exactly } = Recognised::of(obj)?;
-        match producer {
+        let known = Recognised::of(obj)?;
+        match known.producer {
             Producer::Xarray => self.data_array(obj),
-            _ if exactly => self.through_doors(obj, producer),
-            _ => self.unknown(obj, producer),
+            _ if known.exactly => self.through_doors(obj, known),
+            _ => self.unknown(obj, known),
         }
     }
 
@@ -214,37 +214,43 @@ impl Traveller {
     }
 
     /// An object whose class may have any attribute.
-    fn unknown(self, obj: &Bound<'_, PyAny>, producer: Producer) -> Result<Arrival, Failure> {
+    fn unknown(self, obj: &Bound<'_, PyAny>, known: Recognised) -> Result<Arrival, Failure> {
         if obj.is_instance_of::<PyType>() {
             return Err(no_protocol(obj).into()); // its attributes are for its instances
         }
         let (dims, origin) = (gt4py::dims(obj)?, gt4py::origin(obj)?);
         let arrival = if let Some(offer) = gt4py::import(obj, self.wish.side())? {
-            self.offered(offer, producer)?
+            self.offered(offer, known.producer)?
         } else if let Some(inner) = gt4py::ndarray(obj)? {
             Arrival { door: Some("ndarray"), ..self.deeper().arrive(&inner)? }
         } else {
-            self.through_doors(obj, producer)?
+            self.through_doors(obj, known)?
         };
         check_same_names(dims.as_ref(), arrival.dims.as_ref())?;
         let (dims, origin) = (dims.or(arrival.dims), origin.or(arrival.origin));
         Ok(Arrival { dims, origin, ..arrival })
     }
 
-    fn through_doors(self, obj: &Bound<'_, PyAny>, producer: Producer) -> Result<Arrival, Failure> {
-        let on_gpu = matches!(self.wish.side(), Side::GpuFirst(_));
-        let doors: &[_] = if on_gpu { &DEVICE_DOORS } else { &DOORS };
-        let (managed, door) = self.first_of(doors, obj, producer)?;
-        Ok(Arrival::plain(managed, door, producer))
+    fn through_doors(self, obj: &Bound<'_, PyAny>, known: Recognised) -> Result<Arrival, Failure> {
+        let (managed, door) = self.first_door(obj, known)?;
+        Ok(Arrival::plain(managed, door, known.producer))
+    }
+
+    fn doors(self, known: Recognised) -> &'static [(&'static str, Door)] {
+        match known {
+            _ if matches!(self.wish.side(), Side::GpuFirst(_)) => &DEVICE_DOORS,
+            Recognised { producer: Producer::Numpy, exactly: true } => &NUMPY_DOORS,
+            _ => &DOORS,
+        }
     }
 
     /// The first door that lets the object through, and its name.
-    fn first_of(
+    fn first_door(
         self,
-        doors: &[(&'static str, Door)],
         obj: &Bound<'_, PyAny>,
-        producer: Producer,
+        known: Recognised,
     ) -> Result<(Managed, &'static str), Failure> {
+        let producer = known.producer;
         producer.refuse_first(obj)?;
         let request = ImportRequest {
             immutable: producer.is_immutable(),
@@ -254,7 +260,7 @@ impl Traveller {
             believed: self.wish.believes(),
             may_copy: self.wish == Wish::CopyToHost,
         };
-        for &(door, import) in doors {
+        for &(door, import) in self.doors(known) {
             if let Some(mut imported) = import(obj, request)? {
                 imported.set_immutable(request.immutable);
                 imported.set_believed(request.believed);

@@ -173,3 +173,13 @@ def test_padding_may_not_push_the_bytes_over_the_limit():
 def test_memory_that_the_system_has_not_is_a_memory_error():
     with pytest.raises(MemoryError, match=str(2**60)):
         dlf.empty((2**60,), "uint8")
+
+
+@pytest.mark.parametrize("shape", [(), 5, (0, 5), (5, 0), (3, 1, 4), (2,) * 8], ids=repr)
+@pytest.mark.parametrize("make", [dlf.empty, dlf.zeros])
+def test_nothing_wished_for_is_the_same_as_every_option_left_open(make, shape):
+    known = ("strides", "layout", "dims", "halo", "alignment_size", "aligned_index", "dtype")
+    short, whole = make(shape), make(shape, dims=dlf.UNSET)
+    assert short.shape == whole.shape
+    assert [getattr(short, one) for one in known] == [getattr(whole, one) for one in known]
+    assert short.T.layout == whole.T.layout

@@ -229,6 +229,13 @@ impl Copying {
         }
     }
 
+    /// So many items along the dimension that is written, and along that which is read, from here on.
+    fn plane(self, planes: &Planes, (written, read): (usize, usize), ahead: isize) -> Plane {
+        let (source_step, target_step) = (planes.written.source, planes.read.target);
+        let Self { source, target, .. } = self;
+        Plane { source, source_step, target, target_step, written, read, ahead }
+    }
+
     /// A band of the target's rows after the other, all the rest of the source within each.
     ///
     /// # Safety
@@ -237,21 +244,12 @@ impl Copying {
         let &Planes { item, read, written, ref others } = planes;
         let (wide, long) = (BAND / item, STRETCH / item);
         let loops = [blocks(written, wide)].into_iter().chain(others.iter().copied());
-        let tasks: Tasks =
-            loops.chain(Some(blocks(read, long)).filter(|one| one.count > 1)).collect();
-        let several = read.count > long;
+        let tasks: Tasks = loops.chain([blocks(read, long)]).collect();
+        let ahead = tasks.source_step();
         share(tasks.count(), self.bytes, |range| {
             tasks.visit(range, |task| {
-                let at = self.at(task.source, task.target);
-                let plane = Plane {
-                    source: at.source,
-                    source_step: written.source,
-                    target: at.target,
-                    target_step: read.target,
-                    written: block(written, wide, task.first()),
-                    read: if several { block(read, long, task.last()) } else { read.count },
-                    ahead: tasks.source_step(),
-                };
+                let items = (block(written, wide, task.first()), block(read, long, task.last()));
+                let plane = self.at(task.source, task.target).plane(planes, items, ahead);
                 // SAFETY: a part of the planes that is this thread's alone; bands are whole lines.
                 unsafe { kernel(plane) };
             });
@@ -266,20 +264,12 @@ impl Copying {
     unsafe fn rows(self, planes: &Planes, kernels: Kernels, past_caches: bool) {
         let (read, written) = (planes.read, planes.written);
         let tasks: Tasks = planes.others.iter().copied().chain([blocks(read, ROWS)]).collect();
-        let lines = Lines::of(self.level, past_caches);
+        let (lines, ahead) = (Lines::of(self.level, past_caches), tasks.source_step());
         share(tasks.count(), self.bytes, |range| {
             let mut buffer = lines.buffer();
             tasks.visit(range, |task| {
-                let at = self.at(task.source, task.target);
-                let plane = Plane {
-                    source: at.source,
-                    source_step: written.source,
-                    target: at.target,
-                    target_step: read.target,
-                    written: written.count,
-                    read: block(read, ROWS, task.last()),
-                    ahead: tasks.source_step(),
-                };
+                let items = (written.count, block(read, ROWS, task.last()));
+                let plane = self.at(task.source, task.target).plane(planes, items, ahead);
                 // SAFETY: a part of the planes that is this thread's alone.
                 unsafe { lines.transpose(plane, planes.item, kernels, &mut buffer) };
             });

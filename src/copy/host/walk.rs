@@ -36,7 +36,7 @@ impl Tasks {
 
     /// How far the source moves from one task to the next, mostly.
     pub(super) fn source_step(&self) -> isize {
-        self.0.last().map_or(0, |innermost| innermost.source)
+        self.0.iter().rev().find(|one| one.count > 1).map_or(0, |innermost| innermost.source)
     }
 
     pub(super) fn visit(&self, tasks: Range<usize>, mut each: impl FnMut(&Task)) {

@@ -124,7 +124,7 @@ pub(super) fn full(
     filled(py, &ints_or_int("shape", shape)?, fill_value, dtype, options)
 }
 
-/// Nothing of it is written, so that the interpreter is kept where nothing else is wished for.
+/// As `allocate`, and shorter where nothing is wished for.
 fn unwritten(
     py: Python<'_>,
     shape: &Bound<'_, PyAny>,
@@ -135,7 +135,8 @@ fn unwritten(
     let shape = ints_or_int("shape", shape)?;
     match wanted(dtype)? {
         (dtype, item) if item.is_empty() && options.is_none() => {
-            PyStorage::wrap(py, Storage::in_c_order(shape, dtype, fill)?, None)
+            let storage = py.detach(|| Storage::in_c_order(shape, dtype, fill))?;
+            PyStorage::wrap(py, storage, None)
         }
         dtype => allocate(py, &shape, dtype, options, fill),
     }
