@@ -8,8 +8,6 @@ import gc
 import sys
 from dataclasses import dataclass
 
-import dlfield as dlf
-
 from .known_deviations import Cell, deviation
 from .sides import CONSUMERS, PRODUCERS, Consumer, Producer
 
@@ -22,7 +20,7 @@ class Linked:
     def __init__(self, pair):
         self.giver, self.taker = pair.producer.library, pair.consumer.library
         self.array = pair.producer.own()
-        self.storage = dlf.as_storage(self.array)
+        self.storage = pair.producer.storage(self.array)
         self.taken = pair.consumer.take(self.storage)
 
     def addresses(self):
@@ -50,7 +48,7 @@ class Pair:
 
     @property
     def deviation(self):
-        return deviation(self.producer.library.name, self.consumer.library.name)
+        return deviation(self.producer.library.name, self.consumer.entry)
 
     @property
     def expected(self):
@@ -76,7 +74,7 @@ class Pair:
         gc.freeze()  # a collection then looks at the chain only, and not at every imported library
         try:
             array, deletions = self.producer.counted()
-            storage = dlf.as_storage(array)
+            storage = self.producer.storage(array)
             taken = self._take(storage)
             del array, storage
             gc.collect()
@@ -91,7 +89,7 @@ class Pair:
         """Count the references to the producer's array before and after all that was made of it."""
         array = self.producer.own()
         before = sys.getrefcount(array)
-        storage = dlf.as_storage(array)
+        storage = self.producer.storage(array)
         taken = self._take(storage)
         del storage, taken
         gc.collect(0)

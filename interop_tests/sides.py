@@ -1,133 +1,45 @@
-"""Every library as a producer of a storage's memory and as a consumer of it, and their pairs.
+"""Every library as a producer of a storage's memory and as a consumer of it.
 
-The way is always producer, `dlf.as_storage`, consumer. Addresses, reads and writes are each
-library's own, never those of dlfield or of a third library where the library has words for them.
+The way is always producer, `dlf.as_storage`, consumer. `libraries.py` has the words by which each
+of them is asked what it holds.
 """
 
 import array
 import ctypes
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
 import dlfield as dlf
 import numpy as np
 
-from .support import CountedMemory, address_of, frees, library
-
-SIZE = 18  # 144 bytes: some blocks of that size lie where JAX shares them, see `aligned`
-AT = 7  # the element that is read and written
-
-
-#: What libraries say when they refuse a write.
-REFUSAL = r"read-?only|immutable|item assignment|destination is a view"
-
-
-def assign(held, value):
-    held[AT] = value
-
-
-@dataclass(frozen=True)
-class Library:
-    """What a library says of an array of its own."""
-
-    name: str
-    address: Callable[[Any], int]
-    read: Callable[[Any], float] = lambda held: float(held[AT])
-    write: Callable[[Any, float], None] = assign
-
-    def writes(self, held, value):
-        """Write an element; False where the library refuses because the memory is read-only."""
-        try:
-            self.write(held, value)
-        except Exception as error:  # numba's is neither a TypeError nor a ValueError
-            if not re.search(REFUSAL, str(error)):
-                raise
-            return False
-        return True
-
-
-def buffer_address(exporter):
-    """Where the memory of a memoryview lies, which Python says only in C."""
-    view, full_read_only = (ctypes.c_void_p * 16)(), 0x11C  # a Py_buffer begins with the address
-    get, release = ctypes.pythonapi.PyObject_GetBuffer, ctypes.pythonapi.PyBuffer_Release
-    get.argtypes = (ctypes.py_object, ctypes.c_void_p, ctypes.c_int)
-    release.argtypes, release.restype = (ctypes.c_void_p,), None
-    get(exporter, view, full_read_only)
-    address = view[0]
-    release(view)
-    return address
-
-
-@cache
-def compiled():
-    """The functions that numba compiles; what they are given never leaves compiled code."""
-    numba = library("numba")
-
-    @numba.njit
-    def zeros(size):
-        return np.zeros(size)
-
-    @numba.njit
-    def take(held):
-        return held
-
-    @numba.njit
-    def address(held):
-        return held.ctypes.data
-
-    @numba.njit
-    def read(held, at):
-        return held[at]
-
-    @numba.njit
-    def write(held, at, value):
-        held[at] = value
-
-    return SimpleNamespace(zeros=zeros, take=take, address=address, read=read, write=write)
-
-
-def numbers_of(buffer):
-    return memoryview(buffer).cast("B").cast("d")
-
-
-NUMPY = Library("NumPy", lambda held: held.ctypes.data)
-TORCH = Library("torch", lambda held: held.data_ptr())
-JAX = Library("JAX", lambda held: held.unsafe_buffer_pointer())
-ARROW_ARRAY = Library(
-    "pyarrow", lambda held: held.buffers()[1].address, lambda held: held[AT].as_py()
+from .extension import extension
+from .libraries import (
+    ARRAY,
+    ARROW_ARRAY,
+    ARROW_BUFFER,
+    ARROW_LIST,
+    ARROW_TENSOR,
+    CTYPES,
+    DASK,
+    JAX,
+    MEMORYVIEW,
+    NANOBIND,
+    NANOBIND_ARRAY,
+    NUMBA,
+    NUMPY,
+    PIL,
+    POLARS,
+    SIZE,
+    STORAGE,
+    TORCH,
+    TVM,
+    XARRAY,
+    Library,
+    chunk_of,
+    compiled,
 )
-ARROW_BUFFER = Library(
-    "pyarrow",
-    lambda held: held.address,
-    lambda held: numbers_of(held)[AT],
-    lambda held, value: assign(numbers_of(held), value),
-)
-TVM = Library(  # has tensors, but no words to read or write an element
-    "tvm-ffi",
-    lambda held: held.data_ptr(),
-    lambda held: float(np.from_dlpack(held)[AT]),
-    lambda held, value: assign(np.from_dlpack(held), value),
-)
-NUMBA = Library(
-    "numba",
-    lambda held: compiled().address(held),
-    lambda held: compiled().read(held, AT),
-    lambda held, value: compiled().write(held, AT, value),
-)
-MEMORYVIEW = Library("memoryview", buffer_address)
-ARRAY = Library("array", lambda held: held.buffer_info()[0])
-CTYPES = Library("ctypes", ctypes.addressof)
-XARRAY = Library("xarray", lambda held: held.values.ctypes.data)
-STORAGE = Library(
-    "Storage",
-    address_of,
-    lambda held: held.to_numpy()[AT],
-    lambda held, value: assign(held.to_numpy(), value),
-)
+from .support import CountedMemory, frees, library
 
 
 def aligned(make, address):
@@ -165,6 +77,47 @@ def arrow_array(block):
     return pa.Array.from_buffers(pa.float64(), SIZE, [None, pa.py_buffer(block)])
 
 
+def arrow_list(values):
+    """An Arrow array of tensors with one element each."""
+    return library("pyarrow").FixedShapeTensorArray.from_numpy_ndarray(values.reshape(SIZE, 1))
+
+
+def polars_series():
+    return aligned(lambda: library("polars").Series([0.0] * SIZE), POLARS.address)
+
+
+def image():
+    """An image whose pixels are the bytes of numbers, in one row."""
+    make = library("PIL.Image").new
+    return aligned(lambda: make("L", (8 * SIZE, 1)), PIL.address)
+
+
+def image_over(block):
+    pa = library("pyarrow")
+    pixels = pa.Array.from_buffers(pa.uint8(), 8 * SIZE, [None, pa.py_buffer(block)])
+    return library("PIL.Image").fromarrow(pixels, "L", (8 * SIZE, 1))
+
+
+def storage_over_image(image):
+    """A storage of the numbers whose bytes are the pixels.
+
+    Through pyarrow: what an image itself shows first, `__array_interface__`, is a copy.
+    """
+    pixels = dlf.as_storage(library("pyarrow").array(image))
+    return dlf.as_storage(memoryview(pixels).cast("d"))
+
+
+def dask_array(chunk):
+    """A Dask array whose only chunk is the given array itself; `da.from_array` copies."""
+    chunk_later = library("dask").delayed(chunk, traverse=False)
+    return library("dask.array").from_delayed(chunk_later, chunk.shape, dtype=chunk.dtype)
+
+
+def nanobind_array():
+    deletions = extension().Deletions()
+    return extension().zeros(SIZE, deletions), lambda: deletions.count
+
+
 def by_finalizer(make, wrap=lambda owner: owner):
     """Make an array over an owner, and a function that says how often the owner has died."""
 
@@ -195,7 +148,10 @@ class Producer:
     """Make an array as the library makes its own."""
     counted: Callable[[], tuple[Any, Callable[[], int]]]
     """Make an array, and a function that says how often its memory was given up."""
+    storage: Callable[[Any], dlf.Storage] = dlf.as_storage
+    """Make the storage over an array: the field of float64 that the consumers are given."""
     readonly: bool = False
+    """Whether the library writes none of the memory of its own arrays."""
 
 
 PRODUCERS = [
@@ -218,11 +174,34 @@ PRODUCERS = [
         readonly=True,
     ),
     Producer(
+        ARROW_TENSOR,
+        lambda: library("pyarrow").Tensor.from_numpy(numpy_array()),
+        by_finalizer(
+            ctypes_array, lambda block: library("pyarrow").Tensor.from_numpy(np.frombuffer(block))
+        ),
+        readonly=True,
+    ),
+    Producer(
+        ARROW_LIST,
+        lambda: arrow_list(numpy_array()),
+        by_finalizer(ctypes_array, lambda block: arrow_list(np.frombuffer(block))),
+        lambda tensors: dlf.as_storage(tensors)[:, 0],
+        readonly=True,
+    ),
+    Producer(
+        POLARS,
+        polars_series,
+        by_finalizer(ctypes_array, lambda block: library("polars").Series("", arrow_array(block))),
+        readonly=True,
+    ),
+    Producer(PIL, image, by_finalizer(ctypes_array, image_over), storage_over_image),
+    Producer(
         TVM,
         lambda: library("tvm_ffi").from_dlpack(numpy_array()),
         by_deleter(lambda memory: library("tvm_ffi").from_dlpack(memory)),
     ),
     Producer(NUMBA, numba_array, by_finalizer(numba_array)),
+    Producer(NANOBIND_ARRAY, lambda: nanobind_array()[0], nanobind_array),
     Producer(
         MEMORYVIEW, lambda: memoryview(python_array()), by_finalizer(ctypes_array, memoryview)
     ),
@@ -232,6 +211,12 @@ PRODUCERS = [
         XARRAY,
         lambda: library("xarray").DataArray(numpy_array()),
         by_finalizer(ctypes_array, lambda block: library("xarray").DataArray(np.frombuffer(block))),
+    ),
+    Producer(
+        DASK,
+        lambda: dask_array(numpy_array()),
+        by_finalizer(ctypes_array, lambda block: dask_array(np.frombuffer(block))),
+        lambda array: dlf.as_storage(chunk_of(array)),
     ),
     Producer(STORAGE, lambda: dlf.zeros(SIZE), by_deleter(dlf.as_storage)),
 ]
@@ -252,14 +237,38 @@ def to_jax(storage):
     return storage.to_jax()
 
 
+def to_arrow(storage):
+    library("pyarrow")
+    return storage.to_arrow()
+
+
+def image_of_buffer(storage):
+    size = (storage.nbytes, 1)
+    return library("PIL.Image").frombuffer("L", size, storage, "raw", "L", 0, 1)
+
+
+def image_of_arrow(storage):
+    pixels = dlf.as_storage(memoryview(storage).cast("B"))
+    return library("PIL.Image").fromarrow(pixels, "L", (pixels.size, 1))
+
+
 CONSUMERS = [
     Consumer(NUMPY, np.asarray, "np.asarray"),
     Consumer(NUMPY, np.from_dlpack, "np.from_dlpack"),
     Consumer(TORCH, lambda storage: library("torch").from_dlpack(storage), "torch.from_dlpack"),
     Consumer(JAX, to_jax, "storage.to_jax"),
+    Consumer(ARROW_ARRAY, lambda storage: library("pyarrow").array(storage), "pa.array"),
+    Consumer(ARROW_ARRAY, to_arrow, "storage.to_arrow"),
     Consumer(ARROW_BUFFER, lambda storage: library("pyarrow").py_buffer(storage), "pa.py_buffer"),
+    Consumer(POLARS, lambda storage: library("polars").Series(storage), "pl.Series"),
+    Consumer(PIL, image_of_buffer, "Image.frombuffer"),
+    Consumer(PIL, image_of_arrow, "Image.fromarrow"),
     Consumer(TVM, lambda storage: library("tvm_ffi").from_dlpack(storage), "tvm_ffi.from_dlpack"),
     Consumer(NUMBA, lambda storage: compiled().take(storage.to_numpy()), "numba.njit"),
+    Consumer(NANOBIND, lambda storage: extension().Keeper(storage), "nb::ndarray<double>"),
+    Consumer(
+        NANOBIND, lambda storage: extension().ConstKeeper(storage), "nb::ndarray<const double>"
+    ),
     Consumer(MEMORYVIEW, memoryview, "memoryview"),
     Consumer(ARRAY, lambda storage: array.array("d", bytes(storage)), "array.array"),
     Consumer(
@@ -268,5 +277,11 @@ CONSUMERS = [
         "ctypes from_buffer",
     ),
     Consumer(XARRAY, lambda storage: library("xarray").DataArray(storage), "xr.DataArray"),
+    Consumer(
+        DASK,
+        lambda storage: library("dask.array").from_array(storage, asarray=False),
+        "da.from_array",
+    ),
+    Consumer(DASK, dask_array, "da.from_delayed"),
     Consumer(STORAGE, dlf.as_storage, "dlf.as_storage"),
 ]

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from .known_deviations import DEVIATIONS, IMMUTABLE, Cell
+from .libraries import chunk_of
 from .pairs import PAIRS, REFUSALS, Linked, pairs_that
-from .sides import PRODUCERS
-from .support import library
+from .sides import PRODUCERS, dask_array
+from .support import address_of, library
 from .table_of_pairs import DOCUMENT, with_table
 
 SHARING = (Cell.SHARED, Cell.READ_ONLY, Cell.UNGUARDED)
@@ -91,7 +92,7 @@ def test_a_copy_keeps_no_memory_of_the_producer(pair):
 
 @each(pairs_that(Cell.REFUSED))
 def test_a_consumer_that_would_write_constant_memory_is_refused(pair):
-    storage = dlf.as_storage(pair.producer.own())
+    storage = pair.producer.storage(pair.producer.own())
     with pytest.raises(REFUSALS, match=pair.deviation.says):
         pair.consumer.take(storage)
 
@@ -113,7 +114,7 @@ def test_the_producer_has_as_many_references_as_before(pair):
 def test_an_immutable_producer_refuses_writes_and_so_does_its_storage(producer):
     array = producer.own()
     assert not producer.library.writes(array, 7.0)
-    assert dlf.as_storage(array).readonly
+    assert producer.storage(array).readonly
 
 
 def test_the_immutable_producers_are_those_that_the_deviations_speak_of():
@@ -142,6 +143,57 @@ def test_pyarrow_is_known_to_end_the_process_that_would_write_a_read_only_buffer
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode < 0
     assert "mutable buffer" in done.stderr
+
+
+def test_polars_is_known_to_give_a_series_that_is_written_memory_of_its_own():
+    series = library("polars").Series([0.0, 0.0])
+    storage = dlf.as_storage(series)
+    series[0] = 7.0
+    assert (series[0], storage.to_numpy()[0]) == (7.0, 0.0)
+
+
+def test_an_image_is_known_to_arrive_as_a_copy_unless_it_comes_by_arrow():
+    image = library("PIL.Image").new("L", (4, 3))
+    copy, shared = dlf.as_storage(image), dlf.as_storage(library("pyarrow").array(image))
+    image.putpixel((0, 0), 7)
+    assert (copy.to_numpy()[0, 0], shared.to_numpy()[0]) == (0, 7)
+
+
+IMAGES = {
+    "frombuffer": lambda Image, storage: Image.frombuffer("L", (4, 3), storage, "raw", "L", 0, 1),
+    "fromarray": lambda Image, storage: Image.fromarray(storage.to_numpy()),
+    "fromarrow": lambda Image, storage: Image.fromarrow(
+        dlf.as_storage(storage.to_numpy().ravel()), "L", (4, 3)
+    ),
+}
+
+
+@pytest.mark.parametrize("make", IMAGES.values(), ids=IMAGES)
+def test_an_image_is_known_to_share_bytes_until_a_pixel_is_put(make):
+    storage = dlf.zeros((3, 4), dtype="uint8")
+    image = make(library("PIL.Image"), storage)
+    storage[0, 0] = 7
+    assert image.getpixel((0, 0)) == 7
+    image.putpixel((0, 0), 8)
+    storage[0, 1] = 9
+    assert (image.getpixel((0, 0)), image.getpixel((1, 0))) == (8, 0)
+    assert storage.to_numpy()[0].tolist() == [7, 9, 0, 0]
+
+
+def test_an_image_of_floats_is_known_to_be_shared_by_arrow_alone():
+    Image = library("PIL.Image")
+    storage = dlf.zeros(12, dtype="float32")
+    copy = Image.fromarray(storage.to_numpy().reshape(3, 4))
+    shared = Image.fromarrow(storage, "F", (4, 3))
+    storage[0] = 7.0
+    assert (copy.getpixel((0, 0)), shared.getpixel((0, 0))) == (0.0, 7.0)
+
+
+def test_dask_is_known_to_copy_what_it_computes_and_not_its_chunk():
+    storage = dlf.zeros(3)
+    array = dask_array(storage)
+    assert address_of(array.compute()) != address_of(storage)
+    assert chunk_of(array) is storage
 
 
 def test_the_document_says_what_every_pair_does_now():

@@ -86,19 +86,30 @@ def test_an_array_lives_as_long_as_its_storage_and_no_longer():
 
 
 REFUSED = {
-    "nulls": lambda: pa.array([1.0, None]),
-    "bits": lambda: pa.array([True, False]),
-    "texts": lambda: pa.array(["a"]),
-    "lists": lambda: pa.array([[1.0], [2.0, 3.0]]),
-    "chunks": lambda: pa.chunked_array([[1.0], [2.0]]),
-    "a table": lambda: pa.table({"a": [1.0]}),
+    "nulls": (lambda: pa.array([1.0, None]), "got 1 nulls"),
+    "bits": (lambda: pa.array([True, False]), "a bit each"),
+    "texts": (lambda: pa.array(["a"]), "text or bytes"),
+    "lists": (lambda: pa.array([[1.0], [2.0, 3.0]]), "lists of any length"),
+    "chunks": (lambda: pa.chunked_array([[1.0], [2.0]]), "combine_chunks"),
+    "columns": (lambda: pa.table({"a": [1.0], "b": [2.0]}), "select one"),
 }
 
 
-@pytest.mark.parametrize("make", REFUSED.values(), ids=REFUSED)
-def test_arrow_data_without_one_plain_block_is_refused(make):
-    with pytest.raises(TypeError):
+@pytest.mark.parametrize(("make", "says"), REFUSED.values(), ids=REFUSED)
+def test_arrow_data_without_one_plain_block_is_refused(make, says):
+    with pytest.raises(BufferError, match=says):
         dlf.as_storage(make())
+
+
+ONE_BLOCK = {
+    "one chunk": lambda: pa.chunked_array([[1.0, 2.0]]),
+    "one column": lambda: pa.table({"a": [1.0, 2.0]}),
+}
+
+
+@pytest.mark.parametrize("make", ONE_BLOCK.values(), ids=ONE_BLOCK)
+def test_arrow_data_of_one_plain_block_arrives_with_its_values(make):
+    assert dlf.as_storage(make()).to_numpy().tolist() == [1.0, 2.0]
 
 
 def bytes_of(buffer):

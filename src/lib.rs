@@ -27,7 +27,10 @@ mod threads;
 )]
 mod cuda;
 mod managed;
+mod element;
 mod alloc;
+#[cfg(any(feature = "arrow", feature = "ndarray"))]
+mod borrow;
 mod copy;
 mod sync;
 mod storage;
@@ -40,22 +43,29 @@ mod stencil;
 #[cfg(feature = "python")]
 mod python;
 
+#[cfg(feature = "arrow")]
+pub use ::{arrow_array, arrow_schema};
+#[cfg(feature = "ndarray")]
+pub use ::{half, ndarray, num_complex};
 pub use alloc::{
     Fill, free_pool, huge_pages, live_allocations, pool_bytes, pool_limit, set_huge_pages,
     set_pool_limit,
 };
 pub use device::{Device, DeviceKind, Target};
 pub use dtype::DType;
+pub use element::Element;
 pub use error::{Error, Result};
 pub use field::{Axes, Dim, Dims, Field, Halo, HaloWidth, align_by_name};
 pub use layout::{Extents, Item, Layout, MAX_NDIM, Span, may_overlap};
 pub use managed::{Described, Imported, Managed, Owner};
 pub use preset::Preset;
 pub use protocol::dlpack::{to_legacy, to_versioned};
+#[cfg(feature = "ndarray")]
+pub use protocol::ndarray::{FieldMut, FieldRef};
 pub use stencil::{
     Access, Argument, CallPlan, FieldPlan, FieldSpec, Mismatch, OnMismatch, Original, Remembered,
     Request, StencilSpec, resolve,
 };
-pub use storage::{ManagedBy, Order, Residence, Spec, Storage};
+pub use storage::{Builder, ManagedBy, Order, Residence, Spec, Storage};
 pub use sync::{Newer, SyncState};
 pub use threads::{num_threads, set_num_threads};

@@ -338,6 +338,36 @@ class Storage:
         Zero-copy, or BufferError: JAX is never made to copy silently. JAX arrays are immutable,
         so do not write the storage afterwards. With `copy=True` JAX makes a copy.
         """
+    def to_arrow(self, *, copy: bool = False) -> Any:
+        """Give a pyarrow Array over the buffer of the host, which it keeps. Zero-copy.
+
+        One dimension is an array of numbers (bool: `arrow.bool8`). More are a FixedShapeTensorArray: a list
+        along the axis that is outermost in memory, of tensors of the rest, whose dims are its
+        `dim_names`. An Array has no place for the name of the list's own axis, nor for the halo: see
+        `to_arrow_batch`. Arrow takes its data for constant, so do not write the storage afterwards.
+
+        Parameters
+        ----------
+        copy
+            Of a copy without padding, in the same order of axes.
+
+        Raises
+        ------
+        BufferError
+            For padded rows, steps and negative strides without `copy=True`; for bfloat16, float8, complex
+            numbers, and bool in several dimensions; for a storage without dimensions.
+        GTNoSuchBufferError
+            Without a buffer on the host.
+        ImportError
+            Without pyarrow.
+        """
+    def to_arrow_batch(self, name: str, *, copy: bool = False) -> Any:
+        """Give a pyarrow RecordBatch with one column over the buffer of the host. Zero-copy.
+
+        The metadata of the column has all dims, the halo and the order of the axes. An Arrow IPC file
+        keeps them: `dlf.as_storage(batch)` of what is read is the field as it was, read-only.
+        Parameters and errors are those of `to_arrow`.
+        """
     def to_cupy(self) -> Any:
         """Give a CuPy array over the buffer of the GPU, up to date. Zero-copy.
 
@@ -367,6 +397,16 @@ class Storage:
 
         Reading it copies nothing. `acquire` brings a buffer up to date, `touch` says that it was
         written; both hold a reference to the storage. Absent for bfloat16 and float8.
+        """
+    def __arrow_c_schema__(self) -> CapsuleType:
+        """Give a capsule with the type of `to_arrow()`. BufferError for what Arrow cannot express."""
+    def __arrow_c_device_array__(
+        self, requested_schema: CapsuleType | None = None, **kwargs: Any
+    ) -> tuple[CapsuleType, CapsuleType]:
+        """Give capsules with schema and array, on the device that `__dlpack_device__` names.
+
+        Zero-copy; the array holds a reference. Whoever takes memory of a GPU waits for `sync_event`.
+        BufferError as for `to_arrow()`; NotImplementedError for a keyword that is not None.
         """
     def __dlpack_device__(self) -> tuple[int, int]: ...
     def __dlpack__(
@@ -409,6 +449,13 @@ class HostBackedStorage(Storage):
     def __array__(
         self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
     ) -> npt.NDArray[Any]: ...
+    def __arrow_c_array__(
+        self, requested_schema: CapsuleType | None = None
+    ) -> tuple[CapsuleType, CapsuleType]:
+        """Give capsules with schema and array over the buffer of the host, brought up to date.
+
+        Zero-copy; the array holds a reference. BufferError as for `to_arrow()`.
+        """
     @property
     def __array_interface__(self) -> dict[str, Any]:
         """Version 3, with explicit strides in bytes; holds no reference. Absent for bfloat16 and float8."""

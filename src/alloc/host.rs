@@ -44,10 +44,20 @@ pub(crate) fn allocate(plan: &Plan, fill: Fill<'_>) -> Result<Managed> {
     let managed = unsafe {
         Managed::from_owned(data, plan.layout.clone(), plan.dtype, Device::CPU, Arc::new(memory))
     };
-    if let Fill::Item(item) = fill {
-        fill_span(&managed, item)?;
+    match fill {
+        Fill::Item(item) => fill_span(&managed, item)?,
+        Fill::Nothing => settle(data),
+        Fill::Zeros => {}
     }
     Ok(managed)
+}
+
+/// From here on fresh memory holds some bytes: any, but the same each time they are read. Typed views of it rely on
+/// that; to the compiler memory that nobody has written has no values at all. It cannot look into this, and has to
+/// take it for code that might have written them.
+fn settle(memory: *mut u8) {
+    // SAFETY: no instruction; nothing is clobbered.
+    unsafe { std::arch::asm!("/* {0} */", in(reg) memory, options(nostack, preserves_flags)) };
 }
 
 /// An owned block of host memory.

@@ -36,6 +36,12 @@ impl Event {
         Ok(unsafe { calls::wait_event(stream.handle(), self.handle) }?)
     }
 
+    /// Where its handle is.
+    #[cfg(all(feature = "arrow", feature = "python"))]
+    pub(super) fn place(&self) -> *const usize {
+        &raw const self.handle
+    }
+
     /// Whether the work before it is done. Does not wait.
     pub(super) fn is_done(&self) -> Result<bool> {
         let _current = enter(self.ordinal)?;

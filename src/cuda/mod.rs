@@ -26,6 +26,8 @@ mod stream;
 mod event;
 mod timeline;
 mod settled;
+#[cfg(all(feature = "arrow", feature = "python"))]
+mod signal;
 mod block;
 mod pointer;
 mod transfer;
@@ -45,6 +47,8 @@ pub(crate) use pointer::{Place, locate};
 pub(crate) use settled::Settled;
 #[cfg(feature = "python")]
 pub(crate) use settled::release_interpreter_by;
+#[cfg(all(feature = "arrow", feature = "python"))]
+pub(crate) use signal::Signal;
 pub(crate) use stream::{Stream, of_handle};
 #[cfg(feature = "python")]
 pub(crate) use stream::{choose, unchoose};

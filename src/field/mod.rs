@@ -59,6 +59,18 @@ impl Dim {
         }
     }
 
+    /// What stands for the name of an axis that has none, as xarray has it: `dim_0` for the first, and so on.
+    #[must_use]
+    pub fn unnamed(axis: usize) -> Self {
+        Self::Named(format!("dim_{axis}").into())
+    }
+
+    /// Whether this stands for the name of an axis that has none.
+    #[must_use]
+    pub fn is_unnamed(&self, axis: usize) -> bool {
+        *self == Self::unnamed(axis)
+    }
+
     /// Place in GT4Py's order of dimensions.
     fn rank(&self) -> (u8, u32) {
         match self {

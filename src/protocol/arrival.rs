@@ -6,6 +6,8 @@ use pyo3::exceptions::PyRecursionError;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
+#[cfg(feature = "arrow")]
+use super::arrow;
 use super::dlpack::exchange;
 use super::gt4py::{Hooks, Offer, Side};
 use super::producer::{Producer, Recognised};
@@ -22,6 +24,8 @@ pub(crate) struct Arrival {
     pub(crate) managed: Managed,
     pub(crate) dims: Option<Dims>,
     pub(crate) halo: Option<Halo>,
+    /// There was one, and it is about another part of the memory.
+    pub(crate) halo_is_unknown: bool,
     /// Where the object says that its domain begins, in the order I, J, K, data dimensions.
     pub(crate) origin: Option<Extents>,
     /// What it wants called around a computation.
@@ -126,7 +130,9 @@ pub(crate) fn arrive_plain(
         None | Some(Producer::Xarray) => Ok(None),
         Some(producer) => {
             let known = Recognised { producer, exactly: true };
-            Traveller { wish: Wish::Share, depth: 0 }.first_door(obj, known).map(Some)
+            producer.refuse_first(obj)?;
+            let found = Traveller { wish: Wish::Share, depth: 0 }.first_door(obj, known)?;
+            found.map(Some).ok_or_else(|| no_protocol(obj).into())
         }
     }
 }
@@ -232,8 +238,48 @@ impl Traveller {
     }
 
     fn through_doors(self, obj: &Bound<'_, PyAny>, known: Recognised) -> Result<Arrival, Failure> {
-        let (managed, door) = self.first_door(obj, known)?;
-        Ok(Arrival::plain(managed, door, known.producer))
+        let producer = known.producer;
+        producer.refuse_first(obj)?;
+        // Arrow's own arrays say more as what they are; of others DLPack and the interfaces know more devices.
+        if producer == Producer::Arrow
+            && let Some(arrival) = self.arrow(obj, producer)?
+        {
+            return Ok(arrival);
+        }
+        if let Some((managed, door)) = self.first_door(obj, known)? {
+            return Ok(Arrival::plain(managed, door, producer));
+        }
+        match producer {
+            Producer::Other => self.arrow(obj, producer)?.ok_or_else(|| no_protocol(obj).into()),
+            _ => Err(no_protocol(obj).into()),
+        }
+    }
+
+    /// As an Arrow array, with what its metadata says.
+    #[cfg(feature = "arrow")]
+    fn arrow(self, obj: &Bound<'_, PyAny>, producer: Producer) -> Result<Option<Arrival>, Failure> {
+        let Some(arrived) = arrow::import(obj, self.request(producer))? else { return Ok(None) };
+        let arrow::Arrived { mut imported, dims, halo, halo_is_unknown, origin } = arrived;
+        imported.set_believed(self.wish.believes());
+        let plain = Arrival::plain(imported.validate()?, "arrow", Producer::Arrow);
+        Ok(Some(Arrival { dims, halo, halo_is_unknown, origin, ..plain }))
+    }
+
+    #[cfg(not(feature = "arrow"))]
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as with the door")]
+    fn arrow(self, _: &Bound<'_, PyAny>, _: Producer) -> Result<Option<Arrival>, Failure> {
+        Ok(None)
+    }
+
+    fn request(self, producer: Producer) -> ImportRequest {
+        ImportRequest {
+            immutable: producer.is_immutable(),
+            explains: matches!(producer, Producer::Torch | Producer::Jax),
+            to_host: matches!(self.wish, Wish::OnHost | Wish::CopyToHost),
+            anywhere: self.wish.side() != Side::Host,
+            believed: self.wish.believes(),
+            may_copy: self.wish == Wish::CopyToHost,
+        }
     }
 
     fn doors(self, known: Recognised) -> &'static [(&'static str, Door)] {
@@ -244,32 +290,24 @@ impl Traveller {
         }
     }
 
-    /// The first door that lets the object through, and its name.
+    /// The first door that lets the object through, and its name; `None` where there is none.
     fn first_door(
         self,
         obj: &Bound<'_, PyAny>,
         known: Recognised,
-    ) -> Result<(Managed, &'static str), Failure> {
+    ) -> Result<Option<(Managed, &'static str)>, Failure> {
         let producer = known.producer;
-        producer.refuse_first(obj)?;
-        let request = ImportRequest {
-            immutable: producer.is_immutable(),
-            explains: matches!(producer, Producer::Torch | Producer::Jax),
-            to_host: matches!(self.wish, Wish::OnHost | Wish::CopyToHost),
-            anywhere: self.wish.side() != Side::Host,
-            believed: self.wish.believes(),
-            may_copy: self.wish == Wish::CopyToHost,
-        };
+        let request = self.request(producer);
         for &(door, import) in self.doors(known) {
             if let Some(mut imported) = import(obj, request)? {
                 imported.set_immutable(request.immutable);
                 imported.set_believed(request.believed);
                 let managed = imported.validate()?;
                 producer.refuse_lazy(obj, &managed)?;
-                return Ok((managed, door));
+                return Ok(Some((managed, door)));
             }
         }
-        Err(no_protocol(obj).into())
+        Ok(None)
     }
 
     /// What an object offers through GT4Py's data interface, once its claims hold.
@@ -308,6 +346,7 @@ impl Arrival {
             managed,
             dims: None,
             halo: None,
+            halo_is_unknown: false,
             origin: None,
             hooks,
             door: Some(door),
@@ -338,7 +377,7 @@ fn no_protocol(obj: &Bound<'_, PyAny>) -> Error {
     };
     Error::Type(format!(
         "expected an array that speaks the buffer protocol, __dlpack__, \
-         __array_interface__, __cuda_array_interface__ or __gt_data_interface__, got {what} \
+         __array_interface__, __cuda_array_interface__, __gt_data_interface__ or __arrow_c_array__, got {what} \
          '{}'; make an array of it first, for example with np.asarray(...) or .compute()",
         name.map_or_else(|_| "?".into(), |name| name.to_string())
     ))

@@ -17,6 +17,10 @@ pub(crate) mod array_interface;
 pub(crate) mod cuda_array_interface;
 #[cfg(feature = "python")]
 pub(crate) mod gt4py;
+#[cfg(feature = "arrow")]
+pub(crate) mod arrow;
+#[cfg(feature = "ndarray")]
+pub(crate) mod ndarray;
 #[cfg(feature = "python")]
 mod xarray;
 #[cfg(feature = "python")]

@@ -11,14 +11,24 @@ use crate::error::Failure;
 use crate::field::Dims;
 
 /// Attributes of an object that are doors, in the order in which they are tried, and their names.
-const ATTRIBUTES: [(&str, &str); 6] = [
+const ATTRIBUTES: [(&str, &str); 9] = [
     ("__gt_data_interface__", "gt_data_interface"),
     ("__gt_interface__", "gt_interface"),
     ("ndarray", "ndarray"),
     ("__dlpack__", "dlpack"),
     ("__array_interface__", "array_interface"),
     ("__cuda_array_interface__", "cuda_array_interface"),
+    ("__arrow_c_device_array__", ARROW),
+    ("__arrow_c_array__", ARROW),
+    ("__arrow_c_stream__", ARROW),
 ];
+
+const ARROW: &str = "arrow";
+
+fn has_arrow(obj: &Bound<'_, PyAny>) -> bool {
+    let mut names = ATTRIBUTES.iter().filter(|one| one.1 == ARROW);
+    names.any(|one| obj.hasattr(one.0).unwrap_or(true))
+}
 
 /// The names of the axes of a foreign object: of a DataArray its dims, of others `__gt_dims__` or
 /// what `__gt_data_interface__` says. `None` where it has none.
@@ -39,8 +49,10 @@ pub(crate) fn names_of(obj: &Bound<'_, PyAny>) -> Result<Option<Dims>, Failure> 
 /// A door that raises when it is asked for is one.
 pub(crate) fn doors_of(obj: &Bound<'_, PyAny>) -> Vec<&'static str> {
     let mut doors = Vec::new();
-    if Recognised::of(obj).is_ok_and(|known| known.producer == Producer::Xarray) {
-        doors.push("xarray");
+    match Recognised::of(obj).map(|known| known.producer) {
+        Ok(Producer::Xarray) => doors.push("xarray"),
+        Ok(Producer::Arrow) if has_arrow(obj) => doors.push(ARROW), // which is tried first there
+        _ => {}
     }
     if exchange::has_table(&obj.get_type()).unwrap_or(true) {
         doors.push("dlpack_c_exchange_api");
@@ -49,7 +61,7 @@ pub(crate) fn doors_of(obj: &Bound<'_, PyAny>) -> Vec<&'static str> {
         doors.push("buffer");
     }
     for (attribute, door) in ATTRIBUTES {
-        if obj.hasattr(attribute).unwrap_or(true) {
+        if !doors.contains(&door) && obj.hasattr(attribute).unwrap_or(true) {
             doors.push(door);
         }
     }
@@ -64,5 +76,6 @@ pub(crate) fn doors_of_class(class: &Bound<'_, PyType>) -> Vec<&'static str> {
     }
     let there = |attribute: &str| class.hasattr(attribute).unwrap_or(false);
     doors.extend(ATTRIBUTES.iter().filter(|(attribute, _)| there(attribute)).map(|one| one.1));
+    doors.dedup(); // one door may have several names
     doors
 }

@@ -33,6 +33,8 @@ pub(super) enum Producer {
     Jax,
     /// Everything of pyarrow.
     Arrow,
+    /// Everything of pandas, which makes Arrow arrays by copying where it has none.
+    Pandas,
     /// `xarray.DataArray`.
     Xarray,
     /// Everything else.
@@ -133,6 +135,7 @@ fn by_module(class: &Bound<'_, PyType>) -> PyResult<Producer> {
         match module.as_deref().and_then(|module| module.split('.').next()) {
             Some("jaxlib" | "jax") => return Ok(Producer::Jax),
             Some("pyarrow") => return Ok(Producer::Arrow),
+            Some("pandas") => return Ok(Producer::Pandas),
             // Of an xarray that was imported anew.
             Some("xarray") if base.getattr(intern!(class.py(), "__name__"))?.eq("DataArray")? => {
                 return Ok(Producer::Xarray);

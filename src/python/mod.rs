@@ -9,10 +9,14 @@ mod stream;
 mod settings;
 mod jax;
 mod torch;
+#[cfg(feature = "arrow")]
+mod arrow;
 mod storage;
 mod create;
 mod ask;
 mod bind;
+#[cfg(feature = "ndarray")]
+mod argument;
 
 use pyo3::prelude::*;
 

@@ -8,7 +8,7 @@ use pyo3::types::{PyBool, PyDict, PyInt, PyString, PyTuple};
 
 use crate::device::Target;
 use crate::error::Error;
-use crate::field::{Field, Halo, HaloWidth, further_data_dims};
+use crate::field::{Dims, Field, Halo, HaloWidth, further_data_dims, show_dims};
 use crate::layout::{Extents, MAX_NDIM};
 use crate::preset::Preset;
 use crate::protocol::gt4py;
@@ -206,16 +206,20 @@ fn check_exclusive(options: &Bound<'_, PyDict>) -> PyResult<()> {
     Ok(())
 }
 
-/// Names that the data brought along may not be contradicted, only supplied.
-fn agree(spec: &Spec, given: crate::field::Dims) -> PyResult<crate::field::Dims> {
-    match &spec.field.dims {
-        Some(found) if *found != given => Err(PyValueError::new_err(format!(
-            "dims: expected {} as the array says, got {}; transpose or rename the array instead",
-            crate::field::show_dims(found),
-            crate::field::show_dims(&given)
-        ))),
-        _ => Ok(given),
+/// Names that the data brought along may not be contradicted, only supplied: also where xarray, or an import, has
+/// numbered an axis that has none.
+fn agree(spec: &Spec, given: Dims) -> PyResult<Dims> {
+    let Some(found) = &spec.field.dims else { return Ok(given) };
+    let mut both = found.iter().zip(&given).enumerate();
+    let agree = both.all(|(axis, (found, given))| found == given || found.is_unnamed(axis));
+    if agree && found.len() == given.len() {
+        return Ok(given);
     }
+    Err(PyValueError::new_err(format!(
+        "dims: expected {} as the array says, got {}; transpose or rename the array instead",
+        show_dims(found),
+        show_dims(&given)
+    )))
 }
 
 /// Where a storage is to be: None and "cpu" are the host, "gpu" the GPU that is used at the moment,

@@ -6,6 +6,7 @@ mod buffers;
 mod checks;
 mod describe;
 mod make;
+mod builder;
 
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ use crate::sync::{Newer, SyncState};
 
 use crate::device::Target;
 pub(crate) use buffers::Buffers;
+pub use builder::Builder;
 pub use residence::{ManagedBy, Residence};
 
 /// What somebody wants of a storage; everything that is `None` is open.
@@ -148,6 +150,12 @@ impl Storage {
         &self.field
     }
 
+    /// The same, to keep.
+    #[cfg(feature = "ndarray")]
+    pub(crate) fn shared_field(&self) -> Arc<Field> {
+        Arc::clone(&self.field)
+    }
+
     /// Rank of each dimension in memory, 0 = the largest stride (GDP-3 "layout"): as asked for where
     /// the strides do not contradict it.
     #[must_use]
@@ -200,9 +208,15 @@ impl Storage {
     /// # Errors
     /// [`Error::Argument`] for a halo that does not fit.
     pub fn with_halo(&self, halo: Option<Halo>) -> Result<Self> {
-        let field = Field::clone(&self.field).with_fixed_index(self.managed().layout().shape());
-        let field = Field { halo, ..field };
-        field.check(self.managed().layout().shape())?;
+        self.with_field(|field| field.halo = halo)
+    }
+
+    /// The same memory, with something else known of it. The aligned element stays where it is.
+    fn with_field(&self, change: impl FnOnce(&mut Field)) -> Result<Self> {
+        let shape = self.managed().layout().shape();
+        let mut field = Field::clone(&self.field).with_fixed_index(shape);
+        change(&mut field);
+        field.check(shape)?;
         Ok(Self { buffers: self.buffers.clone(), field: Arc::new(field) })
     }
 }

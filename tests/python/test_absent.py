@@ -41,6 +41,10 @@ ALWAYS = {
     "__array__": STORAGES,
     "ndarray": STORAGES,
     "__array_function__": STORAGES,
+    # What Arrow cannot express is refused with the reason: consumers would go through Python's numbers.
+    "__arrow_c_schema__": STORAGES,
+    "__arrow_c_array__": STORAGES,
+    "__arrow_c_device_array__": STORAGES,
 }
 HOST_BACKED = dlf.CPUStorage.__bases__[0]
 NAMED = {"IK", "0", "domain view"}
@@ -57,9 +61,7 @@ PRESENT = {
     "__hip_array_interface__": (),
     "__gt_interface__": (),
     "__array_struct__": (),
-    "__arrow_c_array__": (),
-    "__arrow_c_schema__": (),
-    "__arrow_c_device_array__": (),
+    "__arrow_c_stream__": (),
     "__array_priority__": (),
 }
 

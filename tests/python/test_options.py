@@ -201,3 +201,12 @@ def test_an_unknown_option_is_named_with_the_known_ones(value):
 def test_a_value_that_cannot_hold_is_refused(options, error, text):
     with pytest.raises(error, match=text):
         dlf.empty((4, 5), **options)
+
+
+def test_an_axis_that_was_only_numbered_gets_a_name():
+    numbered = dlf.zeros((4, 3), dims=("dim_0", "J"))
+    assert dlf.as_storage(numbered, dims="IJ").dims == ("I", "J")
+    with pytest.raises(ValueError, match=r"as the array says"):
+        dlf.as_storage(numbered, dims="JI")
+    with pytest.raises(ValueError, match=r"as the array says"):
+        dlf.as_storage(numbered.T, dims="JI")

@@ -8,6 +8,7 @@
 //!   unless `copy=True` asks for it. Strides are in elements.
 
 mod tensor;
+mod crate_api;
 #[cfg(feature = "python")]
 mod import;
 #[cfg(feature = "python")]

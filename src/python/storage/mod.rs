@@ -17,6 +17,8 @@ mod transpose;
 mod attributes;
 mod doors;
 mod exchange;
+#[cfg(feature = "arrow")]
+mod arrow;
 mod host;
 mod device;
 

@@ -153,6 +153,7 @@ pub(in crate::python) fn arrival(data: &Bound<'_, PyAny>, wish: Wish) -> Result<
         managed: side_of(data.py(), storage, wish)?,
         dims: field.dims.clone(),
         halo: field.halo.clone(),
+        halo_is_unknown: field.halo.is_none(),
         origin: field.origin.clone(),
         hooks: hooks_of(data, storage, wish)?,
         door: storage.door(),
@@ -212,10 +213,13 @@ fn side_of(py: Python<'_>, storage: &PyStorage, wish: Wish) -> Result<Managed, F
     })
 }
 
-/// A plain array has no halo; only a view of a storage may have one that nobody knows.
+/// A plain array has no halo; only a view of a storage, and a part of what was one, may have one that nobody
+/// knows.
 fn without_unknown_halo(mut arrival: Arrival) -> Arrival {
     let ndim = arrival.managed.layout().ndim();
-    arrival.halo.get_or_insert_with(|| Halo::from_elem((0, 0), ndim));
+    if !arrival.halo_is_unknown {
+        arrival.halo.get_or_insert_with(|| Halo::from_elem((0, 0), ndim));
+    }
     arrival
 }
 

@@ -1,0 +1,60 @@
+//! Kernels in Rust for the arrays of any Python framework.
+//!
+//! An argument of type [`FieldRef`] or [`FieldMut`] takes what a stencil takes: NumPy arrays, torch tensors,
+//! DataArrays, storages and so on. Nothing is copied; dtype, alignment, and who reads and who writes are checked before
+//! the function is entered.
+
+use dlfield::ndarray::{Ix3, Zip, s};
+use dlfield::{FieldMut, FieldRef};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// Writes the five-point Laplacian of `inp` to all points of `out` that have four neighbours, on several threads.
+///
+/// Arrays with names for their dimensions are ordered by them (I, J, K), others are taken as they are.
+#[pyfunction]
+fn laplacian(py: Python<'_>, inp: FieldRef<'_, f64>, out: FieldMut<'_, f64>) -> PyResult<()> {
+    let inp = inp.in_order::<Ix3>(&["I", "J", "K"])?;
+    let mut out = out.in_order::<Ix3>(&["I", "J", "K"])?;
+    let shape = inp.shape();
+    if shape != out.shape() || shape[0] < 2 || shape[1] < 2 {
+        return Err(PyValueError::new_err(format!(
+            "laplacian: expected two fields of one shape with at least 2 points along I and J, got {shape:?} and {:?}",
+            out.shape()
+        )));
+    }
+    // Python runs meanwhile.
+    py.detach(|| {
+        Zip::from(out.slice_mut(s![1..-1, 1..-1, ..]))
+            .and(inp.slice(s![1..-1, 1..-1, ..]))
+            .and(inp.slice(s![..-2, 1..-1, ..]))
+            .and(inp.slice(s![2.., 1..-1, ..]))
+            .and(inp.slice(s![1..-1, ..-2, ..]))
+            .and(inp.slice(s![1..-1, 2.., ..]))
+            .par_for_each(|out, mid, west, east, south, north| {
+                *out = west + east + south + north - 4.0 * mid;
+            });
+    });
+    Ok(())
+}
+
+/// The sum of the values inside the halo, in any number of dimensions.
+#[pyfunction]
+fn domain_sum(py: Python<'_>, field: FieldRef<'_, f32>) -> PyResult<f32> {
+    let domain = field.domain()?;
+    Ok(py.detach(|| domain.sum()))
+}
+
+/// The names and the halo that a field came with.
+#[pyfunction]
+#[expect(clippy::type_complexity, reason = "what Python shows as two lists")]
+fn known(field: FieldRef<'_, f64>) -> (Option<Vec<String>>, Option<Vec<(i64, i64)>>) {
+    let dims = field.dims().map(|dims| dims.iter().map(ToString::to_string).collect());
+    (dims, field.halo().map(|halo| halo.to_vec()))
+}
+
+#[pymodule]
+mod rust_kernel {
+    #[pymodule_export]
+    use super::{domain_sum, known, laplacian};
+}

@@ -1,0 +1,258 @@
+//! Storages to and from the arrays of arrow-rs.
+
+use std::sync::Arc;
+
+use arrow_array::{Array as _, ArrayRef, RecordBatch, make_array};
+use arrow_data::ffi::FFI_ArrowArray;
+use arrow_schema::ffi::FFI_ArrowSchema;
+use arrow_schema::{ArrowError, Field as Column, FieldRef as ColumnRef, Schema};
+
+use super::export::Exported;
+use super::import::{Claims, Said};
+use super::{from_ffi, schema_from_ffi};
+use crate::borrow::Borrow;
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::field::Field;
+use crate::storage::{Spec, Storage};
+
+impl Storage {
+    /// The array over the host's memory, and the column `name` that describes it. Copies nothing.
+    ///
+    /// A storage of one dimension is an array of numbers (bool: the extension `arrow.bool8`). Others are
+    /// the extension `arrow.fixed_shape_tensor`: a list along the axis that is outermost in memory, of tensors of
+    /// the rest. The metadata of the column has the rest of what is known, under the key `dlfield`.
+    ///
+    /// Arrow's arrays do not change: as long as one of them is there, nobody gets the memory for writing from
+    /// [`Storage::view_mut`](crate::Storage::view_mut).
+    ///
+    /// # Errors
+    /// [`Error::Buffer`] for padded rows, steps and negative strides, for bfloat16, float8, complex numbers and
+    /// bool in several dimensions, for storages without dimensions, and while somebody writes the memory;
+    /// [`Error::Device`] for memory of a device alone.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use dlfield::Storage;
+    ///
+    /// let field = Storage::builder([4, 3, 2]).dims(["I", "J", "K"]).halo([(1, 1), (0, 0), (0, 0)]).zeros::<f64>()?;
+    /// let (array, column) = field.to_arrow("t")?;
+    /// assert_eq!(array.len(), 4); // of tensors with 3 x 2 elements
+    /// assert_eq!(column.metadata()["ARROW:extension:name"], "arrow.fixed_shape_tensor");
+    ///
+    /// let back = Storage::from_arrow(&array, &column)?;
+    /// assert_eq!(back.managed().address(), field.managed().address());
+    /// assert_eq!(back.field().halo, field.field().halo);
+    /// # Ok::<(), dlfield::Error>(())
+    /// ```
+    pub fn to_arrow(&self, name: &str) -> Result<(ArrayRef, ColumnRef)> {
+        let memory = self.on_host()?;
+        let exported = Exported::of(&memory, self.field())?;
+        let column = exported.column(name)?;
+        let borrow = Borrow::shared(&memory)?;
+        Ok((make_array(exported.data(|memory| (memory, borrow))?), Arc::new(column)))
+    }
+
+    /// A table with the one column `name` over the host's memory. Copies nothing. All that is known of the field
+    /// is in its metadata, which files keep.
+    ///
+    /// # Errors
+    /// As [`Storage::to_arrow`].
+    pub fn to_arrow_batch(&self, name: &str) -> Result<RecordBatch> {
+        let (array, column) = self.to_arrow(name)?;
+        RecordBatch::try_new(Arc::new(Schema::new(vec![column])), vec![array]).map_err(failed)
+    }
+
+    /// A read-only storage over an array of numbers, lists of one length or tensors, which it keeps. Copies nothing.
+    /// Names, halo and the order of the axes are those in the metadata of `column`.
+    ///
+    /// # Errors
+    /// [`Error::Buffer`] for nulls, and for types other than [`Storage::to_arrow`] gives.
+    pub fn from_arrow(array: &ArrayRef, column: &Column) -> Result<Self> {
+        if array.data_type() != column.data_type() {
+            return Err(Error::Argument(format!(
+                "column: expected one of type {}, as the array is, got {}",
+                array.data_type(),
+                column.data_type()
+            )));
+        }
+        let schema = FFI_ArrowSchema::try_from(column).map_err(failed)?;
+        let (schema, array) =
+            (schema_from_ffi(schema), from_ffi(FFI_ArrowArray::new(&array.to_data())));
+        let claims = Claims::of(&schema, &array, Device::CPU)?;
+        let memory = claims.imported(Arc::new(array)).validate()?;
+        let Said { dims, halo, halo_is_unknown, origin } = claims.said;
+        let field = Field { dims, halo, origin, ..Field::default() };
+        Self::wrap(memory, &Spec { field, unknown_halo: halo_is_unknown, ..Spec::default() })
+    }
+
+    /// As [`Storage::from_arrow`], of a table with one column.
+    ///
+    /// # Errors
+    /// As [`Storage::from_arrow`]; [`Error::Argument`] for another number of columns.
+    pub fn from_arrow_batch(batch: &RecordBatch) -> Result<Self> {
+        match (batch.columns(), batch.schema().fields().as_ref()) {
+            ([array], [column]) => Self::from_arrow(array, column),
+            (columns, _) => Err(Error::Argument(format!(
+                "batch: expected one column, got {}; select one with project",
+                columns.len()
+            ))),
+        }
+    }
+}
+
+fn failed(error: ArrowError) -> Error {
+    Error::Buffer(format!("Arrow: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::types::Float64Type;
+    use arrow_array::{
+        BooleanArray, FixedSizeListArray, Float64Array, Int32Array, StringArray, StructArray,
+    };
+    use arrow_schema::DataType;
+
+    use super::*;
+    use crate::alloc::live_allocations;
+    use crate::field::Dim;
+    use crate::layout::Item;
+
+    fn field() -> Storage {
+        let wishes =
+            Storage::builder([4, 3, 2]).dims(["I", "J", "K"]).halo([(1, 1), (0, 0), (0, 1)]);
+        wishes.layout([1, 2, 0]).zeros::<f64>().unwrap()
+    }
+
+    fn column(array: &ArrayRef) -> Column {
+        Column::new("x", array.data_type().clone(), true)
+    }
+
+    fn refused(array: impl arrow_array::Array + 'static) -> String {
+        let array: ArrayRef = Arc::new(array);
+        Storage::from_arrow(&array, &column(&array)).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_field_comes_back_as_it_was() {
+        let field = field();
+        let batch = field.to_arrow_batch("t").unwrap();
+        assert_eq!((batch.num_rows(), batch.schema().field(0).name().as_str()), (2, "t"));
+        let back = Storage::from_arrow_batch(&batch).unwrap();
+        let (one, other) = (field.managed(), back.managed());
+        assert_eq!((one.address(), one.layout()), (other.address(), other.layout()));
+        assert_eq!(
+            (&field.field().dims, &field.field().halo),
+            (&back.field().dims, &back.field().halo)
+        );
+        assert!(other.readonly());
+    }
+
+    #[test]
+    fn a_part_of_the_list_has_an_unknown_halo() {
+        let batch = field().to_arrow_batch("t").unwrap();
+        let part = Storage::from_arrow_batch(&batch.slice(1, 1)).unwrap();
+        assert_eq!(part.managed().layout().shape(), [4, 3, 1]);
+        assert_eq!(part.field().halo, None);
+        assert!(part.field().dims.is_some());
+    }
+
+    #[test]
+    fn without_dlfields_metadata_the_list_comes_first_and_has_a_name_of_its_own() {
+        let (array, column) = field().to_arrow("t").unwrap();
+        let mut metadata = column.metadata().clone();
+        metadata.remove("dlfield");
+        let column = Column::clone(&column).with_metadata(metadata);
+        let back = Storage::from_arrow(&array, &column).unwrap();
+        assert_eq!(back.managed().layout().shape(), [2, 4, 3]);
+        let names = ["dim_0", "I", "J"].map(Dim::from_name);
+        assert_eq!(back.field().dims.as_deref(), Some(&names[..]));
+    }
+
+    #[test]
+    fn the_memory_is_given_up_with_the_last_array() {
+        let before = live_allocations();
+        let (array, _) = field().to_arrow("t").unwrap();
+        let part = array.slice(1, 1);
+        drop(array);
+        assert_eq!(live_allocations(), before + 1);
+        drop(part);
+        assert_eq!(live_allocations(), before);
+    }
+
+    #[cfg(feature = "ndarray")]
+    #[test]
+    fn nobody_writes_what_an_array_shows() {
+        let field = field();
+        let (array, _) = field.to_arrow("t").unwrap();
+        let error = field.view_mut::<f64, ndarray::Ix3>().unwrap_err().to_string();
+        assert!(error.contains("being read through another view"), "{error}");
+        drop(array);
+        let writer = field.view_mut::<f64, ndarray::Ix3>().unwrap();
+        assert!(field.to_arrow("t").is_err());
+        drop(writer);
+    }
+
+    #[test]
+    fn offsets_of_an_array_and_of_lists_in_it_count() {
+        let whole = Int32Array::from(vec![0, 1, 2, 3]);
+        let first = whole.values().as_ptr().addr();
+        let array: ArrayRef = Arc::new(whole.slice(1, 2));
+        let part = Storage::from_arrow(&array, &column(&array)).unwrap();
+        assert_eq!(part.managed().address(), first + 4);
+        assert_eq!(part.managed().layout().shape(), [2]);
+
+        let rows = (0..4).map(|row| Some((0..3).map(move |at| Some(f64::from(10 * row + at)))));
+        let lists = FixedSizeListArray::from_iter_primitive::<Float64Type, _, _>(rows, 3);
+        let values = lists.values().to_data().buffers()[0].as_ptr().addr();
+        let lists = lists.slice(2, 2);
+        let lists: ArrayRef = Arc::new(lists);
+        let part = Storage::from_arrow(&lists, &column(&lists)).unwrap();
+        assert_eq!(part.managed().layout().shape(), [2, 3]);
+        assert_eq!(part.managed().address(), values + 6 * 8);
+    }
+
+    #[test]
+    fn what_is_no_column_of_numbers_is_refused_with_a_way_out() {
+        assert!(
+            refused(Float64Array::from(vec![Some(1.0), None]))
+                .contains("got 1 nulls; fill or drop them")
+        );
+        assert!(
+            refused(BooleanArray::from(vec![true]))
+                .contains("a bit each (format 'b'); cast them to uint8")
+        );
+        assert!(refused(StringArray::from(vec!["x"])).contains("text or bytes"));
+        let one: ArrayRef = Arc::new(Int32Array::from(vec![1]));
+        let two = ["a", "b"]
+            .map(|name| (Arc::new(Column::new(name, DataType::Int32, true)), one.clone()));
+        assert!(
+            refused(StructArray::from(two.to_vec()))
+                .contains("expected one column, got 2 ('a', 'b')")
+        );
+    }
+
+    #[test]
+    fn nulls_outside_of_the_part_do_not_count() {
+        let array: ArrayRef =
+            Arc::new(Float64Array::from(vec![None, Some(1.0), Some(2.0)]).slice(1, 2));
+        assert!(Storage::from_arrow(&array, &column(&array)).is_ok());
+    }
+
+    #[test]
+    fn gaps_and_types_without_a_word_are_refused() {
+        let padded = Storage::builder([4, 5]).halo([(0, 0), (1, 1)]).zeros::<f64>().unwrap();
+        let inner = padded.domain_view().unwrap();
+        let error = inner.to_arrow("t").unwrap_err().to_string();
+        assert!(
+            error.contains("follow each other in memory") && error.contains("copy=True"),
+            "{error}"
+        );
+        let step = [Item::Slice { start: None, stop: None, step: Some(2) }];
+        let thin = Storage::builder([8]).zeros::<f64>().unwrap().select(&step).unwrap();
+        assert!(thin.to_arrow("t").is_err());
+        let empty = Storage::builder([]).zeros::<f64>().unwrap();
+        assert!(empty.to_arrow("t").unwrap_err().to_string().contains("at least 1 dimension"));
+    }
+}

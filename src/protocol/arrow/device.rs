@@ -1,0 +1,123 @@
+//! The struct of the C device data interface: an array with the device that has its memory, and an event.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use arrow_data::ffi::FFI_ArrowArray;
+
+use super::export::Exported;
+use super::from_ffi;
+use super::import::Claims;
+use super::structs::Array;
+use crate::cuda::{Signal, Stream};
+use crate::device::{Device, DeviceKind};
+use crate::error::{Error, Result};
+use crate::managed::Imported;
+use crate::protocol::keep::Keep;
+
+/// `struct ArrowDeviceArray`.
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct DeviceArray {
+    pub(super) array: Array,
+    device_id: i64,
+    device_type: i32,
+    /// Points to a `cudaEvent_t`, which is released with the array; or NULL.
+    sync_event: *mut c_void,
+    /// Zeros, by the interface; pyarrow leaves in them what was there, so that nobody can insist.
+    reserved: [i64; 3],
+}
+
+// SAFETY: as for the array; the event stays as long as it, and nobody writes through the pointer.
+unsafe impl Send for DeviceArray {}
+
+impl DeviceArray {
+    /// Over memory of any device. Who takes it waits for the event, where there is one.
+    ///
+    /// # Errors
+    /// As [`Exported::data`]; what CUDA refuses.
+    pub(super) fn of(exported: &Exported<'_>, device: Device) -> Result<Self> {
+        let signal = match exported.timeline().filter(|_| !device.is_host()) {
+            Some(timeline) => {
+                timeline.hand_out();
+                Some(Signal::after(timeline, device.ordinal)?)
+            }
+            None => None,
+        };
+        let sync_event = signal.as_ref().map_or(std::ptr::null(), |signal| signal.address());
+        let keep = |memory| (Keep::new(memory), signal);
+        let array = from_ffi(FFI_ArrowArray::new(&exported.data(keep)?));
+        let on_host = device == Device::CPU;
+        let device_type = i32::try_from(device.code()).unwrap_or(0);
+        Ok(Self {
+            array,
+            device_id: if on_host { -1 } else { i64::from(device.ordinal) },
+            device_type,
+            sync_event: sync_event.cast_mut().cast(),
+            reserved: [0; 3],
+        })
+    }
+
+    /// Where the memory is.
+    ///
+    /// # Errors
+    /// [`Error::Buffer`] for what the interface does not allow.
+    pub(super) fn device(&self) -> Result<Device> {
+        let ordinal = i32::try_from(self.device_id).map_err(|_| {
+            Error::Buffer(format!(
+                "Arrow device array: expected a device_id of 32 bits, got {}",
+                self.device_id
+            ))
+        })?;
+        let code = i64::from(self.device_type);
+        let on_cpu = code == Device::CPU.code();
+        let device = if on_cpu { Device::CPU } else { Device::from_dlpack(code, ordinal)? };
+        if on_cpu && !self.sync_event.is_null() {
+            return Err(Error::Buffer(
+                "Arrow device array: expected no sync_event for memory of the CPU, got one; the array is not valid".into(),
+            ));
+        }
+        Ok(device)
+    }
+
+    /// Takes the memory over, and whatever is done to it from here on comes after the producer's event.
+    ///
+    /// # Errors
+    /// [`Error::Device`] for an event that nothing here can wait for.
+    pub(super) fn imported(&mut self, claims: &Claims, device: Device) -> Result<Imported> {
+        let after = self.after(device)?;
+        let imported = claims.imported(Arc::new(self.array.take()));
+        Ok(match after {
+            Some(stream) => imported.after_work_on(stream),
+            None => imported,
+        })
+    }
+
+    fn after(&self, device: Device) -> Result<Option<Stream>> {
+        let event = self.sync_event.cast::<usize>();
+        if event.is_null() {
+            return Ok(None);
+        }
+        let of_cuda = matches!(
+            device.kind,
+            DeviceKind::Cuda | DeviceKind::CudaManaged | DeviceKind::CudaHost
+        );
+        if !of_cuda || !event.is_aligned() {
+            return Err(Error::Device(format!(
+                "Arrow device array: expected memory that is ready, or an event of CUDA, got a sync_event for memory on \
+                 {device}; synchronise the producer first, and pass it on without one"
+            )));
+        }
+        let stream = Stream::current(device.ordinal)?;
+        // SAFETY: the interface: a pointer to an event, which is there until the array is released; that is not
+        // before this returns.
+        let handle = unsafe { event.read() };
+        // SAFETY: as above.
+        unsafe { stream.follow_event(handle) }?;
+        if device.is_host() {
+            stream.wait()?; // WAIT of the host, which may read at once
+            return Ok(None);
+        }
+        Ok(Some(stream))
+    }
+}

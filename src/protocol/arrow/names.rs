@@ -1,0 +1,59 @@
+//! How Arrow names the types of elements, and the keys of a field's metadata.
+
+use arrow_schema::DataType;
+
+use crate::dtype::DType;
+
+/// Where the name of an extension type stands (Arrow columnar format, "Extension Types").
+pub(super) const EXTENSION_NAME: &str = "ARROW:extension:name";
+/// Where its parameters stand.
+pub(super) const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
+/// Where dlfield says what Arrow has no word for.
+pub(super) const DLFIELD: &str = "dlfield";
+
+/// Tensors of one shape, a list of which is an array (Arrow columnar format, "Canonical Extension Types").
+pub(super) const FIXED_SHAPE_TENSOR: &str = "arrow.fixed_shape_tensor";
+/// Truth values of a byte each, over int8.
+pub(super) const BOOL8: &str = "arrow.bool8";
+
+/// A type, its letter in the C data interface, and its name in arrow-rs.
+const NAMES: [(DType, &str, DataType); 11] = [
+    (DType::Int8, "c", DataType::Int8),
+    (DType::Int16, "s", DataType::Int16),
+    (DType::Int32, "i", DataType::Int32),
+    (DType::Int64, "l", DataType::Int64),
+    (DType::UInt8, "C", DataType::UInt8),
+    (DType::UInt16, "S", DataType::UInt16),
+    (DType::UInt32, "I", DataType::UInt32),
+    (DType::UInt64, "L", DataType::UInt64),
+    (DType::Float16, "e", DataType::Float16),
+    (DType::Float32, "f", DataType::Float32),
+    (DType::Float64, "g", DataType::Float64),
+];
+
+/// Arrow's name of a type, where it has one.
+pub(super) fn data_type(dtype: DType) -> Option<DataType> {
+    NAMES.into_iter().find(|one| one.0 == dtype).map(|one| one.2)
+}
+
+/// The type that a format of one letter stands for.
+pub(super) fn dtype_of(format: &str) -> Option<DType> {
+    NAMES.iter().find(|one| one.1 == format).map(|one| one.0)
+}
+
+/// What somebody calls the other formats, and what to do about them.
+pub(super) fn refusal(format: &str) -> (&'static str, &'static str) {
+    let first = |count| format.get(..count).unwrap_or_default();
+    match (first(1), first(2)) {
+        ("b", _) => ("booleans of a bit each", "cast them to uint8, or to bool8 of a byte each"),
+        ("u" | "U" | "z" | "Z" | "v" | "w", _) => ("text or bytes", "select a column of numbers"),
+        ("d", _) => ("decimals", "cast them to float64"),
+        ("t", _) => ("times", "cast them to int64"),
+        ("n", _) => ("nulls alone", "select a column of numbers"),
+        (_, "+u") => ("a union", "select a column of numbers"),
+        (_, "+l" | "+L" | "+v") => ("lists of any length", "cast them to lists of a fixed size"),
+        (_, "+r") => ("run lengths", "decode them first"),
+        (_, "+m") => ("a map", "select a column of numbers"),
+        _ => ("a format that dlfield does not know", "cast it to a type of numbers"),
+    }
+}

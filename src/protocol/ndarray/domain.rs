@@ -1,0 +1,154 @@
+//! The part of a view inside the halo, at once or plane by plane on several threads.
+
+use ndarray::parallel::prelude::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
+use ndarray::{ArrayView, ArrayViewMut, Axis, Dimension, RemoveAxis, Slice};
+
+use super::view::{FieldMut, FieldRef};
+use crate::element::Element;
+use crate::error::{Error, Result};
+use crate::field::Halo;
+use crate::managed::Managed;
+
+/// What of an axis lies inside the halo.
+fn inside(halo: &Halo, axis: Axis) -> Slice {
+    let (low, high) = halo.get(axis.index()).copied().unwrap_or_default();
+    let low = isize::try_from(low).unwrap_or(isize::MAX);
+    let high = isize::try_from(high).unwrap_or(isize::MAX);
+    // An end of -0 would be the beginning.
+    Slice::new(low, if high == 0 { None } else { Some(-high) }, 1)
+}
+
+fn known(halo: Option<&Halo>) -> Result<&Halo> {
+    halo.ok_or_else(|| {
+        Error::Argument(
+            "domain: expected a halo, got a view whose halo is unknown; slice the domain yourself"
+                .into(),
+        )
+    })
+}
+
+/// Where the domain begins along an axis, once there is such an axis.
+fn start(halo: &Halo, axis: Axis) -> Result<usize> {
+    let low = halo.get(axis.index()).map(|width| usize::try_from(width.0).unwrap_or(0));
+    low.ok_or_else(|| {
+        Error::Argument(format!("axis: expected one of {} axes, got {}", halo.len(), axis.index()))
+    })
+}
+
+/// The axis with the largest stride.
+fn outermost(memory: &Managed) -> Axis {
+    let strides = memory.layout().axes().enumerate().filter(|(_, (extent, _))| *extent > 1);
+    Axis(strides.max_by_key(|(_, (_, stride))| stride.unsigned_abs()).map_or(0, |(axis, _)| axis))
+}
+
+impl<T: Element, D: Dimension> FieldRef<'_, T, D> {
+    /// The part inside the halo.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] where the halo is unknown.
+    pub fn domain(&self) -> Result<ArrayView<'_, T, D>> {
+        let halo = known(self.halo())?;
+        Ok(self.slice_each_axis(|axis| inside(halo, axis.axis)))
+    }
+
+    /// The axis that is outermost in memory: along it threads get most out of sharing the work.
+    #[must_use]
+    pub fn outermost_axis(&self) -> Axis {
+        outermost(self.memory())
+    }
+}
+
+impl<T: Element, D: Dimension> FieldMut<'_, T, D> {
+    /// The part inside the halo.
+    ///
+    /// # Errors
+    /// As [`FieldRef::domain`].
+    pub fn domain_mut(&mut self) -> Result<ArrayViewMut<'_, T, D>> {
+        let halo = known(self.halo())?.clone();
+        Ok(self.slice_each_axis_mut(|axis| inside(&halo, axis.axis)))
+    }
+
+    /// As [`FieldRef::outermost_axis`].
+    #[must_use]
+    pub fn outermost_axis(&self) -> Axis {
+        outermost(self.memory())
+    }
+}
+
+impl<T: Element, D: RemoveAxis> FieldMut<'_, T, D> {
+    /// Calls `write` for each plane of the domain across `axis`, on the threads of rayon's pool, with the index of the
+    /// plane in the whole field, halo included: the same index in other fields of that shape.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] where the halo is unknown, or there is no such axis.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use dlfield::Storage;
+    /// use dlfield::ndarray::{Axis, Ix2, s};
+    ///
+    /// let halo = [(1, 1), (0, 0)];
+    /// let inp = Storage::builder([6, 4]).halo(halo).full(2.0_f64)?;
+    /// let out = Storage::builder([6, 4]).halo(halo).zeros::<f64>()?;
+    ///
+    /// let values = inp.view::<f64, Ix2>()?;
+    /// out.view_mut::<f64, Ix2>()?.par_planes_mut(Axis(0), |i, mut row| {
+    ///     row.assign(&(&values.slice(s![i - 1, ..]) + &values.slice(s![i + 1, ..])));
+    /// })?;
+    /// assert_eq!(out.view::<f64, Ix2>()?.sum(), 4.0 * 16.0); // the halo is as it was
+    /// # Ok::<(), dlfield::Error>(())
+    /// ```
+    pub fn par_planes_mut(
+        &mut self,
+        axis: Axis,
+        write: impl Fn(usize, ArrayViewMut<'_, T, D::Smaller>) + Sync + Send,
+    ) -> Result<()> {
+        let first = start(known(self.halo())?, axis)?;
+        let mut domain = self.domain_mut()?;
+        let planes = domain.axis_iter_mut(axis).into_par_iter().enumerate();
+        planes.for_each(|(at, plane)| write(first.saturating_add(at), plane));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::{Ix2, Ix3, IxDyn};
+
+    use super::*;
+    use crate::storage::Storage;
+
+    fn field() -> Storage {
+        let halo = [(1, 2), (0, 1), (0, 0)];
+        Storage::builder([8, 5, 3]).halo(halo).layout([2, 1, 0]).zeros::<f64>().unwrap()
+    }
+
+    #[test]
+    fn the_domain_is_what_lies_inside_the_halo() {
+        let field = field();
+        field.view_mut::<f64, Ix3>().unwrap().domain_mut().unwrap().fill(1.0);
+        let view = field.view::<f64, Ix3>().unwrap();
+        assert_eq!(view.sum(), 5.0 * 4.0 * 3.0);
+        assert_eq!(view.domain().unwrap().shape(), [5, 4, 3]);
+        assert_eq!((view[[1, 0, 0]], view[[0, 0, 0]], view[[6, 0, 0]]), (1.0, 0.0, 0.0));
+    }
+
+    #[test]
+    fn planes_are_counted_in_the_whole_field() {
+        let field = field();
+        let mut view = field.view_mut::<f64, IxDyn>().unwrap();
+        assert_eq!(view.outermost_axis(), Axis(2));
+        view.par_planes_mut(Axis(0), |at, mut plane| plane.fill(at as f64)).unwrap();
+        assert_eq!((view[[1, 2, 2]], view[[5, 2, 2]], view[[6, 2, 2]]), (1.0, 5.0, 0.0));
+        let error = view.par_planes_mut(Axis(3), |_, _| ()).unwrap_err().to_string();
+        assert_eq!(error, "axis: expected one of 3 axes, got 3");
+    }
+
+    #[test]
+    fn an_unknown_halo_is_asked_for() {
+        let field = Storage::builder([4, 4]).zeros::<f32>().unwrap().with_halo(None).unwrap();
+        let error = field.view::<f32, Ix2>().unwrap().domain().unwrap_err().to_string();
+        assert!(error.contains("slice the domain yourself"), "{error}");
+    }
+}

@@ -1,0 +1,80 @@
+//! Fields as arguments of functions that an extension module of somebody else exports with PyO3: any array that a
+//! stencil takes, as its elements on the host.
+
+use std::sync::Arc;
+
+use ndarray::Dimension;
+use pyo3::prelude::*;
+use pyo3::{Borrowed, PyAny};
+
+use super::storage::arrival;
+use crate::device::Target;
+use crate::element::Element;
+use crate::error::Error;
+use crate::field::Field;
+use crate::managed::Managed;
+use crate::protocol::gt4py::Hooks;
+use crate::protocol::ndarray::{FieldMut, FieldRef};
+use crate::protocol::{Arrival, Wish};
+
+/// An array whose values are there to be used, and what it wants to be told afterwards.
+struct Given {
+    memory: Managed,
+    field: Arc<Field>,
+    hooks: Hooks,
+    /// What to call it where it is read-only.
+    kind: &'static str,
+}
+
+impl Given {
+    /// Through the doors, and acquired (GDP-3) until the last view of the memory is gone.
+    fn of(obj: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let Arrival { managed, dims, halo, origin, hooks, kind, .. } =
+            arrival(obj, Wish::For(Target::Host))?;
+        let memory =
+            if hooks.is_empty() { managed } else { managed.along_with(hooks.acquire(obj.py())?) };
+        obj.py().detach(|| memory.wait())?;
+        let field = Field { dims, halo, origin, ..Field::default() };
+        Ok(Self { memory, field: Arc::new(field), hooks, kind })
+    }
+}
+
+/// Any array that is an input of stencils: read-only ones too.
+impl<'py, T: Element, D: Dimension> FromPyObject<'_, 'py> for FieldRef<'py, T, D> {
+    type Error = PyErr;
+
+    fn extract(obj: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let Given { memory, field, .. } = Given::of(&obj)?;
+        Ok(Self::over(memory, field)?)
+    }
+}
+
+/// Any array that is an output of stencils. Who wants to know that it was written is told when it is dropped.
+impl<'py, T: Element, D: Dimension> FromPyObject<'_, 'py> for FieldMut<'py, T, D> {
+    type Error = PyErr;
+
+    fn extract(obj: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let Given { memory, field, hooks, kind } = Given::of(&obj)?;
+        if memory.readonly() {
+            return Err(Error::Buffer(format!(
+                "field: expected memory that may be written, got {kind}; pass a copy of it"
+            ))
+            .into());
+        }
+        Ok(Self::over(memory, field, told(hooks))?)
+    }
+}
+
+fn told(hooks: Hooks) -> Option<Box<dyn FnOnce() + Send + Sync>> {
+    if hooks.is_empty() {
+        return None;
+    }
+    Some(Box::new(move || {
+        // After the interpreter is gone there is nobody to tell.
+        let _ = Python::try_attach(|py| {
+            if let Err(error) = hooks.touch(py) {
+                error.write_unraisable(py, None);
+            }
+        });
+    }))
+}

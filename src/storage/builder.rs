@@ -1,0 +1,221 @@
+//! Wishes for a storage, one after the other.
+
+use super::{ManagedBy, Order, Spec, Storage};
+use crate::alloc::Fill;
+use crate::device::Target;
+use crate::dtype::DType;
+use crate::element::{Element, bytes_of};
+use crate::error::{Error, Result};
+use crate::field::Dim;
+use crate::layout::Extents;
+use crate::preset::Preset;
+
+/// What somebody wishes for a fresh storage, from [`Storage::builder`]. Wishes that make no sense are
+/// refused by the call that allocates.
+///
+/// # Example
+///
+/// ```
+/// use dlfield::Storage;
+///
+/// let field = Storage::builder([70, 70, 40])
+///     .dims(["I", "J", "K"])
+///     .halo([(3, 3), (3, 3), (0, 0)])
+///     .backend("gt:cpu_ifirst")
+///     .zeros::<f64>()?;
+/// assert_eq!(field.managed().layout().strides(), [1, 70, 4900]); // in elements: I is contiguous
+/// assert_eq!(field.domain_view()?.managed().layout().shape(), [64, 64, 40]);
+///
+/// let error = Storage::builder([4]).dims(["I", "J"]).zeros::<f64>().unwrap_err();
+/// assert!(error.to_string().starts_with("dims: expected one entry for each of the 1 dimensions"));
+/// # Ok::<(), dlfield::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+#[must_use = "nothing is allocated before zeros, ones, full or like them"]
+pub struct Builder {
+    shape: Result<Extents>,
+    spec: Result<Spec>,
+}
+
+impl Storage {
+    /// Starts the description of a fresh storage; the shape is in elements. Unless it is told otherwise it is in
+    /// C order, without names and halo, in host memory whose first element lies on a boundary of 64 bytes.
+    pub fn builder(shape: impl IntoIterator<Item = usize>) -> Builder {
+        Builder { shape: numbers("shape", shape), spec: Ok(Spec::default()) }
+    }
+}
+
+impl Builder {
+    fn with(mut self, wish: impl FnOnce(&mut Spec) -> Result<()>) -> Self {
+        if let Ok(spec) = &mut self.spec
+            && let Err(error) = wish(spec)
+        {
+            self.spec = Err(error);
+        }
+        self
+    }
+
+    /// Names of the dimensions, in the order of the shape.
+    pub fn dims<S: AsRef<str>>(self, names: impl IntoIterator<Item = S>) -> Self {
+        self.with(|spec| {
+            let names = names.into_iter().map(|name| Dim::from_name(name.as_ref()));
+            spec.field.dims = Some(names.collect());
+            Ok(())
+        })
+    }
+
+    /// Points at the lower and upper end of each dimension that lie outside the domain.
+    pub fn halo(self, widths: impl IntoIterator<Item = (usize, usize)>) -> Self {
+        self.with(|spec| {
+            let width = |(low, high)| Ok((number("halo", low)?, number("halo", high)?));
+            spec.field.halo = Some(widths.into_iter().map(width).collect::<Result<_>>()?);
+            Ok(())
+        })
+    }
+
+    /// Rank of each dimension in memory, 0 = the largest stride.
+    pub fn layout(self, ranks: impl IntoIterator<Item = usize>) -> Self {
+        self.with(|spec| {
+            spec.layout = Order::Ranks(numbers("layout", ranks)?);
+            Ok(())
+        })
+    }
+
+    /// Boundary in bytes for the aligned element of every row; rows are padded for it.
+    pub fn alignment(self, bytes: usize) -> Self {
+        self.with(|spec| {
+            spec.alignment = Some(bytes);
+            Ok(())
+        })
+    }
+
+    /// Index of the element that rows are aligned at, instead of the first one inside the halo.
+    pub fn aligned_index(self, index: impl IntoIterator<Item = usize>) -> Self {
+        self.with(|spec| {
+            spec.field.aligned_index = Some(numbers("aligned_index", index)?);
+            Ok(())
+        })
+    }
+
+    /// Layout, alignment and device that suit a backend of GT4Py, where nothing else is wished for.
+    pub fn backend(self, name: &str) -> Self {
+        self.with(|spec| {
+            spec.preset = Some(Preset::from_name(name)?);
+            Ok(())
+        })
+    }
+
+    /// Where stencils begin unless they are told otherwise, in the order I, J, K, data dimensions.
+    pub fn default_origin(self, origin: impl IntoIterator<Item = usize>) -> Self {
+        self.with(|spec| {
+            spec.field.origin = Some(numbers("default_origin", origin)?);
+            Ok(())
+        })
+    }
+
+    /// Where it is to be, whatever the backend is for.
+    pub fn device(self, device: Target) -> Self {
+        self.with(|spec| {
+            spec.device = Some(device);
+            Ok(())
+        })
+    }
+
+    /// Who keeps host and device in step, for a storage on a GPU; by default dlfield.
+    pub fn managed_by(self, by: ManagedBy) -> Self {
+        self.with(|spec| {
+            spec.managed = Some(by);
+            Ok(())
+        })
+    }
+
+    /// Allocates it full of zeros, which are written only where the system does not hand them out.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for wishes that contradict each other or the shape, [`Error::OutOfMemory`],
+    /// [`Error::Device`] for a device that cannot be had.
+    pub fn zeros<T: Element>(self) -> Result<Storage> {
+        self.filled(T::DTYPE, Fill::Zeros)
+    }
+
+    /// Allocates it with `value` in every element.
+    ///
+    /// # Errors
+    /// As [`Builder::zeros`].
+    pub fn full<T: Element>(self, value: T) -> Result<Storage> {
+        self.filled(T::DTYPE, Fill::Item(bytes_of(&value)))
+    }
+
+    /// Allocates it for elements of a type that is known only at run time.
+    ///
+    /// # Errors
+    /// As [`Builder::zeros`]; [`Error::Argument`] for an item of another size.
+    pub fn filled(self, dtype: DType, fill: Fill<'_>) -> Result<Storage> {
+        Storage::allocate(&self.shape?, dtype, &self.spec?, fill)
+    }
+}
+
+fn numbers(what: &str, values: impl IntoIterator<Item = usize>) -> Result<Extents> {
+    values.into_iter().map(|value| number(what, value)).collect()
+}
+
+fn number(what: &str, value: usize) -> Result<i64> {
+    i64::try_from(value).map_err(|_| {
+        Error::Argument(format!("{what}: expected numbers of at most {}, got {value}", i64::MAX))
+    })
+}
+
+impl Storage {
+    /// The same memory with other names for its dimensions, in their order. A default origin, which is counted in
+    /// the order of the names, is forgotten.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for names that repeat, and for another number of them.
+    pub fn with_dims<S: AsRef<str>>(&self, names: impl IntoIterator<Item = S>) -> Result<Self> {
+        let dims = names.into_iter().map(|name| Dim::from_name(name.as_ref())).collect();
+        self.with_field(|field| {
+            field.dims = Some(dims);
+            field.origin = None;
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_wish_reaches_the_storage() {
+        let field = Storage::builder([6, 5, 4])
+            .dims(["I", "J", "K"])
+            .halo([(2, 1), (0, 0), (1, 1)])
+            .layout([2, 0, 1])
+            .alignment(64)
+            .default_origin([2, 0, 1])
+            .full(2.5_f32)
+            .unwrap();
+        assert_eq!(field.ranks().as_slice(), [2, 0, 1]);
+        assert_eq!(field.managed().layout().strides(), [1, 64, 16]);
+        assert_eq!((field.managed().address() + 2 * 4) % 64, 0, "the first inside the halo");
+        assert_eq!(field.field().origin.as_deref(), Some(&[2, 0, 1][..]));
+    }
+
+    #[test]
+    fn the_first_wish_that_makes_no_sense_is_the_error() {
+        let error = Storage::builder([4]).backend("gt:cpu").dims(["I", "J"]).zeros::<f64>();
+        assert!(error.unwrap_err().to_string().contains("gt:cpu"));
+        let error = Storage::builder([4]).halo([(3, 3)]).zeros::<f64>().unwrap_err();
+        assert!(error.to_string().starts_with("halo: expected"), "{error}");
+        let error = Storage::builder([usize::MAX]).zeros::<f64>().unwrap_err();
+        assert!(error.to_string().starts_with("shape: expected"), "{error}");
+    }
+
+    #[test]
+    fn other_names_are_for_the_same_memory() {
+        let field = Storage::builder([4, 3]).dims(["x", "y"]).zeros::<i32>().unwrap();
+        let named = field.with_dims(["I", "J"]).unwrap();
+        assert_eq!(named.managed().address(), field.managed().address());
+        assert_eq!(named.field().dims, Some(["I", "J"].map(Dim::from_name).into_iter().collect()));
+        assert!(field.with_dims(["I", "I"]).is_err());
+    }
+}
