@@ -48,7 +48,7 @@ pub(crate) use settled::Settled;
 #[cfg(feature = "python")]
 pub(crate) use settled::release_interpreter_by;
 #[cfg(all(feature = "arrow", feature = "python"))]
-pub(crate) use signal::Signal;
+pub(crate) use signal::{ForeignEvent, Signal};
 pub(crate) use stream::{Stream, of_handle};
 #[cfg(feature = "python")]
 pub(crate) use stream::{choose, unchoose};

@@ -1,7 +1,9 @@
-//! An event for somebody else to wait for.
+//! Events that cross the border: dlfield's for others to wait for, and those of others.
 
 use std::sync::Arc;
 
+use super::calls;
+use super::context::enter;
 use super::event::Event;
 use super::stream::Stream;
 use super::timeline::Timeline;
@@ -27,17 +29,37 @@ impl Signal {
     }
 }
 
-impl Stream {
-    /// Work put on this stream from now on comes after an event of somebody else. Does not wait.
+/// An event of somebody else.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ForeignEvent {
+    handle: usize,
+    ordinal: i32,
+}
+
+impl ForeignEvent {
+    /// # Safety
+    /// `handle` is an event for as long as this is used.
+    pub(crate) unsafe fn new(handle: usize, ordinal: i32) -> Self {
+        Self { handle, ordinal }
+    }
+
+    /// Work that is put on `stream` from now on comes after it. Does not wait.
     ///
     /// # Errors
     /// What the driver refuses.
+    pub(crate) fn hold_back(self, stream: Stream) -> Result<()> {
+        let _current = enter(stream.ordinal())?;
+        // SAFETY: an event (ForeignEvent::new), and a stream, which its type vouches for.
+        Ok(unsafe { calls::wait_event(stream.handle(), self.handle) }?)
+    }
+
+    /// Waits until the work before it is done.
     ///
-    /// # Safety
-    /// `handle` is an event.
-    pub(crate) unsafe fn follow_event(self, handle: usize) -> Result<()> {
-        let _current = super::context::enter(self.ordinal())?;
-        // SAFETY: the caller's promise, and a stream, which its type vouches for.
-        Ok(unsafe { super::calls::wait_event(self.handle(), handle) }?)
+    /// # Errors
+    /// What an earlier operation has failed with.
+    pub(crate) fn wait(self) -> Result<()> {
+        let _current = enter(self.ordinal)?;
+        // SAFETY: an event (ForeignEvent::new).
+        Ok(unsafe { calls::synchronize_event(self.handle) }?)
     }
 }

@@ -6,6 +6,8 @@
 
 #[cfg(feature = "python")]
 pub(crate) mod keep;
+#[cfg(feature = "python")]
+mod capsule;
 pub(crate) mod dlpack;
 #[cfg(feature = "python")]
 mod producer;

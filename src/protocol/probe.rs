@@ -49,9 +49,10 @@ pub(crate) fn names_of(obj: &Bound<'_, PyAny>) -> Result<Option<Dims>, Failure> 
 /// A door that raises when it is asked for is one.
 pub(crate) fn doors_of(obj: &Bound<'_, PyAny>) -> Vec<&'static str> {
     let mut doors = Vec::new();
-    match Recognised::of(obj).map(|known| known.producer) {
-        Ok(Producer::Xarray) => doors.push("xarray"),
-        Ok(Producer::Arrow) if has_arrow(obj) => doors.push(ARROW), // which is tried first there
+    let producer = Recognised::of(obj).map_or(Producer::Other, |known| known.producer);
+    match producer {
+        Producer::Xarray => doors.push("xarray"),
+        Producer::Arrow if has_arrow(obj) => doors.push(ARROW), // which is tried first there
         _ => {}
     }
     if exchange::has_table(&obj.get_type()).unwrap_or(true) {
@@ -61,7 +62,8 @@ pub(crate) fn doors_of(obj: &Bound<'_, PyAny>) -> Vec<&'static str> {
         doors.push("buffer");
     }
     for (attribute, door) in ATTRIBUTES {
-        if !doors.contains(&door) && obj.hasattr(attribute).unwrap_or(true) {
+        let closed = door == ARROW && producer == Producer::Pandas;
+        if !closed && !doors.contains(&door) && obj.hasattr(attribute).unwrap_or(true) {
             doors.push(door);
         }
     }

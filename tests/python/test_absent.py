@@ -41,7 +41,7 @@ ALWAYS = {
     "__array__": STORAGES,
     "ndarray": STORAGES,
     "__array_function__": STORAGES,
-    # What Arrow cannot express is refused with the reason: consumers would go through Python's numbers.
+    # What Arrow cannot express is refused with the reason, or consumers would go number by number.
     "__arrow_c_schema__": STORAGES,
     "__arrow_c_array__": STORAGES,
     "__arrow_c_device_array__": STORAGES,

@@ -13,9 +13,10 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
+use super::axes::Said;
 use super::device::DeviceArray;
 use super::export::Exported;
-use super::import::{Claims, Said};
+use super::import::Claims;
 use super::stream::Stream;
 use super::structs::{Array, Schema};
 use crate::device::Device;
@@ -24,6 +25,7 @@ use crate::field::{Dims, Field, Halo};
 use crate::layout::Extents;
 use crate::managed::{Imported, Managed};
 use crate::protocol::ImportRequest;
+use crate::protocol::capsule::shown_name;
 use crate::protocol::keep::Keep;
 
 const SCHEMA: &CStr = c"arrow_schema";
@@ -40,15 +42,16 @@ pub(in crate::protocol) struct Arrived {
     pub(in crate::protocol) origin: Option<Extents>,
 }
 
-/// Asks for an array on any device, one on the host, or a stream with one chunk. Zero-copy; what is refused stays
-/// in its capsule, which releases it.
+/// Asks for an array on any device, one on the host, or a stream with one chunk; where the host's is wanted, for that
+/// first. Zero-copy; what is refused is released by its capsule, or at once.
 pub(in crate::protocol) fn import(
     obj: &Bound<'_, PyAny>,
     request: ImportRequest,
 ) -> Result<Option<Arrived>, Failure> {
     let py = obj.py();
+    let device = intern!(py, "__arrow_c_device_array__");
     if request.anywhere
-        && let Some(method) = obj.getattr_opt(intern!(py, "__arrow_c_device_array__"))?
+        && let Some(method) = obj.getattr_opt(device)?
     {
         return from_device(&method.call0()?).map(Some);
     }
@@ -58,22 +61,32 @@ pub(in crate::protocol) fn import(
     if let Some(method) = obj.getattr_opt(intern!(py, "__arrow_c_stream__"))? {
         return from_stream(&method.call0()?).map(Some);
     }
-    Ok(None)
+    match obj.getattr_opt(device)? {
+        Some(method) => from_device(&method.call0()?).map(Some),
+        None => Ok(None),
+    }
 }
 
 fn from_device(answer: &Bound<'_, PyAny>) -> Result<Arrived, Failure> {
     let (schema, array) = pair("__arrow_c_device_array__", answer)?;
-    let schema = inside::<Schema>("__arrow_c_device_array__", &schema, SCHEMA)?;
+    let mut schema = inside::<Schema>("__arrow_c_device_array__", &schema, SCHEMA)?;
     let mut array = inside::<DeviceArray>("__arrow_c_device_array__", &array, DEVICE_ARRAY)?;
     // SAFETY: a capsule of this name holds the struct (Arrow PyCapsule interface), and the pair keeps it. Nothing
     // of the producer runs while it is borrowed.
-    let schema = unsafe { schema.as_ref() };
-    // SAFETY: as above, and nobody else looks into it.
+    let schema = unsafe { schema.as_mut() };
+    // SAFETY: as above.
     let array = unsafe { array.as_mut() };
     check_there(schema.is_released() || array.array.is_released())?;
     let device = array.device()?;
-    let claims = Claims::of(schema, &array.array, device)?;
-    let imported = array.imported(&claims, device)?;
+    // Both are taken out now: the interpreter may run others while the host waits.
+    let (schema, array) = (schema.take(), array.take());
+    let after = array.follow(answer.py(), device)?;
+    let claims = Claims::of(&schema, &array.array, device)?;
+    let imported = claims.imported(Arc::new(array.array));
+    let imported = match after {
+        Some(stream) => imported.after_work_on(stream),
+        None => imported,
+    };
     Ok(Arrived::of(imported, claims.said))
 }
 
@@ -141,8 +154,9 @@ fn inside<T>(
 ) -> Result<NonNull<T>, Failure> {
     if !capsule.is_valid_checked(Some(name)) {
         return Err(Error::Argument(format!(
-            "{method}: expected a capsule with the name '{}', got another",
-            name.to_string_lossy()
+            "{method}: expected a capsule with the name '{}', got {}",
+            name.to_string_lossy(),
+            shown_name(capsule)
         ))
         .into());
     }

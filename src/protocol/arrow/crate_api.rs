@@ -7,8 +7,9 @@ use arrow_data::ffi::FFI_ArrowArray;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, Field as Column, FieldRef as ColumnRef, Schema};
 
+use super::axes::Said;
 use super::export::Exported;
-use super::import::{Claims, Said};
+use super::import::Claims;
 use super::{from_ffi, schema_from_ffi};
 use crate::borrow::Borrow;
 use crate::device::Device;

@@ -1,18 +1,16 @@
 //! The struct of the C device data interface: an array with the device that has its memory, and an event.
 
 use std::ffi::c_void;
-use std::sync::Arc;
 
 use arrow_data::ffi::FFI_ArrowArray;
+use pyo3::prelude::*;
 
 use super::export::Exported;
 use super::from_ffi;
-use super::import::Claims;
 use super::structs::Array;
-use crate::cuda::{Signal, Stream};
+use crate::cuda::{ForeignEvent, Signal, Stream};
 use crate::device::{Device, DeviceKind};
 use crate::error::{Error, Result};
-use crate::managed::Imported;
 use crate::protocol::keep::Keep;
 
 /// `struct ArrowDeviceArray`.
@@ -37,7 +35,9 @@ impl DeviceArray {
     /// # Errors
     /// As [`Exported::data`]; what CUDA refuses.
     pub(super) fn of(exported: &Exported<'_>, device: Device) -> Result<Self> {
-        let signal = match exported.timeline().filter(|_| !device.is_host()) {
+        // Without elements nothing is in flight, and no buffer keeps an event.
+        let busy = !device.is_host() && !exported.is_empty();
+        let signal = match exported.timeline().filter(|_| busy) {
             Some(timeline) => {
                 timeline.hand_out();
                 Some(Signal::after(timeline, device.ordinal)?)
@@ -80,20 +80,18 @@ impl DeviceArray {
         Ok(device)
     }
 
-    /// Takes the memory over, and whatever is done to it from here on comes after the producer's event.
+    /// Takes it away from where it is.
+    pub(super) fn take(&mut self) -> Self {
+        let Self { device_id, device_type, sync_event, reserved, .. } = *self;
+        Self { array: self.array.take(), device_id, device_type, sync_event, reserved }
+    }
+
+    /// Lets whatever is done to the memory from here on come after the producer's event. The host waits where it
+    /// reaches the memory, since it may read at once.
     ///
     /// # Errors
     /// [`Error::Device`] for an event that nothing here can wait for.
-    pub(super) fn imported(&mut self, claims: &Claims, device: Device) -> Result<Imported> {
-        let after = self.after(device)?;
-        let imported = claims.imported(Arc::new(self.array.take()));
-        Ok(match after {
-            Some(stream) => imported.after_work_on(stream),
-            None => imported,
-        })
-    }
-
-    fn after(&self, device: Device) -> Result<Option<Stream>> {
+    pub(super) fn follow(&self, py: Python<'_>, device: Device) -> Result<Option<Stream>> {
         let event = self.sync_event.cast::<usize>();
         if event.is_null() {
             return Ok(None);
@@ -108,16 +106,16 @@ impl DeviceArray {
                  {device}; synchronise the producer first, and pass it on without one"
             )));
         }
-        let stream = Stream::current(device.ordinal)?;
-        // SAFETY: the interface: a pointer to an event, which is there until the array is released; that is not
-        // before this returns.
+        // SAFETY: the interface: a pointer to an event, which is there until the array is released.
         let handle = unsafe { event.read() };
-        // SAFETY: as above.
-        unsafe { stream.follow_event(handle) }?;
-        if device.is_host() {
-            stream.wait()?; // WAIT of the host, which may read at once
+        // SAFETY: as above; the array is released after `self`.
+        let event = unsafe { ForeignEvent::new(handle, device.ordinal) };
+        if device.kind != DeviceKind::Cuda {
+            py.detach(|| event.wait())?; // WAIT of the host for the producer's event
             return Ok(None);
         }
+        let stream = Stream::current(device.ordinal)?;
+        event.hold_back(stream)?; // WAIT of the stream for the producer's event
         Ok(Some(stream))
     }
 }

@@ -55,6 +55,12 @@ impl<'a> Exported<'a> {
         Ok(Self { managed, field, rows, values })
     }
 
+    /// Whether there are no elements.
+    #[cfg(feature = "python")]
+    pub(super) fn is_empty(&self) -> bool {
+        self.managed.layout().nbytes() == 0
+    }
+
     /// What may be in flight on the memory.
     #[cfg(feature = "python")]
     pub(super) fn timeline(&self) -> Option<&Arc<crate::cuda::Timeline>> {

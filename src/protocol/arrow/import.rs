@@ -6,15 +6,13 @@
 use arrow_buffer::bit_chunk_iterator::UnalignedBitChunk;
 use smallvec::SmallVec;
 
-use super::metadata::{Tensor, Whole};
-use super::names::{
-    BOOL8, DLFIELD, EXTENSION_METADATA, EXTENSION_NAME, FIXED_SHAPE_TENSOR, dtype_of, refusal,
-};
+use super::axes::{Axes, Said};
+use super::metadata::shortened;
+use super::names::{BOOL8, EXTENSION_NAME, dtype_of, refusal};
 use super::structs::{Array, Schema};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::field::{Dim, Dims, Field, Halo};
 use crate::layout::{Extents, MAX_NDIM};
 use crate::managed::{Described, Imported, Owner};
 
@@ -29,17 +27,6 @@ pub(super) struct Claims {
     pub(super) said: Said,
 }
 
-/// What it says of itself besides its memory.
-#[derive(Debug, Default)]
-pub(super) struct Said {
-    pub(super) dims: Option<Dims>,
-    /// `None` where nobody said.
-    pub(super) halo: Option<Halo>,
-    /// What was said of the halo was said of a list of another length.
-    pub(super) halo_is_unknown: bool,
-    pub(super) origin: Option<Extents>,
-}
-
 impl Claims {
     /// Reads an array and its schema.
     ///
@@ -51,7 +38,8 @@ impl Claims {
         let mut lists = Lists { shape: SmallVec::from_slice(&[column.length]), device };
         let (dtype, address) = lists.values(column)?;
         let Lists { shape, .. } = lists;
-        Arranged::of(column.schema, shape, dtype)?.claims(address, dtype, device)
+        let Axes { shape, byte_strides, said } = Axes::of(column.schema, shape, dtype)?;
+        Ok(Self { address, shape, byte_strides, dtype, device, said })
     }
 
     /// The import, with what keeps its memory.
@@ -86,10 +74,16 @@ impl<'a> Part<'a> {
         if self.schema.format()? != "+s" {
             return Ok(self);
         }
-        let start = self.start()?;
         if self.schema.child_count() != 1 {
             return Err(several_columns(self.schema));
         }
+        if let [Some(extension)] = self.schema.metadata([EXTENSION_NAME])? {
+            return Err(Error::Buffer(format!(
+                "Arrow table: expected one column, got the extension type {:?}; take what it is made of",
+                shortened(&String::from_utf8_lossy(extension))
+            )));
+        }
+        let start = self.start()?;
         self.array.check_counts(1, 1)?;
         self.check_no_nulls(device)?;
         self.child(start, self.length)
@@ -98,18 +92,28 @@ impl<'a> Part<'a> {
     /// Where it begins in the buffers, once offset and length make sense.
     fn start(self) -> Result<i64> {
         let Array { length, offset, .. } = *self.array;
-        let end = self.first.checked_add(self.length);
-        let start = offset.checked_add(self.first);
-        let inside = length >= 0 && offset >= 0 && self.first >= 0 && self.length >= 0;
-        let fits = inside && end.is_some_and(|end| end <= length);
-        let counted = start.and_then(|start| start.checked_add(self.length));
-        start.filter(|_| fits && counted.is_some()).ok_or_else(|| {
+        let wrong = |expected: String| {
             Error::Buffer(format!(
-                "Arrow array: expected at least {} elements after the first {}, got length {length} and offset {offset}; \
-                 the array is not valid",
-                self.length, self.first
+                "Arrow array: expected {expected}, got length {length} and offset {offset}; it is not valid"
             ))
-        })
+        };
+        if length < 0 || offset < 0 {
+            return Err(wrong("a length and an offset of at least 0".into()));
+        }
+        if self.first.checked_add(self.length).is_none_or(|end| end > length) {
+            return Err(wrong(format!("{} elements from number {} on", self.length, self.first)));
+        }
+        offset
+            .checked_add(length)
+            .map(|_| offset.wrapping_add(self.first))
+            .ok_or_else(|| wrong("a length and an offset that memory can have".into()))
+    }
+
+    fn too_large(self) -> Error {
+        Error::Buffer(format!(
+            "Arrow array: expected a size that memory can have, got length {} and offset {}; it is not valid",
+            self.array.length, self.array.offset
+        ))
     }
 
     fn child(self, first: i64, length: i64) -> Result<Self> {
@@ -181,6 +185,7 @@ impl Lists {
             part = self.inside(part, size)?;
         }
         let dtype = dtype_of_values(part)?;
+        part.schema.check_children(0)?;
         part.array.check_counts(2, 0)?;
         part.check_no_nulls(self.device)?;
         let (start, data) = (part.start()?, part.array.buffer(1)?);
@@ -193,7 +198,7 @@ impl Lists {
         let itemsize = i64::try_from(dtype.itemsize()).unwrap_or(i64::MAX);
         let moved = start.checked_mul(itemsize).and_then(|moved| isize::try_from(moved).ok());
         let address = moved.and_then(|moved| data.addr().checked_add_signed(moved));
-        Ok((dtype, address.ok_or_else(|| too_large(part.length))?))
+        Ok((dtype, address.ok_or_else(|| part.too_large())?))
     }
 
     fn inside<'a>(&mut self, part: Part<'a>, size: i64) -> Result<Part<'a>> {
@@ -202,17 +207,14 @@ impl Lists {
                 "Arrow array: expected at most {MAX_NDIM} dimensions, got lists of lists that are deeper"
             )));
         }
+        part.schema.check_children(1)?;
         part.array.check_counts(1, 1)?;
         part.check_no_nulls(self.device)?;
-        let first = part.start()?.checked_mul(size).ok_or_else(|| too_large(part.length))?;
-        let length = part.length.checked_mul(size).ok_or_else(|| too_large(part.length))?;
+        let first = part.start()?.checked_mul(size).ok_or_else(|| part.too_large())?;
+        let length = part.length.checked_mul(size).ok_or_else(|| part.too_large())?;
         self.shape.push(size);
         part.child(first, length)
     }
-}
-
-fn too_large(length: i64) -> Error {
-    Error::Buffer(format!("Arrow array: expected a size that memory can have, got length {length}"))
 }
 
 /// The length of the lists that a format stands for, where it stands for lists of one length.
@@ -221,7 +223,8 @@ fn list_size(format: &str) -> Result<Option<i64>> {
     let size = size.parse().ok().filter(|size| *size >= 0);
     size.map(Some).ok_or_else(|| {
         Error::Buffer(format!(
-            "Arrow schema: expected a length behind +w:, got '{format}'; it is not valid"
+            "Arrow schema: expected a length behind +w:, got '{}'; it is not valid",
+            shortened(format)
         ))
     })
 }
@@ -235,13 +238,18 @@ fn dtype_of_values(part: Part<'_>) -> Result<DType> {
     let format = part.schema.format()?;
     let dtype = dtype_of(format).ok_or_else(|| {
         let (got, way_out) = refusal(format);
+        let format = shortened(format);
         Error::Buffer(format!(
             "Arrow array: expected int8..int64, uint8..uint64 or float16..float64, or lists or tensors of them, \
              got {got} (format '{format}'); {way_out}"
         ))
     })?;
     let [extension] = part.schema.metadata([EXTENSION_NAME])?;
-    Ok(if (dtype, extension) == (DType::Int8, Some(BOOL8)) { DType::Bool } else { dtype })
+    Ok(if (dtype, extension) == (DType::Int8, Some(BOOL8.as_bytes())) {
+        DType::Bool
+    } else {
+        dtype
+    })
 }
 
 fn several_columns(schema: &Schema) -> Error {
@@ -254,128 +262,4 @@ fn several_columns(schema: &Schema) -> Error {
         "Arrow table: expected one column, got {count} ({}); select one",
         names.join(", ")
     ))
-}
-
-/// The axes of a field, each with its extent and stride.
-struct Arranged {
-    shape: Extents,
-    byte_strides: Extents,
-    said: Said,
-}
-
-impl Arranged {
-    /// Puts the axes of `shape`, which is that in memory, into the order that the metadata tells.
-    fn of(schema: &Schema, shape: Extents, dtype: DType) -> Result<Self> {
-        let [extension, parameters, whole] =
-            schema.metadata([EXTENSION_NAME, EXTENSION_METADATA, DLFIELD])?;
-        let tensor = match extension {
-            Some(FIXED_SHAPE_TENSOR) => Some(Tensor::from_json(parameters.unwrap_or_default())?),
-            _ => None,
-        };
-        let shape = match &tensor {
-            Some(tensor) => of_tensors(&shape, tensor)?,
-            None => shape,
-        };
-        let byte_strides = strides_of(&shape, dtype)?;
-        let mut this = Self { shape, byte_strides, said: Said::default() };
-        if let Some(Tensor { permutation, dims, .. }) = tensor {
-            this.permute_inner(&permutation);
-            this.said.dims = dims.map(|dims| with_list_axis(permuted(&dims, &permutation)));
-        }
-        match whole {
-            None => Ok(this),
-            Some(text) => this.restored(Whole::from_json(text)?),
-        }
-    }
-
-    fn permute_inner(&mut self, permutation: &[usize]) {
-        for numbers in [&mut self.shape, &mut self.byte_strides] {
-            if let Some((first, rest)) = numbers.split_first() {
-                let moved: Extents = std::iter::once(*first)
-                    .chain(permutation.iter().filter_map(|&axis| rest.get(axis).copied()))
-                    .collect();
-                *numbers = moved;
-            }
-        }
-    }
-
-    /// The field that was exported: its own order of axes, and what was known of it.
-    fn restored(mut self, whole: Whole) -> Result<Self> {
-        for numbers in [&mut self.shape, &mut self.byte_strides] {
-            if whole.axis < numbers.len() {
-                let length = numbers.remove(0);
-                numbers.insert(whole.axis, length);
-            }
-        }
-        let Whole { shape, axis, dims, halo, origin } = whole;
-        let differs = |(at, (one, other)): (usize, (&i64, &i64))| at != axis && one != other;
-        if shape.len() != self.shape.len() || shape.iter().zip(&self.shape).enumerate().any(differs)
-        {
-            return Err(Error::Buffer(format!(
-                "metadata of dlfield: expected the shape of the array, {:?}, got {shape:?}; remove the metadata",
-                self.shape
-            )));
-        }
-        let whole = shape == self.shape;
-        let (halo, origin) = if whole { (halo, origin) } else { (None, None) };
-        self.said = Said { dims, halo_is_unknown: halo.is_none(), halo, origin };
-        self.check()?;
-        Ok(self)
-    }
-
-    fn check(&self) -> Result<()> {
-        let Said { dims, halo, origin, .. } = &self.said;
-        let field = Field {
-            dims: dims.clone(),
-            halo: halo.clone(),
-            origin: origin.clone(),
-            ..Field::default()
-        };
-        field
-            .check(&self.shape)
-            .map_err(|error| Error::Buffer(format!("Arrow metadata: {error}; remove the metadata")))
-    }
-
-    fn claims(self, address: usize, dtype: DType, device: Device) -> Result<Claims> {
-        self.check()?;
-        let Self { shape, byte_strides, said } = self;
-        Ok(Claims { address, shape, byte_strides, dtype, device, said })
-    }
-}
-
-/// The shape of a list of tensors, in memory.
-fn of_tensors(shape: &[i64], tensor: &Tensor) -> Result<Extents> {
-    let size = tensor.shape.iter().try_fold(1_i64, |size, extent| size.checked_mul(*extent));
-    match shape {
-        [length, items] if size == Some(*items) && tensor.shape.len() < MAX_NDIM => {
-            Ok(std::iter::once(*length).chain(tensor.shape.iter().copied()).collect())
-        }
-        _ => Err(Error::Buffer(format!(
-            "metadata of arrow.fixed_shape_tensor: expected a shape of the lists of {:?} elements, got {:?}; the array \
-             is not valid",
-            shape.get(1..).unwrap_or_default(),
-            tensor.shape.as_slice()
-        ))),
-    }
-}
-
-fn strides_of(shape: &[i64], dtype: DType) -> Result<Extents> {
-    let mut stride = i64::try_from(dtype.itemsize()).unwrap_or(i64::MAX);
-    let mut strides = Extents::from_elem(0, shape.len());
-    for (place, extent) in strides.iter_mut().zip(shape).rev() {
-        *place = stride;
-        stride = stride.checked_mul((*extent).max(1)).ok_or_else(|| too_large(*extent))?;
-    }
-    Ok(strides)
-}
-
-fn permuted(dims: &[Dim], permutation: &[usize]) -> Dims {
-    permutation.iter().filter_map(|&axis| dims.get(axis).cloned()).collect()
-}
-
-/// A list's own axis has no name: it gets the one that xarray gives to such an axis, so that nobody takes it for
-/// one of the others.
-fn with_list_axis(dims: Dims) -> Dims {
-    let free = (0..).map(Dim::unnamed).find(|dim| !dims.contains(dim));
-    free.into_iter().chain(dims.iter().cloned()).collect()
 }

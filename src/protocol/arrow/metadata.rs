@@ -42,7 +42,7 @@ impl Tensor {
 
     /// # Errors
     /// [`Error::Buffer`] for what is no such JSON.
-    pub(super) fn from_json(text: &str) -> Result<Self> {
+    pub(super) fn from_json(text: &[u8]) -> Result<Self> {
         let object = Object::read("arrow.fixed_shape_tensor", text)?;
         let shape =
             object.numbers("shape")?.ok_or_else(|| object.wrong("shape", "a list of extents"))?;
@@ -88,7 +88,7 @@ impl Whole {
 
     /// # Errors
     /// [`Error::Buffer`] for what is no such JSON.
-    pub(super) fn from_json(text: &str) -> Result<Self> {
+    pub(super) fn from_json(text: &[u8]) -> Result<Self> {
         let object = Object::read("dlfield", text)?;
         let shape =
             object.numbers("shape")?.ok_or_else(|| object.wrong("shape", "a list of extents"))?;
@@ -97,6 +97,9 @@ impl Whole {
         let axis = axis
             .filter(|axis| *axis < shape.len())
             .ok_or_else(|| object.wrong("axis", "an axis of the shape"))?;
+        if shape.iter().any(|extent| *extent < 0) {
+            return Err(object.wrong("shape", "extents of at least 0"));
+        }
         let dims = object.dims("dims")?;
         let halo = match object.get("halo") {
             None => None,
@@ -114,12 +117,12 @@ struct Object {
 }
 
 impl Object {
-    fn read(about: &'static str, text: &str) -> Result<Self> {
-        match serde_json::from_str(text) {
+    fn read(about: &'static str, text: &[u8]) -> Result<Self> {
+        match serde_json::from_slice(text) {
             Ok(Value::Object(map)) => Ok(Self { about, map }),
             _ => Err(Error::Buffer(format!(
                 "metadata of {about}: expected a JSON object, got {:?}; remove the metadata",
-                shortened(text)
+                shortened(&String::from_utf8_lossy(text))
             ))),
         }
     }
@@ -176,7 +179,7 @@ fn permutation(order: &[i64], length: usize) -> Option<SmallVec<[usize; 4]>> {
 }
 
 /// As much of somebody's text as a message can bear.
-fn shortened(text: &str) -> String {
+pub(super) fn shortened(text: &str) -> String {
     text.chars().take(80).collect()
 }
 
@@ -187,7 +190,7 @@ mod tests {
     use super::*;
 
     fn tensor(text: &str) -> Result<Tensor> {
-        Tensor::from_json(text)
+        Tensor::from_json(text.as_bytes())
     }
 
     #[test]
@@ -206,7 +209,7 @@ mod tests {
             halo: Some(smallvec![(1, 2), (0, 0)]),
             origin: Some(smallvec![3, 4]),
         };
-        assert_eq!(Whole::from_json(&one.to_json()), Ok(one));
+        assert_eq!(Whole::from_json(one.to_json().as_bytes()), Ok(one));
     }
 
     #[test]
@@ -240,7 +243,7 @@ mod tests {
             let error = tensor(text).unwrap_err().to_string();
             assert!(error.contains(named), "{text}: {error}");
         }
-        let whole = |text| Whole::from_json(text).unwrap_err().to_string();
+        let whole = |text: &str| Whole::from_json(text.as_bytes()).unwrap_err().to_string();
         assert!(whole(r#"{"shape": [3], "axis": 1}"#).contains("'axis'"));
         assert!(whole(r#"{"shape": [3], "axis": 0, "halo": [[1]]}"#).contains("'halo'"));
     }

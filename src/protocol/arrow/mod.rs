@@ -14,6 +14,7 @@ mod metadata;
 mod rows;
 mod structs;
 mod export;
+mod axes;
 mod import;
 mod crate_api;
 #[cfg(feature = "python")]

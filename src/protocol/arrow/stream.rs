@@ -48,10 +48,10 @@ impl Stream {
         self.check(status)?;
         let chunk = self.next()?;
         if chunk.is_released() {
-            return Err(chunks("none"));
+            return Err(chunks("none", "it has no memory to share: allocate a storage instead"));
         }
         if !self.next()?.is_released() {
-            return Err(chunks("several"));
+            return Err(chunks("several", "put them together first (combine_chunks, rechunk)"));
         }
         Ok((schema, chunk))
     }
@@ -95,8 +95,6 @@ impl Drop for Stream {
     }
 }
 
-fn chunks(count: &str) -> Error {
-    Error::Buffer(format!(
-        "Arrow stream: expected one chunk, got {count}; put them together first (combine_chunks, rechunk)"
-    ))
+fn chunks(count: &str, way_out: &str) -> Error {
+    Error::Buffer(format!("Arrow stream: expected one chunk, got {count}; {way_out}"))
 }

@@ -72,6 +72,12 @@ impl Schema {
         self.release.is_none()
     }
 
+    /// Takes it away from where it is.
+    #[cfg(feature = "python")]
+    pub(super) fn take(&mut self) -> Self {
+        std::mem::replace(self, Self::released())
+    }
+
     pub(super) fn has_dictionary(&self) -> bool {
         !self.dictionary.is_null()
     }
@@ -96,8 +102,8 @@ impl Schema {
         child(self.children, self.n_children, at, "schema")
     }
 
-    /// The values of `keys` in the metadata; of a key that stands there twice the first.
-    pub(super) fn metadata<const N: usize>(&self, keys: [&str; N]) -> Result<[Option<&str>; N]> {
+    /// The values of `keys` in the metadata; of a key that stands there twice the first. They may be any bytes.
+    pub(super) fn metadata<const N: usize>(&self, keys: [&str; N]) -> Result<[Option<&[u8]>; N]> {
         let mut found = [None; N];
         if self.metadata.is_null() {
             return Ok(found);
@@ -105,17 +111,23 @@ impl Schema {
         let mut at = Cursor(self.metadata.cast());
         for _ in 0..at.length()? {
             let (key, value) = (at.bytes()?, at.bytes()?);
-            for (wanted, place) in keys.iter().zip(&mut found) {
-                if key == wanted.as_bytes() && place.is_none() {
-                    *place = Some(str::from_utf8(value).map_err(|_| {
-                        Error::Buffer(format!(
-                            "Arrow metadata: expected text in UTF-8 for '{wanted}', got other bytes"
-                        ))
-                    })?);
-                }
+            let wanted = keys.iter().position(|wanted| key == wanted.as_bytes());
+            if let Some(place) = wanted.and_then(|at| found.get_mut(at)) {
+                place.get_or_insert(value);
             }
         }
         Ok(found)
+    }
+
+    /// Whether it has as many children as its type.
+    pub(super) fn check_children(&self, expected: i64) -> Result<()> {
+        if self.n_children == expected {
+            return Ok(());
+        }
+        Err(Error::Buffer(format!(
+            "Arrow schema: expected {expected} children for its format, got {}; it is not valid",
+            self.n_children
+        )))
     }
 }
 
@@ -183,13 +195,16 @@ impl Array {
 
     /// Whether it has as many buffers and children as its type.
     pub(super) fn check_counts(&self, buffers: i64, children: i64) -> Result<()> {
-        if (self.n_buffers, self.n_children) != (buffers, children)
-            || (buffers > 0 && self.buffers.is_null())
-        {
+        if (self.n_buffers, self.n_children) != (buffers, children) {
             return Err(Error::Buffer(format!(
                 "Arrow array: expected {buffers} buffers and {children} children, as its schema has it, got {} and {}; \
                  schema and array do not belong together",
                 self.n_buffers, self.n_children
+            )));
+        }
+        if self.buffers.is_null() {
+            return Err(Error::Buffer(format!(
+                "Arrow array: expected pointers to {buffers} buffers, got NULL; it is not valid"
             )));
         }
         Ok(())
@@ -241,26 +256,29 @@ fn text<'a>(text: *const c_char) -> Result<Option<&'a str>> {
 }
 
 fn child<'a, T>(children: *mut *mut T, count: i64, at: usize, what: &str) -> Result<&'a T> {
-    let missing = || {
+    let missing = |got: &str| {
         Error::Buffer(format!(
-            "Arrow {what}: expected a child with number {at}, got {count} of them; it is not valid"
+            "Arrow {what}: expected a child with number {at}, got {got}; it is not valid"
         ))
     };
-    let there = usize::try_from(count).is_ok_and(|count| at < count) && !children.is_null();
-    if !there {
-        return Err(missing());
+    if !usize::try_from(count).is_ok_and(|count| at < count) {
+        return Err(missing(&format!("{count} of them")));
     }
     let child = children.wrapping_add(at);
-    if !child.is_aligned() {
-        return Err(misaligned("children"));
+    if children.is_null() || !child.is_aligned() {
+        return Err(missing(if children.is_null() {
+            "NULL"
+        } else {
+            "a pointer that is not aligned"
+        }));
     }
     // SAFETY: not NULL, and below their number, which is the producer's promise.
     let child = unsafe { child.read() };
     if !child.is_aligned() {
-        return Err(misaligned("child"));
+        return Err(missing("a pointer that is not aligned"));
     }
     // SAFETY: NULL is told apart, and another pointer is to a struct that lives as long as its parent.
-    unsafe { child.as_ref() }.ok_or_else(missing)
+    unsafe { child.as_ref() }.ok_or_else(|| missing("NULL"))
 }
 
 fn misaligned(what: &str) -> Error {

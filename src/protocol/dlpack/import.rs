@@ -16,6 +16,7 @@ use crate::device::{Device, DeviceKind};
 use crate::error::{Error, Failure};
 use crate::managed::Imported;
 use crate::protocol::ImportRequest;
+use crate::protocol::capsule::shown_name;
 use crate::protocol::keep::raised_by;
 
 /// Asks an object with `__dlpack__` for a capsule and takes the tensor out of it. Zero-copy unless
@@ -254,20 +255,13 @@ fn checked(
 }
 
 fn unknown_name(capsule: &Bound<'_, PyCapsule>) -> Error {
-    // SAFETY: a capsule; its name is NULL or a text that its maker keeps while the capsule lives.
-    let name = unsafe { ffi::PyCapsule_GetName(capsule.as_ptr()) };
-    let shown = if name.is_null() {
-        "NULL".into()
-    } else {
-        // SAFETY: not NULL, and as above.
-        unsafe { CStr::from_ptr(name) }.to_string_lossy()
-    };
-    let hint = if shown.starts_with("used_") {
+    let shown = shown_name(capsule);
+    let hint = if shown.starts_with("'used_") {
         "; it was consumed before: call __dlpack__ again"
     } else {
         ""
     };
     Error::Argument(format!(
-        "DLPack capsule: expected the name 'dltensor_versioned' or 'dltensor', got '{shown}'{hint}"
+        "DLPack capsule: expected the name 'dltensor_versioned' or 'dltensor', got {shown}{hint}"
     ))
 }
