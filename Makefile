@@ -36,8 +36,15 @@ $(STAND_IN): $(wildcard tests/fake_cuda/src/*.rs tests/fake_cuda/src/*/*.rs) tes
 	cargo build --release --manifest-path tests/fake_cuda/Cargo.toml
 	touch $@
 
-test: $(EXTENSION) $(VENV)/.stamp-test $(STAND_IN) ## Rust tests, doc tests, pytest
+# An extension module of its own that takes fields as arguments.
+RUST_KERNEL := examples/rust_kernel/target/release/librust_kernel.so
+$(RUST_KERNEL): $(wildcard examples/rust_kernel/src/*.rs) examples/rust_kernel/Cargo.toml $(shell find src -type f) Cargo.toml
+	PYO3_BUILD_EXTENSION_MODULE=1 cargo build --release --manifest-path examples/rust_kernel/Cargo.toml
+	touch $@
+
+test: $(EXTENSION) $(VENV)/.stamp-test $(STAND_IN) $(RUST_KERNEL) ## Rust tests, doc tests, pytest
 	cargo test --features $(CRATE_FEATURES)
+	cargo test --no-default-features --features ndarray,arrow
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/python interop_tests
 	DLFIELD_TEST_CUDA=stand-in $(BIN)/python -m pytest tests/gpu
 
@@ -47,6 +54,9 @@ check: $(EXTENSION) $(VENV)/.stamp-dev ## formatting, lints, documentation, type
 	cargo clippy --all-targets --features $(ALL_FEATURES) -- -D warnings
 	cargo fmt --check --manifest-path tests/fake_cuda/Cargo.toml
 	cargo clippy --manifest-path tests/fake_cuda/Cargo.toml -- -D warnings
+	cargo fmt --check --manifest-path examples/rust_kernel/Cargo.toml
+	cargo clippy --manifest-path examples/rust_kernel/Cargo.toml -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --features ndarray,arrow
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --document-private-items --features $(ALL_FEATURES)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -129,7 +139,7 @@ wheel: $(VENV)/.stamp-build ## one abi3 wheel in dist/
 	$(BIN)/maturin build --release --out dist
 
 clean: ## remove all that make has made
-	rm -rf $(VENV) target dist .cache .hypothesis .pytest_cache .mypy_cache .ruff_cache $(EXTENSION)
+	rm -rf $(VENV) target examples/rust_kernel/target dist .cache .hypothesis .pytest_cache .mypy_cache .ruff_cache $(EXTENSION)
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.stamp-venv:

@@ -69,3 +69,9 @@ pub use stencil::{
 pub use storage::{Builder, ManagedBy, Order, Residence, Spec, Storage};
 pub use sync::{Newer, SyncState};
 pub use threads::{num_threads, set_num_threads};
+
+/// Its examples run as tests.
+#[cfg(all(doctest, feature = "arrow", feature = "ndarray"))]
+#[doc = include_str!("../docs/rust.md")]
+#[derive(Debug)]
+pub struct GuideForRust;

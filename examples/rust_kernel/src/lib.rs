@@ -23,14 +23,16 @@ fn laplacian(py: Python<'_>, inp: FieldRef<'_, f64>, out: FieldMut<'_, f64>) -> 
             out.shape()
         )));
     }
+    let (ni, nj) = (shape[0], shape[1]);
+    let seen_from = |i: usize, j: usize| inp.slice(s![i..i + ni - 2, j..j + nj - 2, ..]);
     // Python runs meanwhile.
     py.detach(|| {
-        Zip::from(out.slice_mut(s![1..-1, 1..-1, ..]))
-            .and(inp.slice(s![1..-1, 1..-1, ..]))
-            .and(inp.slice(s![..-2, 1..-1, ..]))
-            .and(inp.slice(s![2.., 1..-1, ..]))
-            .and(inp.slice(s![1..-1, ..-2, ..]))
-            .and(inp.slice(s![1..-1, 2.., ..]))
+        Zip::from(out.slice_mut(s![1..ni - 1, 1..nj - 1, ..]))
+            .and(seen_from(1, 1))
+            .and(seen_from(0, 1))
+            .and(seen_from(2, 1))
+            .and(seen_from(1, 0))
+            .and(seen_from(1, 2))
             .par_for_each(|out, mid, west, east, south, north| {
                 *out = west + east + south + north - 4.0 * mid;
             });

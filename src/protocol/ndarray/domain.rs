@@ -41,37 +41,38 @@ fn outermost(memory: &Managed) -> Axis {
     Axis(strides.max_by_key(|(_, (_, stride))| stride.unsigned_abs()).map_or(0, |(axis, _)| axis))
 }
 
-impl<T: Element, D: Dimension> FieldRef<'_, T, D> {
-    /// The part inside the halo.
+macro_rules! parts_to_read {
+    ($view:ident) => {
+        impl<T: Element, D: Dimension> $view<'_, T, D> {
+            /// The part inside the halo.
+            ///
+            /// # Errors
+            /// [`Error::Argument`] where the halo is unknown.
+            pub fn domain(&self) -> Result<ArrayView<'_, T, D>> {
+                let halo = known(self.halo())?;
+                Ok(self.slice_each_axis(|axis| inside(halo, axis.axis)))
+            }
+
+            /// The axis that is outermost in memory: along it threads get most out of sharing the work.
+            #[must_use]
+            pub fn outermost_axis(&self) -> Axis {
+                outermost(self.memory())
+            }
+        }
+    };
+}
+
+parts_to_read!(FieldRef);
+parts_to_read!(FieldMut);
+
+impl<T: Element, D: Dimension> FieldMut<'_, T, D> {
+    /// The part inside the halo, to be written.
     ///
     /// # Errors
     /// [`Error::Argument`] where the halo is unknown.
-    pub fn domain(&self) -> Result<ArrayView<'_, T, D>> {
-        let halo = known(self.halo())?;
-        Ok(self.slice_each_axis(|axis| inside(halo, axis.axis)))
-    }
-
-    /// The axis that is outermost in memory: along it threads get most out of sharing the work.
-    #[must_use]
-    pub fn outermost_axis(&self) -> Axis {
-        outermost(self.memory())
-    }
-}
-
-impl<T: Element, D: Dimension> FieldMut<'_, T, D> {
-    /// The part inside the halo.
-    ///
-    /// # Errors
-    /// As [`FieldRef::domain`].
     pub fn domain_mut(&mut self) -> Result<ArrayViewMut<'_, T, D>> {
         let halo = known(self.halo())?.clone();
         Ok(self.slice_each_axis_mut(|axis| inside(&halo, axis.axis)))
-    }
-
-    /// As [`FieldRef::outermost_axis`].
-    #[must_use]
-    pub fn outermost_axis(&self) -> Axis {
-        outermost(self.memory())
     }
 }
 
