@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from .support import address_of, frees, library
+from .support import address_of, frees, library, run_in_subprocess
 
 pa = library("pyarrow")
 feather = library("pyarrow.feather")
@@ -290,3 +290,24 @@ def test_a_stencil_does_not_write_into_a_field_of_arrow(compiled):
     batch = dlf.zeros((5, 6, 4), dims="IJK", halo=((0, 1), (2, 0), 0)).to_arrow_batch("wind")
     with pytest.raises(BufferError, match="got immutable Arrow data"):
         run(inp=dlf.ones((5, 6, 4), dims="IJK"), out=batch)
+
+
+def test_a_stream_may_be_filled_by_threads_that_need_python(tmp_path):
+    library("fsspec")
+    path = str(tmp_path / "t.parquet")
+    library("pyarrow.parquet").write_table(pa.table({"x": [1.0, 2.0, 3.0]}), path)
+    printed = run_in_subprocess(
+        f"""
+        import faulthandler
+        faulthandler.dump_traceback_later(60, exit=True)
+        import dlfield as dlf
+        import pyarrow.dataset as ds
+        import pyarrow.fs as pf
+        from fsspec.implementations.local import LocalFileSystem
+
+        files = pf.PyFileSystem(pf.FSSpecHandler(LocalFileSystem()))  # asked on pyarrow's threads
+        table = ds.dataset({path!r}, filesystem=files, format="parquet").scanner().to_reader()
+        print(dlf.as_storage(table).to_numpy())
+        """
+    )
+    assert printed == "[1. 2. 3.]"

@@ -5,8 +5,9 @@
 //! reads elements nobody else writes them, and as long as somebody writes them nobody else has them. Two views
 //! that interleave and have no byte in common do not disturb each other.
 //!
-//! Only access from Rust is seen. What Python, or whoever else was given the memory, does to it meanwhile
-//! is for whoever gave it to answer for, as everywhere where arrays are exchanged.
+//! Only access through this crate's views is seen, and copies between the buffers of a pair. What Python, or
+//! whoever else was given the memory, does to it meanwhile is for whoever gave it to answer for, as everywhere
+//! where arrays are exchanged. Two extension modules of one process have this crate, and this list, each for itself.
 #![forbid(unsafe_code)]
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,6 +25,7 @@ pub(crate) struct Borrow {
 
 struct Entry {
     number: u64,
+    process: u32,
     address: usize,
     layout: Layout,
     writes: bool,
@@ -48,31 +50,42 @@ impl Borrow {
     /// several indices name one element.
     #[cfg_attr(not(feature = "ndarray"), allow(dead_code, reason = "Arrow's arrays are only read"))]
     pub(crate) fn exclusive(memory: &Managed) -> Result<Self> {
-        if memory.readonly() {
-            return Err(Error::Buffer(
-                "field: expected memory that may be written, got read-only memory; make a copy of it".into(),
-            ));
-        }
         if memory.layout().overlaps_itself() {
             return Err(Error::Buffer(
                 "field: expected an index for each element, got memory in which several name one; make a copy of it"
                     .into(),
             ));
         }
+        if memory.readonly() {
+            return Err(Error::Buffer(
+                "field: expected memory that may be written, got read-only memory; make a copy of it".into(),
+            ));
+        }
+        Self::of(memory, true)
+    }
+
+    /// For a copy into memory that is dlfield's to bring up to date.
+    ///
+    /// # Errors
+    /// [`Error::Buffer`] where somebody has one of the elements.
+    pub(crate) fn overwriting(memory: &Managed) -> Result<Self> {
         Self::of(memory, true)
     }
 
     fn of(memory: &Managed, writes: bool) -> Result<Self> {
-        let (address, layout) = (memory.address(), memory.layout());
+        let (address, layout, process) = (memory.address(), memory.layout(), std::process::id());
         let mut live = live();
+        // A child has copies of its parent's memory, and none of the parent's other threads.
         let meets = |one: &&Entry| {
-            (writes || one.writes) && may_overlap(&one.layout, one.address, layout, address)
+            (writes || one.writes)
+                && one.process == process
+                && may_overlap(&one.layout, one.address, layout, address)
         };
         if let Some(other) = live.iter().find(meets) {
             return Err(taken(writes, other.writes));
         }
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-        live.push(Entry { number, address, layout: layout.clone(), writes });
+        live.push(Entry { number, process, address, layout: layout.clone(), writes });
         Ok(Self { number })
     }
 }
@@ -95,7 +108,7 @@ fn taken(writes: bool, other_writes: bool) -> Error {
     let other = if other_writes { "written" } else { "read" };
     Error::Buffer(format!(
         "field: expected memory {wanted} that nobody else has, got elements that are being {other} through another \
-         view; drop that one first, or take a copy"
+         view or argument; let that go first, or pass a copy"
     ))
 }
 

@@ -7,6 +7,8 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+#[cfg(any(feature = "arrow", feature = "ndarray"))]
+use crate::borrow::Borrow;
 use crate::copy::copy;
 use crate::error::{Error, Result};
 use crate::managed::Managed;
@@ -162,8 +164,13 @@ impl Mirrored {
         }
         let Whole { host, device } = &**whole;
         let (source, target) = if from == Newer::Host { (host, device) } else { (device, host) };
-        // SAFETY: the values are the user's to guard against other threads; work in flight is in the
-        // timelines of both.
+        #[cfg(any(feature = "arrow", feature = "ndarray"))]
+        let _nobody_else = match from {
+            Newer::Device => Borrow::overwriting(host)?, // typed views must not change meanwhile
+            _ => Borrow::shared(host)?,
+        };
+        // SAFETY: Rust's own views of the host's values are not there meanwhile (Borrow); what others do is the user's
+        // to guard. Work in flight is in the timelines of both.
         unsafe { copy(source, target) }?;
         state.put(Newer::Neither);
         Ok(())

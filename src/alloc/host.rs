@@ -56,8 +56,13 @@ pub(crate) fn allocate(plan: &Plan, fill: Fill<'_>) -> Result<Managed> {
 /// that; to the compiler memory that nobody has written has no values at all. It cannot look into this, and has to
 /// take it for code that might have written them.
 fn settle(memory: *mut u8) {
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     // SAFETY: no instruction; nothing is clobbered.
-    unsafe { std::arch::asm!("/* {0} */", in(reg) memory, options(nostack, preserves_flags)) };
+    unsafe {
+        std::arch::asm!("/* {0} */", in(reg) memory, options(nostack, preserves_flags));
+    };
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    std::hint::black_box(memory);
 }
 
 /// An owned block of host memory.

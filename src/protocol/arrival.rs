@@ -312,7 +312,7 @@ impl Traveller {
 
     /// What an object offers through GT4Py's data interface, once its claims hold.
     fn offered(self, offer: Offer, producer: Producer) -> Result<Arrival, Failure> {
-        let Offer { mut imported, dims, halo, hooks } = offer;
+        let Offer { mut imported, dims, halo, halo_is_unknown, hooks } = offer;
         imported.set_immutable(producer.is_immutable());
         imported.set_believed(self.wish.believes());
         let managed = imported.validate()?;
@@ -321,7 +321,8 @@ impl Traveller {
             .check(managed.layout().shape())
             .map_err(|error| error.about("__gt_data_interface__"))?;
         let Field { dims, halo, .. } = field;
-        Ok(Arrival { dims, halo, hooks, ..Arrival::plain(managed, "gt_data_interface", producer) })
+        let plain = Arrival::plain(managed, "gt_data_interface", producer);
+        Ok(Arrival { dims, halo, halo_is_unknown, hooks, ..plain })
     }
 
     /// A registered accessor may be older than the data of its DataArray: its word counts for names,
@@ -335,7 +336,9 @@ impl Traveller {
         let readonly = said.readonly();
         let managed = if readonly { arrival.managed.into_readonly() } else { arrival.managed };
         let (dims, halo) = (offer.dims.or(arrival.dims), offer.halo.or(arrival.halo));
-        Ok(Arrival { managed, dims, halo, hooks: offer.hooks.or(arrival.hooks), ..offer })
+        let halo_is_unknown = halo.is_none() && (offer.halo_is_unknown || arrival.halo_is_unknown);
+        let hooks = offer.hooks.or(arrival.hooks);
+        Ok(Arrival { managed, dims, halo, halo_is_unknown, hooks, ..offer })
     }
 }
 

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::{Borrowed, PyAny};
 
 use super::storage::arrival;
+use super::stream::let_go_while_freeing;
 use crate::device::Target;
 use crate::element::Element;
 use crate::error::Error;
@@ -29,12 +30,18 @@ struct Given {
 impl Given {
     /// Through the doors, and acquired (GDP-3) until the last view of the memory is gone.
     fn of(obj: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let_go_while_freeing(); // in a module of somebody else nobody has said so
         let Arrival { managed, dims, halo, origin, hooks, kind, .. } =
             arrival(obj, Wish::For(Target::Host))?;
         let memory =
             if hooks.is_empty() { managed } else { managed.along_with(hooks.acquire(obj.py())?) };
         obj.py().detach(|| memory.wait())?;
-        let field = Field { dims, halo, origin, ..Field::default() };
+        let mut field = Field { dims, halo, origin, ..Field::default() };
+        let shape = memory.layout().shape();
+        if field.check(shape).is_err() {
+            field.origin = None; // of a field that begins before its memory
+            field.check(shape)?;
+        }
         Ok(Self { memory, field: Arc::new(field), hooks, kind })
     }
 }
@@ -55,7 +62,7 @@ impl<'py, T: Element, D: Dimension> FromPyObject<'_, 'py> for FieldMut<'py, T, D
 
     fn extract(obj: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let Given { memory, field, hooks, kind } = Given::of(&obj)?;
-        if memory.readonly() {
+        if memory.readonly() && !memory.layout().overlaps_itself() {
             return Err(Error::Buffer(format!(
                 "field: expected memory that may be written, got {kind}; pass a copy of it"
             ))
@@ -71,10 +78,6 @@ fn told(hooks: Hooks) -> Option<Box<dyn FnOnce() + Send + Sync>> {
     }
     Some(Box::new(move || {
         // After the interpreter is gone there is nobody to tell.
-        let _ = Python::try_attach(|py| {
-            if let Err(error) = hooks.touch(py) {
-                error.write_unraisable(py, None);
-            }
-        });
+        let _ = Python::try_attach(move |py| hooks.touch_or_report(py));
     }))
 }

@@ -9,7 +9,8 @@ use pyo3::types::{PyBool, PyInt, PyTuple};
 
 use crate::cuda::{Stream, choose, of_handle, release_interpreter_by, unchoose};
 
-pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+/// Lets the interpreter go while memory that is freed waits for a device, from the first call on.
+pub(super) fn let_go_while_freeing() {
     release_interpreter_by(|wait| {
         // Who has not got it must not ask for it: a deleter may be called with locks held.
         let waited = if PyGILState_Check() == 0 {
@@ -21,6 +22,10 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
             wait(); // where Python has ended nobody wants the interpreter either
         }
     });
+}
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let_go_while_freeing();
     module.add_class::<UsedStream>()?;
     module.add_function(wrap_pyfunction!(use_stream, module)?)
 }

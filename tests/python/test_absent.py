@@ -98,8 +98,9 @@ DEFINED = {
     dlf.Storage: {
         *("__dlpack__", "__dlpack_device__", "__dlpack_c_exchange_api__", "__gt_data_interface__"),
         *("__gt_dims__", "__gt_origin__", "default_origin", "__array_function__"),
+        *("__arrow_c_schema__", "__arrow_c_device_array__"),
     },
-    HOST_BACKED: {"__array__", "__array_interface__"},
+    HOST_BACKED: {"__array__", "__array_interface__", "__arrow_c_array__"},
     dlf.CPUStorage: {"ndarray"},
     dlf.GPUStorage: {"__array__", "__cuda_array_interface__"},  # the first says why there is none
     dlf.SoftwareManagedGPUStorage: {"__cuda_array_interface__"},

@@ -107,9 +107,19 @@ def test_an_unknown_halo_stays_unknown_in_every_part(thinned):
         assert view.halo is None
 
 
-def test_an_unknown_halo_is_not_exported(field, thinned):
-    assert "halo" in field.__gt_data_interface__[None]
-    assert "halo" not in thinned.__gt_data_interface__[None]
+class Shown:
+    def __init__(self, storage):
+        self.__gt_data_interface__ = storage.__gt_data_interface__
+
+
+def test_an_unknown_halo_is_exported_as_none_and_stays_unknown(field, thinned):
+    assert field.__gt_data_interface__[None]["halo"] is not None
+    assert thinned.__gt_data_interface__[None]["halo"] is None
+    assert dlf.as_storage(Shown(thinned)).halo is None
+    assert dlf.as_storage(Shown(field)).halo == field.halo
+
+
+def test_names_are_exported_beside_an_unknown_halo(thinned):
     assert thinned.__gt_data_interface__[None]["dims"] == ("I", "J", "K")
 
 

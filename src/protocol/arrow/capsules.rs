@@ -110,7 +110,9 @@ fn from_stream(answer: &Bound<'_, PyAny>) -> Result<Arrived, Failure> {
     // SAFETY: as in from_device; it is taken out before the producer's functions are called.
     let stream = unsafe { stream.as_mut() };
     check_there(stream.is_released())?;
-    let (schema, array) = stream.take().only_chunk()?;
+    // Other threads of the producer may need the interpreter to fill it.
+    let stream = stream.take();
+    let (schema, array) = answer.py().detach(|| stream.only_chunk())?;
     check_there(schema.is_released())?;
     let claims = Claims::of(&schema, &array, Device::CPU)?;
     let imported = claims.imported(Arc::new(array));

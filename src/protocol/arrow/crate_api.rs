@@ -52,7 +52,9 @@ impl Storage {
         let exported = Exported::of(&memory, self.field())?;
         let column = exported.column(name)?;
         let borrow = Borrow::shared(&memory)?;
-        Ok((make_array(exported.data(|memory| (memory, borrow))?), Arc::new(column)))
+        memory.wait()?; // a copy that was begun before
+        // Dropped in this order: whoever gets the memory next finds it free.
+        Ok((make_array(exported.data(|memory| (borrow, memory))?), Arc::new(column)))
     }
 
     /// A table with the one column `name` over the host's memory. Copies nothing. All that is known of the field

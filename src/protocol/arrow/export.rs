@@ -183,7 +183,8 @@ impl<'a> Exported<'a> {
         };
         let owner = Arc::new(Kept(with_it(self.managed.clone())));
         // SAFETY: without gaps (Rows::of), the elements of the layout are the bytes from the first on. The memory is
-        // there until its last owner is dropped (Managed), and `with_it` puts one into ours.
+        // there until its last owner is dropped (Managed), and `with_it` puts one into ours. That nobody changes it
+        // meanwhile is for the caller: Rust's arrays come with a Borrow, Python's are the user's to guard.
         unsafe { Buffer::from_custom_allocation(start, bytes, owner) }
     }
 }

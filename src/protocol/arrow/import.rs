@@ -139,8 +139,11 @@ impl<'a> Part<'a> {
             }
             (1.., false) => claimed,
             _ => {
+                let bitmap =
+                    if bitmap.is_null() { "no validity bitmap" } else { "a validity bitmap" };
                 return Err(Error::Buffer(format!(
-                    "Arrow array: expected a validity bitmap for {claimed} nulls, got none; the array is not valid"
+                    "Arrow array: expected nulls that a bitmap shows, got null_count {claimed} and {bitmap}; it is not \
+                     valid"
                 )));
             }
         };

@@ -16,6 +16,9 @@ pub(super) struct Stream {
     private_data: *mut c_void,
 }
 
+// SAFETY: the interface lets any thread call a stream, one at a time; it is owned by whoever has it.
+unsafe impl Send for Stream {}
+
 impl Stream {
     fn released() -> Self {
         Self {

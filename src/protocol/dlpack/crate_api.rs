@@ -42,6 +42,9 @@ impl Storage {
             }
             _ => self.on_host()?,
         };
+        if let Some(timeline) = memory.timeline() {
+            timeline.hand_out(); // others may work on it where nobody is told
+        }
         to_versioned(&memory, false)
     }
 

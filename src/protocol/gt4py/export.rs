@@ -5,7 +5,8 @@ use pyo3::types::{PyDict, PyTuple};
 
 use crate::field::{Dim, Field};
 
-/// Adds dims and halo to the interface of one buffer, where they are known.
+/// Adds dims and halo to the interface of one buffer: names where there are some, and None for a halo that is
+/// unknown, which is not the same as none.
 ///
 /// # Errors
 /// Only what setting items may raise.
@@ -14,8 +15,6 @@ pub(crate) fn add_names(interface: &Bound<'_, PyDict>, field: &Field) -> PyResul
     if let Some(dims) = &field.dims {
         interface.set_item("dims", PyTuple::new(py, dims.iter().map(Dim::to_string))?)?;
     }
-    if let Some(halo) = &field.halo {
-        interface.set_item("halo", PyTuple::new(py, halo.iter().copied())?)?;
-    }
-    Ok(())
+    let halo = field.halo.as_ref().map(|halo| PyTuple::new(py, halo.iter().copied()));
+    interface.set_item("halo", halo.transpose()?)
 }

@@ -101,6 +101,16 @@ impl Hooks {
     pub(crate) fn touch(&self, py: Python<'_>) -> PyResult<()> {
         call(py, self.touch.as_ref())
     }
+
+    /// As `touch`, where nobody is there to get the exception: it is reported as unraisable.
+    #[cfg(feature = "ndarray")]
+    pub(crate) fn touch_or_report(&self, py: Python<'_>) {
+        undisturbed(py, || {
+            if let Err(error) = self.touch(py) {
+                error.write_unraisable(py, self.touch.as_ref().map(|touch| touch.bind(py)));
+            }
+        });
+    }
 }
 
 impl Acquired {

@@ -19,6 +19,8 @@ pub(in crate::protocol) struct Offer {
     pub(in crate::protocol) imported: Imported,
     pub(in crate::protocol) dims: Option<Dims>,
     pub(in crate::protocol) halo: Option<Halo>,
+    /// It says so, by None.
+    pub(in crate::protocol) halo_is_unknown: bool,
     pub(in crate::protocol) hooks: Hooks,
 }
 
@@ -121,9 +123,11 @@ fn read(obj: &Bound<'_, PyAny>, found: Bound<'_, PyAny>, side: Side) -> Result<O
     let chosen = called(chosen)?;
     let stream = if device.is_host() { None } else { cuda_array_interface::stream(&chosen)? };
     let imported = array_interface::read(obj, &chosen, device)?;
+    let halo = entry(&chosen, "halo")?.map(|halo| widths(&halo)).transpose()?;
     Ok(Offer {
         dims: entry(&chosen, "dims")?.map(|dims| names(&dims)).transpose()?,
-        halo: entry(&chosen, "halo")?.map(|halo| widths(&halo)).transpose()?,
+        halo_is_unknown: halo.is_none() && chosen.contains("halo")?,
+        halo,
         hooks: Hooks::of(obj, &chosen)?,
         // SAFETY: as in the CUDA array interface: the stream lives as long as the object.
         imported: unsafe { imported.on_stream(stream) },

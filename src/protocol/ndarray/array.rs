@@ -63,6 +63,7 @@ mod tests {
 
     use ndarray::{Array, ArrayD, Axis, Ix2, Ix3, IxDyn, s};
 
+    use super::super::view::FieldMut;
     use super::*;
     use crate::dtype::DType;
 
@@ -117,8 +118,51 @@ mod tests {
     fn an_array_without_elements_and_one_without_dimensions_work() {
         let none = Storage::from_array(ArrayD::<f64>::zeros(vec![3, 0, 2])).unwrap();
         assert_eq!(none.view::<f64, IxDyn>().unwrap().shape(), [3, 0, 2]);
+        assert_eq!(none.view_mut::<f64, Ix3>().unwrap().len(), 0);
         let one = Storage::from_array(ndarray::arr0(2.5_f64)).unwrap();
         assert_eq!(one.view::<f64, IxDyn>().unwrap().sum(), 2.5);
+    }
+
+    #[test]
+    fn axes_that_interleave_are_read_and_not_written() {
+        let layout = Layout::new(smallvec::smallvec![2, 4], smallvec::smallvec![5, 2], 4).unwrap();
+        let mut memory: Vec<i32> = (0..12).collect();
+        let data = memory.as_mut_ptr().cast();
+        // SAFETY: the last element is at 5 + 3 * 2 of 12; 5 is odd and the other steps even, so that none meet.
+        let managed = unsafe {
+            Managed::from_owned(data, layout, DType::Int32, Device::CPU, Arc::new(memory))
+        };
+        let field = Storage::wrap(managed, &Spec::default()).unwrap();
+        assert_eq!(field.view::<i32, Ix2>().unwrap()[[1, 3]], 11);
+        let error = field.view_mut::<i32, Ix2>().unwrap_err().to_string();
+        assert!(error.contains("each goes on where the smaller ones end"), "{error}");
+    }
+
+    #[test]
+    fn names_are_those_of_the_field_as_it_came() {
+        let field =
+            Storage::from_array(counted([3, 4, 5])).unwrap().with_dims(["I", "J", "K"]).unwrap();
+        let mut view = field.view_mut::<i32, Ix3>().unwrap();
+        view.swap_axes(0, 2);
+        assert!(view.domain_mut().unwrap_err().to_string().contains("leave its axes as they are"));
+        let turned = view.in_order::<Ix3>(&["J", "I", "K"]).unwrap();
+        assert_eq!((turned.shape(), turned[[3, 2, 4]]), (&[4, 3, 5][..], 60));
+    }
+
+    #[test]
+    fn who_wrote_is_told_while_nobody_else_has_the_memory() {
+        let field = Storage::from_array(counted([3, 4, 5])).unwrap();
+        let refused = Arc::new(std::sync::Mutex::new(Vec::new()));
+        for names in [&["I", "J", "K"][..], &["I", "J"]] {
+            let (seen, same) = (Arc::clone(&refused), field.clone());
+            let tell = move || seen.lock().unwrap().push(same.view::<i32, Ix3>().is_err());
+            let memory = field.managed().clone();
+            let view =
+                FieldMut::<i32, Ix3>::over(memory, field.shared_field(), Some(Box::new(tell)));
+            drop(view.unwrap().in_order::<Ix3>(names));
+        }
+        assert_eq!(*refused.lock().unwrap(), [true, true]);
+        assert!(field.view::<i32, Ix3>().is_ok());
     }
 
     #[test]

@@ -5,10 +5,11 @@ use smallvec::SmallVec;
 
 use crate::element::Element;
 use crate::error::{Error, Result};
+use crate::layout::Layout;
 use crate::managed::Managed;
 
-/// What `ndarray` is told of memory: it knows no strides below 0, so that axes that run backwards are turned round,
-/// and their numbers kept.
+/// What `ndarray` is told of memory: it takes no strides below 0 for a pointer, so that axes that run backwards are
+/// turned round first, and their numbers kept.
 struct Parts<T> {
     first: *mut T,
     shape: StrideShape<IxDyn>,
@@ -35,7 +36,8 @@ impl<T: Element> Parts<T> {
         let extents = layout.shape().iter().map(|&extent| usize::try_from(extent).unwrap_or(0));
         let extents: SmallVec<[usize; 6]> = extents.collect();
         let first = if empty { std::ptr::NonNull::dangling().as_ptr() } else { first.cast() };
-        let shape = IxDyn(&extents).strides(IxDyn(&strides));
+        let shape = IxDyn(&extents);
+        let shape = if empty { shape.into() } else { shape.strides(IxDyn(&strides)) };
         Ok(Self { first, shape, backwards })
     }
 }
@@ -72,6 +74,7 @@ pub(super) unsafe fn for_reading<'a, T: Element, D: Dimension>(
 pub(super) unsafe fn for_writing<'a, T: Element, D: Dimension>(
     memory: &Managed,
 ) -> Result<ArrayViewMut<'a, T, D>> {
+    check_nested(memory.layout())?;
     let Parts { first, shape, backwards } = Parts::<T>::of(memory)?;
     // SAFETY: as above, and nobody else has it (the caller).
     let mut array = unsafe { ArrayViewMut::from_shape_ptr(shape, first) };
@@ -81,11 +84,33 @@ pub(super) unsafe fn for_writing<'a, T: Element, D: Dimension>(
     array.into_dimensionality().map_err(|_| other_ndim::<D>(memory))
 }
 
+/// Refuses axes of which none goes on where the others end: their elements are apart all the same, but `ndarray`
+/// cannot tell.
+fn check_nested(layout: &Layout) -> Result<()> {
+    let axes = layout.axes().filter(|(extent, _)| *extent > 1);
+    let mut axes: SmallVec<[(u64, u64); 6]> =
+        axes.map(|(extent, stride)| (stride.unsigned_abs(), extent.unsigned_abs())).collect();
+    axes.sort_unstable();
+    let mut last = 0_u64;
+    for (stride, extent) in axes {
+        if layout.size() > 0 && stride <= last {
+            return Err(Error::Buffer(format!(
+                "field: expected axes of which each goes on where the smaller ones end, got shape {:?} with strides of \
+                 {:?} elements; take a copy",
+                layout.shape(),
+                layout.strides()
+            )));
+        }
+        last = last.saturating_add(stride.saturating_mul(extent.saturating_sub(1)));
+    }
+    Ok(())
+}
+
 fn check(memory: &Managed, wanted: crate::dtype::DType) -> Result<()> {
     memory.check_on_host()?;
     if memory.dtype() != wanted {
         return Err(Error::Argument(format!(
-            "field: expected elements of {wanted}, got {}; ask for that type, or convert the values",
+            "field: expected elements of {wanted}, got {}; convert the values first",
             memory.dtype()
         )));
     }

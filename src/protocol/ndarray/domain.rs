@@ -18,7 +18,15 @@ fn inside(halo: &Halo, axis: Axis) -> Slice {
     Slice::new(low, if high == 0 { None } else { Some(-high) }, 1)
 }
 
-fn known(halo: Option<&Halo>) -> Result<&Halo> {
+/// The halo, as long as the array is as it came.
+fn known<'a>(halo: Option<&'a Halo>, memory: &Managed, shape: &[usize]) -> Result<&'a Halo> {
+    let came = memory.layout().shape();
+    if !shape.iter().map(|&extent| i64::try_from(extent)).eq(came.iter().map(|&extent| Ok(extent)))
+    {
+        return Err(Error::Argument(format!(
+            "domain: expected the shape that the field came with, {came:?}, got {shape:?}; leave its axes as they are"
+        )));
+    }
     halo.ok_or_else(|| {
         Error::Argument(
             "domain: expected a halo, got a view whose halo is unknown; slice the domain yourself"
@@ -49,7 +57,7 @@ macro_rules! parts_to_read {
             /// # Errors
             /// [`Error::Argument`] where the halo is unknown.
             pub fn domain(&self) -> Result<ArrayView<'_, T, D>> {
-                let halo = known(self.halo())?;
+                let halo = known(self.halo(), self.memory(), self.shape())?;
                 Ok(self.slice_each_axis(|axis| inside(halo, axis.axis)))
             }
 
@@ -71,7 +79,7 @@ impl<T: Element, D: Dimension> FieldMut<'_, T, D> {
     /// # Errors
     /// [`Error::Argument`] where the halo is unknown.
     pub fn domain_mut(&mut self) -> Result<ArrayViewMut<'_, T, D>> {
-        let halo = known(self.halo())?.clone();
+        let halo = known(self.halo(), self.memory(), self.shape())?.clone();
         Ok(self.slice_each_axis_mut(|axis| inside(&halo, axis.axis)))
     }
 }
@@ -105,7 +113,7 @@ impl<T: Element, D: RemoveAxis> FieldMut<'_, T, D> {
         axis: Axis,
         write: impl Fn(usize, ArrayViewMut<'_, T, D::Smaller>) + Sync + Send,
     ) -> Result<()> {
-        let first = start(known(self.halo())?, axis)?;
+        let first = start(known(self.halo(), self.memory(), self.shape())?, axis)?;
         let mut domain = self.domain_mut()?;
         let planes = domain.axis_iter_mut(axis).into_par_iter().enumerate();
         planes.for_each(|(at, plane)| write(first.saturating_add(at), plane));

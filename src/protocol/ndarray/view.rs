@@ -27,17 +27,20 @@ pub struct FieldRef<'a, T: Element, D: Dimension = IxDyn> {
 
 /// A field for writing: derefs to a mutable [`ndarray::ArrayRef`].
 ///
-/// As long as there is one nobody gets another view of the same elements.
+/// As long as there is one nobody gets another view of the same elements. Names, halo and domain are those of the
+/// field as it came: what turns or cuts the array in place (`swap_axes`, `slice_axis_inplace`) does not change them.
 pub struct FieldMut<'a, T: Element, D: Dimension = IxDyn> {
     array: ArrayViewMut<'a, T, D>,
     held: Held,
-    written: Written,
 }
 
-/// What a view stands on: dropped, it lets others at the memory.
+/// What a view stands on: dropped, it lets others at the memory. Whoever is told that it was written, and reads
+/// or writes it at once in Rust, is refused: it is not let go yet.
 struct Held {
     field: Arc<Field>,
-    borrow: Borrow,
+    /// Of a view for writing: told before anything is let go, since what stands first is dropped first.
+    _written: Written,
+    _borrow: Borrow,
     memory: Managed,
 }
 
@@ -59,10 +62,12 @@ impl<'a, T: Element, D: Dimension> FieldRef<'a, T, D> {
     /// As [`Storage::view`].
     pub(crate) fn over(memory: Managed, field: Arc<Field>) -> Result<Self> {
         let borrow = Borrow::shared(&memory)?;
+        memory.wait()?; // a copy that was begun before
         // SAFETY: `held` keeps the memory and the borrow for as long as the view is there; nobody who asks writes it
         // meanwhile (Borrow). Nothing gives the view out for longer than the FieldRef is borrowed.
         let array = unsafe { for_reading(&memory) }?;
-        Ok(Self { array, held: Held { field, borrow, memory } })
+        let written = Written(None);
+        Ok(Self { array, held: Held { field, _written: written, _borrow: borrow, memory } })
     }
 
     /// The same field with its axes in the order of `names`. Without names it has to have that many dimensions, and
@@ -71,10 +76,10 @@ impl<'a, T: Element, D: Dimension> FieldRef<'a, T, D> {
     /// # Errors
     /// [`Error::Argument`] where it has other names, or another number of them than `E` has dimensions.
     pub fn in_order<E: Dimension>(self, names: &[&str]) -> Result<FieldRef<'a, T, E>> {
-        let Self { array, held } = self;
-        let (axes, held) = held.in_order(names)?;
-        let array = array.into_dyn().permuted_axes(axes.as_slice());
-        let array = array.into_dimensionality().map_err(|_| other_count::<E>(names))?;
+        let held = self.held.in_order(names)?;
+        check_count::<E>(names)?;
+        // SAFETY: as for the whole, which this takes the place of.
+        let array = unsafe { for_reading(&held.memory) }?;
         Ok(FieldRef { array, held })
     }
 }
@@ -90,10 +95,12 @@ impl<'a, T: Element, D: Dimension> FieldMut<'a, T, D> {
         written: Option<Box<dyn FnOnce() + Send + Sync>>,
     ) -> Result<Self> {
         let borrow = Borrow::exclusive(&memory)?;
+        memory.wait()?; // a copy that was begun before
+        let written = Written(written);
         // SAFETY: as for a FieldRef; the memory may be written, has an element for each index, and nobody who asks
         // has it meanwhile (Borrow).
         let array = unsafe { for_writing(&memory) }?;
-        Ok(Self { array, held: Held { field, borrow, memory }, written: Written(written) })
+        Ok(Self { array, held: Held { field, _written: written, _borrow: borrow, memory } })
     }
 
     /// As [`FieldRef::in_order`].
@@ -101,47 +108,46 @@ impl<'a, T: Element, D: Dimension> FieldMut<'a, T, D> {
     /// # Errors
     /// As [`FieldRef::in_order`].
     pub fn in_order<E: Dimension>(self, names: &[&str]) -> Result<FieldMut<'a, T, E>> {
-        let Self { array, held, written } = self;
-        let (axes, held) = held.in_order(names)?;
-        let array = array.into_dyn().permuted_axes(axes.as_slice());
-        let array = array.into_dimensionality().map_err(|_| other_count::<E>(names))?;
-        Ok(FieldMut { array, held, written })
+        let held = self.held.in_order(names)?;
+        check_count::<E>(names)?;
+        // SAFETY: as for the whole, which this takes the place of.
+        let array = unsafe { for_writing(&held.memory) }?;
+        Ok(FieldMut { array, held })
     }
 }
 
 impl Held {
-    /// The axes in the order of `names`, and what is known of the field then.
-    fn in_order(self, names: &[&str]) -> Result<(SmallVec<[usize; 4]>, Self)> {
+    /// The same with the axes in the order of `names`.
+    fn in_order(self, names: &[&str]) -> Result<Self> {
         let wanted: Dims = names.iter().map(|name| Dim::from_name(name)).collect();
-        let ndim = self.memory.layout().ndim();
-        let Some(own) = &self.field.dims else {
-            return if wanted.len() == ndim {
-                Ok(((0..ndim).collect(), self))
-            } else {
-                Err(Error::Argument(format!(
-                    "field: expected dimensions {}, got {ndim} of them without names; give it names first",
-                    show_dims(&wanted)
-                )))
-            };
+        let shape = self.memory.layout().shape();
+        let axes: Option<SmallVec<[usize; 4]>> = match &self.field.dims {
+            None => Some((0..shape.len()).collect()),
+            Some(own) => wanted.iter().map(|dim| own.iter().position(|one| one == dim)).collect(),
         };
-        let place = |dim: &Dim| own.iter().position(|one| one == dim);
-        let axes: Option<SmallVec<[usize; 4]>> = wanted.iter().map(place).collect();
-        let axes = axes.filter(|axes| axes.len() == own.len()).ok_or_else(|| {
-            Error::Argument(format!(
-                "field: expected dimensions {}, got {}; rename them, or select what is to be passed",
-                show_dims(&wanted),
-                show_dims(own)
-            ))
+        let axes = axes.filter(|_| wanted.len() == shape.len()).ok_or_else(|| {
+            let wanted = show_dims(&wanted);
+            Error::Argument(match &self.field.dims {
+                None => format!("field: expected dimensions {wanted}, got shape {shape:?}; select what is to be passed"),
+                Some(own) => format!(
+                    "field: expected dimensions {wanted}, got {}; rename them, or select what is to be passed",
+                    show_dims(own)
+                ),
+            })
         })?;
         let memory = self.memory.permute(&axes)?;
         let field = Arc::new(self.field.permute(&axes, memory.layout().shape()));
-        Ok((axes, Self { field, memory, borrow: self.borrow }))
+        Ok(Self { field, memory, ..self })
     }
 }
 
-fn other_count<D: Dimension>(names: &[&str]) -> Error {
-    let wanted = D::NDIM.unwrap_or_default();
-    Error::Argument(format!("field: expected {wanted} names for as many dimensions, got {names:?}"))
+fn check_count<D: Dimension>(names: &[&str]) -> Result<()> {
+    match D::NDIM {
+        Some(wanted) if wanted != names.len() => Err(Error::Argument(format!(
+            "field: expected {wanted} names for as many dimensions, got {names:?}"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 macro_rules! what_is_known {
