@@ -18,7 +18,7 @@ from dlfield import _array_joins as joins
 from dlfield import _array_views as views
 from dlfield import _core
 from dlfield._core import GPUStorage, Storage
-from dlfield._operators import way_out
+from dlfield._ways_out import way_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -9,6 +9,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
+from dlfield._ways_out import way_out
 from dlfield.xarray import to_xarray
 
 _BINARY = (
@@ -24,15 +25,6 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "index": lambda value: _index(value),
 }
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
-
-
-def way_out(storage: object) -> str:
-    """Say which array has the values."""
-    if not hasattr(type(storage), "__array_interface__"):
-        return "use storage.to_cupy(), or dlfield.storage(..., device='cpu').to_numpy() for a copy"
-    if hasattr(type(storage), "sync_state"):
-        return "use storage.to_numpy(), or storage.to_cupy() on the GPU"
-    return "use storage.to_numpy(), or as_numpy() of a DataArray around it, which copies nothing"
 
 
 def _refusal(name: str) -> Any:  # noqa: ANN401 - a method of any signature

@@ -24,7 +24,7 @@ use crate::preset::Preset;
 ///     .backend("gt:cpu_ifirst")
 ///     .zeros::<f64>()?;
 /// assert_eq!(field.managed().layout().strides(), [1, 70, 4900]); // in elements: I is contiguous
-/// assert_eq!(field.domain_view()?.managed().layout().shape(), [64, 64, 40]);
+/// assert_eq!(field.domain_view()?.shape(), [64, 64, 40]);
 ///
 /// let error = Storage::builder([4]).dims(["I", "J"]).zeros::<f64>().unwrap_err();
 /// assert!(error.to_string().starts_with("dims: expected one entry for each of the 1 dimensions"));

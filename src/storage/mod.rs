@@ -12,8 +12,9 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::field::{Dims, Field, Halo, HaloWidth};
+use crate::field::{Dim, Dims, Field, Halo, HaloWidth};
 use crate::layout::{Extents, Item, steps};
 use crate::managed::Managed;
 use crate::preset::Preset;
@@ -142,6 +143,30 @@ impl Storage {
     #[must_use]
     pub fn sync_state(&self) -> Option<&Arc<SyncState>> {
         self.buffers.sync_state()
+    }
+
+    /// Extents of the dimensions, in elements.
+    #[must_use]
+    pub fn shape(&self) -> &[i64] {
+        self.managed().layout().shape()
+    }
+
+    /// Type of an element.
+    #[must_use]
+    pub fn dtype(&self) -> DType {
+        self.managed().dtype()
+    }
+
+    /// Names of the dimensions; `None`: nobody said.
+    #[must_use]
+    pub fn dims(&self) -> Option<&[Dim]> {
+        self.field.dims.as_deref()
+    }
+
+    /// Points at the lower and upper end of each dimension that lie outside the domain; `None`: unknown.
+    #[must_use]
+    pub fn halo(&self) -> Option<&[HaloWidth]> {
+        self.field.halo.as_deref()
     }
 
     /// Names, halo and alignment.
