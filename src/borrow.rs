@@ -108,7 +108,7 @@ fn taken(writes: bool, other_writes: bool) -> Error {
     let other = if other_writes { "written" } else { "read" };
     Error::Buffer(format!(
         "field: expected memory {wanted} that nobody else has, got elements that are being {other} through another \
-         view or argument; let that go first, or pass a copy"
+         view, argument or Arrow array; let that go first, or pass a copy"
     ))
 }
 

@@ -29,7 +29,6 @@ mod cuda;
 mod managed;
 mod element;
 mod alloc;
-#[cfg(any(feature = "arrow", feature = "ndarray"))]
 mod borrow;
 mod copy;
 mod sync;
@@ -46,7 +45,10 @@ mod python;
 #[cfg(feature = "arrow")]
 pub use ::{arrow_array, arrow_schema};
 #[cfg(feature = "ndarray")]
-pub use ::{half, ndarray, num_complex};
+pub use ::{half, ndarray, num_complex, rayon};
+#[cfg(feature = "python")]
+pub use ::pyo3;
+pub use ::smallvec;
 pub use alloc::{
     Fill, free_pool, huge_pages, live_allocations, pool_bytes, pool_limit, set_huge_pages,
     set_pool_limit,
@@ -59,7 +61,7 @@ pub use field::{Axes, Dim, Dims, Field, Halo, HaloWidth, align_by_name};
 pub use layout::{Extents, Item, Layout, MAX_NDIM, Span, may_overlap};
 pub use managed::{Described, Imported, Managed, Owner};
 pub use preset::Preset;
-pub use protocol::dlpack::{to_legacy, to_versioned};
+pub use protocol::dlpack::{dlpark, to_legacy, to_versioned};
 #[cfg(feature = "ndarray")]
 pub use protocol::ndarray::{FieldMut, FieldRef};
 pub use stencil::{

@@ -7,7 +7,6 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-#[cfg(any(feature = "arrow", feature = "ndarray"))]
 use crate::borrow::Borrow;
 use crate::copy::copy;
 use crate::error::{Error, Result};
@@ -164,7 +163,6 @@ impl Mirrored {
         }
         let Whole { host, device } = &**whole;
         let (source, target) = if from == Newer::Host { (host, device) } else { (device, host) };
-        #[cfg(any(feature = "arrow", feature = "ndarray"))]
         let _nobody_else = match from {
             Newer::Device => Borrow::overwriting(host)?, // typed views must not change meanwhile
             _ => Borrow::shared(host)?,

@@ -80,7 +80,7 @@ fn no_file_is_longer_than_400_lines() {
 
 #[test]
 fn dlpark_is_named_only_in_managed_and_the_dlpack_door() {
-    assert_none(&strays("dlpark", &["managed", "protocol/dlpack"]));
+    assert_none(&strays("dlpark", &["managed", "protocol/dlpack", "lib.rs"])); // which shows it to users
 }
 
 #[test]

@@ -24,7 +24,7 @@ const MAP_FROM: usize = 4 << 20;
 /// What fresh memory holds.
 #[derive(Debug, Clone, Copy)]
 pub enum Fill<'a> {
-    /// Anything: nothing is written.
+    /// Anything: nothing is written. Each element has some value, which stays as it is until it is written.
     Nothing,
     /// Zeros: nothing is written where the system hands out zeros.
     Zeros,

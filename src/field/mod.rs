@@ -89,6 +89,24 @@ impl Dim {
     }
 }
 
+impl From<&str> for Dim {
+    fn from(name: &str) -> Self {
+        Self::from_name(name)
+    }
+}
+
+impl From<&Self> for Dim {
+    fn from(dim: &Self) -> Self {
+        dim.clone()
+    }
+}
+
+impl PartialEq<str> for Dim {
+    fn eq(&self, name: &str) -> bool {
+        *self == Self::from_name(name)
+    }
+}
+
 impl fmt::Display for Dim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -7,7 +7,7 @@ use ndarray::Dimension;
 use pyo3::prelude::*;
 use pyo3::{Borrowed, PyAny};
 
-use super::storage::arrival;
+use super::storage::{PyStorage, arrival};
 use super::stream::let_go_while_freeing;
 use crate::device::Target;
 use crate::element::Element;
@@ -17,6 +17,7 @@ use crate::managed::Managed;
 use crate::protocol::gt4py::Hooks;
 use crate::protocol::ndarray::{FieldMut, FieldRef};
 use crate::protocol::{Arrival, Wish};
+use crate::storage::Storage;
 
 /// An array whose values are there to be used, and what it wants to be told afterwards.
 struct Given {
@@ -43,6 +44,19 @@ impl Given {
             field.check(shape)?;
         }
         Ok(Self { memory, field: Arc::new(field), hooks, kind })
+    }
+}
+
+/// A storage of the package `dlfield` over the same memory, with names and halo; `ImportError` where that is not
+/// installed.
+impl<'py> IntoPyObject<'py> for Storage {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        let own = PyStorage::wrap(py, self, None)?;
+        py.import("dlfield")?.call_method1("as_storage", (own,))
     }
 }
 

@@ -6,8 +6,9 @@ use crate::device::Target;
 use crate::dtype::DType;
 use crate::element::{Element, bytes_of};
 use crate::error::{Error, Result};
-use crate::field::Dim;
+use crate::field::{Dim, Field};
 use crate::layout::Extents;
+use crate::managed::Managed;
 use crate::preset::Preset;
 
 /// What somebody wishes for a fresh storage, from [`Storage::builder`]. Wishes that make no sense are
@@ -40,12 +41,30 @@ pub struct Builder {
 impl Storage {
     /// Starts the description of a fresh storage; the shape is in elements. Unless it is told otherwise it is in
     /// C order, without names and halo, in host memory whose first element lies on a boundary of 64 bytes.
-    pub fn builder(shape: impl IntoIterator<Item = usize>) -> Builder {
+    pub fn builder<N: TryInto<i64>>(shape: impl IntoIterator<Item = N>) -> Builder {
         Builder { shape: numbers("shape", shape), spec: Ok(Spec::default()) }
+    }
+
+    /// As [`Storage::builder`], for a storage of this shape, with these names, halo and order in memory.
+    pub fn like(&self) -> Builder {
+        Builder::like(self.managed(), self.field())
     }
 }
 
 impl Builder {
+    /// For a field like another.
+    pub(crate) fn like(memory: &Managed, field: &Field) -> Self {
+        let ranks = memory.layout().ranks(field.order.as_deref().unwrap_or_default());
+        let (dims, halo, origin) = (field.dims.clone(), field.halo.clone(), field.origin.clone());
+        let spec = Spec {
+            layout: Order::Ranks(ranks),
+            unknown_halo: halo.is_none(),
+            field: Field { dims, halo, origin, ..Field::default() },
+            ..Spec::default()
+        };
+        Self { shape: Ok(memory.layout().shape().into()), spec: Ok(spec) }
+    }
+
     fn with(mut self, wish: impl FnOnce(&mut Spec) -> Result<()>) -> Self {
         if let Ok(spec) = &mut self.spec
             && let Err(error) = wish(spec)
@@ -56,17 +75,17 @@ impl Builder {
     }
 
     /// Names of the dimensions, in the order of the shape.
-    pub fn dims<S: AsRef<str>>(self, names: impl IntoIterator<Item = S>) -> Self {
+    pub fn dims<D: Into<Dim>>(self, names: impl IntoIterator<Item = D>) -> Self {
         self.with(|spec| {
-            let names = names.into_iter().map(|name| Dim::from_name(name.as_ref()));
-            spec.field.dims = Some(names.collect());
+            spec.field.dims = Some(names.into_iter().map(Into::into).collect());
             Ok(())
         })
     }
 
     /// Points at the lower and upper end of each dimension that lie outside the domain.
-    pub fn halo(self, widths: impl IntoIterator<Item = (usize, usize)>) -> Self {
+    pub fn halo<N: TryInto<i64>>(self, widths: impl IntoIterator<Item = (N, N)>) -> Self {
         self.with(|spec| {
+            spec.unknown_halo = false;
             let width = |(low, high)| Ok((number("halo", low)?, number("halo", high)?));
             spec.field.halo = Some(widths.into_iter().map(width).collect::<Result<_>>()?);
             Ok(())
@@ -74,7 +93,7 @@ impl Builder {
     }
 
     /// Rank of each dimension in memory, 0 = the largest stride.
-    pub fn layout(self, ranks: impl IntoIterator<Item = usize>) -> Self {
+    pub fn layout<N: TryInto<i64>>(self, ranks: impl IntoIterator<Item = N>) -> Self {
         self.with(|spec| {
             spec.layout = Order::Ranks(numbers("layout", ranks)?);
             Ok(())
@@ -90,7 +109,7 @@ impl Builder {
     }
 
     /// Index of the element that rows are aligned at, instead of the first one inside the halo.
-    pub fn aligned_index(self, index: impl IntoIterator<Item = usize>) -> Self {
+    pub fn aligned_index<N: TryInto<i64>>(self, index: impl IntoIterator<Item = N>) -> Self {
         self.with(|spec| {
             spec.field.aligned_index = Some(numbers("aligned_index", index)?);
             Ok(())
@@ -106,7 +125,7 @@ impl Builder {
     }
 
     /// Where stencils begin unless they are told otherwise, in the order I, J, K, data dimensions.
-    pub fn default_origin(self, origin: impl IntoIterator<Item = usize>) -> Self {
+    pub fn default_origin<N: TryInto<i64>>(self, origin: impl IntoIterator<Item = N>) -> Self {
         self.with(|spec| {
             spec.field.origin = Some(numbers("default_origin", origin)?);
             Ok(())
@@ -155,13 +174,13 @@ impl Builder {
     }
 }
 
-fn numbers(what: &str, values: impl IntoIterator<Item = usize>) -> Result<Extents> {
+fn numbers<N: TryInto<i64>>(what: &str, values: impl IntoIterator<Item = N>) -> Result<Extents> {
     values.into_iter().map(|value| number(what, value)).collect()
 }
 
-fn number(what: &str, value: usize) -> Result<i64> {
-    i64::try_from(value).map_err(|_| {
-        Error::Argument(format!("{what}: expected numbers of at most {}, got {value}", i64::MAX))
+fn number<N: TryInto<i64>>(what: &str, value: N) -> Result<i64> {
+    value.try_into().map_err(|_| {
+        Error::Argument(format!("{what}: expected numbers of at most {}, got more", i64::MAX))
     })
 }
 
@@ -171,8 +190,8 @@ impl Storage {
     ///
     /// # Errors
     /// [`Error::Argument`] for names that repeat, and for another number of them.
-    pub fn with_dims<S: AsRef<str>>(&self, names: impl IntoIterator<Item = S>) -> Result<Self> {
-        let dims = names.into_iter().map(|name| Dim::from_name(name.as_ref())).collect();
+    pub fn with_dims<D: Into<Dim>>(&self, names: impl IntoIterator<Item = D>) -> Result<Self> {
+        let dims = names.into_iter().map(Into::into).collect();
         self.with_field(|field| {
             field.dims = Some(dims);
             field.origin = None;

@@ -7,6 +7,7 @@ mod checks;
 mod describe;
 mod make;
 mod builder;
+mod copies;
 
 use std::sync::Arc;
 

@@ -46,6 +46,8 @@ def expected(storage):
     said = {"shape": [storage.shape[axis] for axis in inner]}
     if storage.dims is not None:
         said["dim_names"] = [storage.dims[axis] for axis in inner]
+    elif order[0] != 0:  # so that the list axis is not taken for the first
+        said["dim_names"] = [f"dim_{axis}" for axis in inner]
     permutation = [inner.index(axis) for axis in logical]
     if permutation != sorted(permutation):
         said["permutation"] = permutation

@@ -4,8 +4,8 @@
 //! DataArrays, storages and so on. Nothing is copied; dtype, alignment, and who reads and who writes are checked before
 //! the function is entered.
 
-use dlfield::ndarray::{Ix3, Zip, s};
-use dlfield::{FieldMut, FieldRef};
+use dlfield::ndarray::{Axis, Ix3, IxDyn, Zip, s};
+use dlfield::{FieldMut, FieldRef, Storage};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -40,6 +40,28 @@ fn laplacian(py: Python<'_>, inp: FieldRef<'_, f64>, out: FieldMut<'_, f64>) -> 
     Ok(())
 }
 
+/// The mean along the last dimension, as a storage with the names and the halo of the others.
+#[pyfunction]
+fn column_mean(field: FieldRef<'_, f64>) -> PyResult<Storage> {
+    let Some(last) = field.ndim().checked_sub(1) else {
+        return Err(PyValueError::new_err("column_mean: expected at least 1 dimension, got none"));
+    };
+    let made = Storage::builder(field.shape()[..last].iter().copied());
+    let made = match field.dims() {
+        Some(dims) => made.dims(&dims[..last]),
+        None => made,
+    };
+    let made = match field.halo() {
+        Some(halo) => made.halo(halo[..last].iter().copied()),
+        None => made,
+    };
+    let made = made.zeros::<f64>()?;
+    if let Some(mean) = field.mean_axis(Axis(last)) {
+        made.view_mut::<f64, IxDyn>()?.assign(&mean);
+    }
+    Ok(made)
+}
+
 /// The sum of the values inside the halo, in any number of dimensions.
 #[pyfunction]
 fn domain_sum(py: Python<'_>, field: FieldRef<'_, f32>) -> PyResult<f32> {
@@ -58,5 +80,5 @@ fn known(field: FieldRef<'_, f64>) -> (Option<Vec<String>>, Option<Vec<(i64, i64
 #[pymodule]
 mod rust_kernel {
     #[pymodule_export]
-    use super::{domain_sum, known, laplacian};
+    use super::{column_mean, domain_sum, known, laplacian};
 }

@@ -174,6 +174,20 @@ mod tests {
     }
 
     #[test]
+    fn a_field_without_names_whose_first_axis_is_not_the_list_has_them_numbered() {
+        let field = Storage::builder([4, 3, 2]).layout([2, 1, 0]).zeros::<f64>().unwrap();
+        let (array, column) = field.to_arrow("t").unwrap();
+        let back = Storage::from_arrow(&array, &column).unwrap();
+        assert_eq!((back.shape(), back.dims()), (field.shape(), None));
+        let mut metadata = column.metadata().clone();
+        metadata.remove("dlfield");
+        let bare = Column::clone(&column).with_metadata(metadata);
+        let back = Storage::from_arrow(&array, &bare).unwrap();
+        let names = ["dim_2", "dim_0", "dim_1"].map(Dim::from_name);
+        assert_eq!((back.shape(), back.dims()), (&[2, 4, 3][..], Some(&names[..])));
+    }
+
+    #[test]
     fn the_memory_is_given_up_with_the_last_array() {
         let before = live_allocations();
         let (array, _) = field().to_arrow("t").unwrap();
@@ -255,7 +269,7 @@ mod tests {
         let step = [Item::Slice { start: None, stop: None, step: Some(2) }];
         let thin = Storage::builder([8]).zeros::<f64>().unwrap().select(&step).unwrap();
         assert!(thin.to_arrow("t").is_err());
-        let empty = Storage::builder([]).zeros::<f64>().unwrap();
+        let empty = Storage::builder([0_i64; 0]).zeros::<f64>().unwrap();
         assert!(empty.to_arrow("t").unwrap_err().to_string().contains("at least 1 dimension"));
     }
 }

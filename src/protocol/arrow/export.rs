@@ -16,7 +16,7 @@ use super::names::{
 use super::rows::Rows;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::field::{Dims, Field};
+use crate::field::{Dim, Dims, Field};
 use crate::layout::Extents;
 use crate::managed::Managed;
 
@@ -46,8 +46,8 @@ impl<'a> Exported<'a> {
         let values = values.ok_or_else(|| no_word(dtype))?;
         if !managed.is_aligned() {
             return Err(Error::Buffer(format!(
-                "Arrow export: expected elements on boundaries of {} bytes, got address {:#x}; pass copy=True to \
-                 to_arrow()",
+                "Arrow export: expected elements on boundaries of {} bytes, got address {:#x}; copy them first: \
+                 to_arrow(copy=True), in Rust copy()",
                 dtype.alignment(),
                 managed.address()
             )));
@@ -76,8 +76,13 @@ impl<'a> Exported<'a> {
     }
 
     fn dims_inside(&self) -> Option<Dims> {
-        let dims = self.field.dims.as_ref()?;
-        self.rows.inner.iter().map(|&axis| dims.get(axis).cloned()).collect()
+        let name = |&axis: &usize| match &self.field.dims {
+            Some(dims) => dims.get(axis).cloned(),
+            // So that nobody takes the first axis of the list for the first of the field.
+            None if self.rows.axis != 0 => Some(Dim::unnamed(axis)),
+            None => None,
+        };
+        self.rows.inner.iter().map(name).collect()
     }
 
     /// Elements in a tensor of the list.

@@ -60,8 +60,8 @@ fn check_without_gaps(layout: &Layout, axes: &[usize]) -> Result<()> {
 fn gap(layout: &Layout, axis: usize, expected: i64) -> Error {
     Error::Buffer(format!(
         "Arrow export: expected elements that follow each other in memory, with a stride of {expected} elements on \
-         axis {axis}, got shape {:?} with strides of {:?} elements; pass copy=True to to_arrow(), which copies them \
-         into memory without padding",
+         axis {axis}, got shape {:?} with strides of {:?} elements; copy them into memory without padding first: \
+         to_arrow(copy=True), in Rust copy_without_padding()",
         layout.shape(),
         layout.strides()
     ))

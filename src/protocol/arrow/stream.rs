@@ -51,10 +51,13 @@ impl Stream {
         self.check(status)?;
         let chunk = self.next()?;
         if chunk.is_released() {
-            return Err(chunks("none", "it has no memory to share: allocate a storage instead"));
+            return Err(chunks("none", "it has no memory to share, or was read already"));
         }
         if !self.next()?.is_released() {
-            return Err(chunks("several", "put them together first (combine_chunks, rechunk)"));
+            return Err(chunks(
+                "several",
+                "take one batch of them, or put them together first where they are parts of one field (combine_chunks, rechunk)",
+            ));
         }
         Ok((schema, chunk))
     }

@@ -16,6 +16,7 @@ mod export;
 #[cfg(feature = "python")]
 pub(crate) mod exchange;
 
+pub use ::dlpark;
 #[cfg(feature = "python")]
 pub(crate) use export::{ExportRequest, export, legacy_for_reader};
 #[cfg(feature = "python")]

@@ -13,13 +13,14 @@ use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::field::{Dim, Dims, Field, Halo, show_dims};
 use crate::managed::Managed;
-use crate::storage::Storage;
+use crate::storage::{Builder, Storage};
 use crate::sync::Newer;
 
 /// A field for reading: derefs to [`ndarray::ArrayRef`], with the names and the halo of its dimensions beside it.
 ///
 /// As long as there is one nobody gets a [`FieldMut`] of the same elements. In a function that PyO3 exports it is
-/// an argument that takes any array (feature `python`).
+/// an argument that takes any array (feature `python`). Its axes are in the array's own order: names count once
+/// [`FieldRef::in_order`] has asked for them.
 pub struct FieldRef<'a, T: Element, D: Dimension = IxDyn> {
     array: ArrayView<'a, T, D>,
     held: Held,
@@ -125,7 +126,8 @@ impl Held {
             None => Some((0..shape.len()).collect()),
             Some(own) => wanted.iter().map(|dim| own.iter().position(|one| one == dim)).collect(),
         };
-        let axes = axes.filter(|_| wanted.len() == shape.len()).ok_or_else(|| {
+        let each = |axes: &SmallVec<[usize; 4]>| (0..shape.len()).all(|axis| axes.contains(&axis));
+        let axes = axes.filter(|axes| wanted.len() == shape.len() && each(axes)).ok_or_else(|| {
             let wanted = show_dims(&wanted);
             Error::Argument(match &self.field.dims {
                 None => format!("field: expected dimensions {wanted}, got shape {shape:?}; select what is to be passed"),
@@ -159,10 +161,16 @@ macro_rules! what_is_known {
                 self.held.field.dims.as_ref()
             }
 
-            /// Points at the lower and upper end of each dimension that lie outside the domain; `None`: unknown.
+            /// Points at the lower and upper end of each dimension that lie outside the domain; `None`: unknown. Arrays
+            /// of other libraries have none: zeros.
             #[must_use]
             pub fn halo(&self) -> Option<&Halo> {
                 self.held.field.halo.as_ref()
+            }
+
+            /// Starts the description of a fresh storage of this shape, with these names, halo and order in memory.
+            pub fn like(&self) -> Builder {
+                Builder::like(&self.held.memory, &self.held.field)
             }
 
             /// The memory it is a view of.

@@ -27,8 +27,8 @@ use crate::sync::{Newer, SyncState, check_alike};
 /// Parameters
 /// ----------
 /// data
-///     A storage, or anything that speaks `__gt_data_interface__`, the buffer protocol, DLPack or
-///     the array interface. An xarray.DataArray keeps its dims. JAX and Arrow arrays, and arrays in
+///     A storage, or anything that speaks `__gt_data_interface__`, the buffer protocol, DLPack, the
+///     array interface or Arrow's C interfaces. An xarray.DataArray keeps its dims. JAX and Arrow arrays, and arrays in
 ///     which several indices name one element, become read-only storages. An object with an
 ///     `acquire` function is acquired, and released when the last view of it is gone; say `touch`
 ///     yourself after writing.
