@@ -180,6 +180,14 @@ def test_an_image_is_known_to_share_bytes_until_a_pixel_is_put(make):
     assert storage.to_numpy()[0].tolist() == [7, 9, 0, 0]
 
 
+def test_an_image_of_a_storage_itself_is_a_copy_without_padding():
+    storage = dlf.storage(np.arange(40, dtype="uint8").reshape(5, 8))[:, 1:7]
+    image = library("PIL.Image").fromarray(storage)
+    storage[0, 0] = 99
+    assert (image.mode, image.size, image.getpixel((0, 0))) == ("L", (6, 5), 1)
+    assert np.array_equal(np.asarray(image)[1:], storage.to_numpy()[1:])
+
+
 def test_an_image_of_floats_is_known_to_be_shared_by_arrow_alone():
     Image = library("PIL.Image")
     storage = dlf.zeros(12, dtype="float32")

@@ -456,6 +456,8 @@ class HostBackedStorage(Storage):
 
         Zero-copy; the array holds a reference. BufferError as for `to_arrow()`.
         """
+    def tobytes(self, order: Literal["C", "F", "A"] = "C") -> bytes:
+        """Copy the values without padding, as NumPy's and CuPy's method of that name."""
     @property
     def __array_interface__(self) -> dict[str, Any]:
         """Version 3, with explicit strides in bytes; holds no reference. Absent for bfloat16 and float8."""
@@ -475,8 +477,8 @@ class CPUStorage(HostBackedStorage):
 class GPUStorage(Storage):
     """Memory on a GPU alone (GDP-3).
 
-    It has no buffer on the host: what needs one is absent or raises GTNoSuchBufferError, and values
-    come and go by copies.
+    It has no buffer on the host: what needs one is absent or raises GTNoSuchBufferError (`np.asarray`
+    and `DataArray.values` BufferError), and values come and go by copies.
     """
 
     def __array__(

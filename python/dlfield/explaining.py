@@ -83,6 +83,10 @@ class Explanation:
 
     def _found(self, storage: Storage) -> str:
         dims = f"dims {storage.dims}" if storage.dims is not None else "no dims"
+        if storage.halo is None:
+            dims += ", unknown halo"
+        elif any(map(any, storage.halo)):
+            dims += f", halo {storage.halo}"
         return (
             f"shape {storage.shape}, strides {self.strides} elements, {_dtype(storage)}, {dims}, "
             f"{_place(storage)}, {'read-only' if storage.readonly else 'writable'}, "
@@ -103,7 +107,8 @@ def explain(
     ----------
     data
         Anything: an array of any library, a storage, an object that is none. It is imported as by
-        `as_storage`, and let go when the explanation is dropped. Or a bound stencil.
+        `as_storage`, and let go when the explanation is dropped: what can be read once, as a
+        RecordBatchReader, has been read then. Or a bound stencil.
     backend
         For an array: a GT4Py backend, whose wishes for the layout and alignment are compared too.
     *args, **keywords
@@ -236,8 +241,17 @@ def _obstacles(storage: Storage, backend: str | None) -> Iterator[str]:
     pairs = zip(storage.strides, storage.shape, strict=True)
     if any(stride < 0 for stride, extent in pairs if extent > 1):
         yield "negative strides: to_numpy() and the buffer protocol have them, DLPack refuses them"
+    yield from _of_arrow(storage)
     if backend is not None:
         yield from _wishes(storage, backend)
+
+
+def _of_arrow(storage: Storage) -> Iterator[str]:
+    """Say what Arrow, whose rows have no gaps, cannot express."""
+    try:
+        storage.__arrow_c_schema__()
+    except BufferError as error:
+        yield f"to_arrow() refuses: {str(error).removeprefix('Arrow export: ')}"
 
 
 def _wishes(storage: Storage, backend: str) -> Iterator[str]:

@@ -196,7 +196,6 @@ def test_memory_of_the_host_is_a_buffer_and_that_of_a_gpu_is_none(name, options)
 
 LACKING = {
     "to_numpy": lambda storage: storage.to_numpy(),
-    "__array__": np.asarray,
     "to_numpy()": lambda storage: storage.host().__enter__(),
     "device='cpu'": lambda storage: dlf.as_storage(storage, device="cpu"),
 }
@@ -208,6 +207,14 @@ def test_what_needs_a_buffer_on_the_host_says_what_to_do_without(use):
     with pytest.raises(dlf.GTNoSuchBufferError, match=r"buffer on the host.*on a GPU alone; use "):
         use(made)
     assert values(made).tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("use", [np.asarray, np.array, lambda storage: storage.__array__()])
+def test_numpy_is_told_by_an_error_that_no_property_takes_for_its_absence(use):
+    made = dlf.ones(3, device="gpu", managed=None)
+    with pytest.raises(BufferError, match=r"buffer on the host.*on a GPU alone; use ") as caught:
+        use(made)
+    assert not isinstance(caught.value, AttributeError)
 
 
 def test_what_needs_a_buffer_on_a_gpu_says_what_to_do_without():

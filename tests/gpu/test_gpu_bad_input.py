@@ -117,7 +117,6 @@ DOORS = {
     "to_numpy": lambda one: one.to_numpy(),
     "np.asarray": np.asarray,
     "np.array": np.array,
-    "__array__": lambda one: one.__array__(),
     "as_numpy": dlf.as_numpy,
     "as_storage on the host": lambda one: dlf.as_storage(one, device=None),
     "storage without a copy": lambda one: dlf.storage(one, copy=False, device="cpu"),
@@ -130,11 +129,12 @@ DOORS = {
 @pytest.mark.parametrize("view", [lambda one: one, lambda one: one[1:].T], ids=["all", "a view"])
 def test_the_host_buffer_of_a_gpu_alone_is_missing_and_the_error_says_what_helps(ask, view):
     alone = view(dlf.ones((3, 4), device="gpu", managed=None))
-    with pytest.raises(
-        dlf.GTNoSuchBufferError, match="expected a storage with a buffer on the host"
-    ) as caught:
+    with pytest.raises(BufferError, match="expected a storage with a buffer on the host") as caught:
         ask(alone)
     assert "storage(..., device='cpu')" in str(caught.value)
+    # NumPy may be asked by a property, which takes an AttributeError for its own absence.
+    of_numpy = ask in (np.asarray, np.array)
+    assert isinstance(caught.value, dlf.GTNoSuchBufferError) is not of_numpy
 
 
 @pytest.mark.parametrize("ask", [memoryview, np.frombuffer])

@@ -31,6 +31,13 @@ def test_what_was_found_is_in_elements():
     assert "shape (4, 2, 3), strides (1, 12, 4) elements, float32, no dims" in str(explanation)
 
 
+def test_a_halo_is_shown_where_there_is_one_or_nobody_knows():
+    field = dlf.zeros((8, 8, 4), dims="IJK", halo=(1, 1, 0))
+    assert "dims ('I', 'J', 'K'), halo ((1, 1), (1, 1), (0, 0)), host" in said(field)
+    assert "unknown halo" in said(field[::2])
+    assert "halo" not in said(dlf.zeros((8, 8, 4), dims="IJK"))
+
+
 def test_a_field_that_is_perfect_has_nothing_in_the_way():
     storage = dlf.zeros((8, 8, 4), dims="IJK", backend="gt:cpu_kfirst")
     explanation = dlf.explain(storage, backend="gt:cpu_kfirst")
@@ -50,6 +57,8 @@ OBSTACLES = {
     "misaligned": (misaligned, "boundary of 8 bytes"),
     "off a cache line": (lambda: dlf.zeros(9).to_numpy()[1:], "boundary of 64 bytes"),
     "backwards": (lambda: dlf.zeros(9).to_numpy()[::-1], "negative strides"),
+    "rows with gaps": (lambda: np.zeros((4, 8))[:, :6], r"to_arrow(copy=True)"),
+    "no name in Arrow": (lambda: dlf.zeros(3, dtype="complex64"), "to_arrow() refuses"),
 }
 
 

@@ -141,6 +141,21 @@ def test_to_cupy_says_that_there_is_no_such_buffer():
         field().to_cupy()
 
 
+@pytest.mark.parametrize("order", ["C", "F", "A"])
+@pytest.mark.parametrize(
+    "of", [np.asarray, np.transpose, lambda one: one[:, 1:3], lambda one: one[::-1]]
+)
+def test_bytes_are_those_of_numpy_without_gaps(of, order):
+    array = of(np.arange(20.0).reshape(4, 5))
+    assert dlf.as_storage(array).tobytes(order) == array.tobytes(order)
+
+
+def test_bytes_are_in_c_order_unless_another_is_asked_for():
+    assert dlf.as_storage(np.array([[1, 2], [3, 4]], "u1").T).tobytes() == b"\1\3\2\4"
+    with pytest.raises(ValueError, match="order"):
+        field().tobytes("E")
+
+
 def test_array_is_the_memory_unless_something_else_is_asked_for():
     storage = field()
     assert storage.__array__().ctypes.data == address(storage)

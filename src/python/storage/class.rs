@@ -51,7 +51,7 @@ pub(in crate::python) struct HostBacked;
 pub(in crate::python) struct CpuStorage;
 
 /// Memory on a GPU alone (GDP-3). It has no buffer on the host: what needs one is absent or raises
-/// GTNoSuchBufferError, and values come and go by copies.
+/// GTNoSuchBufferError (`np.asarray` and `DataArray.values` BufferError), and values come and go by copies.
 #[pyclass(frozen, extends = PyStorage, name = "GPUStorage", module = "dlfield")]
 pub(super) struct GpuStorage;
 

@@ -1,11 +1,11 @@
 //! The classes with a buffer on a GPU, and the door of GPU memory.
 
+use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
 use super::class::{CudaManagedGpuStorage, GpuStorage, SoftwareManagedGpuStorage, constructed};
 use super::doors;
-use crate::python::exceptions::absent;
 use crate::python::sync_state::PySyncState;
 
 #[pymethods]
@@ -22,18 +22,18 @@ impl GpuStorage {
         constructed(class, data, options)
     }
 
-    /// Raises GTNoSuchBufferError: NumPy would make an array of one object without it.
+    /// Raises BufferError: NumPy would make an array of one object without it. It is no GTNoSuchBufferError, since
+    /// where a property asks, as `DataArray.values` does, an AttributeError says that there is no such property.
     #[pyo3(signature = (dtype = None, copy = None))]
     fn __array__(
         &self,
-        py: Python<'_>,
         dtype: Option<&Bound<'_, PyAny>>,
         copy: Option<bool>,
     ) -> PyResult<Py<PyAny>> {
         let _there_is_nothing_to_convert = (dtype, copy);
         let text = "__array__: expected a storage with a buffer on the host, got one on a GPU alone; use to_cupy(), or \
                     storage(..., device='cpu') for a copy";
-        Err(absent(py, text.into()))
+        Err(PyBufferError::new_err(text))
     }
 
     /// The CUDA array interface, version 3. `stream` is dlfield's where it has work in flight. It holds

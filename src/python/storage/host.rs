@@ -22,6 +22,12 @@ impl HostBacked {
         doors::array_as(slf.as_super(), dtype, copy)
     }
 
+    /// NumPy's and CuPy's `tobytes`: a copy of the values without padding, in order "C", "F" or "A".
+    #[pyo3(signature = (order = "C"))]
+    fn tobytes<'py>(slf: &Bound<'py, Self>, order: &str) -> PyResult<Bound<'py, PyAny>> {
+        doors::array(slf.as_super(), "tobytes")?.call_method1("tobytes", (order,))
+    }
+
     /// The array interface, version 3, with explicit strides in bytes. Absent for bfloat16 and
     /// float8, which it cannot name. It holds no reference: keep the storage.
     #[getter]
