@@ -79,6 +79,9 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 MEMORY_TESTS := nothing_behind or short_lived or own_memory_is_freed or needs_no_memory
 # A test that measures how long it takes to load the extension, which is many times as large here.
 TIME_TESTS := a_twentieth_of_the_time
+# Tests that a tool cannot run: in a stack for optimised frames; a compiler that looks for its files beside itself,
+# where the sanitizer's own loader does not.
+OTHER_TESTS := on_a_small_stack or committed_ptx
 
 # The nightly options of a stable compiler. The tests of the crate get the runtime from rustc and look
 # for leaks; the extension is loaded by Python, which gets it from g++ and leaks by itself.
@@ -90,7 +93,7 @@ asan: $(VENV)/.stamp-test ## Rust tests and pytest under AddressSanitizer
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address -Zexternal-clangrt" \
 		$(DEBUG_BUILD) --target $(HOST) --target-dir target/asan
 	$(call beside_python,asan,$(HOST)/debug)
-	$(call under_asan,) -k "not ($(MEMORY_TESTS) or $(TIME_TESTS))"
+	$(call under_asan,) -k "not ($(MEMORY_TESTS) or $(TIME_TESTS) or $(OTHER_TESTS))"
 	$(call under_asan,:quarantine_size_mb=1:thread_local_quarantine_size_kb=64) -k "$(MEMORY_TESTS)"
 
 beside_python = mkdir -p target/$(1)/python/dlfield && cp python/dlfield/*.py target/$(1)/python/dlfield && \
@@ -102,7 +105,8 @@ under_asan = ulimit -s 65536 && LD_PRELOAD=$$(g++ -print-file-name=libasan.so) \
 # About 30 times slower: the doors, and those liars that are taken. `make asan` runs all that is left
 # out here but the tests that measure time.
 VALGRIND_TESTS := dlpack_import dlpack_export buffer_protocol array_interface gt_interface negotiation \
-	negotiation_export exchange_import exchange_export lifetime lying_capsules lying_deleters
+	negotiation_export exchange_import exchange_export lifetime lying_capsules lying_deleters arrow_import arrow_export \
+	lying_arrow_capsules
 
 valgrind: $(VENV)/.stamp-test ## tests of the doors under valgrind
 	$(DEBUG_BUILD) --target-dir target/valgrind
@@ -110,7 +114,7 @@ valgrind: $(VENV)/.stamp-test ## tests of the doors under valgrind
 	PYTHONMALLOC=malloc PYTHONPATH=$(CURDIR)/target/valgrind/python \
 		valgrind -q --trace-children=yes --error-exitcode=99 --main-stacksize=67108864 --num-callers=30 \
 		--suppressions=$(CURDIR)/tests/valgrind.supp $(BIN)/python -m pytest --capture=sys \
-		-k "not ($(MEMORY_TESTS) or $(TIME_TESTS))" $(VALGRIND_TESTS:%=tests/python/test_%.py)
+		-k "not ($(MEMORY_TESTS) or $(TIME_TESTS) or $(OTHER_TESTS))" $(VALGRIND_TESTS:%=tests/python/test_%.py)
 
 cuda-waits: $(VENV)/.stamp-test $(STAND_IN) ## leave out each wait for a GPU: a test has to fail without it
 	$(BIN)/python tests/gpu/left_out.py $(WAITS)

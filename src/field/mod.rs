@@ -3,6 +3,8 @@
 #![forbid(unsafe_code)]
 #![warn(clippy::arithmetic_side_effects)]
 
+#[cfg(any(feature = "arrow", feature = "python"))]
+mod said;
 mod view;
 
 use std::fmt;
@@ -15,6 +17,10 @@ use smallvec::SmallVec;
 use crate::error::{Error, Result};
 use crate::layout::Extents;
 
+#[cfg(any(feature = "arrow", feature = "python"))]
+pub(crate) use said::Said;
+#[cfg(feature = "python")]
+pub(crate) use said::SaidHalo;
 pub use view::{Axes, align_by_name};
 #[cfg(feature = "python")]
 pub(crate) use view::{Order, align_key, are_unrelated};

@@ -15,19 +15,13 @@ use super::{ImportRequest, array_interface, buffer, cuda_array_interface, dlpack
 use crate::cuda::device_count;
 use crate::device::Target;
 use crate::error::{Error, Failure};
-use crate::field::{Dims, Field, Halo};
-use crate::layout::Extents;
+use crate::field::{Dims, Said};
 use crate::managed::{Imported, Managed};
 
 /// A foreign array, checked, with what the object says about its dimensions.
 pub(crate) struct Arrival {
     pub(crate) managed: Managed,
-    pub(crate) dims: Option<Dims>,
-    pub(crate) halo: Option<Halo>,
-    /// There was one, and it is about another part of the memory.
-    pub(crate) halo_is_unknown: bool,
-    /// Where the object says that its domain begins, in the order I, J, K, data dimensions.
-    pub(crate) origin: Option<Extents>,
+    pub(crate) said: Said,
     /// What it wants called around a computation.
     pub(crate) hooks: Hooks,
     /// Name of the door it came through; `None` for memory that dlfield allocated.
@@ -197,7 +191,7 @@ impl Traveller {
 
     fn data_array(self, obj: &Bound<'_, PyAny>) -> Result<Arrival, Failure> {
         let held = xarray::unwrap(obj, self.wish.side())?;
-        let named = held.offer.as_ref().is_some_and(|offer| offer.dims.is_some());
+        let named = held.offer.as_ref().is_some_and(|offer| offer.said.dims.is_some());
         let inside = held.offer.is_none().then(|| held.data.clone().unbind());
         let arrival = match (self.deeper().arrive(&held.data), held.offer) {
             (Ok(arrival), Some(offer)) => self.agreed(arrival, offer)?,
@@ -212,11 +206,13 @@ impl Traveller {
                 return Err(xarray::not_loaded().into());
             }
         }
-        if let Some(inner) = &arrival.dims {
+        let Said { dims, halo, origin } = arrival.said;
+        if let Some(inner) = &dims {
             xarray::check_names(&held.dims, inner)?;
         }
-        let dims = if named { arrival.dims } else { Some(held.dims) };
-        Ok(Arrival { dims, origin: held.origin.or(arrival.origin), inside, ..arrival })
+        let dims = if named { dims } else { Some(held.dims) };
+        let said = Said { dims, halo, origin: held.origin.or(origin) };
+        Ok(Arrival { said, inside, ..arrival })
     }
 
     /// An object whose class may have any attribute.
@@ -232,9 +228,10 @@ impl Traveller {
         } else {
             self.through_doors(obj, known)?
         };
-        check_same_names(dims.as_ref(), arrival.dims.as_ref())?;
-        let (dims, origin) = (dims.or(arrival.dims), origin.or(arrival.origin));
-        Ok(Arrival { dims, origin, ..arrival })
+        let inner = arrival.said;
+        check_same_names(dims.as_ref(), inner.dims.as_ref())?;
+        let (dims, origin) = (dims.or(inner.dims), origin.or(inner.origin));
+        Ok(Arrival { said: Said { dims, halo: inner.halo, origin }, ..arrival })
     }
 
     fn through_doors(self, obj: &Bound<'_, PyAny>, known: Recognised) -> Result<Arrival, Failure> {
@@ -258,11 +255,12 @@ impl Traveller {
     /// As an Arrow array, with what its metadata says.
     #[cfg(feature = "arrow")]
     fn arrow(self, obj: &Bound<'_, PyAny>, producer: Producer) -> Result<Option<Arrival>, Failure> {
-        let Some(arrived) = arrow::import(obj, self.request(producer))? else { return Ok(None) };
-        let arrow::Arrived { mut imported, dims, halo, halo_is_unknown, origin } = arrived;
+        let Some((mut imported, said)) = arrow::import(obj, self.request(producer))? else {
+            return Ok(None);
+        };
         imported.set_believed(self.wish.believes());
         let plain = Arrival::plain(imported.validate()?, "arrow", Producer::Arrow);
-        Ok(Some(Arrival { dims, halo, halo_is_unknown, origin, ..plain }))
+        Ok(Some(Arrival { said, ..plain }))
     }
 
     #[cfg(not(feature = "arrow"))]
@@ -312,50 +310,36 @@ impl Traveller {
 
     /// What an object offers through GT4Py's data interface, once its claims hold.
     fn offered(self, offer: Offer, producer: Producer) -> Result<Arrival, Failure> {
-        let Offer { mut imported, dims, halo, halo_is_unknown, hooks } = offer;
+        let Offer { mut imported, said, hooks } = offer;
         imported.set_immutable(producer.is_immutable());
         imported.set_believed(self.wish.believes());
         let managed = imported.validate()?;
-        let field = Field { dims, halo, ..Field::default() };
-        field
-            .check(managed.layout().shape())
-            .map_err(|error| error.about("__gt_data_interface__"))?;
-        let Field { dims, halo, .. } = field;
-        let plain = Arrival::plain(managed, "gt_data_interface", producer);
-        Ok(Arrival { dims, halo, halo_is_unknown, hooks, ..plain })
+        let fits = said.check(managed.layout().shape());
+        fits.map_err(|error| error.about("__gt_data_interface__"))?;
+        Ok(Arrival { said, hooks, ..Arrival::plain(managed, "gt_data_interface", producer) })
     }
 
     /// A registered accessor may be older than the data of its DataArray: its word counts for names,
     /// halo and functions, and must be about the memory that is there now.
     fn agreed(self, arrival: Arrival, offer: Offer) -> Result<Arrival, Failure> {
         let offer = self.offered(offer, Producer::Xarray)?;
-        let (here, said) = (&arrival.managed, &offer.managed);
-        if !here.is_same_as(said) {
+        if !arrival.managed.is_same_as(&offer.managed) {
             return Err(xarray::stale().into());
         }
-        let readonly = said.readonly();
+        let readonly = offer.managed.readonly();
         let managed = if readonly { arrival.managed.into_readonly() } else { arrival.managed };
-        let (dims, halo) = (offer.dims.or(arrival.dims), offer.halo.or(arrival.halo));
-        let halo_is_unknown = halo.is_none() && (offer.halo_is_unknown || arrival.halo_is_unknown);
+        let (first, then) = (offer.said, arrival.said);
+        let (dims, halo) = (first.dims.or(then.dims), first.halo.or(then.halo));
+        let said = Said { dims, halo, origin: first.origin };
         let hooks = offer.hooks.or(arrival.hooks);
-        Ok(Arrival { managed, dims, halo, halo_is_unknown, hooks, ..offer })
+        Ok(Arrival { managed, said, hooks, ..offer })
     }
 }
 
 impl Arrival {
     fn plain(managed: Managed, door: &'static str, producer: Producer) -> Self {
         let (kind, hooks) = (producer.readonly_kind(), Hooks::default());
-        Self {
-            managed,
-            dims: None,
-            halo: None,
-            halo_is_unknown: false,
-            origin: None,
-            hooks,
-            door: Some(door),
-            kind,
-            inside: None,
-        }
+        Self { managed, said: Said::default(), hooks, door: Some(door), kind, inside: None }
     }
 }
 

@@ -32,17 +32,13 @@ impl Given {
     /// Through the doors, and acquired (GDP-3) until the last view of the memory is gone.
     fn of(obj: &Bound<'_, PyAny>) -> PyResult<Self> {
         let_go_while_freeing(); // in a module of somebody else nobody has said so
-        let Arrival { managed, dims, halo, origin, hooks, kind, .. } =
-            arrival(obj, Wish::For(Target::Host))?;
+        let Arrival { managed, said, hooks, kind, .. } = arrival(obj, Wish::For(Target::Host))?;
         let memory =
             if hooks.is_empty() { managed } else { managed.along_with(hooks.acquire(obj.py())?) };
         obj.py().detach(|| memory.wait())?;
-        let mut field = Field { dims, halo, origin, ..Field::default() };
         let shape = memory.layout().shape();
-        if field.check(shape).is_err() {
-            field.origin = None; // of a field that begins before its memory
-            field.check(shape)?;
-        }
+        let field = said.into_field(shape);
+        field.check(shape)?;
         Ok(Self { memory, field: Arc::new(field), hooks, kind })
     }
 }

@@ -5,19 +5,8 @@ use super::names::{DLFIELD, EXTENSION_METADATA, EXTENSION_NAME, FIXED_SHAPE_TENS
 use super::structs::Schema;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::field::{Dim, Dims, Field, Halo};
+use crate::field::{Dim, Dims, Said};
 use crate::layout::{Extents, MAX_NDIM};
-
-/// What it says of itself besides its memory.
-#[derive(Debug, Default)]
-pub(super) struct Said {
-    pub(super) dims: Option<Dims>,
-    /// `None` where nobody said.
-    pub(super) halo: Option<Halo>,
-    /// What was said of the halo was said of a list of another length.
-    pub(super) halo_is_unknown: bool,
-    pub(super) origin: Option<Extents>,
-}
 
 /// The axes of a field, each with its extent and stride.
 pub(super) struct Axes {
@@ -88,21 +77,13 @@ impl Axes {
         let at_the_ends = halo.as_ref().and_then(|halo| halo.get(axis)).copied();
         let halo = halo.filter(|_| is_whole || at_the_ends == Some((0, 0)));
         let origin = origin.filter(|_| is_whole);
-        self.said = Said { dims, halo_is_unknown: halo.is_none(), halo, origin };
+        self.said = Said { dims, halo: halo.into(), origin };
         Ok(self)
     }
 
     fn check(&self) -> Result<()> {
-        let Said { dims, halo, origin, .. } = &self.said;
-        let field = Field {
-            dims: dims.clone(),
-            halo: halo.clone(),
-            origin: origin.clone(),
-            ..Field::default()
-        };
-        field
-            .check(&self.shape)
-            .map_err(|error| Error::Buffer(format!("Arrow metadata: {error}; remove the metadata")))
+        let unfit = |error| Error::Buffer(format!("Arrow metadata: {error}; remove the metadata"));
+        self.said.check(&self.shape).map_err(unfit)
     }
 }
 

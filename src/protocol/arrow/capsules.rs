@@ -13,7 +13,6 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
-use super::axes::Said;
 use super::device::DeviceArray;
 use super::export::Exported;
 use super::import::Claims;
@@ -21,8 +20,7 @@ use super::stream::Stream;
 use super::structs::{Array, Schema};
 use crate::device::Device;
 use crate::error::{Error, Failure};
-use crate::field::{Dims, Field, Halo};
-use crate::layout::Extents;
+use crate::field::{Field, Said};
 use crate::managed::{Imported, Managed};
 use crate::protocol::ImportRequest;
 use crate::protocol::capsule::shown_name;
@@ -34,13 +32,7 @@ const DEVICE_ARRAY: &CStr = c"arrow_device_array";
 const STREAM: &CStr = c"arrow_array_stream";
 
 /// Memory that came as an Arrow array, with what its metadata says of it.
-pub(in crate::protocol) struct Arrived {
-    pub(in crate::protocol) imported: Imported,
-    pub(in crate::protocol) dims: Option<Dims>,
-    pub(in crate::protocol) halo: Option<Halo>,
-    pub(in crate::protocol) halo_is_unknown: bool,
-    pub(in crate::protocol) origin: Option<Extents>,
-}
+type Arrived = (Imported, Said);
 
 /// Asks for an array on any device, one on the host, or a stream with one chunk; where the host's is wanted, for that
 /// first. Zero-copy; what is refused is released by its capsule, or at once.
@@ -87,7 +79,7 @@ fn from_device(answer: &Bound<'_, PyAny>) -> Result<Arrived, Failure> {
         Some(stream) => imported.after_work_on(stream),
         None => imported,
     };
-    Ok(Arrived::of(imported, claims.said))
+    Ok((imported, claims.said))
 }
 
 fn from_host(answer: &Bound<'_, PyAny>) -> Result<Arrived, Failure> {
@@ -101,7 +93,7 @@ fn from_host(answer: &Bound<'_, PyAny>) -> Result<Arrived, Failure> {
     check_there(schema.is_released() || array.is_released())?;
     let claims = Claims::of(schema, array, Device::CPU)?;
     let imported = claims.imported(Arc::new(array.take()));
-    Ok(Arrived::of(imported, claims.said))
+    Ok((imported, claims.said))
 }
 
 fn from_stream(answer: &Bound<'_, PyAny>) -> Result<Arrived, Failure> {
@@ -116,14 +108,7 @@ fn from_stream(answer: &Bound<'_, PyAny>) -> Result<Arrived, Failure> {
     check_there(schema.is_released())?;
     let claims = Claims::of(&schema, &array, Device::CPU)?;
     let imported = claims.imported(Arc::new(array));
-    Ok(Arrived::of(imported, claims.said))
-}
-
-impl Arrived {
-    fn of(imported: Imported, said: Said) -> Self {
-        let Said { dims, halo, halo_is_unknown, origin } = said;
-        Self { imported, dims, halo, halo_is_unknown, origin }
-    }
+    Ok((imported, claims.said))
 }
 
 type Capsule<'py> = Bound<'py, PyCapsule>;

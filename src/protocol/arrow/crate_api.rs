@@ -7,14 +7,12 @@ use arrow_data::ffi::FFI_ArrowArray;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, Field as Column, FieldRef as ColumnRef, Schema};
 
-use super::axes::Said;
 use super::export::Exported;
 use super::import::Claims;
 use super::{from_ffi, schema_from_ffi};
 use crate::borrow::Borrow;
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::field::Field;
 use crate::storage::{Spec, Storage};
 
 impl Storage {
@@ -85,9 +83,8 @@ impl Storage {
             (schema_from_ffi(schema), from_ffi(FFI_ArrowArray::new(&array.to_data())));
         let claims = Claims::of(&schema, &array, Device::CPU)?;
         let memory = claims.imported(Arc::new(array)).validate()?;
-        let Said { dims, halo, halo_is_unknown, origin } = claims.said;
-        let field = Field { dims, halo, origin, ..Field::default() };
-        Self::wrap(memory, &Spec { field, unknown_halo: halo_is_unknown, ..Spec::default() })
+        let field = claims.said.into_field(memory.layout().shape());
+        Self::wrap(memory, &Spec { unknown_halo: field.halo.is_none(), field, ..Spec::default() })
     }
 
     /// As [`Storage::from_arrow`], of a table with one column.

@@ -6,13 +6,14 @@
 use arrow_buffer::bit_chunk_iterator::UnalignedBitChunk;
 use smallvec::SmallVec;
 
-use super::axes::{Axes, Said};
+use super::axes::Axes;
 use super::metadata::shortened;
 use super::names::{BOOL8, EXTENSION_NAME, dtype_of, refusal};
 use super::structs::{Array, Schema};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::field::Said;
 use crate::layout::{Extents, MAX_NDIM};
 use crate::managed::{Described, Imported, Owner};
 

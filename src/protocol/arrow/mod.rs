@@ -30,7 +30,7 @@ use arrow_schema::ffi::FFI_ArrowSchema;
 use structs::{Array, Schema};
 
 #[cfg(feature = "python")]
-pub(in crate::protocol) use capsules::{Arrived, import};
+pub(in crate::protocol) use capsules::import;
 #[cfg(feature = "python")]
 pub(crate) use capsules::{array_capsules, device_capsules, schema_capsule, table_capsules};
 

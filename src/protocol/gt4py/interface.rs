@@ -9,7 +9,7 @@ use super::hooks::Hooks;
 use super::names::{entries, names};
 use crate::device::{Device, DeviceKind, Target};
 use crate::error::{Error, Failure};
-use crate::field::{Dims, Halo, HaloWidth};
+use crate::field::{Dims, Halo, HaloWidth, Said, SaidHalo};
 use crate::layout::MAX_NDIM;
 use crate::managed::Imported;
 use crate::protocol::{array_interface, cuda_array_interface};
@@ -17,10 +17,7 @@ use crate::protocol::{array_interface, cuda_array_interface};
 /// Memory as an object offers it.
 pub(in crate::protocol) struct Offer {
     pub(in crate::protocol) imported: Imported,
-    pub(in crate::protocol) dims: Option<Dims>,
-    pub(in crate::protocol) halo: Option<Halo>,
-    /// It says so, by None.
-    pub(in crate::protocol) halo_is_unknown: bool,
+    pub(in crate::protocol) said: Said,
     pub(in crate::protocol) hooks: Hooks,
 }
 
@@ -123,11 +120,14 @@ fn read(obj: &Bound<'_, PyAny>, found: Bound<'_, PyAny>, side: Side) -> Result<O
     let chosen = called(chosen)?;
     let stream = if device.is_host() { None } else { cuda_array_interface::stream(&chosen)? };
     let imported = array_interface::read(obj, &chosen, device)?;
-    let halo = entry(&chosen, "halo")?.map(|halo| widths(&halo)).transpose()?;
+    let halo = match entry(&chosen, "halo")? {
+        Some(halo) => SaidHalo::Known(widths(&halo)?),
+        None if chosen.contains("halo")? => SaidHalo::Unknown, // None says so
+        None => SaidHalo::Nothing,
+    };
+    let dims = entry(&chosen, "dims")?.map(|dims| names(&dims)).transpose()?;
     Ok(Offer {
-        dims: entry(&chosen, "dims")?.map(|dims| names(&dims)).transpose()?,
-        halo_is_unknown: halo.is_none() && chosen.contains("halo")?,
-        halo,
+        said: Said { dims, halo, origin: None },
         hooks: Hooks::of(obj, &chosen)?,
         // SAFETY: as in the CUDA array interface: the stream lives as long as the object.
         imported: unsafe { imported.on_stream(stream) },

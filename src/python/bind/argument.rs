@@ -9,7 +9,7 @@ use super::read::Values;
 use crate::cuda::device_count;
 use crate::device::Target;
 use crate::error::{Error, Failure};
-use crate::field::{Dims, Field};
+use crate::field::{Dims, Field, Said};
 use crate::layout::{Extents, Layout};
 use crate::protocol::{Arrival, Wish, is_plain_ndarray};
 use crate::python::options::ints;
@@ -90,7 +90,8 @@ impl BoundStencil {
     ) {
         let written = field.access.writes();
         let Taken { arrival, stands_for, brought } = taken;
-        let Arrival { managed, dims, halo, origin, hooks, door, kind, .. } = arrival;
+        let Arrival { managed, said, hooks, door, kind, .. } = arrival;
+        let Said { dims, halo, origin } = said;
         incoming.around.add(value.py(), hooks, written);
         let plain = is_plain_ndarray(value) && stands_for.is_none();
         incoming.disturbed |= !plain && !value.is_instance_of::<PyStorage>();
@@ -101,6 +102,7 @@ impl BoundStencil {
         });
         let dims = dims.map(|dims| self.translate(dims));
         let origin = origin.map(|origin| as_declared(field, &origin));
+        let halo = halo.along(managed.layout().ndim());
         let argument = Argument { managed, dims, halo, origin, kind, stands_for, brought };
         incoming.arguments.push(Some(argument));
     }

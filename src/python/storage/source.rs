@@ -9,7 +9,7 @@ use super::class::PyStorage;
 use crate::device::{Device, DeviceKind, Target};
 use crate::dtype::DType;
 use crate::error::{Error, Failure};
-use crate::field::{Field, Halo, plain};
+use crate::field::{Field, Said, plain};
 use crate::managed::Managed;
 use crate::protocol::gt4py::Hooks;
 use crate::protocol::{Arrival, Wish, arrive, arrive_as, gt4py};
@@ -53,7 +53,7 @@ impl Source {
             return Self::foreign(outside);
         };
         let mut source = Self::of_storage(&storage, wish)?;
-        source.field.dims = outside.dims;
+        source.field.dims = outside.said.dims;
         Ok(source)
     }
 
@@ -84,7 +84,10 @@ impl Source {
         match Self::of_as(data, wish) {
             Err(Failure::Ours(Error::Buffer(text))) => match native_copy(data)? {
                 // The copy is a plain array: what a subclass says of itself comes along.
-                Some(copy) => Self::foreign(Arrival { dims: gt4py::dims(data)?, ..arrive(&copy)? }),
+                Some(copy) => {
+                    let said = Said { dims: gt4py::dims(data)?, ..Said::default() };
+                    Self::foreign(Arrival { said, ..arrive(&copy)? })
+                }
                 None => Err(Error::Buffer(text).into()),
             },
             Err(Failure::Ours(Error::Type(text))) => match numbers(data, dtype)? {
@@ -96,12 +99,8 @@ impl Source {
     }
 
     fn foreign(arrival: Arrival) -> Result<Self, Failure> {
-        let Arrival { managed, dims, halo, origin, hooks, door, .. } =
-            without_unknown_halo(arrival);
-        let mut field = Field { dims, halo, origin, ..Field::default() };
-        if field.check(managed.layout().shape()).is_err() {
-            field.origin = None; // of a field that begins before its memory, or has other names
-        }
+        let Arrival { managed, said, hooks, door, .. } = arrival;
+        let field = said.into_field(managed.layout().shape());
         Ok(Self { hooks, ..Self::of_memory(managed, field, door) })
     }
 
@@ -142,19 +141,18 @@ pub(in crate::python) fn arrival(data: &Bound<'_, PyAny>, wish: Wish) -> Result<
     let Ok(storage) = data.cast::<PyStorage>() else {
         let outside = from_outside(data, wish)?;
         let Some(storage) = storage_inside(data.py(), &outside) else {
-            return Ok(without_unknown_halo(outside));
+            return Ok(outside);
         };
         let inner = arrival(storage.as_any(), wish)?;
-        let origin = outside.origin.or(inner.origin);
-        return Ok(Arrival { dims: outside.dims, origin, ..inner });
+        let Said { dims, origin, .. } = outside.said;
+        let said = Said { dims, halo: inner.said.halo, origin: origin.or(inner.said.origin) };
+        return Ok(Arrival { said, ..inner });
     };
     let (storage, field) = (storage.get(), storage.get().field());
+    let (dims, halo) = (field.dims.clone(), field.halo.clone().into());
     Ok(Arrival {
         managed: side_of(data.py(), storage, wish)?,
-        dims: field.dims.clone(),
-        halo: field.halo.clone(),
-        halo_is_unknown: field.halo.is_none(),
-        origin: field.origin.clone(),
+        said: Said { dims, halo, origin: field.origin.clone() },
         hooks: hooks_of(data, storage, wish)?,
         door: storage.door(),
         kind: "a read-only storage",
@@ -211,16 +209,6 @@ fn side_of(py: Python<'_>, storage: &PyStorage, wish: Wish) -> Result<Managed, F
         (Wish::OnGpu, ..) => storage.newest(py)?.clone(),
         (Wish::For(_), ..) => storage.managed().clone(),
     })
-}
-
-/// A plain array has no halo; only a view of a storage, and a part of what was one, may have one that nobody
-/// knows.
-fn without_unknown_halo(mut arrival: Arrival) -> Arrival {
-    let ndim = arrival.managed.layout().ndim();
-    if !arrival.halo_is_unknown {
-        arrival.halo.get_or_insert_with(|| Halo::from_elem((0, 0), ndim));
-    }
-    arrival
 }
 
 /// NumPy's reading of numbers and of lists of them, as the type that is wanted.
