@@ -7,9 +7,13 @@
 //!
 //! Only access through this crate's views is seen, and copies between the buffers of a pair. What Python, or
 //! whoever else was given the memory, does to it meanwhile is for whoever gave it to answer for, as everywhere
-//! where arrays are exchanged. Two extension modules of one process have this crate, and this list, each for itself.
+//! where arrays are exchanged. Extension modules of one interpreter have this crate, and a list, each for itself: from
+//! the first array on that comes from Python they all use that of one of them.
 #![forbid(unsafe_code)]
 
+use std::fmt;
+#[cfg(feature = "python")]
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -18,21 +22,45 @@ use crate::layout::{Layout, may_overlap};
 use crate::managed::Managed;
 
 /// Somebody has the elements; until it is dropped.
-#[derive(Debug)]
 pub(crate) struct Borrow {
     number: u64,
+    list: &'static dyn List,
+}
+
+/// Who wants which elements, and what for.
+pub(crate) struct Claim {
+    pub(crate) address: usize,
+    pub(crate) layout: Layout,
+    pub(crate) writes: bool,
+}
+
+/// What a list answers where somebody else has one of the elements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Taken {
+    IsRead,
+    IsWritten,
+}
+
+/// Where borrows are noted.
+pub(crate) trait List: Send + Sync {
+    /// Notes the claim, and gives it a number to leave by.
+    fn enter(&self, claim: Claim) -> std::result::Result<u64, Taken>;
+    fn leave(&self, number: u64);
+}
+
+/// The list of this module.
+pub(crate) struct Own {
+    live: Mutex<Vec<Entry>>,
+    numbers: AtomicU64,
 }
 
 struct Entry {
     number: u64,
     process: u32,
-    address: usize,
-    layout: Layout,
-    writes: bool,
+    claim: Claim,
 }
 
-static LIVE: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
-static NUMBERS: AtomicU64 = AtomicU64::new(0);
+pub(crate) static OWN: Own = Own::new();
 
 impl Borrow {
     /// For reading. Others may read too.
@@ -73,39 +101,92 @@ impl Borrow {
     }
 
     fn of(memory: &Managed, writes: bool) -> Result<Self> {
-        let (address, layout, process) = (memory.address(), memory.layout(), std::process::id());
-        let mut live = live();
-        // A child has copies of its parent's memory, and none of the parent's other threads.
-        let meets = |one: &&Entry| {
-            (writes || one.writes)
-                && one.process == process
-                && may_overlap(&one.layout, one.address, layout, address)
-        };
-        if let Some(other) = live.iter().find(meets) {
-            return Err(taken(writes, other.writes));
+        let claim = Claim { address: memory.address(), layout: memory.layout().clone(), writes };
+        Self::noted(claim).map_err(|other| taken(writes, other))
+    }
+
+    fn noted(claim: Claim) -> std::result::Result<Self, Taken> {
+        #[cfg(feature = "python")]
+        if let Some(&list) = OF_OTHERS.get() {
+            claim.check_free(&OWN.live())?; // those from before it was known
+            return Ok(Self { number: list.enter(claim)?, list });
         }
-        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-        live.push(Entry { number, process, address, layout: layout.clone(), writes });
-        Ok(Self { number })
+        Ok(Self { number: OWN.enter(claim)?, list: &OWN })
     }
 }
 
 impl Drop for Borrow {
     fn drop(&mut self) {
-        let mut live = live();
-        if let Some(place) = live.iter().position(|one| one.number == self.number) {
+        self.list.leave(self.number);
+    }
+}
+
+impl fmt::Debug for Borrow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Borrow").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+#[cfg(feature = "python")]
+static OF_OTHERS: OnceLock<&'static dyn List> = OnceLock::new();
+
+/// From here on borrows are noted in a list that others use too. Only the first call counts.
+#[cfg(feature = "python")]
+pub(crate) fn share(list: &'static dyn List) {
+    OF_OTHERS.get_or_init(|| list);
+}
+
+impl Own {
+    const fn new() -> Self {
+        Self { live: Mutex::new(Vec::new()), numbers: AtomicU64::new(0) }
+    }
+
+    fn live(&self) -> MutexGuard<'_, Vec<Entry>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl List for Own {
+    fn enter(&self, claim: Claim) -> std::result::Result<u64, Taken> {
+        let mut live = self.live();
+        claim.check_free(&live)?;
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        live.push(Entry { number, process: std::process::id(), claim });
+        Ok(number)
+    }
+
+    fn leave(&self, number: u64) {
+        let mut live = self.live();
+        if let Some(place) = live.iter().position(|one| one.number == number) {
             live.swap_remove(place);
         }
     }
 }
 
-fn live() -> MutexGuard<'static, Vec<Entry>> {
-    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
+impl Claim {
+    /// Nobody of this process has one of the elements in a way that this would disturb. A child has copies of its
+    /// parent's memory, and none of the parent's other threads.
+    fn check_free(&self, live: &[Entry]) -> std::result::Result<(), Taken> {
+        let process = std::process::id();
+        let mut of_process = live.iter().filter(|one| one.process == process).map(|one| &one.claim);
+        let meets = |other: &&Self| {
+            (self.writes || other.writes)
+                && may_overlap(&other.layout, other.address, &self.layout, self.address)
+        };
+        match of_process.find(meets) {
+            None => Ok(()),
+            Some(Self { writes: true, .. }) => Err(Taken::IsWritten),
+            Some(_) => Err(Taken::IsRead),
+        }
+    }
 }
 
-fn taken(writes: bool, other_writes: bool) -> Error {
+fn taken(writes: bool, other: Taken) -> Error {
     let wanted = if writes { "to write" } else { "to read" };
-    let other = if other_writes { "written" } else { "read" };
+    let other = match other {
+        Taken::IsWritten => "written",
+        Taken::IsRead => "read",
+    };
     Error::Buffer(format!(
         "field: expected memory {wanted} that nobody else has, got elements that are being {other} through another \
          view, argument or Arrow array; let that go first, or pass a copy"

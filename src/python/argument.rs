@@ -7,6 +7,7 @@ use ndarray::Dimension;
 use pyo3::prelude::*;
 use pyo3::{Borrowed, PyAny};
 
+use super::borrows::join;
 use super::storage::{PyStorage, arrival};
 use super::stream::let_go_while_freeing;
 use crate::device::Target;
@@ -31,7 +32,8 @@ struct Given {
 impl Given {
     /// Through the doors, and acquired (GDP-3) until the last view of the memory is gone.
     fn of(obj: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let_go_while_freeing(); // in a module of somebody else nobody has said so
+        let_go_while_freeing(); // in a module of somebody else nobody has said so, nor has it joined others
+        join(obj.py())?;
         let Arrival { managed, said, hooks, kind, .. } = arrival(obj, Wish::For(Target::Host))?;
         let memory =
             if hooks.is_empty() { managed } else { managed.along_with(hooks.acquire(obj.py())?) };

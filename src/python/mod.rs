@@ -2,6 +2,7 @@
 //! objects lives here too, since it needs the doors.
 
 mod exceptions;
+mod borrows;
 mod numpy;
 mod options;
 mod sync_state;
@@ -24,6 +25,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
+    borrows::join(py)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("UNSET", options::unset(py)?)?;
     module.add("DeviceUnavailable", py.get_type::<crate::error::DeviceUnavailable>())?;

@@ -1,0 +1,151 @@
+"""Functions in Rust of several extension modules: borrows are told apart across them."""
+
+import ctypes
+import shutil
+import sys
+
+import dlfield as dlf
+import numpy as np
+import pytest
+
+from .support import refused, run_in_subprocess
+from .test_rust_kernel import LIBRARY, SHAPE, VALUES, Told, laplacian, load, reference, untouched
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory):
+    """Load the module once more, from another file: it has all its statics for itself."""
+    copy = tmp_path_factory.mktemp("module") / LIBRARY.name
+    shutil.copy(LIBRARY, copy)
+    return load(copy)
+
+
+def shown():
+    """Give what extension modules keep in the interpreter."""
+    ctypes.pythonapi.PyInterpreterState_Get.restype = ctypes.c_void_p
+    ctypes.pythonapi.PyInterpreterState_GetDict.argtypes = [ctypes.c_void_p]
+    ctypes.pythonapi.PyInterpreterState_GetDict.restype = ctypes.py_object
+    return ctypes.pythonapi.PyInterpreterState_GetDict(ctypes.pythonapi.PyInterpreterState_Get())
+
+
+def test_the_second_module_is_another_one(other):
+    assert other.laplacian is not laplacian
+    out = untouched()
+    other.laplacian(VALUES, out)
+    assert np.array_equal(out, reference(VALUES))
+
+
+def test_what_one_module_reads_another_may_read_and_not_write(other):
+    inp, out, copy = VALUES.copy(), untouched(), untouched()
+
+    def meanwhile():
+        other.laplacian(inp, copy)
+        with refused(BufferError, "'out'", "elements that are being read through another view"):
+            other.laplacian(copy, inp)
+
+    laplacian(inp, Told(out, at={"acquire": meanwhile}))
+    assert np.array_equal([out, copy], [reference(VALUES)] * 2)
+    other.laplacian(copy, inp)
+
+
+@pytest.mark.parametrize("turned", [False, True], ids=["the first writes", "the second writes"])
+def test_what_one_module_writes_another_neither_reads_nor_writes(monkeypatch, other, turned):
+    said, out = [], untouched()
+    monkeypatch.setattr(sys, "unraisablehook", lambda args: said.append(str(args.exc_value)))
+    writer, reader = (other.laplacian, laplacian) if turned else (laplacian, other.laplacian)
+
+    def meanwhile():
+        for arguments in ((out, untouched()), (VALUES, out)):
+            try:
+                reader(*arguments)
+            except BufferError as error:
+                said.append(str(error))
+
+    writer(VALUES, Told(out, at={"touch": meanwhile}))
+    assert len(said) == 2
+    assert all("elements that are being written" in text for text in said)
+    reader(out, untouched())
+    reader(VALUES, out)
+
+
+def test_parts_without_a_common_element_are_taken_by_two_modules(other):
+    whole = np.random.default_rng(0).random((*SHAPE[:2], 2 * SHAPE[2]))
+    before, out = whole.copy(), untouched()
+    halves = whole[:, :, ::2], whole[:, :, 1::2]
+
+    def meanwhile():
+        other.laplacian(VALUES, halves[1])
+
+    laplacian(halves[0], Told(out, at={"acquire": meanwhile}))
+    assert np.array_equal(out, reference(before[:, :, ::2]))
+    assert np.array_equal(halves[1][1:-1, 1:-1], reference(VALUES)[1:-1, 1:-1])
+
+
+def test_the_package_shows_its_list_under_a_name_with_a_version():
+    assert dlf.as_storage(VALUES).shape == SHAPE
+    assert 'capsule object "dlfield.borrows.1"' in repr(shown()["dlfield.borrows.1"])
+
+
+TWO_MODULES = f"""
+    import ctypes, importlib.util, shutil, sys, tempfile
+    import numpy as np
+
+    def load(path):
+        spec = importlib.util.spec_from_file_location("rust_kernel", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    class Told:
+        def __init__(self, array, acquire):
+            ours = dict(acquire=acquire, touch=lambda: None, release=lambda: None)
+            self.__gt_data_interface__ = {{None: {{**array.__array_interface__, **ours}}}}
+
+    def meanwhile():
+        try:
+            second.laplacian(values.copy(), values)
+            print("written")
+        except BufferError as error:
+            print("refused" if "being read" in str(error) else error)
+
+    values, out = np.ones((4, 4, 4)), np.zeros((4, 4, 4))
+    with tempfile.TemporaryDirectory() as folder:
+        first = load({str(LIBRARY)!r})
+        second = load(shutil.copy({str(LIBRARY)!r}, folder))
+"""
+
+
+def test_two_modules_need_no_package_to_know_of_each_other():
+    printed = run_in_subprocess(
+        TWO_MODULES
+        + """
+    assert "dlfield" not in sys.modules
+    second.domain_sum(out.astype("f4"))  # it has a list, which the first will use
+    first.laplacian(values, Told(out, meanwhile))
+    assert "dlfield" not in sys.modules
+    """
+    )
+    assert printed == "refused"
+
+
+@pytest.mark.parametrize("there", ["3", "None", "ctypes.py_object()", "capsule"])
+def test_what_somebody_else_has_put_under_the_name_is_left_alone(there):
+    printed = run_in_subprocess(
+        TWO_MODULES
+        + f"""
+    api = ctypes.pythonapi
+    api.PyInterpreterState_Get.restype = ctypes.c_void_p
+    api.PyInterpreterState_GetDict.argtypes = [ctypes.c_void_p]
+    api.PyInterpreterState_GetDict.restype = ctypes.py_object
+    api.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    api.PyCapsule_New.restype = ctypes.py_object
+    capsule = api.PyCapsule_New(1, b"somebody's", None)
+    shown = api.PyInterpreterState_GetDict(api.PyInterpreterState_Get())
+    shown["dlfield.borrows.1"] = there = {there}
+    import dlfield
+    second = first
+    first.laplacian(values, Told(out, meanwhile))
+    assert shown["dlfield.borrows.1"] is there
+    """
+    )
+    assert printed == "refused"

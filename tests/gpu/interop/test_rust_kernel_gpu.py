@@ -1,0 +1,64 @@
+"""A function in Rust of another extension module, on the buffer of the host of a pair."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pairs import DEVICE_NEWER, HOST_NEWER, buffers, pair, values
+
+LIBRARY = (
+    Path(__file__).resolve().parents[3] / "examples/rust_kernel/target/release/librust_kernel.so"
+)
+if not LIBRARY.exists():
+    pytest.skip("the example is not built on this machine", allow_module_level=True)
+
+VALUES = np.random.default_rng(5).random((4, 5, 3))
+
+
+def load():
+    spec = importlib.util.spec_from_file_location("rust_kernel", LIBRARY)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+laplacian = load().laplacian
+
+
+class Told:
+    """An array that calls `acquire` once the arguments before it are inside."""
+
+    def __init__(self, array, acquire):
+        hooks = {"acquire": acquire, "touch": lambda: None, "release": lambda: None}
+        self.__gt_data_interface__ = {None: {**array.__array_interface__, **hooks}}
+
+
+def test_the_newer_values_are_read_and_those_written_are_newer():
+    inp, out = pair(VALUES, DEVICE_NEWER), pair(np.zeros_like(VALUES), DEVICE_NEWER)
+    laplacian(inp, out)
+    expected = np.zeros_like(VALUES)
+    laplacian(VALUES, expected)
+    assert out.sync_state.state == HOST_NEWER
+    assert np.array_equal(values(out), expected)
+
+
+def test_the_package_does_not_change_the_hosts_buffer_while_it_is_read():
+    inp, out = pair(VALUES), np.zeros_like(VALUES)
+
+    def meanwhile():
+        with inp.device() as side:
+            side[...] = -1.0
+        with pytest.raises(BufferError, match="elements that are being read through another view"):
+            inp.device_to_host()
+        assert np.array_equal(buffers(inp)[0], VALUES)
+
+    laplacian(inp, Told(out, meanwhile))
+    inp.device_to_host()
+    assert (inp.to_numpy() == -1.0).all()
+
+
+def test_the_device_may_be_brought_up_to_date_while_the_hosts_buffer_is_read():
+    inp, out = pair(VALUES, HOST_NEWER), np.zeros_like(VALUES)
+    laplacian(inp, Told(out, inp.host_to_device))
+    assert np.array_equal(buffers(inp)[1], VALUES)
