@@ -128,19 +128,49 @@ def test_two_modules_need_no_package_to_know_of_each_other():
     assert printed == "refused"
 
 
-@pytest.mark.parametrize("there", ["3", "None", "ctypes.py_object()", "capsule"])
-def test_what_somebody_else_has_put_under_the_name_is_left_alone(there):
-    printed = run_in_subprocess(
-        TWO_MODULES
-        + f"""
+DICT = """
     api = ctypes.pythonapi
     api.PyInterpreterState_Get.restype = ctypes.c_void_p
     api.PyInterpreterState_GetDict.argtypes = [ctypes.c_void_p]
     api.PyInterpreterState_GetDict.restype = ctypes.py_object
+    shown = api.PyInterpreterState_GetDict(api.PyInterpreterState_Get())
+"""
+
+
+def test_a_module_may_be_called_while_it_looks_for_the_list():
+    printed = run_in_subprocess(
+        TWO_MODULES
+        + DICT
+        + """
+    class Key:
+        def __hash__(self):
+            return hash("dlfield.borrows.1")
+
+        def __eq__(self, other):
+            if not inside:
+                inside.append("called")
+                inside.append(first.domain_sum(np.ones(3, "f4")))
+            return False
+
+    inside = []
+    shown[Key()] = None
+    second.domain_sum(np.ones(3, "f4"))
+    first.laplacian(values, Told(out, meanwhile))
+    print(inside)
+    """
+    )
+    assert printed == "refused\n['called', 3.0]"
+
+
+@pytest.mark.parametrize("there", ["3", "None", "ctypes.py_object()", "capsule"])
+def test_what_somebody_else_has_put_under_the_name_is_left_alone(there):
+    printed = run_in_subprocess(
+        TWO_MODULES
+        + DICT
+        + f"""
     api.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
     api.PyCapsule_New.restype = ctypes.py_object
     capsule = api.PyCapsule_New(1, b"somebody's", None)
-    shown = api.PyInterpreterState_GetDict(api.PyInterpreterState_Get())
     shown["dlfield.borrows.1"] = there = {there}
     import dlfield
     second = first

@@ -8,14 +8,12 @@
 //! Only access through this crate's views is seen, and copies between the buffers of a pair. What Python, or
 //! whoever else was given the memory, does to it meanwhile is for whoever gave it to answer for, as everywhere
 //! where arrays are exchanged. Extension modules of one interpreter have this crate, and a list, each for itself: from
-//! the first array on that comes from Python they all use that of one of them.
+//! the first array on that comes from Python, or goes there, they all use that of one of them.
 #![forbid(unsafe_code)]
 
 use std::fmt;
-#[cfg(feature = "python")]
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::layout::{Layout, may_overlap};
@@ -28,6 +26,7 @@ pub(crate) struct Borrow {
 }
 
 /// Who wants which elements, and what for.
+#[derive(Clone)]
 pub(crate) struct Claim {
     pub(crate) address: usize,
     pub(crate) layout: Layout,
@@ -52,12 +51,16 @@ pub(crate) trait List: Send + Sync {
 pub(crate) struct Own {
     live: Mutex<Vec<Entry>>,
     numbers: AtomicU64,
+    /// The one that is used instead, once it is known; set while `live` is locked.
+    of_others: OnceLock<Box<dyn List>>,
 }
 
 struct Entry {
     number: u64,
     process: u32,
     claim: Claim,
+    /// Its number in the list of others, where it was noted before that was known.
+    there: Option<u64>,
 }
 
 pub(crate) static OWN: Own = Own::new();
@@ -102,16 +105,7 @@ impl Borrow {
 
     fn of(memory: &Managed, writes: bool) -> Result<Self> {
         let claim = Claim { address: memory.address(), layout: memory.layout().clone(), writes };
-        Self::noted(claim).map_err(|other| taken(writes, other))
-    }
-
-    fn noted(claim: Claim) -> std::result::Result<Self, Taken> {
-        #[cfg(feature = "python")]
-        if let Some(&list) = OF_OTHERS.get() {
-            claim.check_free(&OWN.live())?; // those from before it was known
-            return Ok(Self { number: list.enter(claim)?, list });
-        }
-        Ok(Self { number: OWN.enter(claim)?, list: &OWN })
+        OWN.note(claim).map_err(|other| taken(writes, other))
     }
 }
 
@@ -127,18 +121,46 @@ impl fmt::Debug for Borrow {
     }
 }
 
-#[cfg(feature = "python")]
-static OF_OTHERS: OnceLock<&'static dyn List> = OnceLock::new();
-
-/// From here on borrows are noted in a list that others use too. Only the first call counts.
-#[cfg(feature = "python")]
-pub(crate) fn share(list: &'static dyn List) {
-    OF_OTHERS.get_or_init(|| list);
-}
-
 impl Own {
     const fn new() -> Self {
-        Self { live: Mutex::new(Vec::new()), numbers: AtomicU64::new(0) }
+        Self {
+            live: Mutex::new(Vec::new()),
+            numbers: AtomicU64::new(0),
+            of_others: OnceLock::new(),
+        }
+    }
+
+    /// In the list that is used now.
+    fn note(&'static self, claim: Claim) -> std::result::Result<Borrow, Taken> {
+        let mut live = self.live();
+        let Some(list) = self.of_others.get() else {
+            return Ok(Borrow { number: self.put(&mut live, claim)?, list: self });
+        };
+        claim.check_free(&live)?; // of two from before that met, one is here alone
+        drop(live);
+        Ok(Borrow { number: list.enter(claim)?, list: &**list })
+    }
+
+    /// From here on borrows are noted in a list that others use too, and so are those that there are. Only the first
+    /// call counts.
+    #[cfg(any(feature = "python", test))]
+    pub(crate) fn share(&self, list: Box<dyn List>) {
+        let mut live = self.live();
+        if self.of_others.set(list).is_err() {
+            return;
+        }
+        let (list, process) = (self.of_others.get(), std::process::id());
+        for one in live.iter_mut().filter(|one| one.process == process) {
+            // Where it is taken there, both have it: nothing is left to be done but to refuse all others.
+            one.there = list.and_then(|list| list.enter(one.claim.clone()).ok());
+        }
+    }
+
+    fn put(&self, live: &mut Vec<Entry>, claim: Claim) -> std::result::Result<u64, Taken> {
+        claim.check_free(live)?;
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        live.push(Entry { number, process: std::process::id(), claim, there: None });
+        Ok(number)
     }
 
     fn live(&self) -> MutexGuard<'_, Vec<Entry>> {
@@ -148,17 +170,15 @@ impl Own {
 
 impl List for Own {
     fn enter(&self, claim: Claim) -> std::result::Result<u64, Taken> {
-        let mut live = self.live();
-        claim.check_free(&live)?;
-        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-        live.push(Entry { number, process: std::process::id(), claim });
-        Ok(number)
+        self.put(&mut self.live(), claim)
     }
 
     fn leave(&self, number: u64) {
         let mut live = self.live();
-        if let Some(place) = live.iter().position(|one| one.number == number) {
-            live.swap_remove(place);
+        let Some(place) = live.iter().position(|one| one.number == number) else { return };
+        let left = live.swap_remove(place);
+        if let (Some(list), Some(there)) = (self.of_others.get(), left.there) {
+            list.leave(there);
         }
     }
 }
@@ -230,6 +250,76 @@ mod tests {
         let right = Borrow::exclusive(&field.narrow(1, 3, 3).unwrap());
         assert!(right.is_ok(), "their rows interleave");
         drop(left);
+    }
+
+    /// Two modules: the list of the first, and one that will use it.
+    fn two_lists() -> (&'static Own, &'static Own) {
+        (Box::leak(Box::new(Own::new())), Box::leak(Box::new(Own::new())))
+    }
+
+    struct Of(&'static Own);
+
+    impl List for Of {
+        fn enter(&self, claim: Claim) -> std::result::Result<u64, Taken> {
+            self.0.enter(claim)
+        }
+
+        fn leave(&self, number: u64) {
+            self.0.leave(number);
+        }
+    }
+
+    fn claim(memory: &Managed, writes: bool) -> Claim {
+        Claim { address: memory.address(), layout: memory.layout().clone(), writes }
+    }
+
+    #[test]
+    fn what_others_have_is_taken_here_too() {
+        let ((first, second), field) = (two_lists(), field());
+        second.share(Box::new(Of(first)));
+        let reader = first.note(claim(&field, false)).unwrap();
+        assert_eq!(second.note(claim(&field, true)).unwrap_err(), Taken::IsRead);
+        drop(reader);
+        let writer = second.note(claim(&field, true)).unwrap();
+        assert_eq!(first.note(claim(&field, false)).unwrap_err(), Taken::IsWritten);
+        drop(writer);
+        assert!(first.note(claim(&field, true)).is_ok());
+    }
+
+    #[test]
+    fn what_was_there_before_is_known_to_others_until_it_is_dropped() {
+        let ((first, second), field) = (two_lists(), field());
+        let before = second.note(claim(&field, true)).unwrap();
+        second.share(Box::new(Of(first)));
+        for list in [first, second] {
+            assert_eq!(list.note(claim(&field, false)).unwrap_err(), Taken::IsWritten);
+        }
+        drop(before);
+        for list in [first, second] {
+            assert!(list.note(claim(&field, true)).is_ok());
+        }
+    }
+
+    #[test]
+    fn where_two_from_before_meet_nobody_else_gets_the_elements_until_both_are_gone() {
+        let ((first, second), field) = (two_lists(), field());
+        let before = [first, second].map(|list| list.note(claim(&field, true)).unwrap());
+        second.share(Box::new(Of(first)));
+        for one in before {
+            assert!(second.note(claim(&field, false)).is_err());
+            drop(one);
+        }
+        assert!(second.note(claim(&field, true)).is_ok());
+    }
+
+    #[test]
+    fn only_the_first_list_that_is_shared_counts() {
+        let ((first, second), (third, _), field) = (two_lists(), two_lists(), field());
+        second.share(Box::new(Of(first)));
+        second.share(Box::new(Of(third)));
+        let _writer = second.note(claim(&field, true)).unwrap();
+        assert!(first.note(claim(&field, true)).is_err());
+        assert!(third.note(claim(&field, true)).is_ok());
     }
 
     #[test]

@@ -64,6 +64,8 @@ pub use preset::Preset;
 pub use protocol::dlpack::{dlpark, to_legacy, to_versioned};
 #[cfg(feature = "ndarray")]
 pub use protocol::ndarray::{FieldMut, FieldRef};
+#[cfg(feature = "python")]
+pub use python::share_borrows;
 pub use stencil::{
     Access, Argument, CallPlan, FieldPlan, FieldSpec, Mismatch, OnMismatch, Original, Remembered,
     Request, StencilSpec, resolve,

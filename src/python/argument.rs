@@ -7,7 +7,7 @@ use ndarray::Dimension;
 use pyo3::prelude::*;
 use pyo3::{Borrowed, PyAny};
 
-use super::borrows::join;
+use super::borrows::share_borrows;
 use super::storage::{PyStorage, arrival};
 use super::stream::let_go_while_freeing;
 use crate::device::Target;
@@ -33,7 +33,7 @@ impl Given {
     /// Through the doors, and acquired (GDP-3) until the last view of the memory is gone.
     fn of(obj: &Bound<'_, PyAny>) -> PyResult<Self> {
         let_go_while_freeing(); // in a module of somebody else nobody has said so, nor has it joined others
-        join(obj.py())?;
+        share_borrows(obj.py())?;
         let Arrival { managed, said, hooks, kind, .. } = arrival(obj, Wish::For(Target::Host))?;
         let memory =
             if hooks.is_empty() { managed } else { managed.along_with(hooks.acquire(obj.py())?) };
@@ -53,6 +53,7 @@ impl<'py> IntoPyObject<'py> for Storage {
     type Error = PyErr;
 
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        share_borrows(py)?;
         let own = PyStorage::wrap(py, self, None)?;
         py.import("dlfield")?.call_method1("as_storage", (own,))
     }

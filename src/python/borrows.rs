@@ -7,13 +7,13 @@
 
 use std::ffi::{CStr, c_int};
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyCapsule, PyDict};
 use pyo3::{Borrowed, ffi};
 
-use crate::borrow::{Claim, List, OWN, Taken, share};
+use crate::borrow::{Claim, List, OWN, Taken};
 use crate::layout::{Extents, Layout, MAX_NDIM};
 
 const NAME: &CStr = c"dlfield.borrows.1";
@@ -43,13 +43,26 @@ const IS_WRITTEN: c_int = 2;
 
 static TABLE: Table = Table { enter, leave };
 
-/// Uses the list of whoever was first in this interpreter.
-pub(super) fn join(py: Python<'_>) -> PyResult<()> {
-    static JOINED: PyOnceLock<()> = PyOnceLock::new();
-    JOINED.get_or_try_init(py, || shared_by(py)).copied()
+/// Notes who reads and who writes which elements in one list with the package `dlfield` and all other extension modules
+/// of the interpreter that have this crate compiled in.
+///
+/// A module does so by itself when it takes its first array as an argument, or returns its first storage. One that gets
+/// memory on other ways alone (Arrow, DLPack) calls it when it is initialised.
+///
+/// # Errors
+/// What Python raises where it has no memory.
+pub fn share_borrows(py: Python<'_>) -> PyResult<()> {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    // Nothing that waits: a finaliser may run on the way, and come here again. To do it twice does nothing.
+    if !DONE.load(Ordering::Acquire) {
+        join(py)?;
+        DONE.store(true, Ordering::Release);
+    }
+    Ok(())
 }
 
-fn shared_by(py: Python<'_>) -> PyResult<()> {
+/// Uses the list of whoever was first.
+fn join(py: Python<'_>) -> PyResult<()> {
     let Some(shown) = interpreter_dict(py) else { return Ok(()) };
     let own = NonNull::from(&TABLE);
     // SAFETY: a static is there for ever, and who asks for the name gets it as what it is.
@@ -61,7 +74,7 @@ fn shared_by(py: Python<'_>) -> PyResult<()> {
     if first != own.cast() {
         // SAFETY: the capsule's name says that it is a table of this shape, and modules stay.
         let first: &'static Table = unsafe { first.cast().as_ref() };
-        share(Box::leak(Box::new(OfFirst(first))));
+        OWN.share(Box::new(OfFirst(first)));
     }
     Ok(())
 }
@@ -106,7 +119,8 @@ impl List for OfFirst {
 }
 
 /// # Safety
-/// `wanted` points to as many extents and strides as it says, `number` to a place for one.
+/// `wanted` points to as many extents and strides as it says, by pointers that are not NULL where there are none
+/// either, and `number` to a place for one.
 unsafe extern "C" fn enter(wanted: *const Wanted, number: *mut u64) -> c_int {
     // SAFETY: the caller's promise.
     let Wanted { address, itemsize, ndim, shape, strides, writes } = unsafe { wanted.read() };

@@ -21,11 +21,13 @@ mod argument;
 
 use pyo3::prelude::*;
 
+pub use borrows::share_borrows;
+
 /// The compiled part of dlfield. Import from `dlfield` instead.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
-    borrows::join(py)?;
+    share_borrows(py)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("UNSET", options::unset(py)?)?;
     module.add("DeviceUnavailable", py.get_type::<crate::error::DeviceUnavailable>())?;
