@@ -3,6 +3,7 @@
 import textwrap
 
 from fake_driver import run
+from support import import_or_skip
 
 MODULE = """
     start()
@@ -167,6 +168,7 @@ def test_nothing_works_before_the_start():
 
 
 def test_the_bindings_of_nvidia_call_it():
+    import_or_skip("cuda.bindings")
     run("""
         from cuda.bindings import driver
         assert driver.cuInit(0)[0] == 0
