@@ -184,21 +184,6 @@ fn number<N: TryInto<i64>>(what: &str, value: N) -> Result<i64> {
     })
 }
 
-impl Storage {
-    /// The same memory with other names for its dimensions, in their order. A default origin, which is counted in
-    /// the order of the names, is forgotten.
-    ///
-    /// # Errors
-    /// [`Error::Argument`] for names that repeat, and for another number of them.
-    pub fn with_dims<D: Into<Dim>>(&self, names: impl IntoIterator<Item = D>) -> Result<Self> {
-        let dims = names.into_iter().map(Into::into).collect();
-        self.with_field(|field| {
-            field.dims = Some(dims);
-            field.origin = None;
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,14 +212,5 @@ mod tests {
         assert!(error.to_string().starts_with("halo: expected"), "{error}");
         let error = Storage::builder([usize::MAX]).zeros::<f64>().unwrap_err();
         assert!(error.to_string().starts_with("shape: expected"), "{error}");
-    }
-
-    #[test]
-    fn other_names_are_for_the_same_memory() {
-        let field = Storage::builder([4, 3]).dims(["x", "y"]).zeros::<i32>().unwrap();
-        let named = field.with_dims(["I", "J"]).unwrap();
-        assert_eq!(named.managed().address(), field.managed().address());
-        assert_eq!(named.field().dims, Some(["I", "J"].map(Dim::from_name).into_iter().collect()));
-        assert!(field.with_dims(["I", "I"]).is_err());
     }
 }

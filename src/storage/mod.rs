@@ -229,6 +229,19 @@ impl Storage {
         Ok(Self { buffers, field })
     }
 
+    /// The same memory with other names for its dimensions, in their order. A default origin, which is counted in
+    /// the order of the names, is forgotten.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for names that repeat, and for another number of them.
+    pub fn with_dims<D: Into<Dim>>(&self, names: impl IntoIterator<Item = D>) -> Result<Self> {
+        let dims = names.into_iter().map(Into::into).collect();
+        self.with_field(|field| {
+            field.dims = Some(dims);
+            field.origin = None;
+        })
+    }
+
     /// The same memory with another halo; `None`: unknown. The aligned element stays where it is.
     ///
     /// # Errors

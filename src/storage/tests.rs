@@ -64,3 +64,12 @@ fn the_description_names_what_is_not_usual() {
         "shape=(10, 9, 4), dtype=float64, halo=((3, 3), (3, 2), (0, 0)), layout=(2, 1, 0), device=cpu"
     );
 }
+
+#[test]
+fn other_names_are_for_the_same_memory() {
+    let field = Storage::builder([4, 3]).dims(["x", "y"]).zeros::<i32>().unwrap();
+    let named = field.with_dims(["I", "J"]).unwrap();
+    assert_eq!(named.managed().address(), field.managed().address());
+    assert_eq!(named.field().dims, Some(["I", "J"].map(Dim::from_name).into_iter().collect()));
+    assert!(field.with_dims(["I", "I"]).is_err());
+}

@@ -130,6 +130,12 @@ def new_stream(flags=NON_BLOCKING):
     return stream(flags)
 
 
+def stream_on(device):
+    """Give one on a device."""
+    with current(device):
+        return new_stream()
+
+
 def is_done(on):
     """Whether a stream has nothing to do any more. Does not wait."""
     from cuda_calls import status

@@ -5,7 +5,7 @@ import ctypes
 import dlfield as dlf
 import numpy as np
 from cuda_calls import address, call, event, made
-from devices import current
+from devices import current, delay
 from exchange_structs import Exchange
 
 CUDA = 2  # DLPack's code
@@ -48,6 +48,29 @@ def put_from(stream, there, values, device=0):
     with current(device):
         call("cuMemcpyHtoDAsync_v2", there, address(values), values.nbytes, stream)
         call("cuStreamSynchronize", stream)
+
+
+def idle(values=(0.0, 1.0, 2.0, 3.0), managed=None, device=0, **options):
+    """Give a storage with these values on both sides and nothing in flight."""
+    storage = dlf.storage(values, device=("gpu", device), managed=managed, **options)
+    storage.synchronize()
+    with current(device):
+        call("cuCtxSynchronize")
+    return storage
+
+
+def in_flight(old, new, managed=None, on=None, device=0):
+    """Give a storage whose old values still have to become new ones.
+
+    By work on dlfield's stream, or on the one that the function `on` makes.
+    """
+    storage, source = idle(old, managed, device), idle(new, device=device)
+    with current(device):
+        on = on() if on else own_stream(device)
+        delay(on)
+    with dlf.use_stream(on):
+        storage[...] = source
+    return storage
 
 
 def device_address(storage):

@@ -1,30 +1,20 @@
 """The `stream` of `__dlpack__`, out of storages on a GPU: who waits for what is in flight."""
 
+from functools import partial
+
 import dlfield as dlf
 import numpy as np
+import order
 import pytest
 from cuda_calls import call, stats
-from devices import LEGACY, PER_THREAD, current, delay, new_stream, read
+from devices import LEGACY, PER_THREAD, new_stream, read
 from dlpack_structs import consume, contents, release
 from marks import every_kind, two_devices
-from order import own_stream, put_from, seen_from
+from order import put_from, seen_from
 
 NEW = {"max_version": (1, 3)}
 OLD, SEVENS = np.arange(6.0).reshape(2, 3), np.full((2, 3), 7.0)
-
-
-def in_flight(managed, on=None, device=0):
-    """Give a storage that is still being written, on dlfield's stream or another."""
-    storage = dlf.storage(OLD, device=("gpu", device), managed=managed)
-    source = dlf.storage(SEVENS, device=("gpu", device), managed=None)
-    storage.synchronize()
-    with current(device):
-        call("cuCtxSynchronize")
-        on = on() if on else own_stream(device)
-        delay(on)
-    with dlf.use_stream(on):
-        storage[...] = source
-    return storage
+in_flight = partial(order.in_flight, OLD, SEVENS)
 
 
 def consumer_called(name):

@@ -11,7 +11,7 @@ from devices import LEGACY, PER_THREAD, current, new_stream
 from dlpack_structs import contents
 from exchange_structs import Exchange
 from marks import every_device, two_devices
-from order import device_address, own_stream, seen_from
+from order import device_address, idle, own_stream, seen_from
 from producers import MANAGED, VALUES, OfNoKeywords, OfStreamAlone, OnGpu, WithoutCopy, workshop
 
 LATE = (VALUES + 10).tolist()
@@ -30,14 +30,6 @@ def taken(one):
 
 def values_of(storage):
     return dlf.storage(storage, device="cpu").to_numpy().tolist()
-
-
-def idle(device=0):
-    """Give a storage to copy to, on which nothing is in flight."""
-    storage = dlf.storage(VALUES, device=("gpu", device), managed=None)
-    with current(device):
-        call("cuCtxSynchronize")
-    return storage
 
 
 @pytest.mark.parametrize("cls", [OnGpu, WithoutCopy, OfStreamAlone, OfNoKeywords])
@@ -73,7 +65,7 @@ def test_the_host_does_not_wait_for_the_producer(producer):
 
 @two_devices
 def test_a_copy_to_another_device_comes_after_the_producers_work(producer):
-    target = idle(1)
+    target = idle(device=1)
     target[...] = taken(producer(late=new_stream()))
     assert values_of(target) == LATE
 

@@ -6,7 +6,7 @@ import gc
 import dlfield as dlf
 import pytest
 from cuda_calls import call, stats
-from devices import LEGACY, PER_THREAD, current, delay, new_stream
+from devices import LEGACY, PER_THREAD, current, delay, new_stream, stream_on
 from dlpack_structs import READ_ONLY, never_freed
 from exchange_structs import STREAM, raising, table, with_table
 from marks import every_device, two_devices
@@ -60,11 +60,6 @@ def taken(one):
 
 def values_of(storage):
     return dlf.storage(storage, device="cpu").to_numpy().tolist()
-
-
-def stream_on(device):
-    with current(device):
-        return new_stream()
 
 
 @every_device

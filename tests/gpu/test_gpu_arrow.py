@@ -1,15 +1,16 @@
 """Arrow's C device interface out of storages on a GPU: what it shows, and what it refuses."""
 
 import ctypes
+from functools import partial
 
 import dlfield as dlf
 import numpy as np
+import order
 import pytest
 from arrow_structs import Taken
-from cuda_calls import call
-from devices import OnDevice, current, delay, new_stream
+from devices import OnDevice, new_stream
 from marks import every_device
-from order import own_stream
+from order import idle
 from pairs import (
     CLEAN,
     DEVICE_NEWER,
@@ -27,6 +28,7 @@ from support import import_or_skip
 
 CPU, CUDA = (1, -1), 2
 VALUES, SEVENS = np.arange(4.0), np.full(4, 7.0)
+in_flight = partial(order.in_flight, VALUES, SEVENS)
 
 
 def taken_from(storage):
@@ -40,26 +42,6 @@ def device_of(taken):
 def buffer_of(storage, key="gpu"):
     """Give the address of a storage's buffer on one side, without a copy."""
     return storage.__gt_data_interface__[key]["data"][0]
-
-
-def idle(values=VALUES, managed=None, device=0, **options):
-    """Give a storage with these values on both sides and nothing in flight."""
-    storage = dlf.storage(values, device=("gpu", device), managed=managed, **options)
-    storage.synchronize()
-    with current(device):
-        call("cuCtxSynchronize")
-    return storage
-
-
-def in_flight(managed=None, on=None, device=0):
-    """Give a storage that still has to become `SEVENS`, by work on dlfield's stream or another."""
-    storage, source = idle(managed=managed, device=device), idle(SEVENS, device=device)
-    with current(device):
-        on = on() if on else own_stream(device)
-        delay(on)
-    with dlf.use_stream(on):
-        storage[...] = source
-    return storage
 
 
 @every_class

@@ -2,9 +2,11 @@
 
 import ctypes
 import gc
+from functools import partial
 
 import dlfield as dlf
 import numpy as np
+import order
 import pytest
 from apart import run
 from arrow_structs import DEVICE_ARRAY, ArrowDeviceArray, Taken
@@ -12,11 +14,12 @@ from cuda_calls import call, stats, status
 from devices import LEGACY, OnDevice, current, delay, is_done, new_stream, read, write_late
 from dlpack_structs import call_on_a_bare_thread
 from marks import every_device, two_devices
-from order import own_stream, seen_from
+from order import idle, own_stream, seen_from
 from pairs import HOST_NEWER, Counted, every_kind, pair
 from support import Watch
 
 VALUES, SEVENS = np.arange(4.0), np.full(4, 7.0)
+in_flight = partial(order.in_flight, VALUES, SEVENS)
 _function = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
 in_capsule = _function(("PyCapsule_GetPointer", ctypes.pythonapi))
 
@@ -40,26 +43,6 @@ def live_bytes():
     gc.collect()
     call("cuCtxSynchronize")
     return stats().live_bytes
-
-
-def idle(values=VALUES, managed=None, device=0, **options):
-    """Give a storage with these values on both sides and nothing in flight."""
-    storage = dlf.storage(values, device=("gpu", device), managed=managed, **options)
-    storage.synchronize()
-    with current(device):
-        call("cuCtxSynchronize")
-    return storage
-
-
-def in_flight(managed=None, on=None, device=0):
-    """Give a storage that still has to become `SEVENS`, by work on dlfield's stream or another."""
-    storage, source = idle(managed=managed, device=device), idle(SEVENS, device=device)
-    with current(device):
-        on = on() if on else own_stream(device)
-        delay(on)
-    with dlf.use_stream(on):
-        storage[...] = source
-    return storage
 
 
 def seen(there, device=0):

@@ -11,10 +11,10 @@ import pytest
 from arrow_structs import OnDevice as Shown
 from arrow_structs import Producer, lists, shown
 from cuda_calls import call, event
-from devices import LEGACY, current, new_stream, read, write_late
+from devices import LEGACY, current, new_stream, read, stream_on, write_late
 from marks import every_device, two_devices
 from order import device_address, put_from, seen_from
-from pairs import DEVICE_NEWER
+from pairs import DEVICE_NEWER, values
 from producers import CPU, CUDA, MANAGED, PINNED, ROCM, VALUES, OnGpu, workshop
 from stand_in import GpuStandIn, StandIn, field
 
@@ -83,15 +83,6 @@ def taken(one, **options):
     return dlf.as_storage(Shown(one), managed=None, **options)
 
 
-def values_of(storage):
-    return dlf.storage(storage, device="cpu").to_numpy().tolist()
-
-
-def stream_on(device):
-    with current(device):
-        return new_stream()
-
-
 # --- where it is found ------------------------------------------------------------------------
 
 
@@ -103,7 +94,7 @@ def test_memory_of_a_device_comes_in_where_it_is(producer, device, late):
     assert (type(storage), storage.door) == (dlf.GPUStorage, "arrow")
     assert (storage.device_id, device_address(storage)) == (device, one.memory.address)
     assert (storage.shape, storage.dtype, storage.readonly) == ((4,), np.float64, True)
-    assert values_of(storage) == (LATE if late else VALUES.tolist())
+    assert values(storage).tolist() == (LATE if late else VALUES.tolist())
     assert one.calls == [(None, {})]
 
 
@@ -136,7 +127,7 @@ def test_the_offset_is_counted_in_elements_of_the_device(producer):
     one.part(1, 2)
     storage = taken(one)
     assert device_address(storage) == one.memory.address + 8
-    assert values_of(storage) == [1, 2]
+    assert values(storage).tolist() == [1, 2]
 
 
 def in_pairs(one):
@@ -155,7 +146,7 @@ def test_tensors_come_from_a_device_with_their_names():
         storage = taken(in_pairs(one))
         assert (storage.shape, storage.dims) == ((2, 2), ("dim_0", "J"))
         assert device_address(storage) == one.memory.address
-        assert values_of(storage) == [[0, 1], [2, 3]]
+        assert values(storage).tolist() == [[0, 1], [2, 3]]
 
 
 def test_what_a_storage_has_shown_comes_back_as_it_was():
@@ -165,7 +156,7 @@ def test_what_a_storage_has_shown_comes_back_as_it_was():
     back = dlf.as_storage(shown(storage.__arrow_c_device_array__(), METHOD), managed=None)
     assert (back.shape, back.strides, back.dims) == (storage.shape, storage.strides, storage.dims)
     assert device_address(back) == device_address(storage)
-    assert values_of(back) == values_of(storage)
+    assert values(back).tolist() == values(storage).tolist()
 
 
 def test_no_elements_are_taken_from_anywhere(producer):
@@ -203,7 +194,7 @@ def test_the_address_says_which_device_it_is_and_not_the_number(producer, late):
     one.device.device_id = 0
     storage = taken(one)
     assert storage.device_id == 1
-    assert values_of(storage) == (LATE if late else VALUES.tolist())
+    assert values(storage).tolist() == (LATE if late else VALUES.tolist())
 
 
 def test_an_object_with_an_array_for_each_side_is_asked_for_the_one_that_is_wanted(producer):
@@ -251,7 +242,7 @@ def test_explain_names_the_door(producer):
 @pytest.mark.parametrize("managed", [None, "gt4py", "cuda"])
 def test_a_copy_may_be_written_wherever_it_is_wanted(producer, managed, device):
     copy = dlf.storage(Shown(producer(late=new_stream())), device=("gpu", device), managed=managed)
-    assert (copy.device_id, copy.readonly, values_of(copy)) == (device, False, LATE)
+    assert (copy.device_id, copy.readonly, values(copy).tolist()) == (device, False, LATE)
 
 
 def test_a_copy_is_a_pair_unless_told_otherwise(producer):
@@ -263,7 +254,7 @@ def test_a_copy_is_a_pair_unless_told_otherwise(producer):
 def test_memory_of_a_device_is_assigned_to_a_storage(producer, managed):
     target = dlf.zeros(4, device="gpu", managed=managed)
     target[...] = Shown(producer(late=new_stream()))
-    assert values_of(target) == LATE
+    assert values(target).tolist() == LATE
 
 
 def test_memory_of_a_device_is_assigned_to_a_storage_of_the_host(producer):
@@ -389,10 +380,10 @@ def test_an_event_that_the_driver_does_not_know_is_refused(producer):
 def test_an_array_without_nulls_is_taken_with_or_without_their_count(producer, count):
     one = producer()
     one.array.null_count = count
-    assert values_of(taken(one)) == VALUES.tolist()
+    assert values(taken(one)).tolist() == VALUES.tolist()
 
 
 def test_a_bitmap_on_the_device_is_not_read_where_it_has_no_nulls(producer):
     one = producer()
     with_bitmap(0)(one)
-    assert values_of(taken(one)) == VALUES.tolist()
+    assert values(taken(one)).tolist() == VALUES.tolist()

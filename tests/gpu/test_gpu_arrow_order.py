@@ -13,11 +13,21 @@ from apart import run
 from arrow_structs import OnDevice as Shown
 from arrow_structs import Taken
 from cuda_calls import call, event, stats
-from devices import LEGACY, PER_THREAD, Memory, current, delay, new_stream, read, write, write_late
+from devices import (
+    LEGACY,
+    PER_THREAD,
+    Memory,
+    delay,
+    new_stream,
+    read,
+    stream_on,
+    write,
+    write_late,
+)
 from dlpack_structs import contents
 from marks import two_devices
-from order import device_address, own_stream, seen_from
-from pairs import Counted
+from order import device_address, idle, own_stream, seen_from
+from pairs import Counted, values
 from producers import MANAGED, PINNED, VALUES, workshop
 from test_gpu_arrow_import import OfArrow
 
@@ -35,24 +45,13 @@ def taken(one):
     return dlf.as_storage(Shown(one), managed=None)
 
 
-def values_of(storage):
-    return dlf.storage(storage, device="cpu").to_numpy().tolist()
-
-
-def idle(device=0):
-    """Give a storage to copy to, on which nothing is in flight."""
-    storage = dlf.zeros(4, device=("gpu", device), managed=None)
-    storage.synchronize()
-    return storage
-
-
 @pytest.mark.stand_in
 def test_nothing_is_copied_allocated_or_waited_for_by_an_import(producer):
     one = producer(late=new_stream())
     with Counted() as counted:
         storage = taken(one)
     assert (counted.made, counted.allocated, counted.waits) == (0, 0, 0)
-    assert values_of(storage) == LATE
+    assert values(storage).tolist() == LATE
 
 
 @pytest.mark.parametrize("name", ["new", "blocking", LEGACY, PER_THREAD])
@@ -78,7 +77,7 @@ def test_the_host_does_not_wait_for_the_event(producer):
     storage, before = taken(one), stats().syncs
     target[...] = storage
     assert stats().syncs == before
-    assert values_of(target) == LATE
+    assert values(target).tolist() == LATE
 
 
 @pytest.mark.stand_in
@@ -97,7 +96,7 @@ def test_what_comes_on_the_stream_after_the_event_is_not_waited_for(producer):
     one = producer(late=stream)
     storage = taken(one)
     again = write_late(one.memory.address, VALUES + 20, stream)
-    assert values_of(storage) == LATE
+    assert values(storage).tolist() == LATE
     call("cuStreamSynchronize", stream)
     assert again.start
 
@@ -105,7 +104,7 @@ def test_what_comes_on_the_stream_after_the_event_is_not_waited_for(producer):
 def test_what_was_taken_in_use_stream_is_waited_for_outside(producer):
     with dlf.use_stream(new_stream()):
         storage = taken(producer(late=new_stream()))
-    assert values_of(storage) == LATE
+    assert values(storage).tolist() == LATE
 
 
 def test_what_was_taken_outside_is_waited_for_in_use_stream(producer):
@@ -116,24 +115,19 @@ def test_what_was_taken_outside_is_waited_for_in_use_stream(producer):
     assert seen_from(stream, there).tolist() == LATE
 
 
-def stream_on(device):
-    with current(device):
-        return new_stream()
-
-
 @two_devices
 @pytest.mark.parametrize(("device", "on"), [(0, 1), (1, 0)])
 def test_the_event_may_be_one_of_another_device_than_the_memory(producer, device, on):
     storage = taken(producer(device=device, late=stream_on(on), on=on))
     assert storage.device_id == device
-    assert values_of(storage) == LATE
+    assert values(storage).tolist() == LATE
 
 
 @two_devices
 def test_a_copy_to_another_device_comes_after_the_event(producer):
-    target = idle(1)
+    target = idle(device=1)
     target[...] = taken(producer(late=new_stream()))
-    assert values_of(target) == LATE
+    assert values(target).tolist() == LATE
 
 
 def by_dlpack(storage, stream):
@@ -257,7 +251,7 @@ def test_memory_is_released_when_the_work_on_it_is_done(producer):
         target[...] = storage
     del storage
     assert one.array_freed == 1
-    assert values_of(target) == VALUES.tolist()
+    assert values(target).tolist() == VALUES.tolist()
     assert read(one.memory.address, (4,), "f8").tolist() == [-1.0] * 4
 
 
@@ -266,7 +260,7 @@ def test_what_is_only_copied_from_is_released_when_the_copy_is_made(producer, ma
     one = producer(late=new_stream(), reuses=new_stream())
     copy = dlf.storage(Shown(one), device="gpu", managed=managed)
     assert one.freed == [1, 1]
-    assert values_of(copy) == LATE
+    assert values(copy).tolist() == LATE
 
 
 def test_what_is_assigned_is_released_when_the_copy_is_made(producer):
@@ -274,7 +268,7 @@ def test_what_is_assigned_is_released_when_the_copy_is_made(producer):
     with dlf.use_stream(stream):
         target[...] = Shown(one)
     assert one.freed == [1, 1]
-    assert values_of(target) == LATE
+    assert values(target).tolist() == LATE
 
 
 def test_memory_that_was_shown_to_others_is_released_when_their_work_is_done(producer):
@@ -287,7 +281,7 @@ def test_memory_that_was_shown_to_others_is_released_when_their_work_is_done(pro
     shown.release()
     del storage
     assert one.array_freed == 1
-    assert values_of(target) == VALUES.tolist()
+    assert values(target).tolist() == VALUES.tolist()
 
 
 @pytest.mark.stand_in

@@ -6,7 +6,7 @@ import dlfield as dlf
 import numpy as np
 import pytest
 from cuda_calls import call, made
-from devices import LEGACY, PER_THREAD, current, new_stream
+from devices import LEGACY, PER_THREAD, current, new_stream, stream_on
 from marks import every_device, two_devices
 from order import own_stream
 from support import Watch
@@ -63,11 +63,6 @@ def on_gpu(values=VALUES, device=0):
     with current(device):
         call("cuCtxSynchronize")
     return storage
-
-
-def stream_on(device):
-    with current(device):
-        return new_stream()
 
 
 @pytest.mark.parametrize("speaks", SPEAK)

@@ -1,9 +1,7 @@
 """Arrow's paths many times over: memory, objects, references and release counts stay flat."""
 
-import textwrap
-
 import pytest
-from support import run_in_subprocess
+from rounds import assert_flat, refused
 
 ROUNDS = 10_000
 
@@ -37,10 +35,7 @@ REFUSED = {
 }
 
 SETTING = """
-import gc, sys
-import dlfield as dlf
 from arrow_structs import *
-from lying_producers import resident
 
 class ByArrow:
     def __arrow_c_array__(self, requested_schema=None):
@@ -64,64 +59,28 @@ objects = (*producers, own, padded, complex_numbers, own_by_arrow, on_device, na
 for one in producers:
     one.keep()
 
-def arm():
+def after(n):
     for one in producers:
         one.arm()
         one.calls.clear()
 
-def seen():
-    gc.collect()
-    references = [sys.getrefcount(one) for one in (*objects, type(own), None, TypeError)]
-    return sys.getallocatedblocks(), resident(), references
+def forget():
+    for one in producers:
+        one.forget()
+
+def freed():
+    return [count for one in producers for count in one.freed]
 """
-
-
-def assert_flat(body, released):
-    """Run a statement many times, with all producers as new at each, and look what is left."""
-    printed = run_in_subprocess(
-        SETTING
-        + textwrap.dedent(f"""
-        def run(times):
-            for _ in range(times):
-                {body}
-                arm()
-
-        run({ROUNDS // 10})
-        for one in producers:
-            one.forget()
-        blocks, memory, references = seen()
-        run({ROUNDS})
-        counts = sorted({{count for one in producers for count in one.freed}})
-        for one in producers:
-            one.forget()
-        blocks_after, memory_after, references_after = seen()
-        print(blocks_after - blocks, memory_after - memory)
-        print(max(abs(a - b) for a, b in zip(references, references_after)))
-        print(*counts)
-        """)
-    )
-    growth, references, counts = printed.split("\n")
-    blocks, kibibytes = map(int, growth.split())
-    assert abs(blocks) < 200
-    assert kibibytes < 1_000
-    assert int(references) < 20
-    assert set(map(int, counts.split())) <= {0, ROUNDS}
-    assert (str(ROUNDS) in counts.split()) is bool(released)
 
 
 @pytest.mark.parametrize("path", TAKEN)
 def test_what_is_taken_leaves_nothing_behind(path):
-    assert_flat(*TAKEN[path])
+    what, released = TAKEN[path]
+    assert_flat(SETTING, what, ROUNDS, released=bool(released))
 
 
 @pytest.mark.parametrize("path", REFUSED)
 def test_what_is_refused_leaves_nothing_behind(path):
     what, released = REFUSED[path]
-    body = f"""
-                try:
-                    {what}
-                    raise AssertionError("taken")
-                except (TypeError, ValueError, OSError, BufferError, NotImplementedError):
-                    pass
-    """
-    assert_flat(body.strip(), released)
+    errors = "TypeError, ValueError, OSError, BufferError, NotImplementedError"
+    assert_flat(SETTING, refused(what, errors), ROUNDS, released=bool(released))

@@ -1,9 +1,7 @@
 """Every path many times over: memory, objects, references and deleter counts stay flat."""
 
-import textwrap
-
 import pytest
-from support import run_in_subprocess
+from rounds import assert_flat, refused
 
 #: Rounds of paths that cost about a microsecond, and of those that build a producer's capsule.
 FAST, SLOW = 100_000, 20_000
@@ -50,8 +48,7 @@ REFUSED = {
 
 SETTING = """
 import array as arrays
-import ctypes, gc, sys
-import dlfield as dlf
+import ctypes
 from dlpack_structs import consume, release
 from lying_buffers import Forged
 from lying_producers import *
@@ -90,42 +87,13 @@ def forget():
     for one in producers + exporters:
         one.freed = 0
 
-def seen():
-    gc.collect()
-    references = [sys.getrefcount(one) for one in (*objects, type(own), None, TypeError)]
-    return sys.getallocatedblocks(), resident(), references
+def after(n):
+    if n % 1000 == 0:
+        forget_requests()
+
+def freed():
+    return [one.freed for one in producers + exporters]
 """
-
-
-def assert_flat(body, rounds, *, released):
-    printed = run_in_subprocess(
-        SETTING
-        + textwrap.dedent(f"""
-        def run(times):
-            for n in range(times):
-                {body}
-                if n % 1000 == 0:
-                    forget_requests()
-
-        run({rounds // 10})
-        forget()
-        blocks, memory, references = seen()
-        run({rounds})
-        counts = sorted({{one.freed for one in producers + exporters}})
-        forget()
-        blocks_after, memory_after, references_after = seen()
-        print(blocks_after - blocks, memory_after - memory)
-        print(max(abs(a - b) for a, b in zip(references, references_after)))
-        print(*counts)
-        """)
-    )
-    growth, references, counts = printed.split("\n")
-    blocks, kibibytes = map(int, growth.split())
-    assert abs(blocks) < 200
-    assert kibibytes < 1_000
-    assert int(references) < 20
-    assert set(map(int, counts.split())) <= {0, rounds}
-    assert (str(rounds) in counts.split()) is released
 
 
 RELEASING = ("versioned capsule", "legacy capsule", "old signature", "forged buffer")
@@ -135,17 +103,11 @@ RELEASING_TOO = ("tensor", "legacy tensor", "forged buffer", "exception on its w
 @pytest.mark.parametrize("path", TAKEN)
 def test_what_is_taken_leaves_nothing_behind(path):
     what, rounds = TAKEN[path]
-    assert_flat(what, rounds, released=path in RELEASING)
+    assert_flat(SETTING, what, rounds, released=path in RELEASING)
 
 
 @pytest.mark.parametrize("path", REFUSED)
 def test_what_is_refused_leaves_nothing_behind(path):
     what, rounds = REFUSED[path]
-    body = f"""
-                try:
-                    {what}
-                    raise AssertionError("taken")
-                except (TypeError, ValueError, BufferError, RuntimeError):
-                    pass
-    """
-    assert_flat(body.strip(), rounds, released=path in RELEASING_TOO)
+    body = refused(what, "TypeError, ValueError, BufferError, RuntimeError")
+    assert_flat(SETTING, body, rounds, released=path in RELEASING_TOO)

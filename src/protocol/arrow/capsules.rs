@@ -2,19 +2,21 @@
 //! (Arrow PyCapsule interface).
 
 use std::ffi::CStr;
+use std::mem::take;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use arrow_data::ArrayData;
 use arrow_data::ffi::FFI_ArrowArray;
 use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_schema::{ArrowError, DataType, Field as Column};
+use arrow_schema::{DataType, Field as Column};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
 use super::device::DeviceArray;
 use super::export::Exported;
+use super::failed;
 use super::import::Claims;
 use super::stream::Stream;
 use super::structs::{Array, Schema};
@@ -71,7 +73,7 @@ fn from_device(answer: &Bound<'_, PyAny>) -> Result<Arrived, Failure> {
     check_there(schema.is_released() || array.array.is_released())?;
     let device = array.device()?;
     // Both are taken out now: the interpreter may run others while the host waits.
-    let (schema, array) = (schema.take(), array.take());
+    let (schema, array) = (take(schema), take(array));
     let after = array.follow(answer.py(), device)?;
     let claims = Claims::of(&schema, &array.array, device)?;
     let imported = claims.imported(Arc::new(array.array));
@@ -92,7 +94,7 @@ fn from_host(answer: &Bound<'_, PyAny>) -> Result<Arrived, Failure> {
     let array = unsafe { array.as_mut() };
     check_there(schema.is_released() || array.is_released())?;
     let claims = Claims::of(schema, array, Device::CPU)?;
-    let imported = claims.imported(Arc::new(array.take()));
+    let imported = claims.imported(Arc::new(take(array)));
     Ok((imported, claims.said))
 }
 
@@ -103,7 +105,7 @@ fn from_stream(answer: &Bound<'_, PyAny>) -> Result<Arrived, Failure> {
     let stream = unsafe { stream.as_mut() };
     check_there(stream.is_released())?;
     // Other threads of the producer may need the interpreter to fill it.
-    let stream = stream.take();
+    let stream = take(stream);
     let (schema, array) = answer.py().detach(|| stream.only_chunk())?;
     check_there(schema.is_released())?;
     let claims = Claims::of(&schema, &array, Device::CPU)?;
@@ -230,14 +232,10 @@ pub(crate) fn device_capsules<'py>(
 }
 
 fn of_column<'py>(py: Python<'py>, column: &Column) -> PyResult<Capsule<'py>> {
-    let schema = FFI_ArrowSchema::try_from(column).map_err(|error| failed(&error))?;
+    let schema = FFI_ArrowSchema::try_from(column).map_err(failed)?;
     PyCapsule::new_with_value(py, schema, SCHEMA)
 }
 
 fn of_data<'py>(py: Python<'py>, data: &ArrayData) -> PyResult<Capsule<'py>> {
     PyCapsule::new_with_value(py, FFI_ArrowArray::new(data), ARRAY)
-}
-
-fn failed(error: &ArrowError) -> Error {
-    Error::Argument(format!("Arrow export: {error}"))
 }

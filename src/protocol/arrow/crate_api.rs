@@ -5,11 +5,11 @@ use std::sync::Arc;
 use arrow_array::{Array as _, ArrayRef, RecordBatch, make_array};
 use arrow_data::ffi::FFI_ArrowArray;
 use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_schema::{ArrowError, Field as Column, FieldRef as ColumnRef, Schema};
+use arrow_schema::{Field as Column, FieldRef as ColumnRef, Schema};
 
 use super::export::Exported;
 use super::import::Claims;
-use super::{from_ffi, schema_from_ffi};
+use super::{failed, from_ffi, schema_from_ffi};
 use crate::borrow::Borrow;
 use crate::device::Device;
 use crate::error::{Error, Result};
@@ -100,10 +100,6 @@ impl Storage {
             ))),
         }
     }
-}
-
-fn failed(error: ArrowError) -> Error {
-    Error::Buffer(format!("Arrow: {error}"))
 }
 
 #[cfg(test)]

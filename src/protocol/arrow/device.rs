@@ -13,9 +13,9 @@ use crate::device::{Device, DeviceKind};
 use crate::error::{Error, Result};
 use crate::protocol::keep::Keep;
 
-/// `struct ArrowDeviceArray`.
+/// `struct ArrowDeviceArray`. The default is a released one.
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct DeviceArray {
     pub(super) array: Array,
     device_id: i64,
@@ -78,12 +78,6 @@ impl DeviceArray {
             ));
         }
         Ok(device)
-    }
-
-    /// Takes it away from where it is.
-    pub(super) fn take(&mut self) -> Self {
-        let Self { device_id, device_type, sync_event, reserved, .. } = *self;
-        Self { array: self.array.take(), device_id, device_type, sync_event, reserved }
     }
 
     /// Lets whatever is done to the memory from here on come after the producer's event. The host waits where it

@@ -25,14 +25,22 @@ mod stream;
 mod capsules;
 
 use arrow_data::ffi::FFI_ArrowArray;
+use arrow_schema::ArrowError;
 use arrow_schema::ffi::FFI_ArrowSchema;
 
+use crate::error::Error;
 use structs::{Array, Schema};
 
 #[cfg(feature = "python")]
 pub(in crate::protocol) use capsules::import;
 #[cfg(feature = "python")]
 pub(crate) use capsules::{array_capsules, device_capsules, schema_capsule, table_capsules};
+
+/// What arrow-rs refuses: a name with a NUL in it, which C cannot have.
+#[expect(clippy::needless_pass_by_value, reason = "what map_err has")]
+fn failed(error: ArrowError) -> Error {
+    Error::Argument(format!("Arrow: {error}"))
+}
 
 /// The same struct, as it is read here.
 fn from_ffi(array: FFI_ArrowArray) -> Array {

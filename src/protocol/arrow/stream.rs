@@ -5,9 +5,9 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use super::structs::{Array, Schema};
 use crate::error::{Error, Result};
 
-/// `struct ArrowArrayStream`.
+/// `struct ArrowArrayStream`. The default is a released one.
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Stream {
     get_schema: Option<unsafe extern "C" fn(*mut Stream, *mut Schema) -> c_int>,
     get_next: Option<unsafe extern "C" fn(*mut Stream, *mut Array) -> c_int>,
@@ -20,24 +20,9 @@ pub(super) struct Stream {
 unsafe impl Send for Stream {}
 
 impl Stream {
-    fn released() -> Self {
-        Self {
-            get_schema: None,
-            get_next: None,
-            get_last_error: None,
-            release: None,
-            private_data: std::ptr::null_mut(),
-        }
-    }
-
     /// Whether somebody has taken it.
     pub(super) fn is_released(&self) -> bool {
         self.release.is_none()
-    }
-
-    /// Takes it away from where it is.
-    pub(super) fn take(&mut self) -> Self {
-        std::mem::replace(self, Self::released())
     }
 
     /// The one chunk, and what it is of.
@@ -45,7 +30,7 @@ impl Stream {
     /// # Errors
     /// [`Error::Buffer`] for another number of chunks, and with the producer's own text where it fails.
     pub(super) fn only_chunk(mut self) -> Result<(Schema, Array)> {
-        let mut schema = Schema::released();
+        let mut schema = Schema::default();
         // SAFETY: a stream that is not released has this function (the interface), which fills the struct.
         let status = self.get_schema.map(|get| unsafe { get(&raw mut self, &raw mut schema) });
         self.check(status)?;
@@ -64,7 +49,7 @@ impl Stream {
 
     /// A released array at the end.
     fn next(&mut self) -> Result<Array> {
-        let mut array = Array::released();
+        let mut array = Array::default();
         // SAFETY: as above.
         let status = self.get_next.map(|get| unsafe { get(&raw mut *self, &raw mut array) });
         self.check(status)?;

@@ -8,9 +8,9 @@ use std::ffi::{CStr, c_char, c_void};
 
 use crate::error::{Error, Result};
 
-/// `struct ArrowSchema`.
+/// `struct ArrowSchema`. The default is a released one, for somebody to fill or left behind by `std::mem::take`.
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Schema {
     format: *const c_char,
     name: *const c_char,
@@ -23,9 +23,10 @@ pub(super) struct Schema {
     private_data: *mut c_void,
 }
 
-/// `struct ArrowArray`.
+/// `struct ArrowArray`. The default is a released one, as of a schema: whoever has that releases it no more (the
+/// interface, "Moving an array").
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Array {
     pub(super) length: i64,
     pub(super) null_count: i64,
@@ -51,31 +52,9 @@ unsafe impl Send for Schema {}
 const LONGEST: i32 = 1 << 24;
 
 impl Schema {
-    /// A struct for somebody to fill.
-    #[cfg(feature = "python")]
-    pub(super) fn released() -> Self {
-        Self {
-            format: std::ptr::null(),
-            name: std::ptr::null(),
-            metadata: std::ptr::null(),
-            flags: 0,
-            n_children: 0,
-            children: std::ptr::null_mut(),
-            dictionary: std::ptr::null_mut(),
-            release: None,
-            private_data: std::ptr::null_mut(),
-        }
-    }
-
     #[cfg(feature = "python")]
     pub(super) fn is_released(&self) -> bool {
         self.release.is_none()
-    }
-
-    /// Takes it away from where it is.
-    #[cfg(feature = "python")]
-    pub(super) fn take(&mut self) -> Self {
-        std::mem::replace(self, Self::released())
     }
 
     pub(super) fn has_dictionary(&self) -> bool {
@@ -156,33 +135,10 @@ impl Cursor {
 }
 
 impl Array {
-    /// A struct for somebody to fill.
-    #[cfg(feature = "python")]
-    pub(super) fn released() -> Self {
-        Self {
-            length: 0,
-            null_count: 0,
-            offset: 0,
-            n_buffers: 0,
-            n_children: 0,
-            buffers: std::ptr::null_mut(),
-            children: std::ptr::null_mut(),
-            dictionary: std::ptr::null_mut(),
-            release: None,
-            private_data: std::ptr::null_mut(),
-        }
-    }
-
     /// Whether somebody has taken it.
     #[cfg(feature = "python")]
     pub(super) fn is_released(&self) -> bool {
         self.release.is_none()
-    }
-
-    /// Takes it away from where it is: whoever has that releases it no more (the interface, "Moving an array").
-    #[cfg(feature = "python")]
-    pub(super) fn take(&mut self) -> Self {
-        std::mem::replace(self, Self::released())
     }
 
     pub(super) fn has_dictionary(&self) -> bool {
