@@ -22,7 +22,7 @@ export GT4PY_EXTRA_COMPILE_OPT_FLAGS := -std=c++20
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check bench soak asan valgrind cuda-waits wheel gpu-test gpu-bench clean
+.PHONY: help demo test test-pythons pages check bench soak asan valgrind cuda-waits wheel gpu-test gpu-bench clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
@@ -42,11 +42,32 @@ $(RUST_KERNEL): $(wildcard examples/rust_kernel/src/*.rs) examples/rust_kernel/C
 	PYO3_BUILD_EXTENSION_MODULE=1 cargo build --release --manifest-path examples/rust_kernel/Cargo.toml
 	touch $@
 
+# Files are shared out among as many processes; those that take long stand first. Each process has its
+# own stand-in for the driver, and what tests count and measure is its own, too.
+TEST_PROCESSES ?= 2
+IN_PARALLEL := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
+
 test: $(EXTENSION) $(VENV)/.stamp-test $(STAND_IN) $(RUST_KERNEL) ## Rust tests, doc tests, pytest
 	cargo test --features $(CRATE_FEATURES)
-	cargo test --no-default-features --features ndarray,arrow
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/python interop_tests
-	DLFIELD_TEST_CUDA=stand-in $(BIN)/python -m pytest tests/gpu
+	cargo test --no-default-features --features ndarray,arrow --lib
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(IN_PARALLEL) interop_tests tests/python
+	DLFIELD_TEST_CUDA=stand-in $(BIN)/python -m pytest $(IN_PARALLEL) tests/gpu
+
+# The extension of `make test` in other Pythons, each in an environment of its own with what
+# tests/python needs.
+PYTHONS ?= python3.12 python3.13
+test-pythons: $(EXTENSION) $(VENV)/.stamp-venv ## tests/python in other versions of Python
+	for python in $(PYTHONS); do \
+		environment=target/pythons/$$($$python -V | cut -d' ' -f2) && \
+		$(BIN)/uv venv --quiet --clear --python $$python $$environment && \
+		$(BIN)/uv pip install --quiet --python $$environment/bin/python --group test-core && \
+		PYTHONPATH=$(CURDIR)/python $$environment/bin/python -m pytest $(IN_PARALLEL) -k "not ($(TIME_TESTS))" tests/python || exit 1; \
+	done
+
+pages: $(EXTENSION) $(VENV)/.stamp-test ## write docs/sources.md, the table of docs/protocols.md, docstrings of the stub
+	PYTHONPATH=tests $(BIN)/python -m support.stub_docs
+	PYTHONPATH=tests $(BIN)/python -m support.sources
+	PYTHONPATH=tests $(BIN)/python -m support.libraries.table_of_pairs
 
 check: $(EXTENSION) $(VENV)/.stamp-dev ## formatting, lints, documentation, types
 	cargo fmt --check
@@ -55,7 +76,7 @@ check: $(EXTENSION) $(VENV)/.stamp-dev ## formatting, lints, documentation, type
 	cargo fmt --check --manifest-path tests/fake_cuda/Cargo.toml
 	cargo clippy --manifest-path tests/fake_cuda/Cargo.toml -- -D warnings
 	cargo fmt --check --manifest-path examples/rust_kernel/Cargo.toml
-	cargo clippy --manifest-path examples/rust_kernel/Cargo.toml -- -D warnings
+	cargo clippy --manifest-path examples/rust_kernel/Cargo.toml --target-dir target -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --features ndarray,arrow
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --document-private-items --features $(ALL_FEATURES)
 	$(BIN)/ruff check
@@ -69,7 +90,7 @@ bench: $(EXTENSION) $(VENV)/.stamp-bench ## exchanges, calls, allocation, copies
 
 soak: $(EXTENSION) $(VENV)/.stamp-test ## a million random operations on several threads, then what is left
 	cargo test --release --test soak
-	$(BIN)/python tests/python/soak.py 1000000
+	PYTHONPATH=tests $(BIN)/python -m support.soak 1000000
 
 # asan and valgrind build the extension once more, unoptimised, and put it beside a copy of the
 # Python files: the one in use stays as it is. PYTHONMALLOC=malloc shows them each object of Python's.
@@ -96,7 +117,7 @@ asan: $(VENV)/.stamp-test ## Rust tests and pytest under AddressSanitizer
 	$(call under_asan,) -k "not ($(MEMORY_TESTS) or $(TIME_TESTS) or $(OTHER_TESTS))"
 	$(call under_asan,:quarantine_size_mb=1:thread_local_quarantine_size_kb=64) -k "$(MEMORY_TESTS)"
 
-beside_python = mkdir -p target/$(1)/python/dlfield && cp python/dlfield/*.py target/$(1)/python/dlfield && \
+beside_python = mkdir -p target/$(1)/python/dlfield && cp python/dlfield/*.py python/dlfield/*.pyi target/$(1)/python/dlfield && \
 	cp target/$(1)/$(2)/libdlfield.so target/$(1)/python/dlfield/_core.abi3.so
 under_asan = ulimit -s 65536 && LD_PRELOAD=$$(g++ -print-file-name=libasan.so) \
 	ASAN_OPTIONS=detect_leaks=0$(1) PYTHONMALLOC=malloc PYTHONPATH=$(CURDIR)/target/asan/python \

@@ -1,12 +1,12 @@
-"""Three ways to tell GT4Py's data interface, each with a stencil that goes by it.
+"""Three ways to offer GT4Py's data interface, each with a stencil that uses it.
 
-1. A class with a buffer in main memory and one on a GPU, which copies between them when it is told
-   that somebody computes (acquire) and has written (touch).
-2. A wrapper that adds the names of the dimensions to what a storage says.
-3. An accessor that makes any ``xarray.DataArray`` say it.
+1. A class with a buffer in main memory and one on a GPU. It copies between them when a computation
+   begins (acquire) and notes what was written (touch).
+2. A wrapper that adds names of dimensions to a storage.
+3. An accessor that adds it to every ``xarray.DataArray``.
 
-Run it with ``python examples/data_interface.py``. Without CuPy the "GPU" of the first example is an
-array of NumPy: what a stencil on the CPU does with such an object is the same.
+Run it with ``python examples/data_interface.py``. Without CuPy the "GPU" of the first example is a
+NumPy array: a stencil on the CPU treats such an object in the same way.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ copy_stencil = gtscript.stencil(backend="numpy", definition=copy_field)
 
 
 class SynchronisedPair:
-    """One field in two memories. Whoever computes says so and gets the newer values."""
+    """One field in two memories. A computation acquires the newer values and touches its output."""
 
     def __init__(self, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> None:
         self.host = np.zeros(shape, dtype)
@@ -74,7 +74,7 @@ class SynchronisedPair:
 
 
 class StorageWrapper:
-    """A storage of any maker, with names for its dimensions."""
+    """Any storage, with names for its dimensions."""
 
     def __init__(self, storage: dlf.Storage, dims: str = "IJK") -> None:
         self._storage = storage
@@ -87,7 +87,7 @@ class StorageWrapper:
 
 
 def named_interface(array: xr.DataArray) -> dict[str | None, dict[str, object]]:
-    """Say what a DataArray holds, under its dims. dlfield has an accessor like it of its own."""
+    """Describe the data of a DataArray, with its dims. dlfield's own accessor does the same."""
     if hasattr(array.data, "__gt_interface__"):
         devices = array.data.__gt_interface__
     else:
@@ -96,7 +96,7 @@ def named_interface(array: xr.DataArray) -> dict[str | None, dict[str, object]]:
 
 
 def synchronised_pair() -> SynchronisedPair:
-    """Compute on the "GPU", copy on the CPU: the stencil sees the new values, and says it wrote."""
+    """Compute on the "GPU", copy on the CPU: new values come in, and the output is touched."""
     source, target = SynchronisedPair((2, 2, 2)), SynchronisedPair((2, 2, 2))
     source.set_device(np.arange(8.0).reshape(2, 2, 2))
     dlf.bind(copy_stencil)(source, target)

@@ -2,7 +2,7 @@
 
 Every weather model has a version of it. A Laplacian finds the small-scale noise, the gradient of
 that Laplacian is the flux that smooths it, a limiter switches the flux off where it would amplify
-a gradient instead, and the divergence of what is left, times a coefficient, updates the field.
+a gradient instead, and the divergence of the rest, times a coefficient, updates the field.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """One field, held by thirteen producers: the inputs of `quickstart.py`.
 
-Each producer comes with its own word on where the memory starts, asked of the producer alone, so
-that "nothing was copied" can be checked from outside dlfield.
+Each producer comes with the address of its memory, as the producer itself states it, so that
+"nothing was copied" can be checked from outside dlfield.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ import torch
 import xarray as xr
 from hdiff import HALO
 
-# JAX makes float32 of everything unless told otherwise, and the stencil asks for float64.
+# JAX converts everything to float32 by default, and the stencil asks for float64.
 jax.config.update("jax_enable_x64", True)  # noqa: FBT003 (JAX takes the value by position)
 
 
@@ -31,7 +31,7 @@ class Producer:
     """Where element (0, 0, ...) lies, according to the library that owns it."""
     readonly: bool = False
     dims: Mapping[str, str] = field(default_factory=dict)
-    """What `dlf.bind` is told about dimensions that are not called I, J and K."""
+    """The names for `dlf.bind` of dimensions that are not called I, J and K."""
 
 
 def all_producers(values: np.ndarray) -> list[Producer]:
@@ -90,7 +90,7 @@ def labelled_producers(values: np.ndarray) -> list[Producer]:
 
 
 def plain_producers(values: np.ndarray) -> list[Producer]:
-    """Return what is no array library's own: Arrow, a memoryview, and dlfield itself."""
+    """Return the rest: Arrow, a memoryview, and dlfield itself."""
     arrow = pa.Tensor.from_numpy(values.copy())
     block = bytearray(values.tobytes())
     view = memoryview(block).cast("d", shape=values.shape)

@@ -111,7 +111,7 @@ def make_values() -> tuple[np.ndarray, np.ndarray]:
 def import_row(producer: Producer) -> Import:
     """Import one array and compare the address dlfield has with the producer's own."""
     with named(producer.name):
-        # `as_storage` never copies. What cannot be taken as it is raises an error.
+        # `as_storage` never copies. An array that cannot be shared raises an error.
         storage = dlf.as_storage(producer.array)
         address = storage.to_numpy().ctypes.data
         nanoseconds = time_statement("as_storage(x)", as_storage=dlf.as_storage, x=producer.array)
@@ -132,11 +132,11 @@ def diffuse(stencil: StencilObject, producer: Producer, coeff: np.ndarray) -> dl
 
 
 def export_rows(storage: dlf.Storage, expected: np.ndarray) -> list[Export]:
-    """Hand the result to every consumer and compare the addresses they see."""
+    """Hand the result to every consumer and compare the addresses."""
     ways: dict[str, tuple[Callable[[], Any], Callable[[Any], int]]] = {
         "numpy": (storage.to_numpy, lambda a: a.ctypes.data),
         "torch": (lambda: torch.from_dlpack(storage), lambda t: t.data_ptr()),
-        # JAX trusts that nobody writes to what it was given: leave the storage alone from here on.
+        # JAX takes its arrays for constant: do not write the storage from here on.
         "jax": (storage.to_jax, lambda a: a.unsafe_buffer_pointer()),
         "xarray": (
             lambda: xr.DataArray(storage.to_numpy(), dims=storage.dims),
@@ -155,7 +155,7 @@ def export_rows(storage: dlf.Storage, expected: np.ndarray) -> list[Export]:
 
 
 def time_statement(statement: str, **names: object) -> float:
-    """Return what running the statement takes in nanoseconds, the median of several series."""
+    """Return the time of the statement in nanoseconds, the median of several series."""
     series = timeit.repeat(statement, repeat=9, number=500, globals=names)
     return statistics.median(series) / 500 * 1e9
 
@@ -163,7 +163,7 @@ def time_statement(statement: str, **names: object) -> float:
 def quiet_layout_warnings() -> None:
     """Silence the advice to allocate fields with `gt4py.storage`.
 
-    It is good advice for speed. Here every layout is taken as it comes, on purpose.
+    It is good advice for speed. Here every layout is used as it is, on purpose.
     """
     warnings.filterwarnings("ignore", message="The layout of the field .* is not recommended")
 

@@ -3,7 +3,7 @@
 import os
 import sys
 
-# JAX makes float32 of everything unless told otherwise, before it is imported.
+# JAX converts everything to float32 unless this is set before it is imported.
 os.environ["JAX_ENABLE_X64"] = "1"
 # The fields are tiny: a stencil's threads would only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -15,14 +15,16 @@ import functools
 
 import pytest
 
-from .support import library
+from support.garbage import libraries_are_not_searched as libraries_are_not_searched
+from support.optional import library
+from support.processes import one_at_a_time
 
 BACKENDS = ("numpy", "gt:cpu_kfirst", "gt:cpu_ifirst")
 
 
 def pytest_configure(config):
     # GT4Py advises to allocate every field with its own allocator. These tests hand it fields of
-    # every layout on purpose, and what is advice about speed says nothing about right or wrong.
+    # every layout on purpose, and advice about speed does not concern correctness.
     config.addinivalue_line("filterwarnings", "ignore:The layout of the field:UserWarning")
 
 
@@ -33,13 +35,17 @@ def backend(request):
 
 @pytest.fixture(scope="session")
 def compiled():
-    """A stencil of `stencils.py` by name and backend; compiled once, and kept in GT4Py's cache."""
+    """A stencil of `support.stencils.cartesian` by name and backend, compiled once and cached.
+
+    GT4Py does not keep two processes from compiling one stencil at once.
+    """
     gtscript = library("gt4py.cartesian.gtscript")
-    from . import stencils
+    from support.stencils import cartesian
 
     @functools.cache
     def compiled(name, backend):
-        return gtscript.stencil(backend=backend, definition=getattr(stencils, name))
+        with one_at_a_time(f"{name}-{backend}".replace(":", "-")):
+            return gtscript.stencil(backend=backend, definition=getattr(cartesian, name))
 
     return compiled
 

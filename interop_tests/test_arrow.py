@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from .support import address_of, assert_freed_once, library
+from support.addresses import address_of
+from support.optional import library
+from support.owners import assert_freed_once
 
 pa = library("pyarrow")
 
@@ -20,7 +22,7 @@ ORDERS = tuple(itertools.permutations(range(3)))
 
 
 def inside(array):
-    """Give the numbers in an array of any type, of the part that is shown."""
+    """Return the numbers in an array of any type, of the part that is shown."""
     if isinstance(array, pa.ExtensionArray):
         return inside(array.storage)
     if isinstance(array, pa.FixedSizeListArray):
@@ -35,7 +37,7 @@ def address(array):
 
 
 def in_memory(array):
-    """Give the tensors of an array, read as the format says it: from memory to their own order."""
+    """Return the tensors of an array, read by the rules of the format: from memory to axes."""
     physical = np.asarray(inside(array)).reshape(len(array), *array.type.shape)
     order = array.type.permutation or range(physical.ndim - 1)
     return physical.transpose(0, *(1 + axis for axis in order))
@@ -112,7 +114,7 @@ def test_every_order_of_three_axes_is_what_pyarrow_makes_of_it(layout, dims):
 
 
 @given(st.permutations(range(4)), st.lists(st.integers(0, 4), min_size=4, max_size=4))
-def test_every_order_of_four_axes_is_said_as_the_format_has_it(layout, shape):
+def test_every_order_of_four_axes_is_written_as_the_format_defines_it(layout, shape):
     storage = field(shape, layout=layout)
     array = storage.to_arrow()
     array.validate(full=True)
@@ -175,7 +177,7 @@ def test_a_storage_over_it_keeps_the_memory_and_frees_it_once(export):
     assert_freed_once(dlf.as_storage, export, dlf.as_storage)
 
 
-def test_memory_goes_back_and_forth_and_is_freed_once():
+def test_arrow_memory_goes_back_and_forth_and_is_freed_once():
     steps = [dlf.as_storage, pa.array] * 3
     assert_freed_once(*steps, lambda array: array.slice(1, 2), dlf.as_storage, np.asarray)
 
@@ -290,7 +292,7 @@ def test_everything_that_holds_one_block_of_numbers_arrives(make, shape):
 def test_a_slice_of_it_begins_where_it_begins(make, shape, start, length):
     whole = make()
     if isinstance(whole, pa.Table) and not length:
-        return  # it has no chunks, see `test_arrow_refused.py`
+        return  # it does not have chunks, see `test_arrow_refused.py`
     storage = dlf.as_storage(whole.slice(start, length))
     values = np.arange(float(np.prod(shape))).reshape(shape)[start : start + length]
     assert storage.shape == values.shape

@@ -11,7 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from .support import address_of, frees, library, run_in_subprocess
+from support.addresses import address_of
+from support.optional import library
+from support.owners import frees
+from support.processes import run_in_subprocess
 
 pa = library("pyarrow")
 feather = library("pyarrow.feather")
@@ -21,7 +24,7 @@ HALO = ((1, 1), (0, 1), (1, 0))
 
 
 def field(**options):
-    """Make a field that knows all that a field can know, and has no value twice."""
+    """Make a field with every label, and with distinct values."""
     values = np.arange(60.0).reshape(5, 4, 3)
     known = {"dims": "KIJ", "halo": HALO, "default_origin": (0, 1, 1), **options}
     return dlf.storage(values, **known)
@@ -143,7 +146,7 @@ def test_any_names_come_back_from_a_stream(shape_and_layout, names):
 
 
 def mapped_at(path):
-    """Give where a file is mapped in this process: pairs of a first and a last address."""
+    """Return where a file is mapped in this process: pairs of a first and a last address."""
     with open("/proc/self/maps") as maps:
         lines = [line for line in maps if line.rstrip().endswith(str(path))]
     return [[int(one, 16) for one in re.split("[- ]", line)[:2]] for line in lines]
@@ -160,7 +163,7 @@ def test_a_field_of_a_mapped_file_lies_in_the_file(layout, tmp_path):
     assert storage.to_numpy()[4, 3, 2] == 59.0
 
 
-def test_a_mapped_file_is_let_go_with_the_last_view_of_it(tmp_path):
+def test_a_mapped_file_is_released_with_its_last_view(tmp_path):
     path = tmp_path / "field.arrow"
     storage = dlf.as_storage(in_a_mapped_file(field().to_arrow_batch("wind"), path))
     view = storage[1:, 2]
@@ -170,7 +173,7 @@ def test_a_mapped_file_is_let_go_with_the_last_view_of_it(tmp_path):
     assert not mapped_at(path)
 
 
-def test_what_was_read_into_memory_is_let_go_with_the_last_view_of_it(tmp_path):
+def test_memory_of_a_read_file_is_released_with_its_last_view(tmp_path):
     batch = in_a_stream(field().to_arrow_batch("wind"), None)
     told = frees(batch)
     storage = dlf.as_storage(batch)
@@ -205,7 +208,7 @@ def test_a_part_along_an_axis_that_is_not_the_first_is_one_along_that_axis():
     assert np.array_equal(storage.to_numpy(), whole.to_numpy()[:, :, 1:3])
 
 
-def test_a_slice_of_everything_is_no_part():
+def test_a_slice_of_everything_is_the_whole():
     assert dlf.as_storage(field().to_arrow_batch("wind").slice(0, 5)).halo == HALO
 
 
@@ -220,7 +223,7 @@ def test_a_part_does_not_begin_where_the_whole_did():
     assert not hasattr(storage, "default_origin")
 
 
-def test_fields_in_one_file_are_told_apart_by_their_columns(tmp_path):
+def test_fields_in_one_file_are_distinguished_by_their_columns(tmp_path):
     wind, rain = field(layout=(0, 1, 2)), dlf.ones((5, 2), dims=("K", "x"), halo=(1, 0))
     columns = [(one.to_arrow_batch(name)) for name, one in (("wind", wind), ("rain", rain))]
     schema = pa.schema([batch.schema.field(0) for batch in columns])
@@ -255,7 +258,7 @@ def test_an_array_alone_has_no_place_for_halo_and_first_name(tmp_path):
         assert not hasattr(storage, "default_origin")
 
 
-def test_a_type_that_nobody_knows_when_it_is_read_keeps_its_names(tmp_path):
+def test_an_unregistered_type_keeps_its_names(tmp_path):
     path = tmp_path / "field"
     in_a_file(field().to_arrow_batch("wind"), path)
     pa.unregister_extension_type("arrow.fixed_shape_tensor")

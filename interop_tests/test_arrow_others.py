@@ -1,10 +1,13 @@
-"""Other libraries that speak Arrow: arro3 and nanoarrow keep all that dlfield says of a field."""
+"""Other libraries of Arrow: arro3 and nanoarrow keep all metadata that dlfield writes."""
 
 import dlfield as dlf
 import numpy as np
 import pytest
 
-from .support import address_of, assert_freed_once, library, refused
+from support.addresses import address_of
+from support.errors import refused
+from support.optional import library
+from support.owners import assert_freed_once
 
 LAYOUTS = pytest.mark.parametrize("layout", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
 

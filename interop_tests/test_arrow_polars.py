@@ -7,7 +7,10 @@ import dlfield as dlf
 import numpy as np
 import pytest
 
-from .support import address_of, assert_freed_once, library, refused
+from support.addresses import address_of
+from support.errors import refused
+from support.optional import library
+from support.owners import assert_freed_once
 
 pa = library("pyarrow")
 pl = library("polars")
@@ -84,7 +87,7 @@ def test_a_series_keeps_the_memory_and_frees_it_once(into, part):
     assert_freed_once(dlf.as_storage, lambda storage: into(storage[part]))
 
 
-def test_memory_goes_back_and_forth_and_is_freed_once():
+def test_a_series_goes_back_and_forth_and_is_freed_once():
     assert_freed_once(*[dlf.as_storage, pl.Series] * 3, lambda one: one[1:3], dlf.as_storage)
 
 
@@ -104,7 +107,7 @@ def test_numbers_computed_by_polars_are_its_own():
 
 @pytest.mark.parametrize("make", [lambda: dlf.zeros(8)[::2], lambda: dlf.zeros((4, 3))[:, :2]])
 @pytest.mark.parametrize("into", [pl.Series, pl.from_arrow])
-def test_a_field_with_gaps_is_refused_with_a_way_out(into, make):
+def test_polars_gets_no_field_with_gaps(into, make):
     storage = make()
     with refused(BufferError, "expected", "got", "copy=True"):
         into(storage)
@@ -175,13 +178,13 @@ def test_tensors_come_back_from_polars_with_the_names_that_arrow_keeps(layout):
     assert address_of(back) == address_of(storage)
 
 
-def test_what_dlfield_said_of_a_column_is_lost_in_polars():
+def test_metadata_of_a_column_is_lost_in_polars():
     storage = dlf.zeros((4, 3), dims="IJ", halo=(1, 0))
     back = dlf.as_storage(pl.DataFrame(storage.to_arrow_batch("a")))
     assert (back.dims, back.halo) == (("dim_0", "J"), ((0, 0), (0, 0)))
 
 
-def test_what_is_no_number_is_one():
+def test_types_that_are_stored_as_numbers_come_in_as_numbers():
     values = dlf.as_storage(pl.Series([1.0, float("nan"), float("inf")])).to_numpy()
     assert np.array_equal(values, [1.0, np.nan, np.inf], equal_nan=True)
 
@@ -228,7 +231,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("make", "texts"), REFUSED.values(), ids=REFUSED)
-def test_data_without_one_block_of_numbers_is_refused(make, texts):
+def test_a_series_without_one_block_of_numbers_is_refused(make, texts):
     with refused(BufferError, "expected", "got", *texts):
         dlf.as_storage(make())
 
@@ -248,7 +251,7 @@ WAYS_OUT = {
 
 
 @pytest.mark.parametrize("make", WAYS_OUT.values(), ids=WAYS_OUT)
-def test_the_ways_out_lead_out(make):
+def test_the_ways_out_of_errors_work_in_polars(make):
     assert dlf.as_storage(make()).to_numpy().tolist() == [1, 0]
 
 
@@ -259,17 +262,17 @@ def test_a_frame_of_several_chunks_is_put_together_by_polars():
     assert dlf.as_storage(frame).to_numpy().tolist() == [1, 2]
 
 
-def test_a_frame_that_is_lazy_is_told_what_would_be_an_array():
+def test_a_lazy_frame_gets_an_error_with_a_way_to_an_array():
     with refused(TypeError, "expected an array that speaks"):
         dlf.as_storage(pl.LazyFrame({"a": [1.0]}))
 
 
-def test_the_door_is_named():
+def test_the_door_of_a_series_is_arrow():
     explanation = dlf.explain(pl.Series([1.0]))
     assert (explanation.door, explanation.doors) == ("arrow", ("arrow",))
 
 
-# --- who frees what ------------------------------------------------------------------------------
+# --- release -------------------------------------------------------------------------------------
 
 
 def test_a_series_over_memory_of_others_goes_with_the_storage_over_it():

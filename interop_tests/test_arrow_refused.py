@@ -7,7 +7,10 @@ import dlfield as dlf
 import numpy as np
 import pytest
 
-from .support import address_of, assert_freed_once, library, refused
+from support.addresses import address_of
+from support.errors import refused
+from support.optional import library
+from support.owners import assert_freed_once
 
 pa = library("pyarrow")
 
@@ -147,7 +150,7 @@ NULLS = {
 
 
 @pytest.mark.parametrize(("make", "count"), NULLS.values(), ids=NULLS)
-def test_nulls_are_counted_and_refused_with_a_way_out(make, count):
+def test_nulls_of_pyarrow_are_counted_and_refused_with_a_way_out(make, count):
     with refused(BufferError, f"got {count}", "null", "fill_null", "drop_null"):
         dlf.as_storage(make())
 
@@ -230,7 +233,7 @@ WAYS_OUT = {
 
 
 @pytest.mark.parametrize("make", WAYS_OUT.values(), ids=WAYS_OUT)
-def test_the_ways_out_lead_out(make):
+def test_the_ways_out_of_errors_work_in_pyarrow(make):
     assert dlf.as_storage(make()).to_numpy().tolist() == [1, 0]
 
 
@@ -243,7 +246,7 @@ NOT_ARRAYS = {
 
 
 @pytest.mark.parametrize("make", NOT_ARRAYS.values(), ids=NOT_ARRAYS)
-def test_what_is_no_array_is_told_what_would_be(make):
+def test_the_error_for_other_objects_names_what_is_accepted(make):
     with refused(TypeError, "expected an array that speaks"):
         dlf.as_storage(make())
 
@@ -273,7 +276,7 @@ def test_a_field_of_pyarrow_is_made_of_a_storage():
     assert b"dlfield" in made.metadata
 
 
-def test_the_door_and_what_stands_in_the_way_are_said():
+def test_the_error_names_the_door_and_the_obstacle():
     explanation = dlf.explain(dlf.zeros((4, 3), dims="IJ").to_arrow())
     assert explanation.door == "arrow"
     assert "arrow" in explanation.doors
@@ -286,7 +289,7 @@ def test_an_array_of_numbers_names_its_door(make):
     assert "arrow" in dlf.explain(make([1.0, 2.0])).doors
 
 
-def test_what_does_not_come_in_is_explained_by_its_error():
+def test_explain_gives_the_error_of_an_arrow_object():
     explanation = dlf.explain(pa.array([1.0, None]))
     assert explanation.storage is None
     (obstacle,) = explanation.obstacles

@@ -1,4 +1,4 @@
-"""The benchmark of `make bench` runs through. What it measures is no matter here."""
+"""The benchmark of `make bench` runs; its results do not matter here."""
 
 import csv
 import subprocess
@@ -30,7 +30,7 @@ TABLES = (
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """Give what the benchmark has printed, and the folder that it has written to."""
+    """Return what the benchmark has printed, and the folder that it has written to."""
     folder = tmp_path_factory.mktemp("bench")
     script = RUN.format(hidden=HIDDEN, folder=str(BENCHES), script=str(BENCHES / "run.py"))
     options = [*AREAS, "--quick", "--out", str(folder)]

@@ -1,4 +1,4 @@
-"""Bound stencils: any producer as input and output, on every CPU backend."""
+"""Bound stencils: what a stencil sees of its arguments, and what a call keeps and returns."""
 
 import warnings
 from contextlib import nullcontext
@@ -7,10 +7,16 @@ import dlfield as dlf
 import numpy as np
 import pytest
 
-from .producers import EVERY, WRITABLE
-from .recorder import Recorder
-from .stencils import SKEWED_HALO, mixed_reference, skewed_reference
-from .support import assert_freed_once, library
+from support.optional import library
+from support.owners import assert_freed_once
+from support.stencils.arguments import EVERY
+from support.stencils.cartesian import (
+    SKEWED_HALO,
+    mixed_arguments,
+    mixed_reference,
+    skewed_reference,
+)
+from support.stencils.recorder import Recorder
 
 SHAPE = (5, 6, 4)
 VALUES = np.arange(5 * 6 * 4.0).reshape(SHAPE) ** 2
@@ -20,22 +26,6 @@ ORIGIN = (0, 2, 0)
 def output():
     """Return a storage whose halo says where `skewed` starts and how far it goes."""
     return dlf.full(SHAPE, -1.0, dims="IJK", halo=SKEWED_HALO)
-
-
-@pytest.mark.parametrize("producer", EVERY, ids=str)
-def test_every_producer_is_read_as_numpy_reads_it(compiled, backend, producer):
-    held, out = producer.hold(VALUES), output()
-    dlf.bind(compiled("skewed", backend), dims=producer.dims)(inp=held.array, out=out)
-    assert np.array_equal(out.to_numpy(), skewed_reference(VALUES))
-    assert np.array_equal(held.read(), VALUES)
-
-
-@pytest.mark.parametrize("producer", WRITABLE, ids=str)
-def test_every_writable_producer_shows_the_result_and_nothing_else(compiled, backend, producer):
-    held = producer.hold(np.full(SHAPE, -1.0))
-    run = dlf.bind(compiled("skewed", backend), dims=producer.dims)
-    run(inp=VALUES, out=held.array, origin=ORIGIN, domain=(4, 4, 4))
-    assert np.array_equal(held.read(), skewed_reference(VALUES))
 
 
 @pytest.mark.parametrize("producer", EVERY, ids=str)
@@ -119,29 +109,6 @@ def test_an_array_whose_shape_is_changed_by_acquire_goes_in_as_it_was_checked(co
     assert (out.ndim, recorder.calls[0].arguments["out"].shape) == (3, shape)
 
 
-def mixed_arguments():
-    random = np.random.default_rng(seed=0)
-    shapes = {"field": (4, 3, 2), "plane": (4, 3), "profile": (2,), "pair": (4, 3, 2, 2)}
-    return {name: random.integers(0, 9, shape).astype("f8") for name, shape in shapes.items()}
-
-
-def test_planes_columns_vectors_scalars_and_in_out_fields(compiled, backend):
-    given = mixed_arguments()
-    expected = mixed_reference(**given, scale=3.0)
-    dlf.bind(compiled("mixed", backend))(**given, spare=None, scale=3.0)
-    assert np.array_equal(given["field"], expected)
-
-
-def test_planes_and_vectors_are_ordered_by_name(compiled, backend, xr):
-    given = mixed_arguments()
-    expected = mixed_reference(**given, scale=3.0)
-    given["plane"] = xr.DataArray(given["plane"].T, dims=("J", "I"))
-    given["profile"] = xr.DataArray(given["profile"], dims="K")
-    given["pair"] = xr.DataArray(given["pair"].transpose(3, 2, 0, 1), dims=("0", "K", "I", "J"))
-    dlf.bind(compiled("mixed", backend))(**given, spare=None, scale=3.0)
-    assert np.array_equal(given["field"], expected)
-
-
 def test_arguments_may_be_positional(compiled, backend):
     given = mixed_arguments()
     expected = mixed_reference(**given, scale=3.0)
@@ -149,33 +116,10 @@ def test_arguments_may_be_positional(compiled, backend):
     assert np.array_equal(given["field"], expected)
 
 
-def test_a_field_that_the_stencil_does_not_use_may_be_left_out(compiled, backend):
-    given = mixed_arguments()
-    expected = mixed_reference(**given, scale=3.0)
-    dlf.bind(compiled("mixed", backend))(**given, scale=3.0)
-    assert np.array_equal(given["field"], expected)
-
-
 def test_a_scalar_that_is_left_out_takes_the_default_of_the_definition(compiled):
     field = np.full((4, 3, 2), 5.0)
     dlf.bind(compiled("scaled", "numpy"))(field)
     assert np.array_equal(field, np.full((4, 3, 2), 10.0))
-
-
-def test_fields_of_other_types_are_taken_as_they_are(compiled):
-    out = np.zeros((4, 3, 2), dtype=np.float32)
-    given = {"steps": np.full((4, 3, 2), 5, dtype=np.int32), "land": np.arange(24) % 2 == 0}
-    given["land"] = given["land"].reshape(4, 3, 2)
-    dlf.bind(compiled("choose", "numpy"))(**given, out=out, more=2)
-    assert np.array_equal(out, np.where(given["land"], 7.0, 0.0))
-
-
-@pytest.mark.parametrize("scale", [3.0, np.float64(3.0)])
-def test_a_scalar_may_be_of_python_or_of_numpy(compiled, scale):
-    given = mixed_arguments()
-    expected = mixed_reference(**given, scale=3.0)
-    dlf.bind(compiled("mixed", "numpy"))(**given, scale=scale)
-    assert np.array_equal(given["field"], expected)
 
 
 def test_exec_info_gets_the_times_of_the_stencil_and_the_result_is_the_same(compiled, backend):

@@ -4,8 +4,8 @@ import dlfield as dlf
 import numpy as np
 import pytest
 
-from .recorder import Recorder
-from .support import refused
+from support.errors import refused
+from support.stencils.recorder import Recorder
 
 
 @pytest.fixture
@@ -103,6 +103,11 @@ def test_several_names_of_ones_own_may_stand_for_one_dimension(compiled, xr):
         run(both, left, right)
 
 
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Annotation of Stencils",
+    "the backend decides the device, not an annotation",
+)
 @pytest.mark.parametrize("backend", ["gt:gpu", "dace:gpu"])
 def test_a_stencil_for_a_gpu_takes_no_array_of_the_host(compiled, backend):
     run = dlf.bind(Recorder(compiled("split", "numpy"), backend=backend))

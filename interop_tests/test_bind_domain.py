@@ -4,7 +4,7 @@ import dlfield as dlf
 import numpy as np
 import pytest
 
-from .recorder import Recorder
+from support.stencils.recorder import Recorder
 
 
 @pytest.fixture
@@ -28,6 +28,7 @@ def plain(*shape):
     return np.zeros(shape)
 
 
+@pytest.mark.source("GDP-3", "Data Interface", "the domain of a call is computed from the halos")
 def test_halos_alone_give_origin_and_domain(split):
     fields = {name: dlf.zeros((8, 9, 4), halo=(2, 3, 0)) for name in ("inp", "left", "right")}
     called = call(split, **fields)
@@ -212,6 +213,7 @@ class Placed(np.ndarray):
     __gt_origin__ = (2, 1, 0)
 
 
+@pytest.mark.source("Allocation note", "Default Origin", "`default_origin` is the origin of a call")
 def test_an_origin_that_the_array_names_counts_as_in_gt4py(split):
     fields = {name: plain(8, 9, 4).view(Placed) for name in ("inp", "left", "right")}
     called = call(split, **fields)
@@ -219,6 +221,9 @@ def test_an_origin_that_the_array_names_counts_as_in_gt4py(split):
     assert called.domain == (6, 8, 4)
 
 
+@pytest.mark.source(
+    "Allocation note", "Default Origin", "`origin=` of a call overrides `default_origin`"
+)
 def test_an_origin_of_the_call_wins_over_one_that_the_array_names(split):
     fields = {name: plain(8, 9, 4).view(Placed) for name in ("inp", "left", "right")}
     called = call(split, **fields, origin=(0, 0, 0))

@@ -4,7 +4,7 @@ import dlfield as dlf
 import numpy as np
 import pytest
 
-from .support import refused
+from support.errors import refused
 
 SHAPE = (5, 6, 4)
 VALUES = np.arange(5 * 6 * 4.0).reshape(SHAPE)
@@ -51,13 +51,26 @@ def test_an_output_smaller_than_origin_domain_and_reach_is_refused(skewed):
     assert (out == -1.0).all()
 
 
-@pytest.mark.parametrize("domain", [(0, 4, 4), (-1, 4, 4), (4, 4, 0)])
-def test_a_domain_without_points_is_refused(split, domain):
-    with refused(ValueError, "domain of 'split'", "expected at least 1 point along"):
+@pytest.mark.parametrize("domain", [(-1, 4, 4), (4, 4, -3)])
+def test_a_domain_of_fewer_points_than_none_is_refused(split, domain):
+    with refused(ValueError, "domain of 'split'", "expected at least 0 points along"):
         split(VALUES, untouched(), untouched(), domain=domain)
 
 
-def test_fields_without_points_are_refused(split):
+@pytest.mark.parametrize("domain", [(0, 4, 4), (4, 4, 0), (0, 0, 0)])
+def test_a_domain_without_points_writes_nothing(compiled, backend, domain):
+    left, right = untouched(), untouched()
+    dlf.bind(compiled("split", backend))(VALUES, left, right, domain=domain)
+    assert (left == -1.0).all()
+    assert (right == -1.0).all()
+
+
+@pytest.mark.parametrize("shape", [(0, 6, 4), (5, 6, 0), (0, 0, 0)])
+def test_fields_of_a_rank_without_points_are_taken(compiled, backend, shape):
+    dlf.bind(compiled("split", backend))(*(np.zeros(shape) for _ in range(3)))
+
+
+def test_a_field_without_points_beside_others_is_refused(split):
     with refused(ValueError, "expected at least 1 point along J", "pass larger fields"):
         split(untouched(5, 0, 4), untouched(), untouched())
 

@@ -8,8 +8,9 @@ import dlfield as dlf
 import numpy as np
 import pytest
 
-from .producers import NamedByAttribute
-from .support import library, refused
+from support.errors import refused
+from support.optional import library
+from support.stencils.arguments import NamedByAttribute
 
 SHAPE = (5, 6, 4)
 VALUES = np.arange(5 * 6 * 4.0).reshape(SHAPE)
@@ -86,6 +87,16 @@ BAD_INPUTS = {
 }
 
 
+@pytest.mark.source("GDP-3", "Data Interface", "I, J and K are the names that stencils understand")
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Run-time Checks",
+    "a field that does not fit is an error if using it were undefined behaviour",
+    "backends that compute with NumPy only warn of a field that does not fit",
+)
+@pytest.mark.source(
+    "Interface note", "`__gt_interface__`", "a buffer that does not fit is an error: names or type"
+)
 @pytest.mark.parametrize(("make", "error", "text"), BAD_INPUTS.values(), ids=BAD_INPUTS)
 def test_a_bad_input_is_named_and_nothing_is_written(split, make, error, text):
     left, right = untouched(), untouched()
@@ -202,6 +213,14 @@ def misaligned():
     return array
 
 
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Run-time Checks",
+    "a field that does not fit is an error if using it were undefined behaviour",
+)
+@pytest.mark.source(
+    "Interface note", "`__gt_interface__`", "a buffer that does not fit is an error: memory"
+)
 @pytest.mark.parametrize("name", ["inp", "right"])
 def test_a_misaligned_array_is_refused_where_it_would_be_undefined_behaviour(compiled, name):
     given = {"inp": VALUES, "left": untouched(), "right": untouched(), name: misaligned()}
@@ -210,6 +229,11 @@ def test_a_misaligned_array_is_refused_where_it_would_be_undefined_behaviour(com
     assert (given["left"] == -1.0).all()
 
 
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Run-time Checks",
+    "backends that compute with NumPy accept memory of any kind",
+)
 def test_a_misaligned_array_is_fine_where_numpy_computes(compiled):
     right = misaligned()
     dlf.bind(compiled("split", "numpy"))(VALUES, untouched(), right)

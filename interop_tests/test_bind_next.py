@@ -7,10 +7,23 @@ import dlfield as dlf
 import numpy as np
 import pytest
 
-from . import next_programs as programs
-from .next_programs import BACKENDS, QUIET, TABLE, Cell, I, J, K, connectivities, gtx, on
-from .producers import jax_array, read_only_page
-from .support import assert_freed_once, library, refused
+from support.errors import refused
+from support.optional import library
+from support.owners import assert_freed_once
+from support.stencils import next_programs as programs
+from support.stencils.arguments import jax_array, read_only_page
+from support.stencils.next_programs import (
+    BACKENDS,
+    QUIET,
+    TABLE,
+    Cell,
+    I,
+    J,
+    K,
+    connectivities,
+    gtx,
+    on,
+)
 
 pytestmark = [pytest.mark.filterwarnings(line) for line in QUIET]
 
@@ -75,7 +88,7 @@ def test_a_dimension_that_the_program_does_not_have_is_refused_when_it_is_bound(
         bound("embedded", "lift", dims={"lon": Cell})
 
 
-def test_the_line_that_an_error_prints_for_strange_names_helps(backend):
+def test_the_way_out_for_strange_names_works_in_gt4py_next(backend):
     inp, out = values(), labelled(untouched())
     with pytest.raises(ValueError, match="argument 'inp': expected dims") as caught:
         bound(backend, "lift")(labelled(inp), out)
@@ -105,6 +118,7 @@ def test_a_field_operator_computes_on_the_domain_that_is_given(backend):
     assert_laplacian(out, inp)
 
 
+@pytest.mark.source("GDP-3", "Data Interface", "the domain of a call is computed from the halos")
 def test_a_field_operator_computes_between_the_halos(backend):
     inp, out = values(), storage(untouched())
     bound(backend, "laplacian_of")(storage(inp), out=out)
@@ -207,7 +221,7 @@ def test_an_input_that_overlaps_an_output_is_refused_and_nothing_is_written(back
     assert np.array_equal(whole, values())
 
 
-def test_outputs_that_overlap_are_refused_and_nothing_is_written(backend):
+def test_gt4py_next_gets_no_outputs_that_overlap(backend):
     whole = untouched()
     with refused(BufferError, "arguments 'up' and 'down'", "arrays that overlap"):
         bound(backend, "split")(values(), whole, whole, values())
@@ -220,6 +234,11 @@ def test_an_input_may_lie_between_the_points_of_an_output(backend):
     np.testing.assert_array_equal(whole[1::2], 2.0 * values(12, 7, 3)[::2])
 
 
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Run-time Checks",
+    "a field that does not fit is an error if using it were undefined behaviour",
+)
 @pytest.mark.parametrize("name", ["inp", "out"])
 def test_misaligned_memory_is_refused_where_it_would_be_undefined_behaviour(name):
     given = {"inp": values(), "out": untouched()}
@@ -236,6 +255,11 @@ def test_misaligned_memory_is_read_and_written_where_python_computes(backend):
     np.testing.assert_array_equal(out, 2.0 * values())
 
 
+@pytest.mark.source(
+    "Interface note",
+    "`__gt_interface__`",
+    "a buffer that does not fit may be copied, and the results back: memory",
+)
 @pytest.mark.parametrize("answer", ["copy", {"memory": "copy"}], ids=["all", "memory"])
 def test_misaligned_memory_is_copied_and_copied_back_where_that_is_asked_for(answer):
     out = misaligned(untouched())
@@ -254,7 +278,7 @@ def test_a_field_of_another_type_is_never_converted(backend):
 
 
 @pytest.mark.parametrize("factor", [2.0, np.float64(2.0)], ids=["Python", "NumPy"])
-def test_a_scalar_may_be_of_python_or_of_numpy(backend, factor):
+def test_gt4py_next_takes_scalars_of_python_and_numpy(backend, factor):
     out = untouched()
     bound(backend, "scaled")(values(), factor, out=out)
     np.testing.assert_array_equal(out, 2.0 * values())
@@ -267,7 +291,7 @@ def test_a_python_int_is_an_int32_as_in_gt4py():
 
 
 @pytest.mark.parametrize("factor", [2, np.float32(2.0), "2", None, True])
-def test_a_scalar_of_another_type_is_refused_and_nothing_is_written(backend, factor):
+def test_gt4py_next_gets_no_scalar_of_another_type(backend, factor):
     out = untouched()
     with refused((ValueError, TypeError), "'factor'", "got"):
         bound(backend, "scaled")(values(), factor, out=out)
@@ -286,6 +310,9 @@ def test_a_scan_in_a_program_sums_along_k(backend):
     np.testing.assert_allclose(out.transpose(*LABELS), np.cumsum(values(), axis=2))
 
 
+@pytest.mark.source(
+    "GDP-3", "Abstract, Motivation and Scope", "dimensions other than I, J and K are possible"
+)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_an_unstructured_program_reads_neighbours_by_the_offset_provider(backend, xr):
     cells, edges = values(3, 2), untouched(4, 2)
@@ -301,7 +328,7 @@ def test_an_offset_provider_is_refused_for_anything_else():
         dlf.bind(assert_laplacian, offset_provider=connectivities())
 
 
-def test_a_call_holds_no_argument_afterwards(backend):
+def test_a_call_of_gt4py_next_holds_no_argument_afterwards(backend):
     run, out = bound(backend, "lift"), np.zeros((4, 3, 1))
 
     def call(inp):

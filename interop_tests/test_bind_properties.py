@@ -4,7 +4,7 @@ import dlfield as dlf
 import numpy as np
 import pytest
 
-from .support import library
+from support.optional import library
 
 library("gt4py.cartesian.gtscript")
 hypothesis = library("hypothesis")

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from dlfield.annotations import Field
 
-from .support import library, refused
+from support.errors import refused
+from support.optional import library
 
 da = library("dask.array")
 xr = library("xarray")
@@ -57,7 +58,7 @@ def test_axes_in_another_order_keep_their_names(chunked):
 
 
 def mean_of_neighbours(values):
-    """Give the mean of both neighbours along the first axis, and the ends as they are."""
+    """Return the mean of both neighbours along the first axis, and the ends as they are."""
     made = values.copy()
     made[1:-1] = (values[:-2] + values[2:]) / 2
     return made
@@ -175,6 +176,6 @@ def test_chunks_go_into_a_file(array, tmp_path):
         np.testing.assert_array_equal(file["t"], VALUES)
 
 
-def test_chunks_are_no_storage_before_they_are_computed(array):
+def test_chunks_become_storages_when_they_are_computed(array):
     with refused(TypeError, ".compute()"):
         dlf.as_storage(array)

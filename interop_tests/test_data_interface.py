@@ -1,4 +1,4 @@
-"""Objects with GT4Py's data interface in stencils: who is called when, and the examples."""
+"""Objects with GT4Py's data interface in stencils: the order of hooks, and the examples."""
 
 import itertools
 import runpy
@@ -8,14 +8,16 @@ import dlfield as dlf
 import numpy as np
 import pytest
 
-from .stencils import skewed_reference
-from .support import address_of, library, refused
+from support.addresses import address_of
+from support.errors import refused
+from support.optional import library
+from support.stencils.cartesian import skewed_reference
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 
 
 class Told:
-    """A field that notes in a common log what it is told, and what its memory held then."""
+    """A field whose hooks write a common log, with the values of its memory at that time."""
 
     def __init__(self, name, log, values, *, refuses=None, **entries):
         self.name, self.log, self.refuses, self.entries = name, log, refuses, entries
@@ -51,6 +53,19 @@ def split(compiled):
 ZEROS = np.zeros((3, 4, 2))
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Data Interface",
+    "`acquire` of every object is called before a stencil computes",
+    "`release` of every object is called after the computation",
+    "`touch` of each written object is called after the computation",
+)
+@pytest.mark.source(
+    "Interface note",
+    "`__gt_interface__`",
+    "`acquire` is called before the computation, `release` after it",
+    "`touch` is called for outputs only, after the computation",
+)
 def test_every_object_is_acquired_then_outputs_are_touched_then_every_object_released(split, log):
     inp, left, right = (Told(name, log, ZEROS) for name in ("inp", "left", "right"))
     split(inp, left, right)
@@ -62,13 +77,13 @@ def test_every_object_is_acquired_then_outputs_are_touched_then_every_object_rel
     assert (left.at_touch == 1.0).all()
 
 
-def test_an_object_given_twice_is_told_once(compiled, log):
+def test_an_object_given_twice_has_its_hooks_called_once(compiled, log):
     field = Told("field", log, ZEROS)
     dlf.bind(compiled("split", "numpy"))(field, field, np.zeros((3, 4, 2)))
     assert log == ["acquire field", "touch field", "release field"]
 
 
-def test_an_object_given_by_itself_and_in_a_wrapper_is_told_once(compiled, log):
+def test_an_object_given_directly_and_in_a_wrapper_has_its_hooks_called_once(compiled, log):
     field = Told("field", log, ZEROS)
 
     class Wrapper:
@@ -78,7 +93,7 @@ def test_an_object_given_by_itself_and_in_a_wrapper_is_told_once(compiled, log):
     assert log == ["acquire field", "touch field", "release field"]
 
 
-def test_a_refused_call_tells_nobody(split, log):
+def test_a_refused_call_calls_no_hook(split, log):
     with refused(ValueError, "argument 'right'"):
         split(
             Told("inp", log, ZEROS),
@@ -108,7 +123,7 @@ def test_where_the_run_raises_outputs_are_touched_and_all_is_released(split, log
 
 
 @pytest.mark.parametrize("what", ["touch", "release"])
-def test_what_a_function_raises_afterwards_is_raised_once_all_are_told(split, log, what):
+def test_an_exception_of_a_hook_is_raised_after_all_hooks_were_called(split, log, what):
     left = Told("left", log, ZEROS, refuses=what)
     with refused(RuntimeError, f"{what} refused by left"):
         split(Told("inp", log, ZEROS), left, Told("right", log, ZEROS))
@@ -125,6 +140,12 @@ def test_the_first_of_several_errors_is_raised_and_the_others_reported(split, lo
     assert reported == ["touch refused by right"]
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Data Interface",
+    "`dims` names the dimensions",
+    "the domain of a call is computed from the halos",
+)
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=str)
 def test_dims_and_halo_of_an_interface_order_and_place_a_field(compiled, log, backend, order):
     values = np.random.default_rng(1).random((6, 7, 3))
@@ -150,7 +171,13 @@ def test_a_storage_goes_into_an_unbound_stencil_in_any_order_of_dims(compiled, b
     )
 
 
-def test_an_unbound_stencil_starts_at_the_default_origin_and_takes_no_halo_for_one(compiled):
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Storage Constructors",
+    "`default_origin` is the origin of a call without an origin",
+)
+@pytest.mark.source("Allocation note", "Default Origin", "`default_origin` is the origin of a call")
+def test_an_unbound_stencil_starts_at_the_default_origin_and_ignores_the_halo(compiled):
     out = dlf.zeros((4, 4, 1), dims="IJK", halo=(1, 1, 0), default_origin=(1, 2, 0))
     compiled("split", "numpy")(dlf.zeros((3, 2, 1)), out, dlf.zeros((3, 2, 1)))
     written = np.zeros((4, 4, 1))
@@ -158,6 +185,11 @@ def test_an_unbound_stencil_starts_at_the_default_origin_and_takes_no_halo_for_o
     np.testing.assert_array_equal(out.to_numpy(), written)
 
 
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Storage Constructors",
+    "`default_origin` is the origin of a call without an origin",
+)
 def test_a_bound_stencil_starts_at_the_default_origin_too(compiled):
     out = dlf.zeros((4, 4, 1), dims="KJI"[::-1], default_origin=(1, 2, 0))
     dlf.bind(compiled("split", "numpy"))(np.zeros((3, 2, 1)), out, np.zeros((3, 2, 1)))
@@ -172,17 +204,35 @@ def examples():
     return runpy.run_path(str(EXAMPLES / "data_interface.py"))
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Data Interface",
+    "`acquire` may bring the memory up to date",
+    "a stencil uses the buffer on the device where it computes",
+)
+@pytest.mark.source(
+    "Interface note", "Examples", "a class with buffers on host and GPU copies when it is told"
+)
 def test_a_pair_of_buffers_is_copied_when_it_is_acquired_and_marked_when_it_is_written(examples):
     pair = examples["synchronised_pair"]()
     assert pair.newer == "host"
     np.testing.assert_array_equal(pair.host.ravel(), np.arange(8.0))
 
 
+@pytest.mark.source(
+    "Interface note", "Examples", "a wrapper adds names to the interface of a storage"
+)
 def test_a_wrapper_adds_names_to_what_a_storage_says(examples):
     expected = np.arange(24.0).reshape(4, 3, 2).transpose()
     np.testing.assert_array_equal(examples["storage_wrapper"](), expected)
 
 
+@pytest.mark.source(
+    "Interface note",
+    "Examples",
+    'an accessor for DataArrays has the key "cpu"',
+    "a stencil takes an array beside a DataArray with dims in another order",
+)
 def test_an_accessor_of_the_user_is_read(examples):
     xr = library("xarray")
     try:
@@ -220,12 +270,56 @@ def test_an_accessor_of_the_user_gives_names_that_dims_lack(registered):
     assert address_of(storage) == array.data.ctypes.data
 
 
+@pytest.mark.source("GDP-3", "Default xarray Data Interface", "users can replace the accessor")
+def test_an_accessor_of_the_user_may_swap_the_names(registered, compiled):
+    def swapped(array):
+        return {None: {**array.data.__array_interface__, "dims": ("J", "I", "K")}}
+
+    registered("__gt_interface__", swapped)
+    values = np.random.default_rng(1).random((7, 6, 3))
+    array = library("xarray").DataArray(values, dims=("I", "J", "K"))
+    assert dlf.as_storage(array).dims == dlf.get_dims(array) == ("J", "I", "K")
+    out = np.full((6, 7, 3), -1.0)
+    place = {"origin": (0, 2, 0), "domain": (5, 5, 3)}
+    dlf.bind(compiled("skewed", "numpy"))(array, out, **place)
+    np.testing.assert_array_equal(out, skewed_reference(values.swapaxes(0, 1)))
+
+
+@pytest.mark.source("GDP-3", "Default xarray Data Interface", "users can replace the accessor")
+def test_an_accessor_of_the_user_may_show_the_axes_in_another_order(registered):
+    registered("__gt_interface__", lambda array: {None: array.data.T.__array_interface__})
+    array = library("xarray").DataArray(np.arange(6.0).reshape(2, 3), dims=("x", "y"))
+    storage = dlf.as_storage(array)
+    np.testing.assert_array_equal(storage.to_numpy(), array.data.T)
+    assert address_of(storage) == array.data.ctypes.data
+
+
+@pytest.mark.source(
+    "Allocation note", "Supported Buffer Interfaces", "several interfaces of one object must agree"
+)
 def test_an_accessor_that_describes_other_memory_is_refused(registered):
     xr = library("xarray")
     kept = np.zeros((4, 5))
     registered("__gt_interface__", lambda array: {None: kept.__array_interface__})
     with refused(BufferError, "accessor", "before `data` was replaced"):
         dlf.as_storage(xr.DataArray(np.zeros((4, 5)), dims=("lat", "lon")))
+
+
+def test_an_accessor_that_describes_more_than_the_data_is_refused(registered):
+    memory = np.zeros((4, 5))
+    registered("__gt_interface__", lambda array: {None: memory.__array_interface__})
+    smaller = memory.view(np.float32).reshape(-1)[:20].reshape(4, 5)
+    with refused(BufferError, "accessor", "before `data` was replaced"):
+        dlf.as_storage(library("xarray").DataArray(smaller, dims=("lat", "lon")))
+
+
+@pytest.mark.parametrize("dtype", [">f8", [("x", "<f8"), ("y", "u1")]])
+def test_an_accessor_does_not_speak_for_data_that_is_refused(registered, dtype):
+    before = np.zeros((4, 5))
+    registered("__gt_interface__", lambda array: {None: before.__array_interface__})
+    data = np.zeros((4, 5), dtype)
+    with pytest.raises((BufferError, ValueError, TypeError)):
+        dlf.as_storage(library("xarray").DataArray(data if data.dtype.names is None else data["x"]))
 
 
 def test_an_accessor_that_forbids_writing_is_obeyed(registered):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .support import library
+from support.optional import library
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -35,7 +35,7 @@ def test_the_readme_shows_python():
 
 @pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
 def test_the_python_of_the_readme_runs(block, tmp_path):
-    for name in re.findall(r"^(?:from|import) (xarray|gt4py)", block, re.M):
+    for name in re.findall(r"^(?:from|import) (xarray|gt4py|torch)", block, re.M):
         library(name)
     program = tmp_path / "readme.py"  # a stencil is read from its file
     program.write_text(block, "utf-8")

@@ -1,4 +1,4 @@
-"""`docs/frameworks.md`: each example prints what it says, and is found from the top of the page."""
+"""`docs/frameworks.md`: each example prints what is shown, and is linked from the top."""
 
 import contextlib
 import gc
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from dlfield._core import live_allocations
 
-from .support import library
+from support.optional import library
 
 DOCS, PAGE = Path(__file__).resolve().parent.parent / "docs", "frameworks.md"
 TEXT = (DOCS / PAGE).read_text("utf-8")
@@ -87,7 +87,7 @@ def physics(tmp_path, monkeypatch):
 
 @pytest.fixture
 def small_floats():
-    """Let JAX make float32 of float64, as it does unless told otherwise."""
+    """Let JAX convert float64 to float32, as it does by default."""
     config = library("jax").config
     config.update("jax_enable_x64", False)  # noqa: FBT003 (JAX takes the value by position)
     yield

@@ -9,8 +9,9 @@ import pytest
 from dlfield._core import live_allocations
 from dlfield.annotations import Access, Field
 
-from .stencils import SKEWED_HALO, mixed_reference, skewed_reference
-from .support import library, refused
+from support.errors import refused
+from support.optional import library
+from support.stencils.cartesian import SKEWED_HALO, mixed_reference, skewed_reference
 
 SHAPE = (5, 6, 4)
 VALUES = np.random.default_rng(0).random(SHAPE)
@@ -68,7 +69,7 @@ def scaled(compiled, backend):
 
 
 def earth(values=VALUES):
-    """Give a field as a model has it: K, J, I with names of its own and coordinates."""
+    """Return a field as a model has it: K, J, I with names of its own and coordinates."""
     return library("xarray").DataArray(
         np.ascontiguousarray(values.T),
         dims=("level", "lat", "lon"),
@@ -162,12 +163,12 @@ def test_a_result_of_jax_has_no_gaps_also_where_rows_would_be_padded(backend):
     np.testing.assert_array_equal(np.asarray(result), VALUES)
 
 
-def test_cupy_is_refused_for_a_result_in_host_memory(skewed):
-    with refused(dlf.GTNoSuchBufferError, "to_cupy", "one in host memory; use to_numpy()"):
+def test_gt4py_refuses_cupy_for_a_result_in_host_memory(skewed):
+    with refused(dlf.GTNoSuchBufferError, "to_cupy", "one in host memory; make it on the GPU"):
         skewed.functional(VALUES, like="cupy", **PLACE)
 
 
-def test_an_array_of_an_unknown_library_gives_one_of_numpy(skewed):
+def test_gt4py_gives_numpy_for_an_array_of_an_unknown_library(skewed):
     array = library("pyarrow").Tensor.from_numpy(VALUES)
     assert type(skewed.functional(array, **PLACE)) is np.ndarray
 
@@ -320,7 +321,7 @@ def test_a_domain_that_does_not_fit_is_refused(skewed):
 def bound_next():
     """Bind a program or operator that Python runs, by its name in `next_programs`."""
     library("gt4py.next")
-    from . import next_programs
+    from support.stencils import next_programs
 
     def bound_next(name, **options):
         return dlf.bind(next_programs.on("embedded", name), **options)
@@ -332,7 +333,7 @@ QUIET = pytest.mark.filterwarnings("ignore:Field View Program:UserWarning")
 
 
 def laplacian_of(values):
-    from .next_programs import laplacian_reference
+    from support.stencils.next_programs import laplacian_reference
 
     return laplacian_reference(values)
 
@@ -373,7 +374,7 @@ def test_a_program_that_writes_a_part_leaves_zeros_in_the_rest(bound_next):
 
 @QUIET
 def test_the_points_of_an_unstructured_grid_are_told_by_the_domain(bound_next):
-    from .next_programs import TABLE, connectivities
+    from support.stencils.next_programs import TABLE, connectivities
 
     run = bound_next("to_edges", offset_provider=connectivities())
     cells = np.arange(6.0).reshape(3, 2)

@@ -8,7 +8,10 @@ import dlfield as dlf
 import numpy as np
 import pytest
 
-from .support import NUMPY_DTYPES, assert_freed_once, library
+from support.errors import refused
+from support.optional import library
+from support.owners import assert_freed_once
+from support.parameters import NUMPY_DTYPES
 
 jax = library("jax")
 jnp = library("jax.numpy")
@@ -144,8 +147,12 @@ def test_jax_own_from_dlpack_frees_the_memory_once():
     assert_freed_once(dlf.as_storage, jax.dlpack.from_dlpack)
 
 
-def test_jax_own_from_dlpack_of_a_read_only_storage_names_to_jax():
-    with pytest.raises(BufferError, match=r"to_jax\(\)"):  # JAX up to 0.11 asks for just that
+def test_jax_own_from_dlpack_of_a_read_only_storage_names_two_ways_that_work():
+    storage = dlf.as_storage(jnp.arange(3.0))
+    np.testing.assert_array_equal(storage.to_jax(copy=None), [0, 1, 2])
+    np.testing.assert_array_equal(jnp.asarray(storage), [0, 1, 2])
+    ways = r"storage\.to_jax\(copy=None\), .* jnp\.asarray\(storage\)"
+    with pytest.raises(BufferError, match=ways):  # JAX up to 0.11 asks for just that
         dlf.as_storage(jnp.zeros(3)).__dlpack__(stream=None)
 
 
@@ -169,3 +176,16 @@ def test_float64_is_refused_while_jax_would_make_float32_of_it(copy):
 def test_float32_reaches_jax_without_64_bit_types():
     code = "print(dlf.zeros(3, dtype=np.float32).to_jax().dtype)"
     assert run_without_x64(code).stdout == "float32\n"
+
+
+@pytest.mark.parametrize("transform", ["jit", "grad", "vmap"])
+@pytest.mark.parametrize(
+    "call",
+    [dlf.as_storage, dlf.storage, dlf.as_numpy, lambda x: dlf.zeros(3).__setitem__(..., x)],
+    ids=["as_storage", "storage", "as_numpy", "assignment"],
+)
+def test_an_array_that_jax_traces_names_the_callback(transform, call):
+    traced = getattr(jax, transform)(lambda x: call(x).sum())
+    values = jnp.ones((2, 3)) if transform == "vmap" else jnp.ones(3)
+    with refused(Exception, "jax.pure_callback"):
+        traced(values)

@@ -5,9 +5,10 @@ import pytest
 from dlfield import DeviceUnavailable
 from dlfield.gt4py_next import declare, is_next
 
-from . import next_programs as programs
-from .next_programs import BACKENDS, QUIET, connectivities, gtx, on
-from .support import refused, run_in_subprocess
+from support.errors import refused
+from support.processes import run_in_subprocess
+from support.stencils import next_programs as programs
+from support.stencils.next_programs import BACKENDS, QUIET, connectivities, gtx, on
 
 pytestmark = [pytest.mark.filterwarnings(line) for line in QUIET]
 
@@ -37,7 +38,7 @@ def accesses(stencil):
 
 
 @pytest.mark.parametrize("name", ["laplacian", "laplacian_of", "running_sum"])
-def test_programs_field_operators_and_scan_operators_are_told_from_everything_else(name):
+def test_programs_field_operators_and_scan_operators_are_recognised(name):
     assert is_next(getattr(programs, name))
 
 
@@ -46,7 +47,7 @@ def test_a_program_with_bound_arguments_is_one_of_gt4py_next():
 
 
 @pytest.mark.parametrize("other", [print, 1, None, gtx.gtfn_cpu, gtx.Dimension("I"), gtx.program])
-def test_other_objects_are_no_stencils_of_gt4py_next(other):
+def test_other_objects_are_not_recognised_as_stencils_of_gt4py_next(other):
     assert not is_next(other)
 
 
@@ -128,7 +129,7 @@ def test_only_a_field_operator_follows_the_domain():
 # --- what is refused ---------------------------------------------------------------------------
 
 
-def test_what_is_no_stencil_is_refused():
+def test_an_object_that_is_not_a_stencil_is_refused():
     with refused(TypeError, "expected a program or field operator", "'int'", "@gtx.program"):
         declare(1)
 
@@ -221,13 +222,13 @@ def test_a_tuple_of_outputs_and_an_unused_field_go_in_as_they_are(backend):
 
 
 @pytest.mark.parametrize("backend", COMPILED)
-def test_a_scan_in_a_program_sums_along_k(backend):
+def test_a_declared_scan_sums_along_k(backend):
     inp, out = values(2, 3, 4), np.zeros((2, 3, 4))
     run(declare(on(backend, "cumulate")), inp=inp, out=out)
     np.testing.assert_allclose(out, np.cumsum(inp, axis=2))
 
 
-def test_an_unstructured_program_reads_neighbours_by_the_offset_provider(backend):
+def test_a_declared_unstructured_program_reads_neighbours(backend):
     cells, edges = values(3, 2), np.zeros((4, 2))
     declared = declare(on(backend, "to_edges"), offset_provider=connectivities())
     run(declared, cells=cells, edges=edges)

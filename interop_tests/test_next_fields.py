@@ -5,9 +5,12 @@ import numpy as np
 import pytest
 from dlfield.gt4py_fields import as_field, from_field
 
-from . import next_programs as programs
-from .next_programs import BACKENDS, QUIET, I, J, K, gtx, on
-from .support import address_of, assert_freed_once, library, refused
+from support.addresses import address_of
+from support.errors import refused
+from support.optional import library
+from support.owners import assert_freed_once
+from support.stencils import next_programs as programs
+from support.stencils.next_programs import BACKENDS, QUIET, I, J, K, gtx, on
 
 pytestmark = [pytest.mark.filterwarnings(line) for line in QUIET]
 
@@ -61,7 +64,7 @@ def test_dimensions_are_taken_by_name():
     assert as_field(storage(), named).domain.dims == (lon, lat, level)
 
 
-def test_dimensions_are_taken_by_position_where_axes_have_no_names():
+def test_dimensions_are_used_by_position_if_axes_have_no_names():
     field = as_field(np.zeros((2, 3)), (I, K))
     assert field.domain == gtx.domain({I: 2, K: 3})
 
@@ -171,7 +174,7 @@ def test_the_lower_halo_is_what_lies_below_zero_and_the_upper_one_is_not_known()
     assert from_field(field).halo == ((1, 0), (0, 0), (0, 0))
 
 
-def test_a_storage_comes_back_from_its_field_as_it_was_but_for_the_upper_halo():
+def test_a_storage_comes_back_from_its_field_except_for_the_upper_halo():
     made = storage(layout=(2, 1, 0))
     back = from_field(as_field(made))
     assert address_of(back) == address_of(made)
@@ -193,14 +196,14 @@ def test_a_field_over_a_jax_array_becomes_a_read_only_storage():
     assert address_of(made) == values.unsafe_buffer_pointer()
 
 
-def test_what_is_no_field_is_refused():
+def test_an_object_that_is_not_a_field_is_refused():
     with refused(
         TypeError, "from_field: expected a field of gt4py.next", "'ndarray'", "as_storage"
     ):
         from_field(np.zeros(3))
 
 
-def test_a_shift_is_no_field_over_an_array():
+def test_a_shifted_field_has_no_array():
     with refused(TypeError, "got an object of type 'CartesianConnectivity'"):
         from_field(I + 1)
 

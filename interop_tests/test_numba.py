@@ -4,7 +4,9 @@ import dlfield as dlf
 import numpy as np
 import pytest
 
-from .support import address_of, assert_freed_once, library
+from support.addresses import address_of
+from support.optional import library
+from support.owners import assert_freed_once
 
 numba = library("numba")
 

@@ -4,7 +4,10 @@ import dlfield as dlf
 import numpy as np
 import pytest
 
-from .support import NUMPY_DTYPES, address_of, assert_freed_once, library
+from support.addresses import address_of
+from support.optional import library
+from support.owners import assert_freed_once
+from support.parameters import NUMPY_DTYPES
 
 
 def struct_member():
@@ -24,7 +27,7 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("make", LAYOUTS.values(), ids=LAYOUTS)
-def test_every_layout_arrives_at_the_same_address_with_the_same_strides(make):
+def test_every_layout_of_numpy_arrives_at_its_address_with_its_strides(make):
     array = make()
     storage = dlf.as_storage(array)
     assert storage.to_numpy().ctypes.data == array.ctypes.data
@@ -40,7 +43,7 @@ def test_an_empty_array_keeps_its_shape_and_dtype_both_ways():
 
 
 @pytest.mark.parametrize("dtype", NUMPY_DTYPES)
-def test_every_dtype_arrives_and_leaves_with_its_values(dtype):
+def test_every_dtype_of_numpy_arrives_and_leaves_with_its_values(dtype):
     array = np.array([[0, 1, 1], [1, 0, 1]], dtype=dtype)
     storage = dlf.as_storage(array)
     assert storage.dtype == array.dtype
@@ -99,7 +102,7 @@ def test_a_dtype_that_no_field_has_is_refused(dtype):
         dlf.as_storage(np.zeros(2, dtype=dtype))
 
 
-def test_a_stride_that_is_no_multiple_of_the_item_is_refused():
+def test_a_stride_must_be_a_multiple_of_the_item_size():
     array = np.zeros(4, dtype=[("a", "f8"), ("b", "i4")])["a"]
     with pytest.raises(BufferError, match="expected a multiple of the item size 8, got 12 bytes"):
         dlf.as_storage(array)
@@ -111,7 +114,7 @@ def test_a_masked_array_is_refused_since_its_mask_would_be_lost():
         dlf.as_storage(array)
 
 
-def test_an_array_lives_as_long_as_its_storage_and_no_longer():
+def test_a_numpy_array_lives_exactly_as_long_as_its_storage():
     assert_freed_once(np.from_dlpack, dlf.as_storage)
 
 
@@ -124,6 +127,11 @@ CONSUMERS = {
 }
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Backward Compatibility",
+    "code that used universal functions uses other libraries for them",
+)
 @pytest.mark.parametrize("consume", CONSUMERS.values(), ids=CONSUMERS)
 def test_numpy_sees_the_memory_of_a_storage(consume):
     storage = dlf.zeros((4, 3), halo=(1, 0))
@@ -168,5 +176,5 @@ def test_np_array_copies():
 def test_negative_strides_leave_through_the_buffer_but_not_through_dlpack():
     storage = dlf.as_storage(np.arange(3.0)[::-1])
     assert np.asarray(storage).strides == (-8,)
-    with pytest.raises(BufferError, match="to_numpy"):
+    with pytest.raises(BufferError, match="use the buffer protocol"):
         np.from_dlpack(storage)

@@ -1,7 +1,7 @@
 """Every library as a producer, through a storage, into every library as a consumer.
 
 What a pair does is a cell of docs/protocols.md. Pairs that do not simply share are listed in
-`known_deviations.py`; that they still do what is said there is asserted here, not skipped.
+`known_deviations.py`; that they still behave as listed there is asserted here, not skipped.
 """
 
 import subprocess
@@ -11,12 +11,13 @@ import dlfield as dlf
 import numpy as np
 import pytest
 
-from .known_deviations import DEVIATIONS, IMMUTABLE, Cell
-from .libraries import chunk_of
-from .pairs import PAIRS, REFUSALS, Linked, pairs_that
-from .sides import PRODUCERS, dask_array
-from .support import address_of, library
-from .table_of_pairs import DOCUMENT, with_table
+from support.addresses import address_of
+from support.libraries.known_deviations import DEVIATIONS, IMMUTABLE, Cell
+from support.libraries.pairs import PAIRS, REFUSALS, Linked, pairs_that
+from support.libraries.sides import PRODUCERS, dask_array
+from support.libraries.table_of_pairs import DOCUMENT, with_table
+from support.libraries.words import chunk_of
+from support.optional import library
 
 SHARING = (Cell.SHARED, Cell.READ_ONLY, Cell.UNGUARDED)
 
@@ -25,6 +26,11 @@ def each(pairs):
     return pytest.mark.parametrize("pair", pairs, ids=str)
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Abstract, Motivation and Scope",
+    "a storage can wrap memory from another allocator without copying",
+)
 @each(pairs_that(*SHARING))
 def test_producer_and_consumer_name_the_same_address(pair):
     given, taken = Linked(pair).addresses()

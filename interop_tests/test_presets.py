@@ -6,7 +6,7 @@ import dlfield as dlf
 import numpy as np
 import pytest
 
-from .support import library
+from support.optional import library
 
 registry = library("gt4py.storage.cartesian.layout_registry")
 gt_storage = library("gt4py.storage")
@@ -26,7 +26,7 @@ data_dims = pytest.mark.parametrize("data", DATA_DIMS, ids=lambda data: data or 
 
 
 def layout(backend, dims):
-    """Give dlfield's layout for a backend, in host memory also where the backend is a GPU's."""
+    """Return dlfield's layout for a backend, in host memory also where the backend is a GPU's."""
     shape = range(2, 2 + len(dims))
     return dlf.empty(shape, dims=dims, defaults=backend, device=None).layout
 
@@ -44,6 +44,9 @@ def test_the_backends_are_those_that_dlfield_knows():
     assert set(BACKENDS) - known == set()
 
 
+@pytest.mark.source(
+    "GDP-3", "Optional Keyword-Only Parameters", "a backend's preset is fast on that backend"
+)
 @every_backend
 @data_dims
 @pytest.mark.parametrize("grid", GRIDS)
@@ -74,6 +77,11 @@ def test_without_names_i_j_k_are_assumed(backend, ndim):
     assert unnamed.layout == layout_of_gt4py(backend, "IJK"[:ndim])
 
 
+@pytest.mark.source(
+    "Allocation note",
+    "Introduction",
+    "functions allocate in the best layout and alignment for a backend",
+)
 @every_backend
 @pytest.mark.parametrize("dtype", ["int8", "float32", "float64", "complex128"])
 def test_the_alignment_is_that_of_gt4py_which_counts_items(backend, dtype):
@@ -95,6 +103,11 @@ def test_a_backend_for_the_gpu_has_no_fields_without_a_driver(name, option):
         dlf.empty((2, 3, 4), **{option: name})
 
 
+@pytest.mark.source(
+    "Allocation note",
+    "Introduction",
+    "functions allocate in the best layout and alignment for a backend",
+)
 @pytest.mark.parametrize("backend", CPU_BACKENDS)
 @data_dims
 @pytest.mark.parametrize("grid", GRIDS)
@@ -114,9 +127,37 @@ def test_the_dimensions_of_an_item_lie_where_gt4py_has_them(backend, shape):
     assert dlf.empty(shape, dtype, backend=backend).strides == theirs.strides
 
 
+@pytest.mark.source(
+    "GDP-3", "Optional Keyword-Only Parameters", "a backend's preset is fast on that backend"
+)
 @every_backend
 def test_gt4py_calls_the_layout_optimal(backend):
     for grid, data in product(GRIDS, DATA_DIMS):
         dims = grid + data
         storage = dlf.empty(range(2, 2 + len(dims)), dims=dims, defaults=backend, device=None)
         assert BACKENDS[backend]["is_optimal_layout"](storage.to_numpy(), tuple(dims)), dims
+
+
+@pytest.mark.parametrize("names", ["IJK", "IJ", "K"])
+def test_dims_may_be_the_axes_of_gtscript(names):
+    gtscript = library("gt4py.cartesian.gtscript")
+    axes = getattr(gtscript, names)
+    axes = axes if isinstance(axes, list | tuple) else [axes]
+    assert dlf.zeros((2,) * len(names), dims=axes).dims == tuple(names)
+
+
+def test_a_layout_that_is_registered_with_gt4py_is_a_preset():
+    info = gt_storage.layout.LayoutInfo(
+        alignment=16,
+        device="cpu",
+        layout_map=gt_storage.layout.layout_maker_factory((1, 0, 2)),
+        is_optimal_layout=lambda *_: True,
+    )
+    gt_storage.register("mine:jik", info)
+    try:
+        for dims in ["IJK", "JK", "IJ01"]:
+            field = dlf.zeros((3,) * len(dims), dims=dims, backend="mine:jik")
+            assert field.layout == tuple(map(int, info["layout_map"](tuple(dims))))
+            assert field.alignment_size == 16 * 8
+    finally:
+        gt_storage.register("mine:jik", None)

@@ -4,7 +4,9 @@ import dlfield as dlf
 import numpy as np
 import pytest
 
-from .support import address_of, assert_freed_once, library
+from support.addresses import address_of
+from support.optional import library
+from support.owners import assert_freed_once
 
 pa = library("pyarrow")
 
@@ -74,11 +76,11 @@ def test_everything_of_arrow_is_read_only(make):
         storage.to_numpy()[0] = 1
 
 
-def test_a_tensor_lives_as_long_as_its_storage_and_no_longer():
+def test_a_pyarrow_tensor_lives_exactly_as_long_as_its_storage():
     assert_freed_once(np.from_dlpack, pa.Tensor.from_numpy, dlf.as_storage)
 
 
-def test_an_array_lives_as_long_as_its_storage_and_no_longer():
+def test_a_pyarrow_array_lives_exactly_as_long_as_its_storage():
     def array(memory):
         return pa.Array.from_buffers(pa.float64(), 12, [None, pa.py_buffer(memory)])
 

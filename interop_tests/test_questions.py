@@ -1,15 +1,59 @@
 """get_dims, as_numpy and explain with arrays of other libraries."""
 
+import re
+
 import dlfield as dlf
 import numpy as np
 import pytest
 
-from .support import library
+from support.optional import library
 
 
 def test_the_dims_of_a_data_array_are_its_names(xr):
     array = xr.DataArray(np.zeros((2, 3)), dims=("level", "K"))
     assert dlf.get_dims(array, "IJ") == ("level", "K")
+
+
+@pytest.mark.parametrize("name", ["__gt_data_interface__", "__gt_interface__"])
+def test_the_dims_of_a_data_array_are_those_of_its_users_accessor(xr, name):
+    class Field(xr.DataArray):
+        __slots__ = ()
+
+    def interface(array):
+        return {None: {**array.data.__array_interface__, "dims": ("I", "J")}}
+
+    setattr(Field, name, property(interface))
+    array = Field(np.zeros((2, 3)), dims=("lon", "lat"))
+    assert dlf.as_storage(array).dims == dlf.get_dims(array) == ("I", "J")
+
+
+@pytest.mark.parametrize("ask", [dlf.as_storage, dlf.get_dims])
+def test_a_data_array_whose_class_names_the_axes_in_two_ways_is_refused(xr, ask):
+    class Field(xr.DataArray):
+        __slots__ = ()
+        __gt_dims__ = ("J", "I")
+
+        @property
+        def __gt_data_interface__(self):
+            return {None: {**self.data.__array_interface__, "dims": ("I", "J")}}
+
+    with pytest.raises(ValueError, match=r"\('J', 'I'\).*\('I', 'J'\)"):
+        ask(Field(np.zeros((2, 3)), dims=("x", "y")))
+
+
+@pytest.mark.parametrize("name", [0, None, ("I", "J"), 1.5], ids=repr)
+@pytest.mark.parametrize("ask", [dlf.as_storage, dlf.get_dims, dlf.storage])
+def test_a_dim_of_a_data_array_that_is_no_text_is_refused(xr, ask, name):
+    array = xr.DataArray(np.zeros((2, 3)), dims=("I", name))
+    with pytest.raises(TypeError, match=rf"dims: expected names, got {re.escape(repr(name))}"):
+        ask(array)
+    with pytest.raises(TypeError, match="dims: expected names, got"):
+        dlf.zeros((2, 3), dims=("I", name))
+
+
+def test_a_dim_of_a_data_array_that_is_no_text_is_explained(xr):
+    explanation = dlf.explain(xr.DataArray(np.zeros((2, 3)), dims=("I", 0)))
+    assert "dims: expected names, got 0" in str(explanation)
 
 
 def test_the_dims_of_a_field_of_gt4py_next_are_its_names():
@@ -27,11 +71,26 @@ def annotations():
     }
 
 
+@pytest.mark.source("GDP-3 draft", "Annotation of Stencils", "`Field[dtype]` keeps working")
+@pytest.mark.source(
+    "Allocation note",
+    "Dimension Mapping",
+    "without `__gt_dims__`, the dimensions of the annotation hold",
+    "`get_dims(storage, annotation)` gives the dimensions",
+)
 def test_a_field_annotation_names_the_axes_of_an_array_without_names():
     for annotation, names in annotations().items():
         assert dlf.get_dims(np.zeros((1,) * len(names)), annotation) == names
 
 
+@pytest.mark.source(
+    "Interface note",
+    "Storages without the interface",
+    "other standards are accepted if NumPy or CuPy accepts them",
+)
+@pytest.mark.source(
+    "Allocation note", "Supported Buffer Interfaces", "`as_numpy` gives a NumPy array"
+)
 @pytest.mark.parametrize("name", ["torch", "jax.numpy"])
 def test_as_numpy_shares_the_memory_of_a_framework(name):
     array = library(name).arange(6)

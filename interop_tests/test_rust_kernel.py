@@ -7,10 +7,8 @@ import array
 import ctypes
 import functools
 import gc
-import importlib.util
 import itertools
 import sys
-from pathlib import Path
 
 import dlfield as dlf
 import numpy as np
@@ -18,69 +16,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from . import producers, spy
-from .next_programs import QUIET
-from .producers import Held, Producer
-from .support import CountedMemory, assert_freed_once, library, refused, run_in_subprocess
+from support.errors import refused
+from support.optional import library
+from support.owners import CountedMemory, assert_freed_once
+from support.processes import run_in_subprocess
+from support.rust_kernel import LIBRARY, SHAPE, VALUES, Told, built, load, reference, untouched
+from support.stencils import arguments, spy
+from support.stencils.arguments import Held, Producer
+from support.stencils.next_programs import QUIET
 
 pytestmark = [pytest.mark.filterwarnings(line) for line in QUIET]
 
-EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "rust_kernel"
-LIBRARY = EXAMPLE / "target" / "release" / "librust_kernel.so"
-
-
-def load(path):
-    """Import the extension module from where cargo leaves it."""
-    if not path.exists():
-        pytest.fail(
-            f"expected the library of examples/rust_kernel, got no {path}: make test builds it"
-        )
-    spec = importlib.util.spec_from_file_location("rust_kernel", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-rust_kernel = load(LIBRARY)
-laplacian, domain_sum, known = rust_kernel.laplacian, rust_kernel.domain_sum, rust_kernel.known
-
-SHAPE = (6, 7, 3)
-VALUES = np.random.default_rng(seed=11).random(SHAPE)
-
-
-def untouched(shape=SHAPE):
-    """Make what an output is before anything was written to it."""
-    return np.full(shape, -1.0)
-
-
-def reference(values):
-    """Return what NumPy makes of `values`, with -1 where `laplacian` must not write."""
-    out = untouched(values.shape)
-    west, east = values[:-2, 1:-1], values[2:, 1:-1]
-    south, north = values[1:-1, :-2], values[1:-1, 2:]
-    out[1:-1, 1:-1] = west + east + south + north - 4.0 * values[1:-1, 1:-1]
-    return out
-
-
-class Told:
-    """An array that notes in a log what GDP-3 tells it; `at` has functions to be called then."""
-
-    def __init__(self, array, *, log=None, name="", at=None, **entries):
-        self.array, self.entries = array, entries
-        self.log = [] if log is None else log
-        self.name, self.at = name, at or {}
-
-    def _telling(self, what):
-        def tell():
-            self.log.append(f"{what} {self.name}".strip())
-            self.at.get(what, lambda: None)()
-
-        return tell
-
-    @property
-    def __gt_data_interface__(self):
-        hooks = {what: self._telling(what) for what in ("acquire", "touch", "release")}
-        return {None: {**self.array.__array_interface__, **hooks, **self.entries}}
+laplacian, domain_sum, known = built().laplacian, built().domain_sum, built().known
 
 
 # --- producers -----------------------------------------------------------------------------------
@@ -111,7 +58,7 @@ def storages():
             options = {"dims": dims, "layout": layout, "halo": (1, 1, 1), "alignment_size": 64}
             yield Producer(
                 f"storage {dims} {layout}",
-                lambda values, options=options: producers.storage(values, **options),
+                lambda values, options=options: arguments.storage(values, **options),
             )
 
 
@@ -121,7 +68,7 @@ def without_labels(all_of_them):
 
 
 WRITABLE = [
-    *without_labels(producers.WRITABLE + spy.WRITABLE),
+    *without_labels(arguments.WRITABLE + spy.WRITABLE),
     Producer("memoryview of array.array", memory_of_array),
     *storages(),
 ]
@@ -132,7 +79,7 @@ ARROW = [
         for order in itertools.permutations(range(3))
     ),
 ]
-READ_ONLY = [*without_labels(producers.READ_ONLY + spy.READ_ONLY), *ARROW]
+READ_ONLY = [*without_labels(arguments.READ_ONLY + spy.READ_ONLY), *ARROW]
 
 every_producer = pytest.mark.parametrize("producer", WRITABLE + READ_ONLY, ids=str)
 writable_producers = pytest.mark.parametrize("producer", WRITABLE, ids=str)
@@ -154,7 +101,7 @@ def test_the_result_is_written_into_the_memory_of_any_producer(producer):
 
 
 def doubling(producer, held):
-    """Give a function that doubles the values in a producer's memory, read-only or not."""
+    """Return a function that doubles the values in a producer's memory, read-only or not."""
     memory = np.frombuffer((ctypes.c_double * VALUES.size).from_address(held.address))
     if not producer.readonly:
         memory = dlf.as_storage(held.array).to_numpy()
@@ -166,7 +113,7 @@ def doubling(producer, held):
     [one for one in WRITABLE + READ_ONLY if one.name != "numpy, read-only page"],
     ids=str,
 )
-def test_an_input_is_no_copy_as_what_is_written_to_it_before_the_loop_is_seen(producer):
+def test_an_input_is_not_copied_so_a_late_write_to_it_is_seen(producer):
     inp, out = producer.hold(VALUES), untouched()
     # The second argument is acquired when the first was taken already.
     laplacian(inp.array, Told(out, at={"acquire": doubling(producer, inp)}))
@@ -176,8 +123,8 @@ def test_an_input_is_no_copy_as_what_is_written_to_it_before_the_loop_is_seen(pr
 @pytest.mark.parametrize("out_order", ["".join(dims) for dims in itertools.permutations("IJK")])
 @pytest.mark.parametrize("inp_order", ["".join(dims) for dims in itertools.permutations("IJK")])
 def test_two_arrays_with_names_in_different_orders_meet_by_name(inp_order, out_order):
-    inp = producers.data_array(VALUES, inp_order)
-    out = producers.data_array(untouched(), out_order)
+    inp = arguments.data_array(VALUES, inp_order)
+    out = arguments.data_array(untouched(), out_order)
     laplacian(inp.array, out.array)
     assert np.array_equal(out.read(), reference(VALUES))
 
@@ -233,7 +180,7 @@ def test_threads_that_share_a_large_field_compute_what_one_does(order):
     assert np.array_equal(out, reference(values))
 
 
-# --- who frees -----------------------------------------------------------------------------------
+# --- release -------------------------------------------------------------------------------------
 
 
 class Cube(CountedMemory):
@@ -339,11 +286,14 @@ KNOWN = {
         lambda: library("xarray").DataArray(halo_field(dims=None), dims=("a", "b", "c")),
         (["a", "b", "c"], [(1, 2), (1, 1), (0, 0)]),
     ),
-    "__gt_dims__": (lambda: producers.NamedByMethod(VALUES), (["K", "I", "J"], NO_HALO)),
+    "__gt_dims__": (lambda: arguments.NamedByMethod(VALUES), (["K", "I", "J"], NO_HALO)),
     "__gt_data_interface__": (
         lambda: Told(VALUES, dims="JIK", halo=[(1, 0), (0, 2), (0, 0)]),
         (["J", "I", "K"], [(1, 0), (0, 2), (0, 0)]),
     ),
+    "a halo of None": (lambda: Told(VALUES, halo=None), (None, NO_HALO)),
+    "an unknown halo": (lambda: halo_field()[::2], (["K", "J", "I"], None)),
+    "an unknown halo of an object": (lambda: Told(VALUES, halo_unknown=True), (None, None)),
     "arrow batch": (
         lambda: library("pyarrow") and halo_field().to_arrow_batch("field"),
         (["K", "J", "I"], [(1, 2), (1, 1), (0, 0)]),
@@ -395,6 +345,6 @@ def test_the_functions_need_no_package_of_python():
     assert run_in_subprocess(code) == "(None, [(0, 0)]) False False"
 
 
-def test_a_library_that_is_not_there_is_a_failure_that_says_who_builds_it(tmp_path):
+def test_a_missing_library_fails_with_the_command_that_builds_it(tmp_path):
     with pytest.raises(pytest.fail.Exception, match="make test builds it"):
         load(tmp_path / "librust_kernel.so")

@@ -1,4 +1,4 @@
-"""Functions in Rust (examples/rust_kernel): what they refuse, whom they tell, and threads."""
+"""Functions in Rust (examples/rust_kernel): refusals, calls of hooks, and threads."""
 
 import sys
 import threading
@@ -8,9 +8,12 @@ import dlfield as dlf
 import numpy as np
 import pytest
 
-from .producers import Interface
-from .support import library, refused
-from .test_rust_kernel import SHAPE, VALUES, Told, domain_sum, laplacian, reference, untouched
+from support.errors import refused
+from support.optional import library
+from support.rust_kernel import SHAPE, VALUES, Told, built, reference, untouched
+from support.stencils.arguments import Interface
+
+laplacian, domain_sum = built().laplacian, built().domain_sum
 
 # --- what is refused -----------------------------------------------------------------------------
 
@@ -61,9 +64,9 @@ BAD = {
 }
 #: What only an output may not be.
 READ_ONLY = {
-    "read-only": (lambda array: frozen(array), "got a read-only array; pass a copy of it"),
-    "broadcast": (lambda _: np.broadcast_to(np.float64(-1), SHAPE), "an index for each element"),
-    "repeated": (lambda _: Interface(repeated()), "an index for each element"),
+    "read-only": (lambda array: frozen(array), "got a read-only array; pass a copy"),
+    "broadcast": (lambda _: np.broadcast_to(np.float64(-1), SHAPE), "one index per element"),
+    "repeated": (lambda _: Interface(repeated()), "one index per element"),
     "bytes": (lambda a: memoryview(a.tobytes()).cast("d", shape=SHAPE), "got a read-only"),
     "jax": (lambda array: library("jax.numpy").array(array), "got an immutable JAX array"),
     "pyarrow": (lambda array: library("pyarrow").Tensor.from_numpy(array), "immutable Arrow data"),
@@ -84,7 +87,7 @@ def repeated():
 
 @pytest.mark.parametrize("name", ["inp", "out"])
 @pytest.mark.parametrize(("make", "error", "text"), BAD.values(), ids=BAD)
-def test_what_is_no_field_is_named_and_nothing_is_written(name, make, error, text):
+def test_an_argument_that_is_not_a_field_is_named_and_nothing_is_written(name, make, error, text):
     arguments = {"inp": VALUES.copy(), "out": untouched()}
     out = arguments["out"]
     arguments[name] = make(arguments[name])
@@ -106,7 +109,7 @@ def test_an_output_that_may_only_be_read_is_refused_and_not_written(make, text):
     assert (read[1:-1, 1:-1] == 0.0).all(), "the output was written"
 
 
-#: Dimensions that do not fit, and what is said of them.
+#: Dimensions that do not fit, and their errors.
 OTHER_DIMS = {
     "two": (lambda array: array[0], "expected dimensions ('I', 'J', 'K'), got shape [7, 3]"),
     "four": (
@@ -219,11 +222,11 @@ def test_after_an_error_both_arrays_are_free_to_be_read_and_written(call):
     laplacian(other, one)
 
 
-# --- objects that want to be told ----------------------------------------------------------------
+# --- objects with hooks --------------------------------------------------------------------------
 
 
 def told(**at):
-    """Give a log, and an input and an output that write into it; `out_touch=f` calls f then."""
+    """Return a log, and an input and an output that write into it; `out_touch=f` calls f then."""
     log, arrays = [], (VALUES.copy(), untouched())
     fields = []
     for name, array in zip(("inp", "out"), arrays, strict=True):
@@ -259,7 +262,7 @@ def test_the_result_is_there_when_the_output_is_touched():
 
 
 @pytest.mark.parametrize("entries", [{"dims": "XYZ"}, {"shape": (3, 7, 3)}], ids=str)
-def test_who_was_acquired_is_released_once_where_the_function_raises(entries):
+def test_an_acquired_argument_is_released_once_if_the_function_raises(entries):
     log, inp, out = told()
     out.entries = entries
     with refused(ValueError, "field: expected" if "dims" in entries else "laplacian: expected"):
@@ -269,7 +272,7 @@ def test_who_was_acquired_is_released_once_where_the_function_raises(entries):
     assert (out.array == -1.0).all()
 
 
-def test_an_input_is_released_where_the_output_is_no_array():
+def test_an_input_is_released_if_the_output_is_refused():
     log, inp, _ = told()
     with refused(TypeError, "expected an array that speaks the buffer protocol"):
         laplacian(inp, None)
@@ -294,7 +297,7 @@ def test_what_acquire_raises_is_raised_and_those_before_are_released():
 
 
 @pytest.mark.parametrize("what", ["inp_release", "out_touch", "out_release"])
-def test_what_is_raised_afterwards_is_reported_and_all_are_told(monkeypatch, what):
+def test_an_exception_of_a_hook_is_reported_after_all_hooks_were_called(monkeypatch, what):
     reported = []
     monkeypatch.setattr(sys, "unraisablehook", lambda args: reported.append(str(args.exc_value)))
     log, inp, out = told(**{what: fails})
@@ -304,7 +307,7 @@ def test_what_is_raised_afterwards_is_reported_and_all_are_told(monkeypatch, wha
     assert np.array_equal(out.array, reference(VALUES))
 
 
-# --- a halo that nobody knows --------------------------------------------------------------------
+# --- unknown halos -------------------------------------------------------------------------------
 
 
 UNKNOWN = [
@@ -315,7 +318,7 @@ UNKNOWN = [
 
 
 @pytest.mark.parametrize("make", UNKNOWN)
-def test_there_is_no_sum_inside_a_halo_that_is_unknown(make):
+def test_a_sum_inside_an_unknown_halo_is_refused(make):
     library("pyarrow")
     thinned = dlf.ones((4, 6), dims="IJ", dtype="float32", halo=(1, 1))[::2]
     with refused(ValueError, "domain: expected a halo, got a view whose halo is unknown"):

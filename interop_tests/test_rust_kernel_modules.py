@@ -1,4 +1,4 @@
-"""Functions in Rust of several extension modules: borrows are told apart across them."""
+"""Functions in Rust of several extension modules: borrows are tracked across them."""
 
 import ctypes
 import shutil
@@ -8,8 +8,11 @@ import dlfield as dlf
 import numpy as np
 import pytest
 
-from .support import refused, run_in_subprocess
-from .test_rust_kernel import LIBRARY, SHAPE, VALUES, Told, laplacian, load, reference, untouched
+from support.errors import refused
+from support.processes import run_in_subprocess
+from support.rust_kernel import LIBRARY, SHAPE, VALUES, Told, built, load, reference, untouched
+
+laplacian = built().laplacian
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +24,7 @@ def other(tmp_path_factory):
 
 
 def shown():
-    """Give what extension modules keep in the interpreter."""
+    """Return what extension modules keep in the interpreter."""
     ctypes.pythonapi.PyInterpreterState_Get.restype = ctypes.c_void_p
     ctypes.pythonapi.PyInterpreterState_GetDict.argtypes = [ctypes.c_void_p]
     ctypes.pythonapi.PyInterpreterState_GetDict.restype = ctypes.py_object
@@ -163,7 +166,7 @@ def test_a_module_may_be_called_while_it_looks_for_the_list():
 
 
 @pytest.mark.parametrize("there", ["3", "None", "ctypes.py_object()", "capsule"])
-def test_what_somebody_else_has_put_under_the_name_is_left_alone(there):
+def test_a_foreign_object_under_the_name_is_left_alone(there):
     printed = run_in_subprocess(
         TWO_MODULES
         + DICT

@@ -4,8 +4,11 @@ import dlfield as dlf
 import numpy as np
 import pytest
 
-from .support import library, run_in_subprocess
-from .test_rust_kernel import LIBRARY, rust_kernel
+from support.optional import library
+from support.processes import run_in_subprocess
+from support.rust_kernel import LIBRARY, built
+
+rust_kernel = built()
 
 VALUES = np.arange(60.0).reshape(3, 4, 5)
 

@@ -8,7 +8,9 @@ import dlfield as dlf
 import numpy as np
 import pytest
 
-from .support import NUMPY_DTYPES, address_of, assert_freed_once, frees
+from support.addresses import address_of
+from support.owners import assert_freed_once, frees
+from support.parameters import NUMPY_DTYPES
 
 
 def address_in(block):
@@ -183,6 +185,6 @@ def test_a_memoryview_keeps_the_memory_of_a_storage_and_frees_it_once():
 
 
 @pytest.mark.parametrize("value", [[1.0], (1.0,), 1.0, "abc", None, {}, np.ndarray, object()])
-def test_what_is_no_array_is_a_type_error(value):
+def test_an_object_that_is_not_an_array_is_a_type_error(value):
     with pytest.raises(TypeError, match="expected an array"):
         dlf.as_storage(value)

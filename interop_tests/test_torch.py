@@ -3,8 +3,11 @@
 import dlfield as dlf
 import numpy as np
 import pytest
+from dlfield.annotations import Field
 
-from .support import assert_freed_once, library, refused
+from support.errors import refused
+from support.optional import library
+from support.owners import assert_freed_once
 
 torch = library("torch")
 
@@ -32,7 +35,7 @@ def address_of(storage):
 
 
 @pytest.mark.parametrize("make", LAYOUTS.values(), ids=LAYOUTS)
-def test_every_layout_arrives_at_the_same_address_with_the_same_strides(make):
+def test_every_layout_of_torch_arrives_at_its_address_with_its_strides(make):
     tensor = make()
     storage = dlf.as_storage(tensor)
     assert address_of(storage) == tensor.data_ptr()
@@ -49,7 +52,7 @@ def test_every_layout_comes_back_to_torch_as_it_was(make):
 
 
 @pytest.mark.parametrize("name", DTYPES)
-def test_every_dtype_arrives_and_leaves_with_its_values(name):
+def test_every_dtype_of_torch_arrives_and_leaves_with_its_values(name):
     tensor = torch.tensor([[0, 1, 1], [1, 0, 1]]).to(getattr(torch, name))
     storage = dlf.as_storage(tensor)
     assert storage.dtype.name == name
@@ -80,7 +83,7 @@ def test_an_empty_tensor_keeps_its_shape_and_dtype_both_ways():
     assert (tuple(back.shape), back.dtype) == ((0, 3), torch.int16)
 
 
-def test_a_tensor_lives_as_long_as_its_storage_and_no_longer():
+def test_a_torch_tensor_lives_exactly_as_long_as_its_storage():
     assert_freed_once(torch.from_dlpack, dlf.as_storage)
 
 
@@ -176,7 +179,7 @@ def test_to_torch_gives_a_tensor_over_the_memory():
     assert_freed_once(dlf.as_storage, lambda storage: storage.to_torch())
 
 
-def test_to_torch_gives_no_tensor_that_could_write_read_only_memory():
+def test_to_torch_refuses_read_only_memory():
     array = np.zeros(3)
     array.flags.writeable = False
     with refused(BufferError, "read-only", "copy().to_torch()"):
@@ -195,3 +198,91 @@ def test_a_tensor_is_assigned_and_is_a_key():
     storage[3] = torch.arange(3, dtype=torch.int32)  # converted, as NumPy does
     assert storage[torch.tensor([1, 3])].tolist() == [[0, 1, 2], [0, 1, 2]]
     assert storage[storage.to_torch() > 3].tolist() == [4, 5]
+
+
+def test_a_model_may_require_a_gradient_or_be_lazy():
+    models = [
+        torch.zeros(2, 3, requires_grad=True),
+        torch.zeros(3, 2, requires_grad=True).T.square(),
+        torch.zeros(2, 3, dtype=torch.complex64).conj(),
+        torch.zeros(2, 3, dtype=torch.complex64).conj().imag,
+    ]
+    for model in models:
+        made = dlf.zeros_like(model)
+        assert (made.shape, str(made.dtype)) == ((2, 3), str(model.dtype).removeprefix("torch."))
+    assert [dlf.empty_like(model).layout for model in models[:2]] == [(0, 1), (1, 0)]
+
+
+def grad_off(within):
+    """Run in one of the places where torch records no gradients."""
+
+    class Inside(torch.autograd.Function):
+        @staticmethod
+        def forward(_context, tensor):
+            within(tensor)
+            return tensor.clone()
+
+    @torch.library.custom_op(f"dlfield_tests::inside_{id(within)}", mutates_args=())
+    def inside(tensor: torch.Tensor) -> torch.Tensor:
+        within(tensor)
+        return tensor.clone()
+
+    def no_grad(tensor):
+        with torch.no_grad():
+            within(tensor)
+
+    def inference_mode(tensor):
+        with torch.inference_mode():
+            within(tensor)
+
+    return [Inside.apply, inside, no_grad, inference_mode]
+
+
+@pytest.mark.parametrize("place", range(4), ids=["forward", "custom_op", "no_grad", "inference"])
+@pytest.mark.parametrize("make", [torch.Tensor.clone, torch.nn.Parameter], ids=["result", "leaf"])
+def test_a_tensor_that_requires_a_gradient_is_taken_where_gradients_are_off(place, make):
+    tensor = make(torch.arange(3.0, requires_grad=make is torch.Tensor.clone))
+    taken = []
+
+    def within(inner):
+        storage = dlf.as_storage(inner)
+        taken.append((storage.to_numpy().tolist(), address_of(storage) == inner.data_ptr()))
+        taken.append(dlf.zeros((3,)).__setitem__(..., inner))
+
+    grad_off(within)[place](tensor)
+    assert taken == [([0.0, 1.0, 2.0], True), None]
+    with refused(BufferError, "requires_grad=True", "detach()"):
+        dlf.as_storage(tensor)
+
+
+def test_a_bound_callable_runs_in_the_forward_of_an_autograd_function():
+    def double(inp, out):
+        np.multiply(inp, 2, out=out)
+
+    run = dlf.bind(double, fields={"inp": Field[np.float32], "out": Field[np.float32]})
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(_context, tensor):
+            out = torch.empty_like(tensor)
+            run(tensor, out)
+            return out
+
+        @staticmethod
+        def backward(_context, gradient):
+            return 2 * gradient
+
+    tensor = torch.ones(2, 3, 4, requires_grad=True)
+    Double.apply(tensor).sum().backward()
+    assert torch.equal(tensor.grad, torch.full((2, 3, 4), 2.0))
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_a_dtype_of_torch_is_a_dtype(name):
+    assert str(dlf.zeros(2, getattr(torch, name)).dtype) == name
+    assert str(dlf.zeros_like(np.zeros(2), getattr(torch, name)).dtype) == name
+
+
+def test_a_dtype_of_torch_that_storages_do_not_hold_is_refused_by_its_name():
+    with refused(ValueError, "dtype: expected bool, ", "got torch.complex32"):
+        dlf.zeros(2, torch.complex32)

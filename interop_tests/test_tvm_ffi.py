@@ -4,7 +4,9 @@ import dlfield as dlf
 import numpy as np
 import pytest
 
-from .support import address_of, assert_freed_once, library
+from support.addresses import address_of
+from support.optional import library
+from support.owners import assert_freed_once
 
 tvm_ffi = library("tvm_ffi")
 
@@ -46,7 +48,7 @@ def test_a_write_behind_the_tensor_is_seen_on_the_other_side():
     assert storage.to_numpy()[0, 0] == 8.0
 
 
-def test_a_tensor_lives_as_long_as_its_storage_and_no_longer():
+def test_a_tvm_tensor_lives_exactly_as_long_as_its_storage():
     assert_freed_once(tvm_ffi.from_dlpack, dlf.as_storage)
 
 
@@ -61,6 +63,6 @@ def test_a_tensor_over_a_read_only_storage_has_forgotten_that_it_is():
     assert (storage.readonly, dlf.as_storage(tensor).readonly) == (True, False)
 
 
-def test_negative_strides_are_refused():
+def test_tvm_ffi_gets_no_negative_strides():
     with pytest.raises(BufferError, match="expected strides of at least 0"):
         tvm_ffi.from_dlpack(dlf.as_storage(np.zeros(3)[::-1]))

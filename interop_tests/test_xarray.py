@@ -7,7 +7,11 @@ import dlfield as dlf
 import numpy as np
 import pytest
 
-from .support import NUMPY_DTYPES, address_of, assert_freed_once, library, refused
+from support.addresses import address_of
+from support.errors import refused
+from support.optional import library
+from support.owners import assert_freed_once
+from support.parameters import NUMPY_DTYPES
 
 xr = library("xarray")
 
@@ -44,7 +48,7 @@ def test_every_dtype_arrives_with_its_values(dtype):
     assert np.array_equal(storage.to_numpy(), array)
 
 
-def test_writes_are_seen_on_both_sides():
+def test_writes_to_a_data_array_are_seen_on_both_sides():
     array = xr.DataArray(np.zeros((4, 3)), dims=("x", "y"))
     storage = dlf.as_storage(array)
     array[{"x": 2, "y": 1}] = 7.0
@@ -53,7 +57,7 @@ def test_writes_are_seen_on_both_sides():
     assert array.isel(x=0, y=0) == 8.0
 
 
-def test_an_array_lives_as_long_as_its_storage_and_no_longer():
+def test_a_data_array_lives_exactly_as_long_as_its_storage():
     assert_freed_once(np.from_dlpack, xr.DataArray, dlf.as_storage)
 
 
@@ -64,7 +68,7 @@ def test_an_instance_of_a_subclass_keeps_its_dims():
     assert dlf.as_storage(Field(np.zeros((4, 3)), dims=("x", "y"))).dims == ("x", "y")
 
 
-def test_a_subclass_that_says_its_gt_dims_is_believed():
+def test_the_gt_dims_of_a_subclass_are_used():
     class Field(xr.DataArray):
         __slots__ = ()
 
@@ -104,6 +108,11 @@ class Chunked:
         raise AssertionError("the array was computed")
 
 
+@pytest.mark.source(
+    "Allocation note",
+    "Supported Buffer Interfaces",
+    "lists, and objects with only `__array__`, can be used on a CPU",
+)
 def test_an_array_of_chunks_is_refused_and_not_computed():
     array = xr.DataArray(Chunked(), dims=("x", "y"))
     with pytest.raises(TypeError, match=r"got an object of type 'Chunked'.*\.compute\(\)"):
@@ -118,7 +127,7 @@ def opened(tmp_path):
     return lambda **options: xr.open_dataset(tmp_path / "t.nc", engine="scipy", **options)["t"]
 
 
-def test_an_array_that_xarray_loads_anew_each_time_is_refused(opened):
+def test_an_array_that_xarray_reloads_each_time_is_refused(opened):
     with pytest.raises(TypeError, match=r"\.load\(\)|\.compute\(\)"):
         dlf.as_storage(opened(cache=False))
 
@@ -160,7 +169,7 @@ def test_importing_dlfield_does_not_import_xarray():
 
 
 def test_an_array_with_dims_of_its_own_still_goes_into_an_unbound_stencil(compiled):
-    from .stencils import skewed_reference
+    from support.stencils.cartesian import skewed_reference
 
     values = np.arange(5 * 6 * 2.0).reshape(5, 6, 2)
     inp = xr.DataArray(values, dims=("x", "y", "z"))
@@ -183,13 +192,25 @@ def test_a_data_array_of_bools_is_a_mask_by_name(xr):
     storage = dlf.storage(values, dims="IJK")
     mask = xr.DataArray((values > 9).T, dims=("K", "J", "I"))
     assert storage[mask].tolist() == values[values > 9].tolist()
-    with refused(ValueError, "key: expected", "to_numpy()"):
+    with refused(ValueError, "key: expected", "pass an array without names"):
         storage[mask.rename(K="lev")]
 
 
-def test_a_data_array_of_other_names_is_assigned_by_position(xr):
+def test_a_data_array_of_other_names_is_refused_with_the_line_that_renames_it(xr):
+    storage = dlf.zeros((4, 4, 4), dims="IJK")
+    value = xr.DataArray(np.arange(64.0).reshape(4, 4, 4), dims=("level", "lat", "lon"))
+    line = 'value.rename({"level": "K", "lat": "J", "lon": "I"})'
+    with refused(ValueError, f"with {line}, or"):
+        storage[...] = value
+    storage[...] = eval(line, {"value": value})
+    np.testing.assert_array_equal(storage.to_numpy(), value.to_numpy().T)
+    storage[...] = value.to_numpy()
+    np.testing.assert_array_equal(storage.to_numpy(), value.to_numpy())
+
+
+def test_a_data_array_without_names_is_assigned_by_position(xr):
     storage = dlf.zeros((3, 2), dims="IJ")
-    storage[...] = xr.DataArray(np.arange(6.0).reshape(3, 2), dims=("lat", "lon"))
+    storage[...] = xr.DataArray(np.arange(6.0).reshape(3, 2))
     assert storage[2, 1] == 5.0
 
 
@@ -198,3 +219,9 @@ def test_a_data_array_that_names_what_is_not_there_is_refused(xr):
     with refused(ValueError, "among ('I', 'J')", "('I', 'K')"):
         storage[...] = xr.DataArray(np.ones((2, 2)), dims=("I", "K"))
     assert not storage.to_numpy().any()
+
+
+def test_a_data_array_of_swapped_bytes_is_a_model_with_its_names(xr):
+    model = xr.DataArray(np.zeros((2, 3), ">f4", order="F"), dims=("K", "I"))
+    made = dlf.zeros_like(model)
+    assert (made.dims, made.dtype, made.layout) == (("K", "I"), np.float32, (1, 0))

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 from dlfield.xarray import DefaultAccessor
 
-from .support import library, refused, run_in_subprocess
+from support.errors import refused
+from support.optional import library
+from support.processes import run_in_subprocess
 
 xr = library("xarray")
 
@@ -17,7 +19,7 @@ def labelled(dims, shape=(4, 3, 2)):
 
 
 def why_absent(array, name="__gt_data_interface__"):
-    """Check that an attribute is absent, and return the reason, which xarray words anew."""
+    """Check that an attribute is absent, and return the reason as xarray words it."""
     assert not hasattr(array, name)
     with pytest.raises(AttributeError) as caught:
         getattr(xr.DataArray, name).fget(array)
@@ -25,7 +27,7 @@ def why_absent(array, name="__gt_data_interface__"):
 
 
 class Duck:
-    """Kept by xarray as it is, as an array of its own. Describes itself as it is told to."""
+    """A duck array that xarray keeps. Describes itself by the given attributes."""
 
     shape, ndim, dtype = (4, 3), 2, np.dtype(np.float64)
 
@@ -49,6 +51,11 @@ def holding(interface, dims=("x", "y")):
 # Installation, with the real xarray and GT4Py; the hook itself is tested in tests/python.
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Default xarray Data Interface",
+    "importing the package registers the accessor for DataArrays",
+)
 @pytest.mark.parametrize("order", ["xarray, dlfield", "dlfield, xarray"])
 def test_whichever_is_imported_first_the_accessors_are_there(order):
     printed = run_in_subprocess(f"""
@@ -61,13 +68,18 @@ def test_whichever_is_imported_first_the_accessors_are_there(order):
 
 def test_gt4py_imported_between_the_two_changes_nothing():
     library("gt4py.cartesian.gtscript")
-    printed = run_in_subprocess("""
+    printed = run_in_subprocess(
+        """
         import dlfield, gt4py.cartesian.gtscript, xarray
         print(xarray.DataArray([1.0], dims="K").__gt_dims__)
-    """)
+    """,
+        warnings="default",
+    )
     assert printed == "('K',)"
 
 
+@pytest.mark.source("GDP-3", "Default xarray Data Interface", "users can replace the accessor")
+@pytest.mark.source("Allocation note", "Dimension Mapping", "users add support for xarray by hand")
 @pytest.mark.parametrize("name", NAMES)
 def test_an_accessor_that_was_registered_before_is_kept(name):
     printed = run_in_subprocess(f"""
@@ -80,6 +92,9 @@ def test_an_accessor_that_was_registered_before_is_kept(name):
     assert printed == "('mine', 't')"
 
 
+@pytest.mark.source(
+    "GDP-3", "Default xarray Data Interface", "xarray warns when the accessor is replaced"
+)
 @pytest.mark.parametrize("name", NAMES)
 def test_an_accessor_that_is_registered_afterwards_wins_with_the_warning_of_xarray(
     monkeypatch, name
@@ -90,6 +105,7 @@ def test_an_accessor_that_is_registered_afterwards_wins_with_the_warning_of_xarr
     assert getattr(xr.DataArray([1.0], dims="K", name="t"), name) == ("mine", "t")
 
 
+@pytest.mark.source("GDP-3", "Default xarray Data Interface", "users can replace the accessor")
 def test_an_attribute_of_a_subclass_wins():
     class Field(xr.DataArray):
         __slots__ = ()
@@ -113,16 +129,52 @@ def test_gt_dims_are_the_dims_where_gt4py_knows_them_all(dims):
     assert labelled(dims, (2,) * len(dims)).__gt_dims__ == tuple(dims)
 
 
-@pytest.mark.parametrize("dims", ["xyz", "IJz", ("I", "J", "00"), ("IJ",), ("I", "²"), ("I", 0)])
+@pytest.mark.parametrize(
+    "dims", ["xyz", "IJz", ("I", "J", "00"), ("IJ",), ("I", "²"), ("I", 0), ("I", "4294967296")]
+)
 def test_gt_dims_are_absent_where_gt4py_does_not_know_one(dims):
     said = why_absent(labelled(dims, (2,) * len(dims)), "__gt_dims__")
     assert f"'I', 'J', 'K' and decimals, got {tuple(dims)}; rename()" in said
+
+
+@pytest.mark.parametrize("dims", ["IJK", "xyz", ("0", "1"), ("I", "4294967295"), ("4294967296",)])
+def test_gt_dims_are_there_where_a_storage_has_them(dims):
+    array = labelled(dims, (2,) * len(dims))
+    assert hasattr(array, "__gt_dims__") == hasattr(dlf.as_storage(array), "__gt_dims__")
 
 
 def test_gt_dims_are_those_of_the_labelled_array_and_not_of_what_it_holds():
     array = xr.DataArray(Duck(__gt_dims__=("I", "J")), dims=("K", "J"))
     assert array.__gt_dims__ == ("K", "J")
     assert not hasattr(array.rename(K="level"), "__gt_dims__")
+
+
+class Naming(xr.DataArray):
+    """States the names of its axes for GT4Py as a method, as the storage allocation note has it."""
+
+    __slots__ = ()
+
+    def __gt_dims__(self):
+        return ("J", "I")
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch", "storage", "named storage"])
+def test_dims_that_a_class_states_by_a_method_count_everywhere(kind):
+    make = {
+        "numpy": np.zeros,
+        "torch": lambda shape: library("torch").zeros(shape),
+        "storage": dlf.zeros,
+        "named storage": lambda shape: dlf.zeros(shape, dims="JI"),
+    }
+    array = Naming(make[kind]((2, 3)), dims=("y", "x"))
+    assert array.__gt_data_interface__[None]["dims"] == ("J", "I")
+    assert dlf.as_storage(array).dims == dlf.get_dims(array) == ("J", "I")
+
+
+def test_an_interface_is_absent_where_a_name_is_no_text():
+    array = xr.DataArray(np.zeros((2, 3)), dims=("I", 0))
+    assert not hasattr(array, "__gt_data_interface__")
+    assert "expected names, got 0" in why_absent(array, "__gt_data_interface__")
 
 
 def test_gt_dims_follow_a_change_of_names_and_of_order():
@@ -135,6 +187,11 @@ def test_gt_dims_follow_a_change_of_names_and_of_order():
 # __gt_data_interface__ of plain arrays
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Default xarray Data Interface",
+    "without the interface, the array interface of the data is the entry None",
+)
 def test_the_interface_is_that_of_the_data_with_dims():
     array = labelled("xyz").transpose("z", "x", "y")
     expected = {**array.data.__array_interface__, "dims": ("z", "x", "y")}
@@ -171,6 +228,12 @@ def test_the_interface_of_a_coordinate_points_into_its_index():
     assert expected[1] is True
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Default xarray Data Interface",
+    'without the interface, the CUDA array interface of the data is the entry "gpu"',
+    "dims are added to each entry",
+)
 def test_the_interface_of_memory_that_both_sides_reach_names_both():
     host, gpu = {"shape": (4, 3), "data": (64, False)}, {"shape": (4, 3), "data": (128, False)}
     array = xr.DataArray(Duck(__array_interface__=host, __cuda_array_interface__=gpu))
@@ -178,6 +241,11 @@ def test_the_interface_of_memory_that_both_sides_reach_names_both():
     assert array.__gt_data_interface__ == {None: host | dims, "gpu": gpu | dims}
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Default xarray Data Interface",
+    'without the interface, the CUDA array interface of the data is the entry "gpu"',
+)
 def test_the_interface_of_memory_on_a_gpu_has_no_entry_for_the_host():
     array = xr.DataArray(Duck(__cuda_array_interface__={"data": (128, False)}), dims=("x", "y"))
     assert array.__gt_data_interface__ == {"gpu": {"data": (128, False), "dims": ("x", "y")}}
@@ -197,7 +265,7 @@ def opened(tmp_path):
     return lambda **options: xr.open_dataset(tmp_path / "t.nc", engine="scipy", **options)["t"]
 
 
-def test_the_interface_of_data_that_is_loaded_anew_each_time_is_absent(opened):
+def test_data_that_is_reloaded_each_time_has_no_interface(opened):
     assert "call .load() or .compute() first" in why_absent(opened(cache=False))
 
 
@@ -209,6 +277,12 @@ def test_the_interface_of_data_that_was_loaded_points_to_it(opened):
 # __gt_data_interface__ of data that has one
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Default xarray Data Interface",
+    "if the data has the interface, it is passed on",
+    "if the data has no dims, those of the DataArray are used",
+)
 def test_the_interface_of_the_data_is_passed_on_with_dims_and_left_as_it_was():
     inner = {None: {"data": (64, False), "acquire": len}, "gpu": {"data": (128, False)}}
     array = holding(inner)
@@ -219,6 +293,9 @@ def test_the_interface_of_the_data_is_passed_on_with_dims_and_left_as_it_was():
     assert inner == {None: {"data": (64, False), "acquire": len}, "gpu": {"data": (128, False)}}
 
 
+@pytest.mark.source(
+    "GDP-3", "Default xarray Data Interface", "if the data has the interface, it is passed on"
+)
 def test_the_interface_of_the_data_goes_before_its_array_interface():
     duck = Duck(__gt_data_interface__={"gpu": {}}, __array_interface__={"data": (64, False)})
     assert xr.DataArray(duck, dims=("x", "y")).__gt_data_interface__ == {
@@ -232,18 +309,33 @@ def test_dims_of_the_data_that_agree_are_fine(inner):
     assert array.__gt_data_interface__[None]["dims"] == ("I", "J")
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Default xarray Data Interface",
+    "dims of the data that differ from the DataArray's are an error",
+)
 def test_dims_of_the_data_that_contradict_are_an_error():
     array = holding({None: {"dims": "IJ"}}, ("J", "I"))
     with refused(ValueError, "('I', 'J')", "('J', 'I')", "transpose or rename one of them"):
         _ = array.__gt_data_interface__
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Default xarray Data Interface",
+    "any names that differ between data and DataArray are an error",
+)
 @pytest.mark.parametrize(("inner", "outer"), [("IJ", "xy"), ("xy", "JI"), ("xy", "ab")])
 def test_names_of_different_kinds_do_not_contradict(inner, outer):
     array = holding({None: {"dims": tuple(inner)}}, tuple(outer))
     assert array.__gt_data_interface__[None]["dims"] == tuple(outer)
 
 
+@pytest.mark.source(
+    "Interface note",
+    "`__gt_interface__`",
+    "`__gt_interface__` maps devices to functions that return dicts",
+)
 def test_an_entry_that_is_called_for_its_description_stays_one():
     described = []
     entry = {"data": (64, False)}
@@ -274,8 +366,13 @@ def test_names_that_gt4py_does_not_know_go_in_by_position_as_without_dlfield(
     assert np.array_equal(skewed(compiled, backend, inp), after)
 
 
+@pytest.mark.source(
+    "Interface note",
+    "Examples",
+    "a stencil takes an array beside a DataArray with dims in another order",
+)
 def test_names_that_gt4py_knows_are_ordered(compiled, backend):
-    from .stencils import skewed_reference
+    from support.stencils.cartesian import skewed_reference
 
     inp, out = labelled("KJI", (2, 6, 5)), xr.full_like(labelled("JKI", (6, 2, 5)), -1.0)
     compiled("skewed", backend)(inp, out, origin=(0, 2, 0), domain=(4, 4, 2))
@@ -283,7 +380,7 @@ def test_names_that_gt4py_knows_are_ordered(compiled, backend):
 
 
 def test_without_the_accessors_gt4py_takes_them_by_position(compiled, monkeypatch):
-    from .stencils import skewed_reference
+    from support.stencils.cartesian import skewed_reference
 
     monkeypatch.delattr(xr.DataArray, "__gt_dims__")
     inp = labelled("KJI", (5, 6, 2))

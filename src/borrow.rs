@@ -1,111 +1,126 @@
-//! Memory: who may read and who may write, for typed access from Rust.
+//! Memory: borrows of elements, for typed access from Rust.
 //!
-//! Storages and their views share memory at will, and none of them knows of the others. What the
-//! compiler checks for one array is therefore checked here, at run time and by address: as long as somebody
-//! reads elements nobody else writes them, and as long as somebody writes them nobody else has them. Two views
-//! that interleave and have no byte in common do not disturb each other.
+//! Storages and their views share memory freely, without knowing of each other. The rule that the
+//! compiler checks for one array is therefore checked here, at run time and by address: elements
+//! have any number of readers or one writer. Views that interleave without sharing a byte do not
+//! conflict.
 //!
-//! Only access through this crate's views is seen, and copies between the buffers of a pair. What Python, or
-//! whoever else was given the memory, does to it meanwhile is for whoever gave it to answer for, as everywhere
-//! where arrays are exchanged. Extension modules of one interpreter have this crate, and a list, each for itself: from
-//! the first array on that comes from Python, or goes there, they all use that of one of them.
+//! Only access through this crate's views, and copies between the buffers of a pair, are tracked.
+//! Python and other users of the memory are not: exporting the memory means to answer for them.
+//! Each extension module has a copy of this crate, with a list of its own. From the first array
+//! that crosses the border to Python on, all modules of an interpreter use the list of one of them.
 #![forbid(unsafe_code)]
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::layout::{Layout, may_overlap};
 use crate::managed::Managed;
 
-/// Somebody has the elements; until it is dropped.
+/// A borrow of elements, until it is dropped.
 pub(crate) struct Borrow {
     number: u64,
-    list: &'static dyn List,
+    list: &'static dyn BorrowList,
 }
 
-/// Who wants which elements, and what for.
+/// Elements, and the requested access to them.
 #[derive(Clone)]
-pub(crate) struct Claim {
+pub(crate) struct BorrowRequest {
     pub(crate) address: usize,
     pub(crate) layout: Layout,
     pub(crate) writes: bool,
 }
 
-/// What a list answers where somebody else has one of the elements.
+/// Existing access that prevents a borrow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Taken {
+pub(crate) enum BorrowConflict {
     IsRead,
     IsWritten,
 }
 
-/// Where borrows are noted.
-pub(crate) trait List: Send + Sync {
-    /// Notes the claim, and gives it a number to leave by.
-    fn enter(&self, claim: Claim) -> std::result::Result<u64, Taken>;
+/// A number in a list of borrows, or the conflict that prevents one.
+type Entered<T = u64> = std::result::Result<T, BorrowConflict>;
+
+/// A list of live borrows.
+pub(crate) trait BorrowList: Send + Sync {
+    /// Enters a borrow, and returns its number.
+    fn enter(&self, request: BorrowRequest) -> Entered;
+    /// Removes a borrow by its number.
     fn leave(&self, number: u64);
 }
 
-/// The list of this module.
-pub(crate) struct Own {
-    live: Mutex<Vec<Entry>>,
+/// The list of this extension module.
+pub(crate) struct OwnBorrows {
+    first: ProcessBorrows,
+    /// Never reused, not even in forked children.
     numbers: AtomicU64,
-    /// The one that is used instead, once it is known; set while `live` is locked.
-    of_others: OnceLock<Box<dyn List>>,
+    /// The list to use instead, once it is known. Set while the own one is locked.
+    shared: OnceLock<Box<dyn BorrowList>>,
 }
 
-struct Entry {
+/// The borrows of one process. A forked child has a copy of its parent's memory and none of its
+/// parent's other threads, one of which may hold the lock for ever: it begins a list of its own.
+struct ProcessBorrows {
+    /// 0 until a process uses the list.
+    process: AtomicU32,
+    live: Mutex<Vec<LiveBorrow>>,
+    /// That of a forked child.
+    next: OnceLock<Box<ProcessBorrows>>,
+}
+
+struct LiveBorrow {
     number: u64,
-    process: u32,
-    claim: Claim,
-    /// Its number in the list of others, where it was noted before that was known.
-    there: Option<u64>,
+    request: BorrowRequest,
+    /// Number in the shared list, for borrows made before that was known.
+    shared_number: Option<u64>,
 }
 
-pub(crate) static OWN: Own = Own::new();
+pub(crate) static OWN: OwnBorrows = OwnBorrows::new();
 
 impl Borrow {
-    /// For reading. Others may read too.
+    /// Borrows elements for reading, together with other readers.
     ///
     /// # Errors
-    /// [`Error::Buffer`] where somebody writes one of the elements.
+    /// [`Error::Buffer`] while one of the elements is borrowed for writing.
     pub(crate) fn shared(memory: &Managed) -> Result<Self> {
-        Self::of(memory, false)
+        Self::new(memory, false)
     }
 
-    /// For writing, and for nobody else.
+    /// Borrows elements for writing.
     ///
     /// # Errors
-    /// [`Error::Buffer`] where somebody has one of the elements, for memory that is read-only, and where
+    /// [`Error::Buffer`] while one of the elements is borrowed, for read-only memory, and if
     /// several indices name one element.
-    #[cfg_attr(not(feature = "ndarray"), allow(dead_code, reason = "Arrow's arrays are only read"))]
     pub(crate) fn exclusive(memory: &Managed) -> Result<Self> {
         if memory.layout().overlaps_itself() {
             return Err(Error::Buffer(
-                "field: expected an index for each element, got memory in which several name one; make a copy of it"
+                "field: expected one index per element, got memory in which several indices name \
+                 one element; copy it first"
                     .into(),
             ));
         }
         if memory.readonly() {
             return Err(Error::Buffer(
-                "field: expected memory that may be written, got read-only memory; make a copy of it".into(),
+                "field: expected writable memory, got read-only memory; copy it first".into(),
             ));
         }
-        Self::of(memory, true)
+        Self::new(memory, true)
     }
 
-    /// For a copy into memory that is dlfield's to bring up to date.
+    /// Borrows elements for a copy that brings a buffer of a pair up to date.
     ///
     /// # Errors
-    /// [`Error::Buffer`] where somebody has one of the elements.
+    /// [`Error::Buffer`] while one of the elements is borrowed.
     pub(crate) fn overwriting(memory: &Managed) -> Result<Self> {
-        Self::of(memory, true)
+        Self::new(memory, true)
     }
 
-    fn of(memory: &Managed, writes: bool) -> Result<Self> {
-        let claim = Claim { address: memory.address(), layout: memory.layout().clone(), writes };
-        OWN.note(claim).map_err(|other| taken(writes, other))
+    fn new(memory: &Managed, writes: bool) -> Result<Self> {
+        let request =
+            BorrowRequest { address: memory.position(), layout: memory.layout().clone(), writes };
+        OWN.borrow(request).map_err(|conflict| refusal(writes, conflict))
     }
 }
 
@@ -121,95 +136,109 @@ impl fmt::Debug for Borrow {
     }
 }
 
-impl Own {
+impl OwnBorrows {
     const fn new() -> Self {
-        Self {
-            live: Mutex::new(Vec::new()),
-            numbers: AtomicU64::new(0),
-            of_others: OnceLock::new(),
-        }
+        let first = ProcessBorrows::new();
+        Self { first, numbers: AtomicU64::new(0), shared: OnceLock::new() }
     }
 
-    /// In the list that is used now.
-    fn note(&'static self, claim: Claim) -> std::result::Result<Borrow, Taken> {
+    /// Enters a borrow in the list in use.
+    fn borrow(&'static self, request: BorrowRequest) -> Entered<Borrow> {
         let mut live = self.live();
-        let Some(list) = self.of_others.get() else {
-            return Ok(Borrow { number: self.put(&mut live, claim)?, list: self });
+        let Some(list) = self.shared.get() else {
+            return Ok(Borrow { number: self.push(&mut live, request)?, list: self });
         };
-        claim.check_free(&live)?; // of two from before that met, one is here alone
+        request.check_free(&live)?; // some borrows may be in this list alone (share)
         drop(live);
-        Ok(Borrow { number: list.enter(claim)?, list: &**list })
+        Ok(Borrow { number: list.enter(request)?, list: &**list })
     }
 
-    /// From here on borrows are noted in a list that others use too, and so are those that there are. Only the first
-    /// call counts.
-    #[cfg(any(feature = "python", test))]
-    pub(crate) fn share(&self, list: Box<dyn List>) {
+    /// Switches to a list shared with others, and enters existing borrows there. Only the first
+    /// call has an effect.
+    pub(crate) fn share(&self, list: Box<dyn BorrowList>) {
         let mut live = self.live();
-        if self.of_others.set(list).is_err() {
+        if self.shared.set(list).is_err() {
             return;
         }
-        let (list, process) = (self.of_others.get(), std::process::id());
-        for one in live.iter_mut().filter(|one| one.process == process) {
-            // Where it is taken there, both have it: nothing is left to be done but to refuse all others.
-            one.there = list.and_then(|list| list.enter(one.claim.clone()).ok());
+        let list = self.shared.get();
+        for one in live.iter_mut() {
+            // If the borrow conflicts there, both exist already. New ones are refused until both
+            // end.
+            one.shared_number = list.and_then(|list| list.enter(one.request.clone()).ok());
         }
     }
 
-    fn put(&self, live: &mut Vec<Entry>, claim: Claim) -> std::result::Result<u64, Taken> {
-        claim.check_free(live)?;
+    fn push(&self, live: &mut Vec<LiveBorrow>, request: BorrowRequest) -> Entered {
+        request.check_free(live)?;
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-        live.push(Entry { number, process: std::process::id(), claim, there: None });
+        live.push(LiveBorrow { number, request, shared_number: None });
         Ok(number)
     }
 
-    fn live(&self) -> MutexGuard<'_, Vec<Entry>> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The borrows of this process.
+    fn live(&self) -> MutexGuard<'_, Vec<LiveBorrow>> {
+        let here = std::process::id();
+        let mut list = &self.first;
+        while !list.belongs_to(here) {
+            list = list.next.get_or_init(|| Box::new(ProcessBorrows::new()));
+        }
+        list.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl List for Own {
-    fn enter(&self, claim: Claim) -> std::result::Result<u64, Taken> {
-        self.put(&mut self.live(), claim)
+impl ProcessBorrows {
+    const fn new() -> Self {
+        Self { process: AtomicU32::new(0), live: Mutex::new(Vec::new()), next: OnceLock::new() }
+    }
+
+    /// True if the list is that of this process, or becomes it now.
+    fn belongs_to(&self, process: u32) -> bool {
+        let claimed =
+            self.process.compare_exchange(0, process, Ordering::Relaxed, Ordering::Relaxed);
+        claimed.is_ok() || claimed == Err(process)
+    }
+}
+
+impl BorrowList for OwnBorrows {
+    fn enter(&self, request: BorrowRequest) -> Entered {
+        self.push(&mut self.live(), request)
     }
 
     fn leave(&self, number: u64) {
         let mut live = self.live();
         let Some(place) = live.iter().position(|one| one.number == number) else { return };
-        let left = live.swap_remove(place);
-        if let (Some(list), Some(there)) = (self.of_others.get(), left.there) {
-            list.leave(there);
+        let ended = live.swap_remove(place);
+        if let (Some(list), Some(number)) = (self.shared.get(), ended.shared_number) {
+            list.leave(number);
         }
     }
 }
 
-impl Claim {
-    /// Nobody of this process has one of the elements in a way that this would disturb. A child has copies of its
-    /// parent's memory, and none of the parent's other threads.
-    fn check_free(&self, live: &[Entry]) -> std::result::Result<(), Taken> {
-        let process = std::process::id();
-        let mut of_process = live.iter().filter(|one| one.process == process).map(|one| &one.claim);
+impl BorrowRequest {
+    /// Checks for conflicts with other borrows.
+    fn check_free(&self, live: &[LiveBorrow]) -> Entered<()> {
         let meets = |other: &&Self| {
             (self.writes || other.writes)
                 && may_overlap(&other.layout, other.address, &self.layout, self.address)
         };
-        match of_process.find(meets) {
+        match live.iter().map(|one| &one.request).find(meets) {
             None => Ok(()),
-            Some(Self { writes: true, .. }) => Err(Taken::IsWritten),
-            Some(_) => Err(Taken::IsRead),
+            Some(Self { writes: true, .. }) => Err(BorrowConflict::IsWritten),
+            Some(_) => Err(BorrowConflict::IsRead),
         }
     }
 }
 
-fn taken(writes: bool, other: Taken) -> Error {
-    let wanted = if writes { "to write" } else { "to read" };
-    let other = match other {
-        Taken::IsWritten => "written",
-        Taken::IsRead => "read",
+fn refusal(writes: bool, conflict: BorrowConflict) -> Error {
+    let wanted =
+        if writes { "write that nothing else uses" } else { "read that nothing else writes" };
+    let conflict = match conflict {
+        BorrowConflict::IsWritten => "written",
+        BorrowConflict::IsRead => "read",
     };
     Error::Buffer(format!(
-        "field: expected memory {wanted} that nobody else has, got elements that are being {other} through another \
-         view, argument or Arrow array; let that go first, or pass a copy"
+        "field: expected memory to {wanted}, got elements that are being {conflict} through \
+         another view, argument or Arrow array; drop that first, or pass a copy"
     ))
 }
 
@@ -224,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn many_may_read_and_then_nobody_writes() {
+    fn several_readers_exclude_writers() {
         let field = field();
         let readers = [Borrow::shared(&field).unwrap(), Borrow::shared(&field).unwrap()];
         let text = Borrow::exclusive(&field).unwrap_err().to_string();
@@ -244,24 +273,29 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_share_no_byte_are_written_at_once() {
+    fn views_without_a_common_byte_have_a_writer_each() {
         let field = field();
         let left = Borrow::exclusive(&field.narrow(1, 0, 3).unwrap()).unwrap();
         let right = Borrow::exclusive(&field.narrow(1, 3, 3).unwrap());
-        assert!(right.is_ok(), "their rows interleave");
+        assert!(right.is_ok(), "their rows only interleave");
         drop(left);
     }
 
-    /// Two modules: the list of the first, and one that will use it.
-    fn two_lists() -> (&'static Own, &'static Own) {
-        (Box::leak(Box::new(Own::new())), Box::leak(Box::new(Own::new())))
+    /// The lists of two modules.
+    fn two_lists() -> (&'static OwnBorrows, &'static OwnBorrows) {
+        // Reachable for good, as the lists of modules are: the sanitizer looks for what is lost.
+        static MADE: Mutex<Vec<&OwnBorrows>> = Mutex::new(Vec::new());
+        let make = || -> &'static OwnBorrows { Box::leak(Box::new(OwnBorrows::new())) };
+        let made = [make(), make()];
+        MADE.lock().unwrap().extend(made);
+        made.into()
     }
 
-    struct Of(&'static Own);
+    struct SharedList(&'static OwnBorrows);
 
-    impl List for Of {
-        fn enter(&self, claim: Claim) -> std::result::Result<u64, Taken> {
-            self.0.enter(claim)
+    impl BorrowList for SharedList {
+        fn enter(&self, request: BorrowRequest) -> Entered {
+            self.0.enter(request)
         }
 
         fn leave(&self, number: u64) {
@@ -269,61 +303,61 @@ mod tests {
         }
     }
 
-    fn claim(memory: &Managed, writes: bool) -> Claim {
-        Claim { address: memory.address(), layout: memory.layout().clone(), writes }
+    fn request(memory: &Managed, writes: bool) -> BorrowRequest {
+        BorrowRequest { address: memory.position(), layout: memory.layout().clone(), writes }
     }
 
     #[test]
-    fn what_others_have_is_taken_here_too() {
+    fn a_borrow_of_another_module_conflicts_here() {
         let ((first, second), field) = (two_lists(), field());
-        second.share(Box::new(Of(first)));
-        let reader = first.note(claim(&field, false)).unwrap();
-        assert_eq!(second.note(claim(&field, true)).unwrap_err(), Taken::IsRead);
+        second.share(Box::new(SharedList(first)));
+        let reader = first.borrow(request(&field, false)).unwrap();
+        assert_eq!(second.borrow(request(&field, true)).unwrap_err(), BorrowConflict::IsRead);
         drop(reader);
-        let writer = second.note(claim(&field, true)).unwrap();
-        assert_eq!(first.note(claim(&field, false)).unwrap_err(), Taken::IsWritten);
+        let writer = second.borrow(request(&field, true)).unwrap();
+        assert_eq!(first.borrow(request(&field, false)).unwrap_err(), BorrowConflict::IsWritten);
         drop(writer);
-        assert!(first.note(claim(&field, true)).is_ok());
+        assert!(first.borrow(request(&field, true)).is_ok());
     }
 
     #[test]
-    fn what_was_there_before_is_known_to_others_until_it_is_dropped() {
+    fn a_borrow_from_before_sharing_conflicts_in_both_lists_until_it_is_dropped() {
         let ((first, second), field) = (two_lists(), field());
-        let before = second.note(claim(&field, true)).unwrap();
-        second.share(Box::new(Of(first)));
+        let before = second.borrow(request(&field, true)).unwrap();
+        second.share(Box::new(SharedList(first)));
         for list in [first, second] {
-            assert_eq!(list.note(claim(&field, false)).unwrap_err(), Taken::IsWritten);
+            assert_eq!(list.borrow(request(&field, false)).unwrap_err(), BorrowConflict::IsWritten);
         }
         drop(before);
         for list in [first, second] {
-            assert!(list.note(claim(&field, true)).is_ok());
+            assert!(list.borrow(request(&field, true)).is_ok());
         }
     }
 
     #[test]
-    fn where_two_from_before_meet_nobody_else_gets_the_elements_until_both_are_gone() {
+    fn two_conflicting_borrows_from_before_sharing_exclude_others_until_both_are_dropped() {
         let ((first, second), field) = (two_lists(), field());
-        let before = [first, second].map(|list| list.note(claim(&field, true)).unwrap());
-        second.share(Box::new(Of(first)));
+        let before = [first, second].map(|list| list.borrow(request(&field, true)).unwrap());
+        second.share(Box::new(SharedList(first)));
         for one in before {
-            assert!(second.note(claim(&field, false)).is_err());
+            assert!(second.borrow(request(&field, false)).is_err());
             drop(one);
         }
-        assert!(second.note(claim(&field, true)).is_ok());
+        assert!(second.borrow(request(&field, true)).is_ok());
     }
 
     #[test]
     fn only_the_first_list_that_is_shared_counts() {
         let ((first, second), (third, _), field) = (two_lists(), two_lists(), field());
-        second.share(Box::new(Of(first)));
-        second.share(Box::new(Of(third)));
-        let _writer = second.note(claim(&field, true)).unwrap();
-        assert!(first.note(claim(&field, true)).is_err());
-        assert!(third.note(claim(&field, true)).is_ok());
+        second.share(Box::new(SharedList(first)));
+        second.share(Box::new(SharedList(third)));
+        let _writer = second.borrow(request(&field, true)).unwrap();
+        assert!(first.borrow(request(&field, true)).is_err());
+        assert!(third.borrow(request(&field, true)).is_ok());
     }
 
     #[test]
-    fn read_only_memory_and_a_broadcast_are_not_written() {
+    fn read_only_memory_is_not_borrowed_for_writing() {
         let text = Borrow::exclusive(&field().into_readonly()).unwrap_err().to_string();
         assert!(text.contains("read-only"), "{text}");
     }

@@ -1,4 +1,4 @@
-//! Words: where memory lives, as DLPack's `(device type, device id)` pairs name it.
+//! Words: devices of memory, as DLPack's pairs of device type and device id.
 #![forbid(unsafe_code)]
 #![warn(clippy::arithmetic_side_effects)]
 
@@ -19,7 +19,7 @@ pub enum DeviceKind {
     Rocm,
     /// Page-locked host memory of ROCm (code 11), usable as host memory.
     RocmHost,
-    /// CUDA managed memory (code 13), reachable from both sides.
+    /// CUDA managed memory (code 13), reachable from host and device.
     CudaManaged,
 }
 
@@ -32,18 +32,18 @@ pub struct Device {
     pub ordinal: i32,
 }
 
-/// Where something computes, and so which memory it can reach.
+/// Place of a computation, which determines the memory that it can reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Target {
     /// On the host.
     #[default]
     Host,
-    /// On a GPU: the one with this number, or any.
+    /// On the GPU with this number, or on any.
     Gpu(Option<i32>),
 }
 
 impl Target {
-    /// Whether memory of `device` can be read and written there.
+    /// True if a computation there can read and write memory of `device`.
     #[must_use]
     pub fn reaches(self, device: Device) -> bool {
         match self {
@@ -53,6 +53,14 @@ impl Target {
                 device.kind == DeviceKind::CudaManaged || (!device.is_host() && here)
             }
         }
+    }
+}
+
+impl Device {
+    /// The place of computations on memory of this device.
+    #[cfg(feature = "python")]
+    pub(crate) fn target(self) -> Target {
+        if self.is_host() { Target::Host } else { Target::Gpu(Some(self.ordinal)) }
     }
 }
 
@@ -66,6 +74,7 @@ impl fmt::Display for Target {
     }
 }
 
+/// DLPack's code and the name of each kind, in the order of its variants (tested).
 const CODES: [(i64, DeviceKind, &str); 6] = [
     (1, DeviceKind::Cpu, "cpu"),
     (2, DeviceKind::Cuda, "cuda"),
@@ -86,7 +95,7 @@ impl Device {
     /// Ordinary host memory.
     pub const CPU: Self = Self { kind: DeviceKind::Cpu, ordinal: 0 };
 
-    /// Looks DLPack's pair up. Host memory has no ordinal: whatever is said reads as 0.
+    /// Looks up DLPack's pair. Host memory has no ordinal: any value reads as 0.
     ///
     /// # Errors
     /// [`Error::Buffer`] for a device type that dlfield cannot reach, or a negative ordinal.
@@ -97,7 +106,8 @@ impl Device {
             Some(device) if ordinal >= 0 => Ok(device),
             _ => Err(Error::Buffer(format!(
                 "device: expected host memory (DLPack codes 1, 3, 11, 13) or a CUDA or ROCm \
-                 device (2, 10), got code {code} with id {ordinal}; copy the array to the host first"
+                 device (2, 10), got code {code} with id {ordinal}; copy the array to the host \
+                 first"
             ))),
         }
     }
@@ -108,8 +118,8 @@ impl Device {
         self.kind.entry().0
     }
 
-    /// The device that exports announce. Page-locked memory is CPU memory to a consumer, and managed
-    /// memory CUDA's, since a consumer may refuse the codes that are finer (torch does).
+    /// The device that exports announce: CPU for page-locked memory, CUDA for managed memory. Some
+    /// consumers, torch among them, refuse the finer codes.
     #[must_use]
     pub fn announced(self) -> Self {
         match self.kind {
@@ -128,12 +138,12 @@ impl Device {
             return Ok(());
         }
         Err(Error::Device(format!(
-            "device: expected memory that the host can reach, got {self}; copy the array to the host first, with \
-             storage(..., device='cpu') or by the library's own means"
+            "device: expected memory that the host can reach, got {self}; copy the array to the \
+             host first"
         )))
     }
 
-    /// Whether the host may read and write the memory.
+    /// True if the host can read and write the memory.
     #[must_use]
     pub fn is_host(self) -> bool {
         !matches!(self.kind, DeviceKind::Cuda | DeviceKind::Rocm)
@@ -153,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_leads_back_to_its_device() {
+    fn every_code_is_read_back_as_its_device() {
         for (code, kind, _) in CODES {
             assert_eq!(kind.entry().1, kind, "entries are in the order of the variants");
             assert_eq!(Device::from_dlpack(code, 0).unwrap().code(), code);

@@ -1,4 +1,4 @@
-//! Memory: which Rust type an element is.
+//! Memory: Rust types of elements.
 
 use std::fmt;
 
@@ -6,20 +6,21 @@ use crate::dtype::DType;
 
 /// A Rust type that is an element of a field.
 ///
-/// Of bool there is none: a byte of memory that others write may be neither 0 nor 1, which a `bool` must not
-/// be. [`Managed::reinterpret`](crate::Managed::reinterpret) gives such memory as `u8`.
+/// `bool` is not one of them: others may write bytes other than 0 and 1, which a `bool` must not
+/// hold. [`Managed::reinterpret`](crate::Managed::reinterpret) turns such memory into `u8`.
 ///
 /// # Safety
-/// The type has the size of [`Element::DTYPE`]'s items, needs no more than their alignment, has no
-/// padding, and every pattern of its bits is a value.
+/// The type has the size of [`Element::DTYPE`], at most its alignment, and no padding. Every bit
+/// pattern is a valid value.
 pub unsafe trait Element: Copy + Send + Sync + fmt::Debug + 'static {
-    /// The type as storages name it.
+    /// The element type of storages.
     const DTYPE: DType;
 }
 
 macro_rules! elements {
     ($($type:ty => $dtype:ident),* $(,)?) => {$(
-        // SAFETY: a number of the size that the name says, whose bits may be anything.
+        // SAFETY: a number without padding; any bits are valid. A test compares its size and
+        // alignment.
         unsafe impl Element for $type {
             const DTYPE: DType = DType::$dtype;
         }
@@ -40,7 +41,7 @@ elements! {
 
 /// The bytes of a value.
 pub(crate) fn bytes_of<T: Element>(value: &T) -> &[u8] {
-    // SAFETY: a value without padding, of this size (Element).
+    // SAFETY: `value` is valid for reads of its size, and Element types have no padding.
     unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) }
 }
 
@@ -48,31 +49,23 @@ pub(crate) fn bytes_of<T: Element>(value: &T) -> &[u8] {
 mod tests {
     use super::*;
 
-    fn fits<T: Element>() {
-        assert_eq!(size_of::<T>(), T::DTYPE.itemsize(), "{}", T::DTYPE);
-        assert!(align_of::<T>() <= T::DTYPE.alignment(), "{}", T::DTYPE);
+    macro_rules! assert_fits {
+        ($($type:ty),*) => {$(
+            let dtype = <$type>::DTYPE;
+            assert_eq!(size_of::<$type>(), dtype.itemsize(), "{dtype}");
+            assert!(align_of::<$type>() <= dtype.alignment(), "{dtype}");
+        )*};
     }
 
     #[test]
-    fn every_type_has_the_size_and_at_most_the_alignment_of_its_name() {
-        fits::<i8>();
-        fits::<i16>();
-        fits::<i32>();
-        fits::<i64>();
-        fits::<u8>();
-        fits::<u16>();
-        fits::<u32>();
-        fits::<u64>();
-        fits::<f32>();
-        fits::<f64>();
+    fn every_type_has_the_size_and_at_most_the_alignment_of_its_dtype() {
+        assert_fits!(i8, i16, i32, i64, u8, u16, u32, u64, f32, f64);
     }
 
     #[cfg(feature = "ndarray")]
     #[test]
-    fn so_have_the_types_of_other_crates() {
-        fits::<half::f16>();
-        fits::<half::bf16>();
-        fits::<num_complex::Complex<f32>>();
-        fits::<num_complex::Complex<f64>>();
+    fn types_of_other_crates_do_too() {
+        use num_complex::Complex;
+        assert_fits!(half::f16, half::bf16, Complex<f32>, Complex<f64>);
     }
 }

@@ -6,9 +6,14 @@
 //! above it (`tests/road.rs` checks it).
 //!
 //! ```text
-//! foreign object ─import door─▶ Imported ─validate─▶ Managed ─+ Field─▶ Storage ─export door─▶ consumer
+//! foreign object ─door: check─▶ Offer ─locate, own─▶ Arrival ─+ Spec─▶ Storage ─door: export─▶ consumer
 //!                                                                         └─bind─▶ stencil call
 //! ```
+
+#![cfg_attr(
+    not(all(feature = "python", feature = "cuda", feature = "arrow", feature = "ndarray")),
+    allow(dead_code, unused_imports, reason = "unused code is searched for with all features on")
+)]
 
 mod error;
 
@@ -21,10 +26,6 @@ mod preset;
 
 // Memory.
 mod threads;
-#[cfg_attr(
-    not(feature = "python"),
-    allow(dead_code, reason = "some of it only the doors of Python use")
-)]
 mod cuda;
 mod managed;
 mod element;
@@ -44,11 +45,11 @@ mod python;
 
 #[cfg(feature = "arrow")]
 pub use ::{arrow_array, arrow_schema};
+pub use ::{dlpark, smallvec};
 #[cfg(feature = "ndarray")]
 pub use ::{half, ndarray, num_complex, rayon};
 #[cfg(feature = "python")]
 pub use ::pyo3;
-pub use ::smallvec;
 pub use alloc::{
     Fill, free_pool, huge_pages, live_allocations, pool_bytes, pool_limit, set_huge_pages,
     set_pool_limit,
@@ -57,21 +58,16 @@ pub use device::{Device, DeviceKind, Target};
 pub use dtype::DType;
 pub use element::Element;
 pub use error::{Error, Result};
-pub use field::{Axes, Dim, Dims, Field, Halo, HaloWidth, align_by_name};
-pub use layout::{Extents, Item, Layout, MAX_NDIM, Span, may_overlap};
-pub use managed::{Described, Imported, Managed, Owner};
+pub use field::{Dim, Dims, Field, Halo};
+pub use layout::{Extents, Item, Layout, MAX_NDIM, Span};
+pub use managed::{Managed, Untrusted};
 pub use preset::Preset;
-pub use protocol::dlpack::{dlpark, to_legacy, to_versioned};
 #[cfg(feature = "ndarray")]
 pub use protocol::ndarray::{FieldMut, FieldRef};
 #[cfg(feature = "python")]
 pub use python::share_borrows;
-pub use stencil::{
-    Access, Argument, CallPlan, FieldPlan, FieldSpec, Mismatch, OnMismatch, Original, Remembered,
-    Request, StencilSpec, resolve,
-};
 pub use storage::{Builder, ManagedBy, Order, Residence, Spec, Storage};
-pub use sync::{Newer, SyncState};
+pub use sync::{Dirty, SyncState};
 pub use threads::{num_threads, set_num_threads};
 
 /// Its examples run as tests.

@@ -1,36 +1,43 @@
-//! Memory: two buffers of the same values, one on the host and one on a device, and which of them was
-//! written last (GDP-3, "Sync State").
+//! Memory: a pair of buffers with the same values, one on the host and one on a device, and which
+//! of them was written last (GDP-3, "Sync State").
 //!
-//! All views of a pair share one [`SyncState`]. What is copied is always the whole pair, whichever view
-//! asks for it: the state speaks of all of it.
+//! All views of a pair share one [`SyncState`]. Every copy is of the whole pair, even for a view of
+//! a part, because the state describes all of it.
 
+use std::any::Any;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 
 use crate::borrow::Borrow;
 use crate::copy::copy;
+use crate::cuda::device_count;
 use crate::error::{Error, Result};
 use crate::managed::Managed;
 
 /// Which buffer of a pair was written last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Newer {
+pub enum Dirty {
     /// Neither: both hold the same values (`SYNC_CLEAN`).
     #[default]
-    Neither,
+    Neither = 0,
     /// That of the host (`SYNC_HOST_DIRTY`).
-    Host,
+    Host = 1,
     /// That of the device (`SYNC_DEVICE_DIRTY`).
-    Device,
+    Device = 2,
 }
+
+/// Anything that lives as long as a state.
+pub(crate) type Companion = Arc<dyn Any + Send + Sync>;
 
 /// The state of a pair of buffers, shared by all storages over it.
 #[derive(Debug, Default)]
 pub struct SyncState {
-    /// Read without a lock: who holds the lock may be waiting for whoever asks.
-    newer: AtomicU8,
-    /// Held while a copy is made.
+    /// Read without the lock: the reader may be the one that its holder waits for.
+    dirty: AtomicU8,
+    /// Locked while a copy is made.
     whole: Mutex<Weak<Whole>>,
+    /// An object of the layer above, such as a weak reference to its Python object.
+    companion: Mutex<Option<Companion>>,
 }
 
 /// A pair as it was made, of which views see parts.
@@ -41,51 +48,76 @@ struct Whole {
 }
 
 impl SyncState {
-    /// Both buffers hold the same values, or `newer` was written last.
+    /// A state of new buffers, of which `dirty` was written last.
     #[must_use]
-    pub fn new(newer: Newer) -> Self {
-        let state = Self::default();
-        state.put(newer);
-        state
+    pub fn new(dirty: Dirty) -> Self {
+        Self { dirty: AtomicU8::new(dirty as u8), ..Self::default() }
     }
 
     /// Which buffer was written last.
     #[must_use]
-    pub fn newer(&self) -> Newer {
-        match self.newer.load(Ordering::Acquire) {
-            1 => Newer::Host,
-            2 => Newer::Device,
-            _ => Newer::Neither,
+    pub fn dirty(&self) -> Dirty {
+        match self.dirty.load(Ordering::Acquire) {
+            1 => Dirty::Host,
+            2 => Dirty::Device,
+            _ => Dirty::Neither,
         }
     }
 
-    /// Says which buffer was written last. Waits for a copy that is being made.
-    pub fn set(&self, newer: Newer) {
-        let _after_a_copy = self.lock();
-        self.put(newer);
+    /// Records which buffer was written last. Waits for a copy in progress.
+    pub fn set(&self, dirty: Dirty) {
+        let _after_a_copy = self.lock(); // a forked child has no copy in progress
+        self.put(dirty);
     }
 
-    fn put(&self, newer: Newer) {
-        let number = match newer {
-            Newer::Neither => 0,
-            Newer::Host => 1,
-            Newer::Device => 2,
-        };
-        self.newer.store(number, Ordering::Release);
+    fn put(&self, dirty: Dirty) {
+        self.dirty.store(dirty as u8, Ordering::Release);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Weak<Whole>> {
-        self.whole.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The one state of buffers that are given together. A buffer taken from a storage brings the
+    /// state of its pair.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for two states: both would describe the same values.
+    pub fn common<'a>(
+        states: impl IntoIterator<Item = Option<&'a Arc<Self>>>,
+    ) -> Result<Option<Arc<Self>>> {
+        let mut states = states.into_iter().flatten();
+        let Some(first) = states.next() else { return Ok(None) };
+        if states.any(|state| !Arc::ptr_eq(first, state)) {
+            return Err(foreign_state());
+        }
+        Ok(Some(Arc::clone(first)))
+    }
+
+    /// The companion of the state. The lock is held as long as the result.
+    pub(crate) fn companion(&self) -> MutexGuard<'_, Option<Companion>> {
+        self.companion.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a copy in progress.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the copy was in progress when this process was forked: the thread that
+    /// makes it is not here, and the memory of the pair is that of another process.
+    fn lock(&self) -> Result<MutexGuard<'_, Weak<Whole>>> {
+        match self.whole.try_lock() {
+            Ok(whole) => return Ok(whole),
+            Err(TryLockError::Poisoned(whole)) => return Ok(whole.into_inner()),
+            Err(TryLockError::WouldBlock) => {}
+        }
+        device_count()?; // CUDA's own answer to a forked child
+        Ok(self.whole.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 /// A buffer on the host and its sibling on a device, or the same part of both.
 #[derive(Debug, Clone)]
-pub(crate) struct Mirrored(Arc<Sides>);
+pub(crate) struct Mirrored(Arc<Parts>);
 
-/// What a pair holds: behind one pointer, so that what may be a pair is as small as what is none.
+/// The content of a `Mirrored`, behind one pointer so that a storage without a pair stays small.
 #[derive(Debug)]
-struct Sides {
+struct Parts {
     host: Managed,
     device: Managed,
     whole: Arc<Whole>,
@@ -93,25 +125,25 @@ struct Sides {
 }
 
 impl Mirrored {
-    /// Two buffers of one shape and type. A state that belongs to a pair already goes on speaking of
-    /// all of that pair.
+    /// Pairs two buffers of one shape and type. A state that belongs to a pair already still
+    /// describes all of that pair.
     ///
     /// # Errors
-    /// [`Error::Argument`] where shapes or types differ, or the state is that of other buffers.
+    /// [`Error::Argument`] if shapes or types differ, or the state is that of other buffers.
     pub(crate) fn new(host: Managed, device: Managed, state: Arc<SyncState>) -> Result<Self> {
         check_alike(&host, &device)?;
-        let mut known = state.lock();
+        let mut known = state.lock()?;
         let whole = match known.upgrade() {
             Some(whole) if whole.holds(&host, &device) => whole,
-            Some(_) => return Err(of_others()),
+            Some(_) => return Err(foreign_state()),
             None => Arc::new(Whole { host: host.clone(), device: device.clone() }),
         };
         *known = Arc::downgrade(&whole);
         drop(known);
-        // What must not be written on one side must not be on the other, which is copied there.
+        // A copy to a read-only side would write it.
         let readonly = host.readonly() || device.readonly();
         let shown = |one: Managed| if readonly { one.into_readonly() } else { one };
-        Ok(Self(Arc::new(Sides { host: shown(host), device: shown(device), whole, state })))
+        Ok(Self(Arc::new(Parts { host: shown(host), device: shown(device), whole, state })))
     }
 
     /// The buffer on the host as it is, perhaps older than that on the device.
@@ -129,96 +161,93 @@ impl Mirrored {
     }
 
     /// The same part of both.
-    ///
-    /// # Errors
-    /// What `part` answers.
     pub(crate) fn map(&self, part: impl Fn(&Managed) -> Result<Managed>) -> Result<Self> {
-        let Sides { host, device, whole, state } = &*self.0;
+        let Parts { host, device, whole, state } = &*self.0;
         let (whole, state) = (Arc::clone(whole), Arc::clone(state));
-        Ok(Self(Arc::new(Sides { host: part(host)?, device: part(device)?, whole, state })))
+        Ok(Self(Arc::new(Parts { host: part(host)?, device: part(device)?, whole, state })))
     }
 
-    /// Copies the host's buffer to the device where it is newer, or in any case. Does not wait for it.
-    ///
-    /// # Errors
-    /// What CUDA refuses.
+    /// Copies the host's buffer to the device if it is newer, or by `force`. Does not wait for it.
     pub(crate) fn to_device(&self, force: bool) -> Result<()> {
-        self.bring(Newer::Host, force)
+        self.bring(Dirty::Host, force)
     }
 
-    /// Copies the device's buffer to the host where it is newer, or in any case. Does not wait for it.
+    /// Copies the device's buffer to the host if it is newer, or by `force`. Does not wait for it.
+    pub(crate) fn to_host(&self, force: bool) -> Result<()> {
+        self.bring(Dirty::Device, force)
+    }
+
+    /// Makes copies between the buffers wait until the result is dropped. Waits for one in progress.
     ///
     /// # Errors
-    /// What CUDA refuses.
-    pub(crate) fn to_host(&self, force: bool) -> Result<()> {
-        self.bring(Newer::Device, force)
+    /// As for a copy in a forked child.
+    pub(crate) fn hold(&self) -> Result<impl Sized + use<'_>> {
+        self.0.state.lock()
     }
 
-    fn bring(&self, from: Newer, force: bool) -> Result<()> {
-        // Held meanwhile: who comes second finds the copy made.
-        let Sides { whole, state, .. } = &*self.0;
-        let _whole = state.lock();
-        if state.newer() != from && !force {
+    fn bring(&self, from: Dirty, force: bool) -> Result<()> {
+        // Held during the copy: a second caller finds it made.
+        let Parts { whole, state, .. } = &*self.0;
+        let _whole = state.lock()?;
+        if state.dirty() != from && !force {
             return Ok(());
         }
         let Whole { host, device } = &**whole;
-        let (source, target) = if from == Newer::Host { (host, device) } else { (device, host) };
-        let _nobody_else = match from {
-            Newer::Device => Borrow::overwriting(host)?, // typed views must not change meanwhile
+        let (source, target) = if from == Dirty::Host { (host, device) } else { (device, host) };
+        let _views_excluded = match from {
+            Dirty::Device => Borrow::overwriting(host)?, // typed views must not change meanwhile
             _ => Borrow::shared(host)?,
         };
-        // SAFETY: Rust's own views of the host's values are not there meanwhile (Borrow); what others do is the user's
-        // to guard. Work in flight is in the timelines of both.
+        // SAFETY: typed views of the host's values are excluded (Borrow); other code that has the
+        // memory is excluded by the user who shared it. Work in flight is in the timelines of both.
         unsafe { copy(source, target) }?;
-        state.put(Newer::Neither);
+        state.put(Dirty::Neither);
         Ok(())
     }
 }
 
 impl Whole {
-    /// Where both buffers lie alike, parts of them begin as far from the start of each.
-    fn are_the_same_part(&self, host: &Managed, device: &Managed) -> bool {
-        let alike = self.host.layout().places_like(self.device.layout());
-        let into = |part: &Managed, whole: &Managed| part.address().wrapping_sub(whole.address());
-        let together = into(host, &self.host) == into(device, &self.device)
-            && host.layout().places_like(device.layout());
-        !alike || host.layout().size() == 0 || together
-    }
-
-    /// Whether both buffers are parts of these.
+    /// True if both buffers are parts of these, and the same part if the two have one layout.
     fn holds(&self, host: &Managed, device: &Managed) -> bool {
-        let inside = |part: &Managed, whole: &Managed| {
-            let range = |one: &Managed| {
-                let first = one.address().wrapping_add_signed(one.span().low);
-                (first, first.wrapping_add(one.span().len()))
-            };
-            let ((from, to), (start, end)) = (range(part), range(whole));
-            part.layout().size() == 0 || (start <= from && to <= end)
+        if host.layout().size() == 0 {
+            return true;
+        }
+        let range = |one: &Managed| {
+            let first = one.position().wrapping_add_signed(one.layout().span().low);
+            (first, first.wrapping_add(one.layout().span().len()))
         };
-        inside(host, &self.host)
-            && inside(device, &self.device)
-            && self.are_the_same_part(host, device)
+        let inside = |part: &Managed, whole: &Managed| {
+            let ((from, to), (start, end)) = (range(part), range(whole));
+            start <= from && to <= end
+        };
+        let into = |part: &Managed, whole: &Managed| part.position().wrapping_sub(whole.position());
+        let same_part = into(host, &self.host) == into(device, &self.device)
+            && host.layout().places_like(device.layout());
+        let one_layout = self.host.layout().places_like(self.device.layout());
+        inside(host, &self.host) && inside(device, &self.device) && (same_part || !one_layout)
     }
 }
 
+/// Checks that two buffers can be a pair.
+///
 /// # Errors
-/// [`Error::Argument`] where shapes or types differ.
+/// [`Error::Argument`] if shapes or types differ.
 pub(crate) fn check_alike(host: &Managed, device: &Managed) -> Result<()> {
-    let word = |one: &Managed| format!("{} of shape {:?}", one.dtype(), one.layout().shape());
-    if host.dtype() == device.dtype() && host.layout().shape() == device.layout().shape() {
+    let [expected, got] = [host, device].map(|one| (one.dtype(), one.layout().shape()));
+    if expected == got {
         return Ok(());
     }
     Err(Error::Argument(format!(
-        "device_data: expected {}, as data has, got {}",
-        word(host),
-        word(device)
+        "device_data: expected {} of shape {:?}, as data has, got {} of shape {:?}",
+        expected.0, expected.1, got.0, got.1
     )))
 }
 
-fn of_others() -> Error {
+fn foreign_state() -> Error {
     Error::Argument(
-        "sync_state: expected that of the storage which these buffers were taken from, or a new SyncState(), got that \
-         of other buffers"
+        "sync_state: expected the buffers of one pair, or the same part of both, with the state of \
+         that pair, got a buffer or a state of others; take both buffers from one storage, or copy \
+         them"
             .into(),
     )
 }

@@ -1,6 +1,6 @@
-//! How many threads work on a large copy or fill, and sharing the work out.
+//! Shares a large copy or fill out over threads.
 //!
-//! Threads are started for one piece of work and are gone after it: a process may fork at any time.
+//! Threads live for one piece of work only, so that the process may fork at any time.
 #![forbid(unsafe_code)]
 
 use std::num::NonZero;
@@ -9,36 +9,36 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Names the number of threads before the program starts.
+/// Environment variable with the number of threads.
 pub(crate) const VARIABLE: &str = "DLFIELD_NUM_THREADS";
 
-/// What OpenMP's programs read, GT4Py's stencils among them; the first of a list counts.
+/// OpenMP's variable, which GT4Py's stencils read too. The first number of a list counts.
 const OPENMP: &str = "OMP_NUM_THREADS";
 
-/// Bytes that are worth a thread: starting one takes about as long as moving some 100 KB.
+/// Bytes that justify another thread: starting one takes about as long as moving 100 KB.
 const WORTH_A_THREAD: usize = 2 << 20;
 
-/// What [`set_num_threads`] was given; 0 before.
+/// Argument of [`set_num_threads`]; 0 before the first call.
 static CHOSEN: AtomicUsize = AtomicUsize::new(0);
 
-/// How many threads share a large copy or fill: what [`set_num_threads`] said, else the environment's
-/// `DLFIELD_NUM_THREADS`, else its `OMP_NUM_THREADS`, else as many as the process has CPUs.
+/// Number of threads for a large copy or fill: the argument of [`set_num_threads`], else the
+/// environment's `DLFIELD_NUM_THREADS`, else `OMP_NUM_THREADS`, else the number of CPUs.
 #[must_use]
 pub fn num_threads() -> usize {
-    static AT_FIRST: OnceLock<usize> = OnceLock::new();
+    static DEFAULT: OnceLock<usize> = OnceLock::new();
     match CHOSEN.load(Ordering::Relaxed) {
-        0 => *AT_FIRST.get_or_init(at_first),
+        0 => *DEFAULT.get_or_init(default),
         chosen => chosen,
     }
 }
 
-/// Sets how many threads share a large copy or fill, in the whole process. Work that has begun goes on
-/// with as many as it has.
+/// Sets the number of threads for large copies and fills in the whole process. Running work is not
+/// affected.
 pub fn set_num_threads(threads: NonZero<usize>) {
     CHOSEN.store(threads.get(), Ordering::Relaxed);
 }
 
-fn at_first() -> usize {
+fn default() -> usize {
     let cpus = || thread::available_parallelism().map_or(1, NonZero::get);
     from_environment(VARIABLE).or_else(|| from_environment(OPENMP)).unwrap_or_else(cpus)
 }
@@ -47,13 +47,13 @@ fn from_environment(name: &str) -> Option<usize> {
     read(&std::env::var(name).ok()?)
 }
 
-/// A positive number, the first of a list.
+/// Parses the first number of a list, which must be positive.
 pub(crate) fn read(text: &str) -> Option<usize> {
     text.split(',').next()?.trim().parse().ok().filter(|&threads| threads > 0)
 }
 
-/// Does `tasks` tasks, which move so many `bytes` together, in ranges: one range in this thread and the
-/// others in threads of their own, where there are enough bytes. Returns when all are done.
+/// Does `tasks` tasks, which move `bytes` bytes in total, in ranges: one range in this thread, the
+/// others in new threads if there are enough bytes. Returns when all tasks are done.
 pub(crate) fn share(tasks: usize, bytes: usize, work: impl Fn(Range<usize>) + Sync) {
     let threads = num_threads().min(bytes / WORTH_A_THREAD).min(tasks).max(1);
     let part = |number: usize| tasks * number / threads..tasks * (number + 1) / threads;
@@ -65,7 +65,7 @@ pub(crate) fn share(tasks: usize, bytes: usize, work: impl Fn(Range<usize>) + Sy
         for number in 1..threads {
             let one = thread::Builder::new().name("dlfield".into());
             if one.spawn_scoped(scope, move || work(part(number))).is_err() {
-                work(part(number)); // the system has no thread to give
+                work(part(number)); // the system has no more threads
             }
         }
         work(part(0));
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn every_task_is_done_once_however_many_threads_there_are() {
+    fn every_task_is_done_once_for_any_number_of_threads() {
         for threads in [1, 2, 3, 7] {
             set_num_threads(NonZero::new(threads).unwrap());
             for tasks in [0, 1, 5, 100] {
@@ -97,12 +97,12 @@ mod tests {
     }
 
     #[test]
-    fn little_work_starts_no_thread() {
+    fn little_work_starts_no_threads() {
         assert_eq!(ranges(100, 1 << 20).len(), 1);
     }
 
     #[test]
-    fn the_environment_may_hold_a_list_and_nonsense() {
+    fn the_environment_may_hold_a_list_or_nonsense() {
         assert_eq!(read("4,2"), Some(4));
         assert_eq!((read("0"), read("many"), read("")), (None, None, None));
     }

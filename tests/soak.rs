@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
+use dlfield::dlpark::ffi::{DLDataType, DLDataTypeCode, DLDevice, DLDeviceType, DLManagedTensor};
+use dlfield::dlpark::metadata::Dynamic;
 use dlfield::{
-    DType, Field, Fill, Halo, Imported, Managed, Spec, Storage, live_allocations, to_legacy,
-    to_versioned,
+    DType, Field, Fill, Halo, Managed, Spec, Storage, Untrusted, dlpark, live_allocations,
 };
 
 const OPERATIONS: usize = 50_000; // of each thread, twice
@@ -82,23 +83,36 @@ fn wrapped(managed: Managed) -> Storage {
 
 /// Hands the memory over as a DLPack tensor and takes it back as a stranger would.
 fn through_versioned(storage: &Storage) -> Storage {
-    let tensor = NonNull::new(to_versioned(storage.managed(), false).unwrap().into_raw()).unwrap();
-    // SAFETY: a tensor that this function owns, over memory that it keeps.
-    wrapped(unsafe { Imported::from_versioned(tensor) }.validate().unwrap())
+    let tensor = NonNull::new(storage.to_dlpack().unwrap().into_raw()).unwrap();
+    // SAFETY: into_raw gave this function the only reference to the tensor.
+    unsafe { Storage::from_dlpack(tensor) }.unwrap()
+}
+
+/// A tensor of another library, which keeps the storage.
+fn legacy(storage: &Storage) -> dlpark::Managed<DLManagedTensor> {
+    let managed = storage.managed();
+    let shape = Dynamic::new(managed.layout().shape(), managed.layout().strides());
+    let prepared = shape.prepare_as::<DLManagedTensor>().unwrap();
+    let mut tensor = prepared.initialize(Box::new(storage.clone()));
+    tensor.set_data(managed.data().cast());
+    tensor.set_device(DLDevice { device_type: DLDeviceType(1), device_id: 0 });
+    tensor.set_dtype(DLDataType { code: DLDataTypeCode(2), bits: 64, lanes: 1 });
+    // SAFETY: data, shape and strides are those of the storage, which the tensor keeps.
+    unsafe { tensor.finish() }
 }
 
 fn through_legacy(storage: &Storage) -> Storage {
-    let tensor = NonNull::new(to_legacy(storage.managed()).unwrap().into_raw()).unwrap();
+    let tensor = NonNull::new(legacy(storage).into_raw()).unwrap();
     // SAFETY: as above.
-    wrapped(unsafe { Imported::from_legacy(tensor) }.validate().unwrap())
+    wrapped(unsafe { Untrusted::from_legacy(tensor) }.validate().unwrap())
 }
 
-/// A tensor that nobody wants, released by dlpark or by an import that is dropped.
+/// Tensors that are not taken, released by dlpark or by an import that is dropped.
 fn not_taken(storage: &Storage) -> Storage {
-    drop(to_legacy(storage.managed()).unwrap());
-    let tensor = NonNull::new(to_versioned(storage.managed(), false).unwrap().into_raw()).unwrap();
+    drop(legacy(storage));
+    let tensor = NonNull::new(storage.to_dlpack().unwrap().into_raw()).unwrap();
     // SAFETY: as above.
-    drop(unsafe { Imported::from_versioned(tensor) });
+    drop(unsafe { Untrusted::from_versioned(tensor) });
     storage.clone()
 }
 

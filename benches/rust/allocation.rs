@@ -1,11 +1,11 @@
-//! What fresh memory takes: with anything in it, with zeros, and with a value in every element.
+//! Time to allocate fresh memory: unspecified, zeros, and one value in every element.
 
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use dlfield::{DType, Fill, Spec, Storage};
 
-/// From the heap, and from the system.
+/// Sizes from the heap, and from the system.
 const SHAPES: [(&str, [i64; 3]); 3] =
     [("4 KB", [8, 8, 8]), ("1 MB", [64, 64, 32]), ("42 MB", [256, 256, 80])];
 

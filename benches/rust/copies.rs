@@ -1,16 +1,16 @@
-//! What a copy into each order of the dimensions takes, with the memory that is allocated for it.
-#![allow(clippy::unwrap_used, reason = "a bench that cannot go on")]
+//! Time to copy into each order of the dimensions, including the allocation.
+#![allow(clippy::unwrap_used, reason = "a bench that cannot continue")]
 
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use dlfield::{DType, Fill, Order, Spec, Storage};
 
-/// 42 MB, which no cache holds.
+/// 42 MB, more than any cache.
 const SHAPE: [i64; 3] = [256, 256, 80];
 const BYTES: u64 = 256 * 256 * 80 * 8;
 
-/// Orders of the dimensions in memory, slowest first, and the rank of each dimension.
+/// Orders of the dimensions in memory, slowest first, with the rank of each dimension.
 const ORDERS: [(&str, [i64; 3]); 6] = [
     ("IJK", [0, 1, 2]),
     ("IKJ", [0, 2, 1]),
@@ -32,7 +32,7 @@ fn copies(criterion: &mut Criterion) {
     for (name, ranks) in ORDERS {
         let spec = ordered(ranks);
         group.bench_function(format!("to {name}"), |bencher| {
-            // SAFETY: nobody else has the source.
+            // SAFETY: nothing writes the source.
             bencher.iter(|| unsafe { Storage::copy_of(black_box(source.managed()), &spec) });
         });
     }

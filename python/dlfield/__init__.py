@@ -1,10 +1,11 @@
 """Hand any array to a GT4Py stencil, and any stencil field to any framework, without copying.
 
-Importing dlfield imports no framework, and changes nothing in those that are imported, but that
-``xarray.DataArray`` gets two attributes for GT4Py, see `dlfield.xarray`.
+Importing dlfield imports no framework. It changes two things in xarray, once that is imported:
+``DataArray`` gets two attributes for GT4Py, and files of storages are written as those of NumPy
+arrays, see `dlfield.xarray`.
 """
 
-from dlfield import _operators, xarray
+from dlfield import _methods, _operators, xarray
 from dlfield._core import (
     UNSET,
     BoundStencil,
@@ -20,6 +21,7 @@ from dlfield._core import (
     Storage,
     SyncState,
     __version__,
+    as_cupy,
     as_numpy,
     as_storage,
     empty,
@@ -27,12 +29,14 @@ from dlfield._core import (
     free_pool,
     full,
     full_like,
+    get_dims,
     get_huge_pages,
     get_num_threads,
     get_pool_limit,
     ones,
     ones_like,
     pool_bytes,
+    register_preset,
     set_huge_pages,
     set_num_threads,
     set_pool_limit,
@@ -44,7 +48,7 @@ from dlfield._core import (
 from dlfield.binding import bind
 from dlfield.explaining import Explanation, PlanExplanation, explain
 from dlfield.gt4py_fields import as_field, from_field
-from dlfield.protocols import as_cupy, get_dims
+from dlfield.xarray import from_xarray
 
 __all__ = [
     "UNSET",
@@ -76,6 +80,7 @@ __all__ = [
     "explain",
     "free_pool",
     "from_field",
+    "from_xarray",
     "full",
     "full_like",
     "get_dims",
@@ -85,6 +90,7 @@ __all__ = [
     "ones",
     "ones_like",
     "pool_bytes",
+    "register_preset",
     "set_huge_pages",
     "set_num_threads",
     "set_pool_limit",
@@ -94,9 +100,27 @@ __all__ = [
     "zeros_like",
 ]
 
-#: Names that GDP-3 uses for the same classes.
+#: GDP-3's other names of the same classes.
 GT4PySyncedGPUStorage = SoftwareManagedGPUStorage
 CUDASyncedGPUStorage = CudaManagedGPUStorage = CUDAManagedGPUStorage
 
+#: What is meant by names of GT4Py and NumPy.
+_MEANT = {
+    "from_array": "storage(...), which copies, or as_storage(...)",
+    "array": "storage(...), which copies, or as_storage(...)",
+    "asarray": "as_storage(...), which never copies",
+}
+
+
+def __getattr__(name: str) -> object:
+    way_out = f"; use dlfield.{_MEANT[name]}" if name in _MEANT else ""
+    raise AttributeError(f"module 'dlfield' has no attribute '{name}'{way_out}", name=name)
+
+
 _operators.install_on(Storage)
+_methods.install_on(Storage)
 xarray.install()
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "annotations", "xarray"])

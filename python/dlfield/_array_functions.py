@@ -1,10 +1,10 @@
-"""NumPy's functions of storages (NEP 18): those that have one meaning, and no others.
+"""NumPy's functions of storages (NEP 18): those that have one clear meaning.
 
-What moves axes is in `dlfield._array_views`, what makes one storage of several arrays in
-`dlfield._array_joins`. Of what is here some look at shape and type alone, some write, and the rest
-read values and answer with a truth or a file: memory on a GPU alone is copied to the host for it.
-Everything else raises TypeError, where NumPy would convert without a word: `to_numpy()` gives the
-array that has arithmetic.
+`dlfield._array_views` moves axes, `dlfield._array_shapes` moves elements, `dlfield._array_joins`
+makes one storage of several arrays. The functions here look at shape and type, write, or read
+values to return a truth or a file. To read values, memory on a GPU alone is copied to the host. All
+other functions raise TypeError, since NumPy would convert silently: `to_numpy()` gives the array
+that has arithmetic.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dlfield import _array_joins as joins
+from dlfield import _array_shapes as shapes
 from dlfield import _array_views as views
 from dlfield import _core
 from dlfield._core import GPUStorage, Storage
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-__all__ = ["astype", "dispatch"]
+__all__ = ["astype", "dispatch", "values"]
 
 
 def dispatch(
@@ -34,29 +35,29 @@ def dispatch(
     types: Sequence[type],
     args: Sequence[Any],
     keywords: Mapping[str, Any],
-) -> Any:  # noqa: ANN401 - whatever the function gives
-    """Do what `function` of NumPy means for `storage` and the arrays beside it.
+) -> Any:  # noqa: ANN401 - the function decides
+    """Call what `function` of NumPy means for `storage` and the other arguments.
 
     Raises
     ------
     TypeError
-        For a function that is none of those here; the text names it and the array that has it. By
-        NumPy itself, where an array of another library is beside it that does not know storages.
+        For any other function; the text names the array that has it. NumPy raises it if another
+        argument is an array of a library that does not know storages.
     """
     if not all(map(_is_known, types)):
         return NotImplemented
+    if function in _LIKE:
+        return _LIKE[function](storage, *args, **keywords)
     implementation = _FUNCTIONS.get(function)
     if implementation is None:
         name = f"{function.__module__}.{function.__name__}"
-        text = (
-            f"{name}: expected an array, got a {type(storage).__name__}, which has no such function"
-        )
-        raise TypeError(f"{text}; {way_out(storage)}")
+        text = f"{name}: expected an array, got a {type(storage).__name__}"
+        raise TypeError(f"{text}, which has no such function; {way_out(storage)}")
     return implementation(*args, **keywords)
 
 
 def _is_known(kind: type) -> bool:
-    """Whether arrays of a class are storages, or nothing but their elements."""
+    """Tell if arrays of a class are storages, or nothing more than their elements."""
     if issubclass(kind, Storage) or kind is np.ndarray:
         return True
     own = getattr(kind, "__array_function__", None) is not np.ndarray.__array_function__
@@ -72,7 +73,7 @@ def _size(a: Storage, axis: int | Sequence[int] | None = None) -> int:
 
 
 def _by_type(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Do as NumPy does with an array of that type."""
+    """Call NumPy with an array of that type."""
     return wraps(function)(lambda x: function(np.empty(0, x.dtype)))
 
 
@@ -85,55 +86,36 @@ def _result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:  # noqa: ANN401 - as
 # --- reading values ----------------------------------------------------------------------------
 
 
-def _values(array: Any) -> Any:  # noqa: ANN401 - any argument
-    """Give what NumPy can read: of a storage the host's buffer, of a GPU alone a copy."""
+def values(array: Any) -> Any:  # noqa: ANN401 - any argument
+    """Give what NumPy can read: the host buffer of a storage, or a copy from a GPU alone."""
     if isinstance(array, GPUStorage):
         return _core.storage(array, device="cpu").to_numpy()
     return array.to_numpy() if isinstance(array, Storage) else array
 
 
 def _reducing(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give what NumPy gives for the values: a truth, or a NumPy array."""
+    """Call NumPy with the values, for a truth or a NumPy array."""
 
     @wraps(function)
     def call(a: Any, axis: Any = None, out: None = None, **options: Any) -> Any:  # noqa: ANN401
         joins.check_no_out(function.__name__, out)
-        named = {name: _values(value) for name, value in options.items()}
-        return function(_values(a), axis=axis, **named)
+        named = {name: values(value) for name, value in options.items()}
+        return function(values(a), axis=axis, **named)
 
     return call
 
 
-def _of_values(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Do as NumPy does with the values."""
+def _of_values(
+    function: Callable[..., Any], *checks: Callable[[str, Sequence[Any]], object]
+) -> Callable[..., Any]:
+    """Call NumPy with the values, once the arguments have passed the checks."""
 
     @wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:  # noqa: ANN401
-        named = {name: _values(value) for name, value in keywords.items()}
-        return function(*map(_values, args), **named)
-
-    return call
-
-
-def _comparing(function: Callable[..., Any]) -> Callable[..., Any]:
-    """As `_of_values`, for two arrays whose names must not contradict each other."""
-    compare = _of_values(function)
-
-    @wraps(function)
-    def call(*args: Any, **keywords: Any) -> Any:  # noqa: ANN401
-        joins.same_names(function.__name__, (*args, *keywords.values()))
-        return compare(*args, **keywords)
-
-    return call
-
-
-def _of_memory(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Do as NumPy does with the buffers of the host, which there have to be."""
-
-    @wraps(function)
-    def call(a: Any, b: Any, *args: Any, **keywords: Any) -> Any:  # noqa: ANN401
-        joins.check_host(function.__name__, (a, b))
-        return function(_values(a), _values(b), *args, **keywords)
+        for check in checks:
+            check(function.__name__, (*args, *keywords.values()))
+        named = {name: values(value) for name, value in keywords.items()}
+        return function(*map(values, args), **named)
 
     return call
 
@@ -147,12 +129,12 @@ def _copyto(
     casting: Any = "same_kind",  # noqa: ANN401 - one of NumPy's words
     where: Any = True,  # noqa: ANN401, FBT002 - as NumPy
 ) -> None:
-    """Write into `dst`; into a storage as ``dst[...] = src`` does, by name where both have names.
+    """Write into `dst`, into a storage as ``dst[...] = src``: by name if both have names.
 
-    With a mask it is done on the host, and by position.
+    With a mask it writes on the host and by position.
     """
     if not isinstance(dst, Storage):
-        np.copyto(dst, _values(src), casting=casting, where=_values(where))
+        np.copyto(dst, values(src), casting=casting, where=values(where))
         return
     _check_cast(src, dst.dtype, casting)
     if where is True:
@@ -163,7 +145,7 @@ def _copyto(
     if dst.readonly:
         raise BufferError("copyto: expected a writable storage, got a read-only one; use a copy()")
     with dst.host() as array:
-        np.copyto(array, _values(src), casting=casting, where=_values(where))
+        np.copyto(array, values(src), casting=casting, where=values(where))
 
 
 def _check_cast(src: Any, dtype: np.dtype[Any], casting: Any) -> None:  # noqa: ANN401
@@ -171,17 +153,15 @@ def _check_cast(src: Any, dtype: np.dtype[Any], casting: Any) -> None:  # noqa: 
     if found is None:  # numbers, which NumPy judges by their value
         np.copyto(np.empty(np.shape(src), dtype), src, casting=casting)
     elif isinstance(found, np.dtype) and not np.can_cast(found, dtype, casting):
-        text = (
-            f"copyto: expected a type that goes into {dtype} by the rule {casting!r}, got {found}"
-        )
-        raise TypeError(f"{text}; pass casting='unsafe'")
+        text = f"copyto: expected a type that goes into {dtype} by the rule {casting!r}"
+        raise TypeError(f"{text}, got {found}; pass casting='unsafe'")
 
 
 # --- copies and models -------------------------------------------------------------------------
 
 
 def _copy(a: Storage, order: str | None = "K", subok: object = None) -> Storage:
-    """Give a storage of its own, of the same kind, with names and halo. `subok` means nothing."""
+    """Copy into a storage of the same kind, with names and halo. `subok` means nothing."""
     options = _ordered("copy", a.ndim, order)
     return _core.storage(a, **options) if options else a.copy()
 
@@ -194,10 +174,7 @@ def astype(
     subok: object = None,
     copy: bool = True,  # noqa: FBT001, FBT002 - as NumPy
 ) -> Storage:
-    """Give a copy of another type, with the same names, halo, layout and alignment.
-
-    The storage itself where it is of that type and in that order, and `copy` is False.
-    """
+    """Do what `Storage.astype` says."""
     wanted, options = np.dtype(dtype), _ordered("astype", storage.ndim, order)
     if not np.can_cast(storage.dtype, wanted, casting):
         text = f"astype: expected a type into which {storage.dtype} goes by the rule {casting!r}"
@@ -215,14 +192,31 @@ def _astype(
     copy: bool = True,
     device: str | None = None,
 ) -> Storage:
-    """As `astype`; on a device of one's own choice a copy."""
+    """Call `astype`, or copy to a given device."""
     if device is None:
         return astype(x, dtype, copy=copy)
     return _core.storage(x, dtype=dtype, device=device, managed=_core.UNSET)
 
 
+def _as_storage_like(
+    model: Storage,
+    a: Any,  # noqa: ANN401 - an array, or lists of numbers
+    dtype: npt.DTypeLike | None = None,
+    order: str | None = None,
+    *,
+    device: str | None = None,
+    copy: bool | None = None,
+) -> Storage:
+    """Give a storage of the kind of `model`, over the same memory unless it has to be another."""
+    array = a if hasattr(a, "dtype") else np.asarray(a, dtype)
+    kind = (_core.class_options(type(model)) or {}) | {"device": device or model.device}
+    shared = isinstance(array, type(model)) or (model.device is None and device is None)
+    made = _core.as_storage(array) if shared and not copy else _core.storage(array, **kind)
+    return astype(made, made.dtype if dtype is None else dtype, order, copy=False)
+
+
 def _ordered(what: str, ndim: int, order: str | None) -> dict[str, Any]:
-    """Give the option for NumPy's `order`; none for the order that there is."""
+    """Give the option for NumPy's `order`; none to keep the order."""
     if order in ("K", "k", "A", "a", None):
         return {}
     if order not in ("C", "c", "F", "f"):
@@ -233,9 +227,9 @@ def _ordered(what: str, ndim: int, order: str | None) -> dict[str, Any]:
 
 
 def _like(name: str) -> Callable[..., Storage]:
-    """Give NumPy's function of a model: kind, names, halo, layout and alignment are as in it.
+    """Make NumPy's function of a model: kind, names, halo, layout and alignment are the model's.
 
-    With another shape there is no halo, and with another number of axes neither names nor layout.
+    With another shape there is no halo, with another number of axes neither names nor layout.
     """
     same, other = getattr(_core, f"{name}_like"), getattr(_core, name)
 
@@ -249,18 +243,17 @@ def _like(name: str) -> Callable[..., Storage]:
         device: str | None = None,
         fill: tuple[Any, ...] = (),
     ) -> Storage:
-        extents = (
-            a.shape if shape is None else tuple(np.atleast_1d(np.asarray(shape, int)).tolist())
-        )
+        wanted = a.dtype if dtype is None else dtype
+        extents = a.shape
+        if shape is not None:
+            extents = tuple(np.atleast_1d(np.asarray(shape, int)).tolist())
         options = _ordered(f"{name}_like", len(extents), order)
         if device is not None:
             options |= {"device": device, "managed": _core.UNSET}
-        wanted = a.dtype if dtype is None else dtype
-        if extents == a.shape:
-            made: Storage = same(a, *fill, dtype=wanted, **options)
-        else:
+        if extents != a.shape:
             options = joins.options_like(a, len(extents)) | options
-            made = other(extents, *fill, dtype=wanted, **options)
+        make, model = (same, a) if extents == a.shape else (other, extents)
+        made: Storage = make(model, *fill, dtype=wanted, **options)
         return made
 
     return like
@@ -275,13 +268,19 @@ def _full_like(
     return _like("full")(a, *options, fill=(fill_value,), **named)
 
 
-#: NumPy's functions, and what each does. Those of NumPy 2.1 and later are looked for.
+#: What functions do that are called with `like=`, of the storage that is given there.
+_LIKE: dict[Any, Callable[..., Storage]] = {
+    np.asarray: _as_storage_like,
+    np.asanyarray: _as_storage_like,
+}
+#: What each of NumPy's functions does. Older versions lack some, of NumPy 2.1 and later.
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.shape: lambda a: a.shape,
     np.ndim: lambda a: a.ndim,
     np.size: _size,
     np.result_type: _result_type,
     **{getattr(np, name): getattr(views, name) for name in views.__all__ if hasattr(np, name)},
+    **{getattr(np, name): getattr(shapes, name) for name in shapes.__all__},
     np.concatenate: joins.concatenate,
     np.stack: joins.stack,
     np.where: joins.where,
@@ -289,8 +288,8 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.copy: _copy,
     **{getattr(np, f"{name}_like"): _like(name) for name in ("empty", "zeros", "ones")},
     np.full_like: _full_like,
-    **{function: _comparing(function) for function in (np.array_equal, np.allclose)},
-    **{function: _of_memory(function) for function in (np.shares_memory, np.may_share_memory)},
+    **{one: _of_values(one, joins.same_names) for one in (np.array_equal, np.allclose)},
+    **{one: _of_values(one, joins.check_host) for one in (np.shares_memory, np.may_share_memory)},
     **{function: _by_type(function) for function in (np.iscomplexobj, np.isrealobj)},
     **{function: _reducing(function) for function in (np.all, np.any)},
     **{function: _of_values(function) for function in (np.save, np.savez, np.savez_compressed)},

@@ -1,8 +1,8 @@
 """NumPy's functions that make one new storage of several arrays: concatenate, stack, where.
 
-Axes go together by position. Where the names of the arrays agree, the result has them; names that
-speak of the same things and differ are an error. The result is of the kind of the storages, which
-have to be all of one, with the alignment and, for as many axes, in the layout of the first.
+Axes go together by position. The result has the names on which the arrays agree; names that stand
+for the same things and differ are an error. The storages must be of one kind, which is that of the
+result. It has the alignment of the first storage, and its layout if it has as many axes.
 """
 
 from __future__ import annotations
@@ -14,16 +14,15 @@ import numpy as np
 
 from dlfield._core import (
     CPUStorage,
-    CUDAManagedGPUStorage,
     GPUStorage,
     GTNoSuchBufferError,
-    SoftwareManagedGPUStorage,
     Storage,
     as_storage,
-    dims_of,
+    class_options,
     empty,
+    get_dims,
+    names_are_unrelated,
 )
-from dlfield.xarray import is_gt4py
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,14 +34,13 @@ __all__ = [
     "check_host",
     "check_no_out",
     "concatenate",
+    "made_like",
     "options_like",
     "same_names",
     "stack",
     "where",
 ]
 
-#: `managed=` of each kind of storage with a buffer on a GPU.
-_MANAGED = {GPUStorage: None, SoftwareManagedGPUStorage: "gt4py", CUDAManagedGPUStorage: "cuda"}
 _MISSING = object()
 
 
@@ -54,10 +52,10 @@ def concatenate(
     dtype: Any = None,  # noqa: ANN401 - as NumPy
     casting: Any = "same_kind",  # noqa: ANN401 - one of NumPy's words
 ) -> Storage:
-    """Put arrays one after the other along an axis, in a new storage.
+    """Join arrays along an axis, in a new storage.
 
-    Along that axis the halo is the lower one of the first and the upper one of the last array; a
-    halo in between is unknown (None). See `_agreed` for the other axes.
+    Along that axis the halo is the lower one of the first array and the upper one of the last. It
+    is unknown (None) if there is a halo in between. See `_agreed` for the other axes.
     """
     names, model, pieces = _pieces("concatenate", arrays, out)
     if axis is None or model.ndim == 0:
@@ -67,7 +65,7 @@ def concatenate(
     bounds = np.cumsum([0, *(piece.shape[axis] for piece in pieces)]).tolist()
     shape = (*model.shape[:axis], bounds[-1], *model.shape[axis + 1 :])
     dtype = _dtype("concatenate", pieces, dtype, casting)
-    made = _made(shape, dtype, model, names, _joined_halo(pieces, axis))
+    made = made_like(shape, dtype, model, names, _joined_halo(pieces, axis))
     for (start, stop), piece in zip(pairwise(bounds), pieces, strict=True):
         made[(*(slice(None),) * axis, slice(start, stop))] = piece
     return made
@@ -81,15 +79,15 @@ def stack(
     dtype: Any = None,  # noqa: ANN401 - as NumPy
     casting: Any = "same_kind",  # noqa: ANN401
 ) -> Storage:
-    """Put arrays side by side along a new axis, the outermost in memory, in a new storage.
+    """Join arrays along a new axis, the outermost in memory, in a new storage.
 
-    The new axis has no name and no halo, so that the result has no names.
+    The new axis has neither a name nor a halo, so that the result has no names.
     """
     _, model, pieces = _pieces("stack", arrays, out)
     axis = np.lib.array_utils.normalize_axis_index(axis, model.ndim + 1)
     _check_alike("stack", pieces)
     halo, ranks = _agreed(piece.halo for piece in pieces), [1 + rank for rank in model.layout]
-    made = _made(
+    made = made_like(
         (*model.shape[:axis], len(pieces), *model.shape[axis:]),
         _dtype("stack", pieces, dtype, casting),
         model,
@@ -103,9 +101,9 @@ def stack(
 
 
 def where(condition: Any, x: Any = _MISSING, y: Any = _MISSING, /) -> Storage:  # noqa: ANN401
-    """Take each element from `x` where `condition` holds, else from `y`, into a new storage.
+    """Take each element from `x` if `condition` holds, else from `y`, into a new storage.
 
-    Computed on the host. The halo is that of the storages of the result's shape, see `_agreed`.
+    Computes on the host. The halo is that of the storages of the result's shape, see `_agreed`.
     """
     if x is _MISSING or y is _MISSING:
         raise TypeError("where: expected condition, x and y, got fewer; use to_numpy() for indices")
@@ -116,7 +114,7 @@ def where(condition: Any, x: Any = _MISSING, y: Any = _MISSING, /) -> Storage:  
     chosen, above, below = (one if np.isscalar(one) else next(left).to_numpy() for one in given)
     shape = np.broadcast_shapes(*map(np.shape, (chosen, above, below)))
     halo = _agreed(piece.halo for piece in pieces if piece.shape == shape)
-    made = _made(shape, np.result_type(above, below), model, names, halo)
+    made = made_like(shape, np.result_type(above, below), model, names, halo)
     with made.host() as array:
         np.copyto(array, below)
         np.copyto(array, above, where=np.asarray(chosen, bool))
@@ -129,7 +127,7 @@ def where(condition: Any, x: Any = _MISSING, y: Any = _MISSING, /) -> Storage:  
 def _pieces(
     what: str, arrays: Iterable[Any], out: object = None
 ) -> tuple[Names, Storage, list[Storage]]:
-    """Give the names that arrays agree on, the first storage, and all of them as storages."""
+    """Give the names on which arrays agree, the first storage, and all of them as storages."""
     check_no_out(what, out)
     given = list(arrays)
     names = same_names(what, given)
@@ -141,7 +139,7 @@ def _pieces(
 
 
 def check_no_out(what: str, out: object) -> None:
-    """Refuse to write a result into an array that is there."""
+    """Refuse to write a result into a given array."""
     if out is not None:
         raise TypeError(f"{what}: expected out=None, got an array; use numpy.copyto afterwards")
 
@@ -151,7 +149,7 @@ def _as_storage(array: Any) -> Storage:  # noqa: ANN401 - an array, or lists of 
 
 
 def _check_kind(what: str, model: Storage, piece: Storage, *, foreign: bool) -> None:
-    """Refuse what would be copied from one device to another."""
+    """Refuse an array that would be copied from one device to another."""
     same = type(piece) is type(model) and piece.device_id == model.device_id
     fits = isinstance(piece, CPUStorage) and not isinstance(model, GPUStorage)
     if same or (foreign and fits):
@@ -165,7 +163,7 @@ def _check_kind(what: str, model: Storage, piece: Storage, *, foreign: bool) -> 
 
 
 def check_host(what: str, arrays: Iterable[Any]) -> None:
-    """Refuse memory that NumPy does not reach."""
+    """Refuse memory that NumPy cannot reach."""
     if any(isinstance(one, GPUStorage) for one in arrays):
         raise GTNoSuchBufferError(
             f"{what}: expected storages with a buffer on the host, got a GPUStorage; use "
@@ -174,49 +172,41 @@ def check_host(what: str, arrays: Iterable[Any]) -> None:
 
 
 def _check_alike(what: str, pieces: Sequence[Storage], axis: int | None = None) -> None:
-    """Refuse shapes that differ, but along the axis that is joined."""
+    """Refuse shapes that differ, except along the axis that is joined."""
     shapes = [piece.shape for piece in pieces]
-    if axis is None or len({len(shape) for shape in shapes}) > 1:
-        different = len(set(shapes)) > 1
-    else:
-        different = len({_without(shape, axis) for shape in shapes}) > 1
-    if different:
-        expected = "one shape" if axis is None else f"one shape, but for axis {axis}"
+    ragged = len({len(shape) for shape in shapes}) > 1
+    others = shapes if axis is None or ragged else [_without(shape, axis) for shape in shapes]
+    if len(set(others)) > 1:
+        expected = "one shape" if axis is None else f"one shape, except along axis {axis}"
         got = " and ".join(map(str, shapes))
         raise ValueError(f"{what}: expected arrays of {expected}, got {got}; slice them")
 
 
 def same_names(what: str, arrays: Iterable[Any]) -> Names:
-    """Give the names on which arrays agree, as far as they have any; None where they do not.
+    """Give the names on which the arrays with names agree; None if they do not.
 
     Raises
     ------
     ValueError
-        Where the names speak of the same things and differ, or stand in another order.
+        If the names stand for the same things and differ, or are in another order.
     """
-    named = [names for names in map(dims_of, arrays) if names is not None]
+    named = [names for names in map(get_dims, arrays) if names is not None]
     agreed = most = max(named, key=len, default=None)
     for names in named:
         if most is not None and names != most[len(most) - len(names) :]:  # as shapes broadcast
             agreed = None
-            _check_unrelated(what, names, most)
+            if not names_are_unrelated(names, most):
+                raise ValueError(
+                    f"{what}: expected arrays whose dims agree, got {most} and {names}; transpose "
+                    "or rename one of them, or pass to_numpy() to go by position"
+                )
     return agreed
-
-
-def _check_unrelated(what: str, names: tuple[str, ...], others: tuple[str, ...]) -> None:
-    strangers = not set(names) & set(others)
-    if strangers and not all(map(is_gt4py, (*names, *others))):
-        return
-    raise ValueError(
-        f"{what}: expected arrays whose dims agree, got {others} and {names}; transpose or rename "
-        "one of them, or pass to_numpy() to go by position"
-    )
 
 
 # --- what comes out ----------------------------------------------------------------------------
 
 
-def _made(
+def made_like(
     shape: Sequence[int],
     dtype: Any,  # noqa: ANN401 - as NumPy
     model: Storage,
@@ -224,6 +214,7 @@ def _made(
     halo: Halo,
     layout: Sequence[int] | None = None,
 ) -> Storage:
+    """Allocate a storage of the kind of `model`; without a halo it is unknown."""
     options = options_like(model, len(shape))
     if layout is not None:
         options["layout"] = layout
@@ -235,13 +226,11 @@ def _made(
 
 
 def options_like(model: Storage, ndim: int) -> dict[str, Any]:
-    """Options for a storage of another shape: kind and alignment; for as many axes the layout."""
+    """Give the options of a storage like `model`. With other axes neither layout nor dims."""
     options: dict[str, Any] = {"alignment_size": model.alignment_size}
     if ndim == model.ndim:
         options |= {"layout": model.layout, "dims": model.dims}
-    if model.device is not None:
-        options |= {"device": ("gpu", model.device_id), "managed": _MANAGED[type(model)]}
-    return options
+    return options | (class_options(type(model)) or {}) | {"device": model.device}
 
 
 def _dtype(what: str, pieces: Sequence[Storage], wanted: Any, casting: Any) -> np.dtype[Any]:  # noqa: ANN401
@@ -257,7 +246,7 @@ def _dtype(what: str, pieces: Sequence[Storage], wanted: Any, casting: Any) -> n
 def _agreed(halos: Iterable[Halo]) -> Halo:
     """Give the halo of those that have one.
 
-    None, which is unknown, where one is unknown, or two have a different one.
+    It is unknown (None) if one of them is unknown, or if two differ.
     """
     known = set(halos)
     wide = {halo for halo in known if halo is not None and any(map(any, halo))}
@@ -267,7 +256,7 @@ def _agreed(halos: Iterable[Halo]) -> Halo:
 
 
 def _joined_halo(pieces: Sequence[Storage], axis: int) -> Halo:
-    """Give the halo along the joined axis, beside what the arrays agree on for the other axes."""
+    """Give the halo along the joined axis, and along the others that on which the arrays agree."""
     halos = [piece.halo for piece in pieces if piece.halo is not None]
     others = _agreed(_without(halo, axis) for halo in halos)
     if others is None or len(halos) < len(pieces):

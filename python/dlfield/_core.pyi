@@ -3,49 +3,80 @@
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final, Literal, NoReturn, Self, SupportsIndex, TypedDict, Unpack, final
+from typing import (
+    Any,
+    Final,
+    Literal,
+    NoReturn,
+    Protocol,
+    Self,
+    SupportsIndex,
+    TypeAlias,
+    TypedDict,
+    Unpack,
+    final,
+)
 
 import numpy as np
 import numpy.typing as npt
 from typing_extensions import CapsuleType
 
+from dlfield._flags import Flags
 from dlfield._sides import Device
 
 __all__ = [
+    "HOST_ALIGNMENT",
+    "HOST_DEVICE_TYPE",
     "UNSET",
     "BoundStencil",
     "CPUStorage",
     "CUDAManagedGPUStorage",
+    "CallPlan",
     "DeviceCopyWarning",
     "DeviceUnavailable",
+    "FieldPlan",
     "GPUStorage",
     "GTNoSuchBufferError",
+    "GivenArray",
     "HostBackedStorage",
     "LayoutWarning",
     "MemoryCopyWarning",
+    "Preset",
     "SoftwareManagedGPUStorage",
     "Storage",
     "SyncState",
     "UnsetType",
     "UsedStream",
     "__version__",
+    "arguments_functional",
+    "as_cupy",
     "as_numpy",
     "as_storage",
-    "dims_of",
+    "call_functional",
+    "check_names",
+    "class_options",
+    "device_of",
     "doors_of",
     "empty",
     "empty_like",
     "free_pool",
     "full",
     "full_like",
+    "get_dims",
     "get_huge_pages",
     "get_num_threads",
     "get_pool_limit",
+    "gt4py_names",
     "live_allocations",
+    "look_at",
+    "names_are_unrelated",
     "ones",
     "ones_like",
+    "plan_functional",
     "pool_bytes",
+    "preset",
     "rebuild_storage",
+    "register_preset",
     "set_huge_pages",
     "set_num_threads",
     "set_pool_limit",
@@ -57,75 +88,77 @@ __all__ = [
 
 __version__: str
 
+#: Bytes of the boundary on which each allocation on the host begins, as JAX wants it to share one.
+HOST_ALIGNMENT: Final[int]
+#: DLPack's device type of host memory.
+HOST_DEVICE_TYPE: Final[int]
+
 @final
 class UnsetType:
+    """Type of `UNSET`: the value of an option that is not given, where None would be a choice."""
+
     def __bool__(self) -> Literal[False]: ...
 
-#: The value of an option that nobody gave, where None is a value of its own.
+#: The value of an option that is not given, if None is a value of its own.
 UNSET: Final[UnsetType]
 
 class DeviceUnavailable(RuntimeError):
-    """No usable device of the kind asked for: no driver, no such device, or a build without it."""
+    """No usable device of the requested kind: no driver, no such device, or a build without it."""
 
 class GTNoSuchBufferError(BufferError, AttributeError):
     """The storage has no buffer of the kind asked for."""
 
+_HaloWidth: TypeAlias = SupportsIndex | tuple[SupportsIndex, SupportsIndex]
+
+class _HasAxisName(Protocol):
+    """An axis of GTScript. For type checking only."""
+
+    @property
+    def __gt_axis_name__(self) -> str:
+        """Its name."""
+
 class StorageOptions(TypedDict, total=False):
     """Keyword options of every function that makes a storage (GDP-3). For type checking only.
 
-    What is left out is taken from `defaults` or `backend`, then from the data, then from the
-    fallback.
+    `empty` describes them. An option that is left out is decided by `defaults` or `backend`, else by
+    the data, else it has the default value.
     """
 
-    #: Index of the element that `alignment_size` is about; the lower halo unless given.
-    aligned_index: Sequence[SupportsIndex] | UnsetType
-    #: Bytes: rows are padded so that the aligned element of each lies on such a boundary. With 1,
-    #: nothing is padded and the first element lies on a boundary of 64 bytes.
-    alignment_size: SupportsIndex | UnsetType
-    #: Layout, alignment and device for a GT4Py backend; excludes giving those beside it. The layout
-    #: goes by the names I, J and K, which are assumed without dims. Other names count as outermost,
-    #: in the order in which they stand: dims=("level", "lat", "lon") is left in C order. Name the
-    #: dimensions I, J, K, or give `layout` with `defaults`.
+    aligned_index: Sequence[SupportsIndex] | UnsetType | None
+    alignment_size: SupportsIndex | UnsetType | None
     backend: str | UnsetType | None
-    #: The same, as a preset that explicit options override; also "C" and "F".
-    defaults: str | UnsetType | None
-    #: Where stencils begin unless told otherwise, in points, in GT4Py's order of dimensions (I, J, K,
-    #: data dimensions). GT4Py takes no upper halo from it, so it is shown only where it is given.
     default_origin: Sequence[SupportsIndex] | UnsetType | None
-    #: None or "cpu" for host memory, "gpu" for the GPU that is used at the moment (that of the thread's
-    #: CUDA context, else the first), ("gpu", n) for one by its number.
+    defaults: str | UnsetType | None
     device: str | tuple[str, int] | UnsetType | None
-    #: Names of the dimensions, in the order of the axes; any distinct names.
-    dims: Sequence[str] | UnsetType | None
-    #: Points around the domain, per dimension: an int for both ends, or a pair; 0 by default.
-    halo: Sequence[SupportsIndex | tuple[SupportsIndex, SupportsIndex]] | UnsetType
-    #: Rank of each dimension's stride: 0 is the largest, `ndim - 1` is contiguous.
-    #: Or a function that gives it: of the names of the dimensions where they are known, else of
-    #: their number.
+    dims: Sequence[str | _HasAxisName] | UnsetType | None
+    halo: Sequence[_HaloWidth] | Mapping[str, _HaloWidth] | UnsetType | None
     layout: Sequence[SupportsIndex] | Callable[[Any], Sequence[SupportsIndex]] | UnsetType | None
-    #: For a GPU who keeps host and device in step: None, nobody, there is no buffer on the host;
-    #: "gt4py", dlfield between two buffers (the default); "cuda", CUDA in one that both reach.
     managed: Literal["gt4py", "cuda"] | UnsetType | None
 
 class Storage:
     """A field: memory with named dimensions, halo and alignment.
 
     Made by `zeros`, `as_storage` and their like. Every view, capsule and exported array holds one
-    reference to the memory, which is freed, or given back to its producer, when the last of them
-    is gone, on whichever thread that is. Strides are in bytes, as in NumPy. Operators and
-    comparisons raise TypeError: use `to_numpy()`.
+    reference to the memory, which is freed, or given back to its producer, when the last of them is
+    gone, on whichever thread that is. Strides are in bytes, as in NumPy. Operators and comparisons
+    raise TypeError: use `to_numpy()`.
 
-    `storage[key]` with integers, slices, None and `...` is a view that shares memory: slices keep
-    dims and what is left of the halo, an integer drops its dimension, and None leaves a storage
-    without dims. An integer for every dimension gives a number. Lists, masks and arrays of indices
-    give a NumPy array of its own, without names. `storage[key] = value` broadcasts and converts as
-    NumPy does. Where storage and value have names, dimensions go where their names say. An array in
-    a key stands for the dimensions that NumPy takes it for: where it has their names in another
-    order it is transposed, other names of the same kind are refused, and unrelated ones do not
-    count.
+    `storage[key]` with integers, slices, None and `...` is a view that shares memory. Slices keep
+    dims and the rest of the halo, an integer drops its dimension, and None makes a view without
+    dims. An integer for every dimension gives a number. Lists, masks and arrays of indices give a
+    new NumPy array without names. `storage[key] = value` broadcasts and converts as NumPy does. If
+    storage and value have names, dimensions go where their names say, and names that the storage
+    lacks are refused. An array in a key stands for the dimensions for which NumPy takes it: it is
+    transposed if it has their names in another order, and other names are refused, except that of
+    the only axis of indices.
     """
 
-    __array_ufunc__: None
+    def __array_ufunc__(
+        self, ufunc: Callable[..., Any], method: str, *_inputs: object, **_options: object
+    ) -> NoReturn:
+        """Raise TypeError with the way out: universal functions do not take storages (GDP-3)."""
+
+    SyncState: type[SyncState]
     def __array_function__(
         self,
         func: Callable[..., Any],
@@ -133,10 +166,11 @@ class Storage:
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
     ) -> Any:
-        """Do what a function of NumPy means for storages; TypeError for those without a clear meaning.
+        """Call what a function of NumPy means for storages, or raise TypeError (NEP 18).
 
-        Views: transpose, moveaxis, swapaxes, matrix_transpose, expand_dims, squeeze, broadcast_to.
-        New storages: concatenate, stack, where, copy, astype, empty_like and its kin. Also shape, ndim,
+        Views: transpose, moveaxis, swapaxes, matrix_transpose, expand_dims, squeeze, reshape, flip,
+        rot90, broadcast_to, broadcast_arrays. New storages: concatenate, stack, where, roll, pad, copy,
+        astype, empty_like and its kin. Also asarray and asanyarray with like=, ravel, shape, ndim,
         size, result_type, copyto, all, any, array_equal, allclose, shares_memory, save, savez.
         """
     def __new__(cls, *data: Any, **options: Any) -> Self:
@@ -151,7 +185,7 @@ class Storage:
         """Strides of the dimensions, in bytes."""
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The NumPy dtype of an element."""
+        """NumPy dtype of an element."""
     @property
     def ndim(self) -> int:
         """Number of dimensions."""
@@ -166,74 +200,97 @@ class Storage:
         """Bytes of all elements, without padding."""
     @property
     def dims(self) -> tuple[str, ...] | None:
-        """Names of the dimensions, or None where nobody gave any."""
+        """Names of the dimensions; None without names."""
     @property
     def halo(self) -> tuple[tuple[int, int], ...] | None:
         """Points below and above the domain in each dimension.
 
-        None: unknown, as in a view that leaves out every other point of a dimension with a halo.
-        Can be set to what the option `halo` takes; the aligned element stays where it is, and
-        views that exist keep their halo.
+        None if unknown, as in a view that skips points of a dimension with a halo. Can be set to
+        what the option `halo` takes, or None. The aligned element does not move, and existing views
+        keep their halo.
         """
     @halo.setter
-    def halo(
-        self, halo: Sequence[SupportsIndex | tuple[SupportsIndex, SupportsIndex]] | None
-    ) -> None: ...
+    def halo(self, halo: Sequence[_HaloWidth] | Mapping[str, _HaloWidth] | None) -> None: ...
     @property
     def layout(self) -> tuple[int, ...]:
         """Rank of each dimension's stride: 0 is the largest, `ndim - 1` the smallest (GDP-3)."""
     @property
     def aligned_index(self) -> tuple[int, ...]:
-        """Index of the element that `alignment_size` is about; the lower halo unless given."""
+        """Index of the element that `alignment_size` aligns; by default the lower halo."""
     @property
     def alignment_size(self) -> int:
-        """Requested alignment of the aligned element in bytes; 1 asks for nothing."""
+        """Requested alignment of the aligned element, in bytes; 1 if none was requested."""
     @property
     def readonly(self) -> bool:
-        """Whether the memory must not be written, because its producer forbids it."""
+        """True if the producer of the memory forbids to write it."""
+    @property
+    def flags(self) -> Flags:
+        """Facts about the memory, as `numpy.ndarray.flags`; read-only."""
+    def _flags(self) -> tuple[bool, bool, bool, bool, bool]:
+        """Give what `flags` is made of: C-contiguous, F-contiguous, writeable, aligned, own data."""
+    @property
+    def ptr(self) -> int:
+        """Address of the first element: of the host's buffer, up to date, else of that on a GPU.
+
+        It holds no reference: keep the storage. Say what is written through it with
+        `set_host_modified()`.
+        """
+    @property
+    def base(self) -> None:
+        """None: a view holds the memory itself, not the storage that it was made of."""
+    def __sizeof__(self) -> int:
+        """Bytes of the object, and of its elements in each buffer, whether it shares them or not."""
     @property
     def device(self) -> Device | None:
-        """`"gpu"` where there is a buffer on a GPU, else None (GDP-3).
+        """`"gpu"` if there is a buffer on a GPU, else None (GDP-3).
 
-        Called, a context manager: `with storage.device() as array:` gives that buffer as a GPUStorage,
-        up to date; at the end dlfield waits for the GPU, and notes that the buffer was written.
+        Calling it gives a context manager: `with storage.device() as array:` gives that buffer as a
+        GPUStorage, up to date. At the end dlfield waits for the GPU, and marks the buffer as
+        written.
         """
     @property
     def device_id(self) -> int | None:
-        """Number of that GPU, as CUDA counts them."""
+        """Number of that GPU, as CUDA counts them; None without one."""
     def host(self) -> AbstractContextManager[npt.NDArray[Any]]:
         """Give a context manager for the buffer of the host.
 
-        `with storage.host() as array:` gives a NumPy array, up to date, and notes at the end that it was
-        written.
+        `with storage.host() as array:` gives a NumPy array, up to date, and marks the buffer as
+        written at the end.
         """
-    def _device_side(self) -> GPUStorage: ...
-    def _finish(self) -> None: ...
+    def _device_side(self) -> GPUStorage:
+        """Give the buffer on the GPU, up to date, as a GPUStorage. Zero-copy."""
+    def _finish(self) -> None:
+        """Wait for all work on the GPU, including that of other libraries."""
     @property
     def door(self) -> str | None:
-        """The protocol that the memory came through, or None where dlfield allocated it."""
+        """Name of the protocol that the memory came through; None if dlfield allocated it."""
     @property
     def domain_view(self) -> Self:
         """The part inside the halo, as a view whose halo is 0. Copies nothing."""
     @property
     def device_data(self) -> Any:
-        """The `cupy.cuda.MemoryPointer` of the buffer on the GPU (GDP-3); None where there is none."""
+        """The `cupy.cuda.MemoryPointer` of the buffer on the GPU (GDP-3); None without one.
+
+        Absent without CuPy, and for a read-only storage, since CuPy writes what it shares.
+        """
     @property
     def T(self) -> Self:
-        """A view with the dimensions in the opposite order."""
+        """A view with the dimensions in the opposite order. Copies nothing."""
     def transpose(
         self, *axes: SupportsIndex | str | Sequence[SupportsIndex] | Sequence[str] | None
     ) -> Self:
-        """Give a view with the dimensions in another order, as `numpy.ndarray.transpose`.
+        """Give a view with the dimensions in another order. Copies nothing.
 
-        Names, halo and alignment go with them. Axes are numbers, or names where the storage has
-        dims: `field.transpose("K", "J", "I")`. Copies nothing.
+        Parameters
+        ----------
+        *axes
+            Numbers as for `numpy.ndarray.transpose`, or names if the storage has dims:
+            `field.transpose("K", "J", "I")`. Names, halo and alignment go with their axes.
 
         Raises
         ------
         ValueError
-            For axes that are no permutation, names that are not those of the storage, and any name
-            where it has no dims.
+            If the axes are not a permutation, or a name is not one of the storage's dims.
         """
     def astype(
         self,
@@ -243,75 +300,148 @@ class Storage:
         subok: object = None,
         copy: bool = True,
     ) -> Self:
-        """Give a copy of another type, with the same names, halo, layout and alignment.
+        """Copy with another type into the same names, halo, layout and alignment.
 
-        Converted as NumPy does. The storage itself with `copy=False`, where it is of that type and in
-        that order already. `subok` means nothing.
+        Converts as NumPy does. With `copy=False` the storage itself, if it has that type and order.
+        `subok` means nothing.
 
         Raises
         ------
         TypeError
-            Where `casting` forbids it.
+            If `casting` forbids it.
         """
+    def rename(self, mapping: Mapping[str, str] | None = None, /, **names: str) -> Self:
+        """Give a storage over the same memory with other names; the halo stays with its axis.
+
+        A default origin, which counts in the order of the names, is dropped.
+
+        Parameters
+        ----------
+        mapping, **names
+            New names by old ones, ``rename({"I": "lon"})`` or ``rename(I="lon")`` as in xarray. Names
+            that are left out stay.
+
+        Raises
+        ------
+        ValueError
+            For a storage without names, for a name that it does not have, and for two equal names.
+        """
+    def _with_dims(self, names: Sequence[str]) -> Self:
+        """Give the same memory other names, in the order of the dimensions."""
+    def view(self, dtype: npt.DTypeLike | None = None) -> Any:
+        """Give another storage over the same memory, or its bytes as another type.
+
+        Parameters
+        ----------
+        dtype : optional
+            A type of NumPy, under the rules of `numpy.ndarray.view`.
+
+        Returns
+        -------
+        Storage or numpy.ndarray
+            Without `dtype` a storage with the same names and halo, on the same device. With `dtype` a
+            NumPy array over the buffer of the host: names and halo count elements of the own type.
+
+        Raises
+        ------
+        GTNoSuchBufferError
+            For a `dtype` without a buffer on the host.
+        """
+    def reshape(
+        self,
+        *shape: int | Sequence[int],
+        order: str = "C",
+        copy: bool | None = None,
+    ) -> Storage:
+        """Give a storage of another shape over the same memory, as `numpy.reshape` of a storage."""
+    def ravel(self, order: str = "C") -> Storage:
+        """Give all elements in one dimension: a view if the memory allows it, else a copy."""
+    def flatten(self, order: str = "C") -> Storage:
+        """Copy all elements into a storage of one dimension without a name."""
+    def fill(self, value: Any) -> None:
+        """Write a number into every element, as ``storage[...] = value``."""
+    def tolist(self) -> Any:
+        """Copy the values into nested lists of Python numbers."""
+    def all(self, axis: Any = None, *, keepdims: bool = False) -> Any:
+        """Tell if all elements are true, as `numpy.all`."""
+    def any(self, axis: Any = None, *, keepdims: bool = False) -> Any:
+        """Tell if any element is true, as `numpy.any`."""
     def copy(self) -> Self:
-        """Give a storage of its own with the same values, names, halo, layout and alignment."""
+        """Give a new storage with the same values, names, halo, layout and alignment."""
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, memo: Any = None, /) -> Self: ...
-    def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]: ...
-    def __getitem__(self, key: Any, /) -> Any:
-        """Give a number, a view, or for advanced keys a NumPy array of its own, without names.
+    def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:
+        """Pickle values, names, halo, layout and alignment.
 
-        Integers, slices, None and `...` give a view that shares memory; slices keep dims and what
-        is left of the halo, integers drop a dimension, and None leaves a storage without dims. A
-        mask with names lies where they say.
+        With protocol 5 the values may travel out of band.
+        """
+    def __getitem__(self, key: Any, /) -> Any:
+        """Give a number, a view, or for advanced keys a new NumPy array without names.
+
+        Integers, slices, None and `...` give a view that shares memory. Slices keep dims and the rest
+        of the halo, an integer drops its dimension, and None makes a view without dims. A mask with
+        names lies where they say.
 
         Raises
         ------
         IndexError
-            For an index outside the storage, and too many of them.
+            For an index outside the storage, and for too many indices.
         ValueError
-            For an array with names of the storage's kind, but not of the dimensions it stands for.
+            For an array with names of the storage's kind that are not those of the dimensions for
+            which it stands.
         """
     def __setitem__(self, key: Any, value: Any, /) -> None:
-        """Put numbers or an array where `key` says, broadcast and converted as NumPy does.
+        """Write numbers or an array where `key` says, broadcast and converted as NumPy does.
 
-        Where storage and value have names, the names say which dimension goes where. What an
-        advanced key selects has no names: a value goes there by position, and its names must be
-        those of the storage in their order, or unrelated to them.
+        If storage and value have names, each dimension goes where its name says. The selection of an
+        advanced key has no names: a value goes there by position, and its names must be those of the
+        storage in the same order, or unrelated to them.
 
         Raises
         ------
         BufferError
-            Where the storage is read-only.
+            For a read-only storage.
         ValueError
-            Where shapes do not broadcast, the value names a dimension that the target lacks, or an
-            array in the key has names that are refused for reading too.
+            If shapes do not broadcast, if the value names a dimension that the target lacks, or if an
+            array in the key has names that reading refuses too.
         """
     def __len__(self) -> int: ...
-    def __iter__(self) -> Iterator[Any]: ...
+    def __iter__(self) -> Iterator[Any]:
+        """Iterate over the first dimension."""
     def __reversed__(self) -> Iterator[Any]: ...
     def item(self, *index: Any) -> Any:
-        """Give one element as a Python number: the only one, or the one at the index given."""
+        """Give one element as a Python number: the only one, or the one at an index."""
     def __bool__(self) -> bool: ...
     def __int__(self) -> int: ...
     def __float__(self) -> float: ...
     def __complex__(self) -> complex: ...
     def __index__(self) -> int: ...
     def to_numpy(self) -> npt.NDArray[Any]:
-        """Give a NumPy array over the buffer of the host, up to date, in the storage's axis order.
+        """Give a NumPy array over the buffer of the host, up to date, in the storage's order of axes.
 
-        Zero-copy; the array holds a reference. Read-only where the storage is. GTNoSuchBufferError
-        where there is no such buffer.
+        Zero-copy; the array holds a reference. It is read-only if the storage is.
+
+        Raises
+        ------
+        GTNoSuchBufferError
+            Without a buffer on the host.
         """
     def to_ndarray(self) -> Any:
-        """Give what `to_cupy()` gives where there is a buffer on a GPU, else `to_numpy()` (GDP-3)."""
+        """Give `to_cupy()` if there is a buffer on a GPU, else `to_numpy()` (GDP-3)."""
     @property
     def data(self) -> memoryview | None:
-        """A memoryview of the host buffer, as `numpy.ndarray.data`; None where there is none."""
+        """A memoryview of the host buffer, as `numpy.ndarray.data` (GDP-3); None without one."""
     def to_torch(self) -> Any:
-        """Give a torch tensor over the memory: a GPU's where there is one that is up to date. Zero-copy.
+        """Give a torch tensor over the memory, on the GPU if the buffer there is up to date.
 
-        torch writes what it shares: BufferError for a read-only storage.
+        Zero-copy; the tensor holds a reference.
+
+        Raises
+        ------
+        BufferError
+            For a read-only storage, since torch writes what it shares.
+        ImportError
+            Without torch.
         """
     def to_xarray(
         self,
@@ -319,11 +449,25 @@ class Storage:
         name: Hashable | None = None,
         attrs: Mapping[Any, Any] | None = None,
     ) -> Any:
-        """Give an `xarray.DataArray` over the memory, with the dims of the storage. Copies nothing.
+        """Give an ``xarray.DataArray`` over the memory, with the dims of the storage. Copies nothing.
 
-        Of host memory it holds the NumPy array of `to_numpy()`; with a buffer on a GPU the storage
-        itself, which keeps both sides up to date and has no arithmetic. The halo is in its attributes,
-        `halo_<dim>`, which dlfield does not read. `coords`, `name` and `attrs` as for a DataArray.
+        Parameters
+        ----------
+        coords, name
+            As for ``xarray.DataArray``.
+        attrs
+            Attributes beside those that `from_xarray` reads. There are such for a storage with a halo
+            or a default origin: ``halo_<dim>``, points below and above, ``extent_<dim>`` and
+            ``origin_<dim>``, or ``halo_unknown``. Nothing else in dlfield reads them, since xarray
+            keeps them unchanged in a part of the array.
+
+        Returns
+        -------
+        xarray.DataArray
+            Over host memory it holds the NumPy array of `to_numpy()`, so that all of xarray works. With
+            a buffer on a GPU it holds the storage itself, since a NumPy array would show what the host
+            has at the moment: each side stays up to date, and arithmetic raises TypeError.
+            ``xarray.DataArray(storage, dims=storage.dims)`` holds the storage in any memory.
 
         Raises
         ------
@@ -333,29 +477,43 @@ class Storage:
             Without xarray.
         """
     def to_jax(self, copy: bool | None = None) -> Any:
-        """Give a JAX array over the memory: a GPU's where there is one that is up to date.
+        """Give a JAX array over the memory, on the GPU if the buffer there is up to date.
 
-        Zero-copy, or BufferError: JAX is never made to copy silently. JAX arrays are immutable,
-        so do not write the storage afterwards. With `copy=True` JAX makes a copy.
-        """
-    def to_arrow(self, *, copy: bool = False) -> Any:
-        """Give a pyarrow Array over the buffer of the host, which it keeps. Zero-copy.
-
-        One dimension is an array of numbers (bool: `arrow.bool8`). More are a FixedShapeTensorArray: a list
-        along the axis that is outermost in memory, of tensors of the rest, whose dims are its
-        `dim_names`. An Array has no place for the name of the list's own axis, nor for the halo: see
-        `to_arrow_batch`. Arrow takes its data for constant, so do not write the storage afterwards.
+        JAX arrays are immutable: do not write the storage afterwards.
 
         Parameters
         ----------
         copy
-            Of a copy without padding, in the same order of axes.
+            With True JAX makes a copy. Otherwise the array shares the memory; JAX never copies
+            silently.
 
         Raises
         ------
         BufferError
-            For padded rows, steps and negative strides without `copy=True`; for bfloat16, float8, complex
-            numbers, and bool in several dimensions; for a storage without dimensions.
+            If JAX cannot share the memory: gaps between elements, misaligned memory, 64-bit types
+            while x64 is off.
+        ImportError
+            Without JAX.
+        """
+    def to_arrow(self, *, copy: bool = False) -> Any:
+        """Give a pyarrow Array over the buffer of the host, which it keeps. Zero-copy.
+
+        One dimension gives an array of numbers (bool: `arrow.bool8`), several a
+        FixedShapeTensorArray: a list along the axis that is outermost in memory, of tensors whose
+        `dim_names` are the other dims. An Array has no place for the name of the list's own axis,
+        nor for the halo: see `to_arrow_batch`. Arrow takes its data for constant: do not write the
+        storage afterwards.
+
+        Parameters
+        ----------
+        copy
+            With True the array is over a copy without padding, in the same order of axes.
+
+        Raises
+        ------
+        BufferError
+            For padded rows, steps and negative strides without `copy=True`; for bfloat16, float8,
+            complex numbers, and bool in several dimensions; for a storage without dimensions.
         GTNoSuchBufferError
             Without a buffer on the host.
         ImportError
@@ -364,51 +522,63 @@ class Storage:
     def to_arrow_batch(self, name: str, *, copy: bool = False) -> Any:
         """Give a pyarrow RecordBatch with one column over the buffer of the host. Zero-copy.
 
-        The metadata of the column has all dims, the halo and the order of the axes. An Arrow IPC file
-        keeps them: `dlf.as_storage(batch)` of what is read is the field as it was, read-only.
-        Parameters and errors are those of `to_arrow`.
+        The metadata of the column has all dims, the halo and the order of the axes. An Arrow IPC
+        file keeps them: `dlf.as_storage(batch)` of a batch that was read is the same field,
+        read-only. Parameters and errors are those of `to_arrow`.
         """
     def to_cupy(self) -> Any:
-        """Give a CuPy array over the buffer of the GPU, up to date. Zero-copy.
+        """Give a CuPy array over the buffer of the GPU, up to date (GDP-3). Zero-copy.
 
-        GTNoSuchBufferError where there is no such buffer; BufferError for a read-only storage.
+        Raises
+        ------
+        GTNoSuchBufferError
+            Without a buffer on a GPU.
+        BufferError
+            For a read-only storage, since CuPy writes what it shares.
+        ImportError
+            Without CuPy.
         """
     def device_to_host(self, *, force: bool = False) -> None:
-        """Copy the device buffer to the host where it is newer, or by `force` (GDP-3), and wait for it.
+        """Copy the device buffer to the host if it is newer, or by `force` (GDP-3), and wait for it.
 
-        Copies nothing where there is one buffer.
+        Copies nothing if there is one buffer.
         """
     def host_to_device(self, *, force: bool = False) -> None:
-        """Copy the host buffer to the device where it is newer, or by `force` (GDP-3), and wait for it.
+        """Copy the host buffer to the device if it is newer, or by `force` (GDP-3), and wait for it.
 
-        Copies nothing where there is one buffer.
+        Copies nothing if there is one buffer.
         """
     def set_device_modified(self) -> None:
-        """Say that the device buffer was written (GDP-3). Means nothing where there is one buffer."""
+        """Mark the device buffer as written (GDP-3). No effect if there is one buffer."""
     def set_host_modified(self) -> None:
-        """Say that the host buffer was written (GDP-3). Means nothing where there is one buffer."""
+        """Mark the host buffer as written (GDP-3). No effect if there is one buffer."""
     def set_synchronized(self) -> None:
-        """Say that both buffers are equal (GDP-3). Means nothing where there is one buffer."""
+        """Mark both buffers as equal (GDP-3). No effect if there is one buffer."""
     def synchronize(self) -> None:
-        """Copy whichever buffer is newer to the other (GDP-3), and wait for it."""
+        """Copy the newer buffer to the other one (GDP-3), and wait for it."""
     @property
     def __gt_data_interface__(self) -> dict[str | None, dict[str, Any]]:
-        """GDP-3: the host buffer under None, the GPU's under "gpu", with dims and halo where known.
+        """GDP-3: the host buffer under None, that of a GPU under "gpu", with dims and halo if known.
 
-        Reading it copies nothing. `acquire` brings a buffer up to date, `touch` says that it was
+        Reading it copies nothing. `acquire` brings a buffer up to date, `touch` marks it as
         written; both hold a reference to the storage. Absent for bfloat16 and float8.
         """
     def __arrow_c_schema__(self) -> CapsuleType:
-        """Give a capsule with the type of `to_arrow()`. BufferError for what Arrow cannot express."""
+        """Give a capsule with the type of `to_arrow()`. BufferError as there."""
     def __arrow_c_device_array__(
         self, requested_schema: CapsuleType | None = None, **kwargs: Any
     ) -> tuple[CapsuleType, CapsuleType]:
         """Give capsules with schema and array, on the device that `__dlpack_device__` names.
 
-        Zero-copy; the array holds a reference. Whoever takes memory of a GPU waits for `sync_event`.
-        BufferError as for `to_arrow()`; NotImplementedError for a keyword that is not None.
+        Zero-copy; the array holds a reference. A consumer of GPU memory waits for `sync_event`. The
+        requested schema is ignored, as the interface allows. BufferError as for `to_arrow()`,
+        NotImplementedError for a keyword that is not None.
         """
-    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Give DLPack's device: (1, 0) for host memory, (2, n) for a GPU.
+
+        Of two buffers it is the one that is up to date, that of the GPU if both are.
+        """
     def __dlpack__(
         self,
         *,
@@ -419,48 +589,57 @@ class Storage:
     ) -> CapsuleType:
         """Give a DLPack capsule that holds a reference.
 
-        Zero-copy unless `copy=True`, or memory of a GPU alone is asked for on the host. Versioned with
-        `max_version=(1, 0)` or higher, else legacy. `stream` (None: the legacy default one) is made to
-        wait for what is in flight; -1: none is.
+        Zero-copy unless `copy=True`, or memory on a GPU alone is asked for on the host. Versioned
+        with `max_version=(1, 0)` or higher, else legacy. `stream` waits for work in flight: None is
+        the legacy default stream, -1 does not wait.
 
         Raises
         ------
         BufferError
             For negative strides, for another device, and for read-only memory in a legacy capsule.
+        RuntimeError
+            For a stream with memory of the host, as NumPy.
         ValueError
-            For streams that DLPack does not allow.
+            For streams that DLPack does not allow, and for another `copy`.
         """
     @property
     def __gt_dims__(self) -> tuple[str, ...]:
-        """Names for GT4Py stencils: only where every one is I, J, K or a decimal."""
+        """Names for GT4Py stencils; absent unless each is I, J, K or a decimal."""
     @property
     def __gt_origin__(self) -> tuple[int, ...]:
-        """Where stencils begin, in GT4Py's order: only where `default_origin=` was given.
+        """Where stencils begin, in GT4Py's order of dimensions.
 
-        A view that leaves the point out, skips elements or has a new axis has none.
+        Absent unless `default_origin=` was given, and for a view that excludes the point, skips
+        elements or has a new axis.
         """
     @property
     def default_origin(self) -> tuple[int, ...]:
-        """The same, under the name of the storage allocation note."""
+        """`__gt_origin__`, under the name of the storage allocation note."""
 
 class HostBackedStorage(Storage):
     """What storages with a buffer on the host have in common: the doors of host memory."""
 
     def __array__(
         self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
-    ) -> npt.NDArray[Any]: ...
+    ) -> npt.NDArray[Any]:
+        """Give the host's buffer as a NumPy array, or a copy as `dtype` and `copy` ask."""
     def __arrow_c_array__(
         self, requested_schema: CapsuleType | None = None
     ) -> tuple[CapsuleType, CapsuleType]:
         """Give capsules with schema and array over the buffer of the host, brought up to date.
 
-        Zero-copy; the array holds a reference. BufferError as for `to_arrow()`.
+        Zero-copy; the array holds a reference. The requested schema is ignored, as the interface
+        allows. BufferError as for `to_arrow()`.
         """
     def tobytes(self, order: Literal["C", "F", "A"] = "C") -> bytes:
-        """Copy the values without padding, as NumPy's and CuPy's method of that name."""
+        """Copy the values without padding in order "C", "F" or "A", as NumPy and CuPy do."""
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        """Version 3, with explicit strides in bytes; holds no reference. Absent for bfloat16 and float8."""
+        """The array interface, version 3, with explicit strides in bytes.
+
+        It holds no reference: keep the storage. Absent for bfloat16 and float8, which it cannot
+        name.
+        """
     if sys.version_info >= (3, 12):
         def __buffer__(self, flags: int, /) -> memoryview: ...
         def __release_buffer__(self, buffer: memoryview, /) -> None: ...
@@ -471,39 +650,50 @@ class CPUStorage(HostBackedStorage):
 
     @property
     def ndarray(self) -> npt.NDArray[Any]:
-        """The same as `to_numpy()`: what GT4Py reads first."""
+        """`to_numpy()`, which GT4Py reads first."""
 
 @final
 class GPUStorage(Storage):
     """Memory on a GPU alone (GDP-3).
 
-    It has no buffer on the host: what needs one is absent or raises GTNoSuchBufferError (`np.asarray`
-    and `DataArray.values` BufferError), and values come and go by copies.
+    It has no buffer on the host: what needs one is absent or raises GTNoSuchBufferError
+    (`np.asarray` and `DataArray.values` raise BufferError). Copies bring values in and out.
     """
 
-    def __array__(
-        self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
-    ) -> NoReturn: ...
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
+        """Raise BufferError, since NumPy would make an array of one object without this method.
+
+        A GTNoSuchBufferError would be an AttributeError, which `DataArray.values` would report as a
+        missing property.
+        """
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Version 3; holds no reference. `stream` is dlfield's where it has work in flight."""
+        """The CUDA array interface, version 3.
+
+        `stream` is dlfield's if it has work in flight. The interface holds no reference:
+        keep the storage.
+        """
 
 @final
 class SoftwareManagedGPUStorage(HostBackedStorage):
     """Memory on host and GPU, kept in step by dlfield (GDP-3).
 
-    Each side is brought up to date before it is handed out, by one copy, and none where the other side
-    was not written. What a view of another library writes cannot be seen: say it with
+    Each side is brought up to date before it is handed out, by one copy if the other side was
+    written, else by none. dlfield cannot see what a view of another library writes: say it with
     `set_host_modified()` or `set_device_modified()`, or work in `with storage.host() as array:` and
     `with storage.device() as array:`, which say it at the end.
     """
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Version 3, of the GPU's buffer, brought up to date; holds no reference."""
+        """The CUDA array interface, version 3.
+
+        `stream` is dlfield's if it has work in flight. The interface holds no reference:
+        keep the storage.
+        """
     @property
     def sync_state(self) -> SyncState:
-        """Which buffer was modified, shared by all views."""
+        """Which buffer was modified, shared by all views (GDP-3)."""
 
 @final
 class CUDAManagedGPUStorage(HostBackedStorage):
@@ -514,11 +704,15 @@ class CUDAManagedGPUStorage(HostBackedStorage):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Version 3; holds no reference. `stream` is dlfield's where it has work in flight."""
+        """The CUDA array interface, version 3.
+
+        `stream` is dlfield's if it has work in flight. The interface holds no reference:
+        keep the storage.
+        """
 
 @final
 class UsedStream:
-    """Made by `use_stream`."""
+    """The context manager that `use_stream` makes."""
 
     def __enter__(self) -> UsedStream: ...
     def __exit__(self, *_exception: object) -> None: ...
@@ -528,28 +722,31 @@ class UsedStream:
 def use_stream(stream: Any) -> UsedStream:
     """Let dlfield work on a stream of yours: `with dlfield.use_stream(stream):`.
 
-    Copies and fills that this thread asks for in the block are put on that stream, for memory of its
-    device; what is in flight elsewhere is waited for by events. Otherwise dlfield works on a stream of
-    its own for each device, which keeps order with the legacy default stream.
+    In the block, copies and fills that this thread asks for run on that stream, for memory of its
+    device. They wait by events for work in flight on other streams. Work that others put on the
+    stream after the block, because the exchange table of a storage named it to them, is not
+    followed. Outside of such blocks dlfield works on a stream of its own for each device, which
+    keeps order with the legacy default stream.
 
     Parameters
     ----------
     stream
         An object with `__cuda_stream__`, `cuda_stream` (torch) or `ptr` (CuPy), which is kept, or a
-        handle as an int (1 is the legacy default stream, 2 the per-thread one), which has to live
-        longer than any memory that is used in the block.
+        handle as an int: 1 is the legacy default stream, 2 the per-thread one. Any other stream
+        must outlive all memory that is used in the block.
 
     Raises
     ------
     TypeError, ValueError
-        For what is no stream; 0 is ambiguous, as in the CUDA array interface.
+        For anything but a stream; 0 is ambiguous, as in the CUDA array interface.
     DeviceUnavailable
-        Where CUDA cannot be used, or does not know the stream.
+        If CUDA cannot be used, or refuses the stream. CUDA may fail to notice that a handle is not
+        a stream.
     """
 
 @final
 class SyncState:
-    """Which of the two buffers of a synchronised storage was modified (GDP-3)."""
+    """Which of the two buffers of a synchronised storage was modified, shared by all its views."""
 
     SYNC_CLEAN: Final[int]
     SYNC_HOST_DIRTY: Final[int]
@@ -560,9 +757,12 @@ class SyncState:
         """One of the three constants."""
     @state.setter
     def state(self, state: int) -> None: ...
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle, copy and deepcopy make a state of its own with the same value."""
+    def __setstate__(self, state: int, /) -> None: ...
 
 class LayoutWarning(UserWarning):
-    """A stencil call is slower than it could be: how the memory of an argument is laid out."""
+    """A stencil call is slower than it could be, because of the memory layout of an argument."""
 
 class MemoryCopyWarning(UserWarning):
     """A stencil call copies an argument that is not laid out as the stencil needs it."""
@@ -570,9 +770,19 @@ class MemoryCopyWarning(UserWarning):
 class DeviceCopyWarning(UserWarning):
     """A stencil call copies an argument from one device to another."""
 
+#: A number for each axis of the iteration: in their order, or by name.
+_AlongAxes: TypeAlias = Sequence[int] | Mapping[str, int]
+#: The same for all fields, or by the names of fields and "_all_".
+_CallOrigin: TypeAlias = _AlongAxes | Mapping[str, _AlongAxes]
+
 @final
 class BoundStencil:
-    """A stencil that takes arrays of any framework. Made by `dlfield.bind`."""
+    """A stencil that takes arrays of any framework. Made by `dlfield.bind`.
+
+    Call it with the stencil's own arguments, and optionally `origin`, `domain` and `exec_info` as
+    for the stencil itself. Nothing is copied unless `bind` was told to; every check is made at
+    every call.
+    """
 
     def __new__(
         cls,
@@ -582,6 +792,7 @@ class BoundStencil:
         dims: Mapping[str, str],
         copy_device: bool,
         copy_memory: bool,
+        options: dict[str, Any],
     ) -> BoundStencil: ...
     @property
     def stencil(self) -> Any:
@@ -592,16 +803,15 @@ class BoundStencil:
     def __call__(
         self,
         *args: Any,
-        origin: Sequence[int] | Mapping[str, Sequence[int]] | None = None,
-        domain: Sequence[int] | None = None,
+        origin: _CallOrigin | None = None,
+        domain: _AlongAxes | None = None,
         exec_info: dict[str, Any] | None = None,
-        _stacklevel: int = 1,
         **kwargs: Any,
     ) -> None:
         """Run the stencil. Every check is made at every call.
 
-        What wants to be told is acquired in the order of the arguments, touched where it was
-        written, and released, each once. Nothing is copied unless `bind` was told to.
+        Objects with hooks are acquired in the order of the arguments, touched if they were written,
+        and released, each once. Nothing is copied unless `bind` was told to.
 
         Raises
         ------
@@ -620,22 +830,201 @@ class BoundStencil:
     def plan(
         self,
         *args: Any,
-        origin: Sequence[int] | Mapping[str, Sequence[int]] | None = None,
-        domain: Sequence[int] | None = None,
-        _functional: bool = False,
+        origin: _CallOrigin | None = None,
+        domain: _AlongAxes | None = None,
         **kwargs: Any,
-    ) -> dict[str, Any]:
-        """Say what a call would do, without doing it; see `dlfield.PlanExplanation`.
+    ) -> CallPlan:
+        """Plan a call with these arguments, without making it; see `dlfield.PlanExplanation`.
 
-        Raises what the call would raise. With `_functional`, outputs may be missing.
+        The values are not read, and nothing is acquired. Raises the errors of the call.
         """
     def arguments(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Give the arguments by name, as a call would read them."""
     def functional(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the stencil with outputs that are made here, and give them back.
+        """Call the stencil with outputs that are made here, and return them.
 
         Parameters, results and errors are those of `dlfield.functional.call`.
         """
+
+@final
+class CallPlan:
+    """The plan of a call of a bound stencil."""
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Dimensions of the iteration."""
+    @property
+    def domain(self) -> tuple[int, ...]:
+        """Points to compute along `axes`."""
+    @property
+    def halo(self) -> tuple[tuple[int, int], ...]:
+        """The widest halo of the fields along `axes`."""
+    @property
+    def output_halo(self) -> tuple[tuple[int, int], ...]:
+        """Points below and above the domain in outputs that are made for the call, along `axes`."""
+    @property
+    def slow(self) -> tuple[str, ...]:
+        """Texts of the warnings about layouts."""
+    @property
+    def fields(self) -> dict[str, FieldPlan]:
+        """A `FieldPlan` for each field by its name, in the order of the definition."""
+    @property
+    def takes(self) -> tuple[Literal["origin", "domain"], ...]:
+        """Which of "origin" and "domain" the stencil takes."""
+    @property
+    def device(self) -> str | tuple[str, int] | None:
+        """Device of the stencil: None for the host, "gpu", or ("gpu", number)."""
+    @property
+    def backend(self) -> str | None:
+        """Name of the preset that the stencil is fast with."""
+
+@final
+class FieldPlan:
+    """A field of a stencil in a `CallPlan`, as declared, with the array that was given for it."""
+
+    @property
+    def access(self) -> Literal["unused", "read", "write", "update"]:
+        """Use by the stencil: "unused", "read", "write" or "update"."""
+    @property
+    def dtype(self) -> str:
+        """Name of the type."""
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """Names in the declared order."""
+    @property
+    def data_shape(self) -> tuple[int, ...]:
+        """Extents of the data dimensions."""
+    @property
+    def layout(self) -> tuple[int, ...] | None:
+        """Ranks that the memory must have; None for any."""
+    @property
+    def alignment_size(self) -> int:
+        """Alignment that the memory must have, in bytes."""
+    @property
+    def given(self) -> GivenArray | None:
+        """The array; None for an unused field, and for an output that is to be made."""
+
+@final
+class GivenArray:
+    """The array that was given for a field, in its own order of axes."""
+
+    @property
+    def door(self) -> str | None:
+        """Name of its door; None for memory that dlfield allocated."""
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents, in elements."""
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Strides, in elements."""
+    @property
+    def device(self) -> str:
+        """Name of the device."""
+    @property
+    def readonly(self) -> bool:
+        """True if it cannot be written."""
+    @property
+    def dims(self) -> tuple[str, ...] | None:
+        """Its names in the stencil's words; None if it has none."""
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """Its axis for each declared dimension."""
+    @property
+    def origin(self) -> tuple[int, ...]:
+        """First point of the domain, in the declared order."""
+    @property
+    def copy(self) -> str | None:
+        """Reason why the stencil gets a copy; None if it gets the array."""
+
+def arguments_functional(
+    run: BoundStencil, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> dict[str, Any]:
+    """As `BoundStencil.arguments`, for a call whose outputs may be missing.
+
+    Arguments without a name are the inputs, or all.
+    """
+
+def plan_functional(
+    run: BoundStencil,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    origin: _CallOrigin | None = None,
+    domain: _AlongAxes | None = None,
+) -> CallPlan:
+    """As `BoundStencil.plan`, for a call whose outputs may be missing."""
+
+def call_functional(
+    run: BoundStencil,
+    kwargs: dict[str, Any],
+    *,
+    origin: _CallOrigin | None = None,
+    domain: _AlongAxes | None = None,
+    exec_info: dict[str, Any] | None = None,
+) -> None:
+    """Call a bound stencil by the names of its arguments.
+
+    Warnings name the line of the caller's caller, which called `run.functional(...)`.
+    """
+
+@final
+class Preset:
+    """A preset: "C", "F", or the name of a backend."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+    @property
+    def gpu(self) -> bool:
+        """The backend computes on a GPU."""
+    @property
+    def typed(self) -> bool:
+        """The backend is compiled and reads memory as items of its type; others read any memory."""
+
+def register_preset(
+    name: str,
+    layout: Sequence[SupportsIndex] | Callable[[tuple[str, ...]], Sequence[SupportsIndex]] | None,
+    *,
+    alignment: SupportsIndex | None = None,
+    device: Literal["cpu", "gpu"] | None = None,
+) -> None:
+    """Register a preset of one's own for ``defaults=``, ``backend=`` and ``DefaultParameters``.
+
+    Parameters
+    ----------
+    name : str
+        Its name. Another preset of that name is replaced, unless dlfield defines it.
+    layout : sequence of 3 ints, callable or None
+        Rank of the strides of I, J and K among each other: 0 is the largest. Data dimensions come
+        outermost. Or a function that returns the ranks of names among I, J, K, "0", "1", ..., in
+        this order. None removes the preset.
+    alignment : int, optional
+        Of the aligned element of each row, in elements; 1 by default.
+    device : None, "cpu" or "gpu", optional
+        Where its backend computes; on the host by default.
+
+    Raises
+    ------
+    ValueError
+        For a name that dlfield defines, and for a layout, alignment or device that cannot be. A
+        function has to put data dimensions outermost or innermost.
+    TypeError
+        For values of a wrong type.
+
+    Notes
+    -----
+    What is registered with ``gt4py.storage.register`` needs no registration here: if dlfield does
+    not know a name, it asks GT4Py's registry.
+    """
+
+def preset(name: str, option: str = "backend") -> Preset:
+    """Look a preset up by its name, which is given as `option`.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name; the text lists the known ones.
+    """
 
 def empty(
     shape: SupportsIndex | Sequence[SupportsIndex],
@@ -646,21 +1035,64 @@ def empty(
 
     Parameters
     ----------
-    shape
+    shape : int or sequence of int
         Extents, in elements. Zeros are legal.
-    dtype
-        Anything that `np.dtype` takes; float64 by default. bfloat16 and float8 come from ml_dtypes.
-    **options
-        See `StorageOptions`.
+    dtype : optional
+        Anything that numpy.dtype takes; float64 by default. NumPy shows bfloat16 and the float8
+        types if the package ml_dtypes is installed.
+    dims : sequence of str, optional
+        Names of the dimensions in the order of the axes: "IJK", any distinct names, or axes of
+        GTScript.
+    halo : sequence of int or (int, int), or dict of them by name, optional
+        Points around the domain per dimension, for both ends or for each; 0 by default, and for the
+        names that a dict lacks.
+    backend : str, optional
+        Layout, alignment and device for a GT4Py backend: "numpy", "debug", "gt:cpu_kfirst",
+        "gt:cpu_ifirst", "gt:gpu", "dace:cpu", "dace:cpu_kfirst", "dace:cpu_KJI", "dace:gpu",
+        "dace:gpu_IJK", "gtx86", "gtmc", "gtcuda". Excludes alignment_size, device and layout. The
+        layout goes by the names I, J and K, which are assumed without dims. Other names count as
+        outermost, in their order: dims=("level", "lat", "lon") stays in C order. Name the
+        dimensions I, J, K, or give layout= with defaults=.
+    defaults : str, optional
+        The same, as a preset that explicit options override. "C" and "F" are NumPy's orders, for
+        any device.
+    layout : sequence of int or callable, optional
+        Rank of each dimension's stride: 0 is the largest, ndim - 1 is contiguous. Or a function
+        that returns the ranks, of the names of the dimensions or of their number.
+    alignment_size : int, optional
+        Bytes. Rows are padded so that the aligned element of each lies on such a boundary. With 1,
+        the default, nothing is padded and the first element lies on a boundary of 64 bytes.
+    aligned_index : sequence of int, optional
+        Index of the aligned element; the lower halo by default.
+    device : None, "cpu", "gpu" or ("gpu", n), optional
+        Where the memory lies: on the host, on the GPU in use at the moment (that of the thread's
+        CUDA context, else the first), or on one by its number.
+    managed : None, "gt4py" or "cuda", optional
+        For a GPU, what keeps host and device in step: nothing, since there is no buffer on the
+        host; dlfield, between two buffers (the default); CUDA, in one that both reach. No effect in
+        host memory.
+    default_origin : sequence of int, optional
+        Where stencils begin unless told otherwise, in points, in GT4Py's order of dimensions (I, J,
+        K, data dimensions). It is shown only if given, since GT4Py takes no upper halo from it.
+
+    Returns
+    -------
+    CPUStorage, GPUStorage, SoftwareManagedGPUStorage or CUDAManagedGPUStorage
+        As device and managed say. Its memory is freed when the last storage, view and export of it
+        is gone.
 
     Raises
     ------
     ValueError
-        For options that cannot hold for the shape, and for more bytes than an address can count.
+        For options that do not fit the shape or exclude each other, and for more bytes than an
+        address can count.
+    TypeError
+        For unknown options and values of a wrong type.
     MemoryError
-        Where the system has no more memory.
+        If the system has no more memory.
     DeviceUnavailable
-        For a GPU where CUDA cannot be used, or there is no such device.
+        For a GPU or the preset of a GPU backend, if CUDA cannot be used, or the device does not
+        exist or has no managed memory.
     """
 
 def zeros(
@@ -668,14 +1100,20 @@ def zeros(
     dtype: npt.DTypeLike | UnsetType | None = None,
     **options: Unpack[StorageOptions],
 ) -> Storage:
-    """Allocate a storage of zeros. No page of it is touched. Parameters and errors as `empty`."""
+    """Allocate a storage of zeros. No page of it is touched.
+
+    Parameters, result and errors are those of `empty`.
+    """
 
 def ones(
     shape: SupportsIndex | Sequence[SupportsIndex],
     dtype: npt.DTypeLike | UnsetType | None = None,
     **options: Unpack[StorageOptions],
 ) -> Storage:
-    """Allocate a storage of ones. Parameters and errors as `empty`."""
+    """Allocate a storage of ones.
+
+    Parameters, result and errors are those of `empty`.
+    """
 
 def full(
     shape: SupportsIndex | Sequence[SupportsIndex],
@@ -685,7 +1123,7 @@ def full(
 ) -> Storage:
     """Allocate a storage with `fill_value` in every element, converted as NumPy does.
 
-    Other parameters and errors as `empty`.
+    Other parameters, result and errors are those of `empty`.
     """
 
 def empty_like(
@@ -699,11 +1137,17 @@ def empty_like(
     ----------
     data
         The model: a storage, or an array as for `as_storage`. Shape, dtype, dims, halo, layout,
-        alignment and origin are as in it, unless an option says otherwise.
-    dtype
-        Of the new storage; the model's by default.
+        alignment and origin are the model's, unless an option says otherwise. Its values are not
+        read, so that byte-swapped and masked arrays, and tensors that require a gradient, will do.
+    dtype : optional
+        Of the new storage; the model's by default, which has to be one of numbers.
     **options
-        See `StorageOptions`.
+        As for `empty`.
+
+    Returns
+    -------
+    CPUStorage, GPUStorage, SoftwareManagedGPUStorage or CUDAManagedGPUStorage
+        As device and managed say; of the model's kind by default.
 
     Raises
     ------
@@ -716,14 +1160,20 @@ def zeros_like(
     dtype: npt.DTypeLike | UnsetType | None = None,
     **options: Unpack[StorageOptions],
 ) -> Storage:
-    """Allocate a storage of zeros like another. Parameters and errors as `empty_like`."""
+    """Allocate a storage of zeros like another.
+
+    Parameters, result and errors are those of `empty_like`.
+    """
 
 def ones_like(
     data: Any,
     dtype: npt.DTypeLike | UnsetType | None = None,
     **options: Unpack[StorageOptions],
 ) -> Storage:
-    """Allocate a storage of ones like another. Parameters and errors as `empty_like`."""
+    """Allocate a storage of ones like another.
+
+    Parameters, result and errors are those of `empty_like`.
+    """
 
 def full_like(
     data: Any,
@@ -733,7 +1183,7 @@ def full_like(
 ) -> Storage:
     """Allocate a storage like another with `fill_value` in every element, converted as NumPy does.
 
-    Other parameters and errors as `empty_like`.
+    Other parameters, result and errors are those of `empty_like`.
     """
 
 def as_storage(
@@ -748,28 +1198,37 @@ def as_storage(
     Parameters
     ----------
     data
-        A storage, or anything that speaks `__gt_data_interface__`, DLPack, the buffer protocol or
-        the array interface; an xarray.DataArray keeps its dims. JAX and Arrow arrays become
+        A storage, or anything that speaks `__gt_data_interface__`, DLPack, the buffer protocol, the
+        array interface, the CUDA array interface or Arrow's C interfaces. A DLPack capsule is taken
+        too, once. An xarray.DataArray keeps its dims. JAX and Arrow arrays, and arrays in which several indices name one element, become
         read-only storages. An object with an `acquire` function is acquired, and released when the
-        last view of it is gone.
-        __cuda_array_interface__ too: memory of a GPU becomes a SoftwareManagedGPUStorage whose buffer on
-        the host is allocated, or what `managed` says.
-    device_data
-        The same values on a GPU (GDP-3). A buffer there may be passed as `data` too.
-    sync_state
-        Which of two buffers was written last (GDP-3), neither by default. Of buffers that were taken
-        from a storage it has to be that storage's own.
+        last view of it is gone; call its `touch` yourself after writing.
+    device_data : optional
+        An array on a GPU. With data, both must hold the same values. A single buffer on a GPU may
+        be passed as data too.
+    sync_state : SyncState, optional
+        Which buffer of a pair is newer; neither by default.
     **options
-        See `StorageOptions`. What is given must hold for the memory already.
+        As for `empty`. They must hold for the memory already. With device="cpu", memory that host
+        and device share is taken on the host.
+
+    Returns
+    -------
+    CPUStorage, GPUStorage, SoftwareManagedGPUStorage or CUDAManagedGPUStorage
+        Holds the producer's memory, which is given back when the last view of it is gone. Memory of
+        a GPU becomes a pair with a new buffer on the host, unless managed= says otherwise.
 
     Raises
     ------
     TypeError
-        Where the object speaks none of the protocols.
+        If the object speaks none of the protocols.
     BufferError
-        Where what it says cannot be used: lies, unsupported types, lazy torch tensors.
+        If what it says cannot be used: lies, unsupported types, masked arrays, torch tensors with a
+        pending conjugation or negation, and those that require a gradient where torch records it.
     ValueError
         For an option that the memory does not meet.
+    DeviceUnavailable
+        For memory that is not where device=, managed= or the argument wants it.
     """
 
 def storage(
@@ -786,31 +1245,50 @@ def storage(
 
     Parameters
     ----------
-    data
-        As for `as_storage`; byte-swapped NumPy arrays, numbers and lists of them too. Without it a
-        storage of `shape` is allocated, whose values are undefined.
-    device_data, sync_state
+    data : optional
+        As for `as_storage`. Also byte-swapped NumPy arrays, lists and numbers, and what has
+        `__array__`, such as datasets of zarr and h5py, Dask arrays and pandas: NumPy reads them.
+        Without it, a storage of `shape` is allocated, whose values are undefined.
+    device_data : optional
         As for `as_storage`.
-    dtype
-        Of the storage; the data's own by default. Another one is converted as NumPy's `astype` does,
-        lists and numbers as its `array` does: a number that does not fit is an OverflowError.
-    copy
-        Whether to copy; True by default.
-    shape
-        Needed without data; with it, what it must have.
+    dtype : optional
+        Of the storage; the data's own by default. Another one is converted as NumPy's astype does,
+        lists and numbers as its array does: a number that does not fit is an OverflowError.
+    copy : bool
+        With False the storage shares the memory; True by default.
+    sync_state : optional
+        As for `as_storage`.
+    shape : int or sequence of int, optional
+        Needed without data; with data, the shape that it must have.
     **options
-        See `StorageOptions`. Without layout or preset the copy is in the order of the data.
+        As for `empty`. Without layout or preset the copy is in the order of the data.
+
+    Returns
+    -------
+    CPUStorage, GPUStorage, SoftwareManagedGPUStorage or CUDAManagedGPUStorage
+        As device and managed say; where the data is by default.
 
     Raises
     ------
-    TypeError, BufferError, ValueError
-        As `as_storage`; ValueError for another dtype with `copy=False`.
+    TypeError, BufferError, ValueError, DeviceUnavailable
+        As `as_storage`. ValueError also for another dtype with `copy=False`, and for data of
+        another shape than `shape`.
     """
 
 def as_numpy(data: Any) -> npt.NDArray[Any]:
     """Give a NumPy array over the memory of any array, in its own order of axes. Never copies.
 
-    `data` itself where it is exactly a NumPy array. Read-only where the producer is.
+    Parameters
+    ----------
+    data
+        As for `as_storage`. An object with an `acquire` function is acquired, and released when
+        the array and every view of it are gone.
+
+    Returns
+    -------
+    numpy.ndarray
+        `data` itself if its class is exactly ``numpy.ndarray``; else an array that holds the
+        producer's memory, read-only if the producer is.
 
     Raises
     ------
@@ -818,55 +1296,144 @@ def as_numpy(data: Any) -> npt.NDArray[Any]:
         As `as_storage`.
     """
 
-def dims_of(data: Any) -> tuple[str, ...] | None:
-    """Names of an object's axes, or None where it has none. Touches no memory."""
+def as_cupy(data: Any) -> Any:
+    """Give a CuPy array over the memory of any array on a GPU. Never copies.
+
+    Parameters
+    ----------
+    data
+        A CuPy array, or an array with memory on a GPU, as for `as_storage`. A buffer there counts
+        more than one on the host. An object with an `acquire` function is acquired, and released
+        when the CuPy array and every view of it are gone.
+
+    Returns
+    -------
+    cupy.ndarray
+        `data` itself if it is one; else an array that holds the producer's memory. CuPy has no
+        read-only arrays: do not write one whose producer forbids it.
+
+    Raises
+    ------
+    ImportError
+        Without CuPy.
+    GTNoSuchBufferError
+        If `data` has no memory on a GPU. Copying is left to ``cupy.asarray``.
+    TypeError, BufferError, DeviceUnavailable
+        As `as_storage`.
+
+    Notes
+    -----
+    Storage allocation note, "Supported Buffer Interfaces".
+    """
+
+def look_at(data: Any) -> Storage:
+    """Put an array into a storage as `as_storage(data, managed=None)` does, but acquire nothing.
+
+    The values may be old. Raises what `as_storage` raises.
+    """
+
+def get_dims(storage: Any, annotation: Any = None) -> tuple[str, ...] | None:
+    """Give the names of an array's axes, else those that a stencil assumes.
+
+    Parameters
+    ----------
+    storage
+        A storage, a DataArray, or an object with `__gt_dims__` (attribute or method) or
+        `__gt_data_interface__`. The names are those that `as_storage` reads. Touches no memory.
+    annotation
+        The names of an array that has none: a `gtscript.Field[...]`, whose data dimensions are
+        called "0", "1", ..., or a sequence of names.
+
+    Returns
+    -------
+    tuple of str or None
+        In the order of the axes. None without names.
+
+    Raises
+    ------
+    TypeError
+        If a name is not a text.
+    ValueError
+        If the annotation has another number of names than the array has axes.
+
+    Notes
+    -----
+    Storage allocation note, "Dimension Mapping".
+    """
+
+def gt4py_names(dims: Any) -> tuple[str, ...] | None:
+    """Give names as texts if GT4Py's cartesian stencils know each: I, J, K or a decimal; else None."""
+
+def check_names(dims: Any, own: Any) -> None:
+    """Refuse names of a DataArray that contradict those of its data."""
+
+def names_are_unrelated(dims: Any, others: Any) -> bool:
+    """Tell if names stand for different things, so that only the position says what belongs together."""
 
 def doors_of(data: Any) -> tuple[str, ...]:
-    """Names of the doors that an object has, usable or not."""
+    """Give the names of the doors that an object has, usable or not."""
+
+def device_of(device: Any) -> tuple[str, int | None] | None:
+    """Read what the option `device` takes: None for the host, ("gpu", n) for a GPU, n None for any."""
+
+def class_options(cls: type, /) -> dict[str, Any] | None:
+    """Give the options that the name of a class decides: `device`, and on a GPU `managed`.
+
+    Empty for `Storage`, None for a class that is not a kind of storage.
+    """
 
 def get_num_threads() -> int:
-    """How many threads share a large copy or fill.
+    """Return the number of threads that share a large copy or fill.
 
-    What `set_num_threads` said, else what the environment says in DLFIELD_NUM_THREADS or else in
-    OMP_NUM_THREADS, else the number of CPUs that the process may use.
+    It is set by `set_num_threads`, else by the environment variable DLFIELD_NUM_THREADS, else by
+    OMP_NUM_THREADS, else it is the number of CPUs that the process may use.
     """
 
 def set_num_threads(num_threads: int) -> None:
-    """Set how many threads share a large copy or fill, in the whole process.
+    """Set the number of threads that share a large copy or fill, for the whole process.
 
-    Copies of less than 2 MiB for each thread take fewer. The threads are started for a copy and are
-    gone after it. ValueError for a number below 1.
+    A copy uses fewer threads if each would copy less than 2 MiB. Threads live as long as the copy.
+
+    Raises
+    ------
+    ValueError
+        For a number below 1.
     """
 
 def get_huge_pages() -> bool:
-    """Whether large fields ask the system for huge pages.
+    """Tell if large fields ask the system for huge pages.
 
-    What `set_huge_pages` said, else not where the environment's DLFIELD_HUGE_PAGES is 0, off, no or
-    false.
+    It is set by `set_huge_pages`; else they do, unless the environment variable DLFIELD_HUGE_PAGES
+    is 0, off, no or false.
     """
 
 def set_huge_pages(enabled: bool) -> None:
-    """Set whether fields of 4 MiB and more that are allocated from now on ask for huge pages."""
+    """Set if new fields of 4 MiB and more ask the system for huge pages."""
 
 def get_pool_limit() -> int:
-    """How many bytes of large fields that are gone are kept for the next ones; 0, the default, keeps none."""
+    """Return how many bytes of freed large fields are kept for new ones; 0, the default, keeps none."""
 
 def set_pool_limit(bytes: int) -> None:
-    """Set how many bytes of large fields that are gone are kept for the next ones.
+    """Set how many bytes of freed large fields are kept for new ones.
 
-    A field of 4 MiB or more that is neither zeros nor on a GPU then takes memory that is there
-    already, which spares the system's time for new pages. What is kept beyond the limit goes back to
-    the system at once, the oldest first. ValueError for a number below 0.
+    A new field of 4 MiB or more then reuses such memory, unless it is on a GPU or made by `zeros`,
+    and saves the time in which the system makes new pages. Memory beyond the limit goes back to the
+    system at once, the oldest first.
+
+    Raises
+    ------
+    ValueError
+        For a number below 0.
     """
 
 def pool_bytes() -> int:
-    """Bytes that are kept for the next fields at the moment."""
+    """Return how many bytes are kept for new fields at the moment."""
 
 def free_pool() -> None:
-    """Give all memory that is kept for the next fields back to the system. The limit stays."""
+    """Give all memory that is kept for new fields back to the system. The limit stays."""
 
 def live_allocations() -> int:
-    """Blocks of host memory that dlfield has allocated and not yet freed."""
+    """Count the blocks of memory, on the host and on GPUs, that dlfield has allocated and not freed."""
 
 def rebuild_storage(
     values: Any,
@@ -874,6 +1441,6 @@ def rebuild_storage(
     shape: Sequence[int],
     ranks: Sequence[int],
     known: tuple[Any, ...],
-    kind: int | None = None,
+    managed: tuple[str | None] | None = None,
 ) -> Storage:
-    """Make a storage of what was pickled. For pickle; its arguments may change with any version."""
+    """Make a storage of what was pickled. Its arguments may change with any version."""

@@ -1,4 +1,4 @@
-"""How a storage shows itself in a notebook: its facts, its halo, and the order in memory."""
+"""The HTML of a storage in a notebook: its properties, its halo, and the order in memory."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _SIZE = 120
 
 
 def render(storage: Storage) -> str:
-    """Give a table of facts, with a drawing of the two dimensions that lie closest in memory.
+    """Make a table of properties, and a drawing of the two dimensions with the smallest strides.
 
-    The domain is drawn inside its halo; the arrow points along the contiguous dimension.
+    The drawing shows the domain inside its halo. The arrow points along the contiguous dimension.
     """
     left = "style='text-align:left'"
     rows = "".join(
@@ -35,16 +35,10 @@ def _facts(storage: Storage) -> list[tuple[str, str]]:
     order = sorted(range(storage.ndim), key=lambda axis: storage.layout[axis])
     names = _names(storage)
     return [
-        (
-            "shape",
-            " x ".join(f"{names[axis]} {extent}" for axis, extent in enumerate(storage.shape)),
-        ),
+        ("shape", " x ".join(f"{name} {n}" for name, n in zip(names, storage.shape, strict=True))),
         ("dtype", str(storage.dtype)),
         ("halo", "unknown" if storage.halo is None else _widths(storage.halo)),
-        (
-            "memory order",
-            " → ".join(names[axis] for axis in order) + _contiguity(storage, order),
-        ),
+        ("memory order", " → ".join(names[axis] for axis in order) + _contiguity(storage, order)),
         ("alignment", f"{storage.alignment_size} bytes"),
         ("bytes", f"{storage.nbytes:,}"),
         ("memory", "host" + (", read-only" if storage.readonly else "")),
@@ -52,7 +46,7 @@ def _facts(storage: Storage) -> list[tuple[str, str]]:
 
 
 def _contiguity(storage: Storage, order: list[int]) -> str:
-    """Say whether elements follow each other without a gap: all of them, or those of each row."""
+    """Tell if elements follow each other without a gap: all of them, or those of each row."""
     if not order or storage.strides[order[-1]] != storage.itemsize:
         return ""
     step = storage.itemsize
@@ -72,7 +66,7 @@ def _widths(halo: tuple[tuple[int, int], ...]) -> str:
 
 
 def _drawing(storage: Storage) -> str:
-    """Draw extents of the two dimensions with the smallest strides: rows across, the other down."""
+    """Draw the two dimensions with the smallest strides: rows across, the other one down."""
     if storage.ndim == 0 or storage.size == 0:
         return ""
     inner = sorted(range(storage.ndim), key=lambda axis: -storage.layout[axis])

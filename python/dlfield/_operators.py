@@ -1,8 +1,8 @@
-"""Operators of storages: arithmetic is refused with the way out, a single element is a number.
+"""Methods of storages that are written in Python, above all the operators.
 
-GDP-3 removes universal functions from storages. Python's own refusals name no way out, and without
-``__eq__`` a comparison with an array would quietly be False. What is written in Python of a storage
-is put on the class here, and what it needs is imported when it is called.
+GDP-3 removes universal functions from storages, so arithmetic raises TypeError with the way out;
+without ``__eq__`` a comparison with an array would silently be False. A single element is a number.
+Methods import what they need when they are called.
 """
 
 import operator
@@ -16,7 +16,7 @@ _BINARY = (
     "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor".split()  # noqa: SIM905
 )
 _UNARY = ("neg", "pos", "abs", "invert", "round")
-#: Without these Python would read a storage of bytes as the text of a number.
+#: Without these, Python would read a storage of bytes as the text of a number.
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "bool": bool,
     "int": int,
@@ -39,10 +39,8 @@ def _refusal(name: str) -> Any:  # noqa: ANN401 - a method of any signature
 def _conversion(name: str, convert: Callable[[Any], Any]) -> Any:  # noqa: ANN401
     def to_number(self: Any) -> Any:  # noqa: ANN401 - a storage, and a number of some kind
         if self.size != 1:
-            text = (
-                f"{name}: expected one element, got a {type(self).__name__} of shape {self.shape}"
-            )
-            raise TypeError(f"{text}; {way_out(self)}")
+            got = f"a {type(self).__name__} of shape {self.shape}"
+            raise TypeError(f"{name}: expected one element, got {got}; {way_out(self)}")
         return convert(self.item())
 
     to_number.__name__ = to_number.__qualname__ = name
@@ -56,7 +54,7 @@ def _index(value: Any) -> int:  # noqa: ANN401
 
 
 def _elements(self: Any) -> Iterator[Any]:  # noqa: ANN401
-    """Go through the first dimension."""
+    """Iterate over the first dimension."""
     return (self[index] for index in range(len(self)))
 
 
@@ -71,10 +69,29 @@ def _array_function(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
 ) -> Any:  # noqa: ANN401
-    """Do what a function of NumPy means for storages, or raise TypeError (NEP 18)."""
-    from dlfield._array_functions import dispatch  # with what it needs, for those who call one
+    """Call what a function of NumPy means for storages, or raise TypeError (NEP 18).
+
+    Views: transpose, moveaxis, swapaxes, matrix_transpose, expand_dims, squeeze, reshape, flip,
+    rot90, broadcast_to, broadcast_arrays. New storages: concatenate, stack, where, roll, pad, copy,
+    astype, empty_like and its kin. Also asarray and asanyarray with like=, ravel, shape, ndim,
+    size, result_type, copyto, all, any, array_equal, allclose, shares_memory, save, savez.
+    """
+    from dlfield._array_functions import dispatch
 
     return dispatch(self, func, types, args, kwargs)
+
+
+def _array_ufunc(
+    self: Any,  # noqa: ANN401
+    ufunc: Callable[..., Any],
+    method: str,
+    *_inputs: object,
+    **_options: object,
+) -> NoReturn:
+    """Raise TypeError with the way out: universal functions do not take storages (GDP-3)."""
+    name = f"numpy.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
+    text = f"{name}: expected arrays, got a {type(self).__name__}, which has no arithmetic"
+    raise TypeError(f"{text}; {way_out(self)}")
 
 
 def _astype(
@@ -85,7 +102,16 @@ def _astype(
     subok: object = None,
     copy: bool = True,  # noqa: FBT001, FBT002 - as NumPy
 ) -> Any:  # noqa: ANN401
-    """Give a copy of another type, with the same names, halo, layout and alignment."""
+    """Copy with another type into the same names, halo, layout and alignment.
+
+    Converts as NumPy does. With `copy=False` the storage itself, if it has that type and order.
+    `subok` means nothing.
+
+    Raises
+    ------
+    TypeError
+        If `casting` forbids it.
+    """
     from dlfield._array_functions import astype
 
     return astype(self, dtype, order, casting, subok, copy)
@@ -93,19 +119,20 @@ def _astype(
 
 def _html(self: Any) -> str:  # noqa: ANN401
     """Show the storage in a notebook."""
-    from dlfield._html import render  # with what it imports, needed in notebooks only
+    from dlfield._html import render
 
     return render(self)
 
 
 def install_on(cls: type) -> None:
-    """Give `cls` every operator and comparison, each raising TypeError that names to_numpy().
+    """Give `cls` every operator and comparison, each of which raises TypeError with the way out.
 
-    And the conversions of a single element, iteration, NumPy's functions, and the way to xarray.
+    Also the conversions of a single element, iteration, NumPy's functions and `to_xarray`.
     """
     for name, convert in _CONVERSIONS.items():
         setattr(cls, f"__{name}__", _conversion(f"__{name}__", convert))
     cls.__array_function__ = _array_function  # type: ignore[attr-defined]
+    cls.__array_ufunc__ = _array_ufunc  # type: ignore[attr-defined]
     cls.astype = _astype  # type: ignore[attr-defined]
     cls.to_xarray = to_xarray  # type: ignore[attr-defined]
     cls.__iter__ = _elements  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""The two sides of a storage as context managers, which say at the end what was written."""
+"""The two sides of a storage as context managers, which mark a side as written when they exit."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["Device", "host"]
 
 
 class Device(str):
-    """The name of a storage's device, ``"gpu"`` (GDP-3); called, its buffer there.
+    """The name of a storage's device, ``"gpu"`` (GDP-3). Calling it gives the buffer there.
 
-    ``with storage.device() as array:`` gives a GPUStorage over the buffer, which speaks DLPack and
-    the CUDA array interface, up to date. At the end dlfield waits for all work on the device, and
-    notes that the buffer was written, also where the block has raised.
+    ``with storage.device() as array:`` gives a GPUStorage over the buffer, up to date, which speaks
+    DLPack and the CUDA array interface. The exit waits for all work on the device and marks the
+    buffer as written, also if the block raises.
     """
 
     __slots__ = ("_storage",)
@@ -53,19 +53,15 @@ def _device(storage: Storage) -> Iterator[GPUStorage]:
         yield array
     finally:
         try:
-            storage._finish()  # whoever wrote may have used any stream
+            storage._finish()  # the block may have written on any stream
         finally:
             if not storage.readonly:
                 storage.set_device_modified()
 
 
-def host(storage: Storage) -> AbstractContextManager[np.ndarray]:
-    """Give the buffer of the host as a NumPy array, up to date, and note that it was written."""
-    return _host(storage)
-
-
 @contextmanager
-def _host(storage: Storage) -> Iterator[np.ndarray]:
+def host(storage: Storage) -> Iterator[np.ndarray]:
+    """Give the host's buffer as a NumPy array, up to date, and mark it as written at the exit."""
     array = storage.to_numpy()
     try:
         yield array

@@ -1,8 +1,8 @@
-"""What to call instead of what a storage refuses."""
+"""The way out in the text of a refusal."""
 
 
 def way_out(storage: object) -> str:
-    """Say which array has the values."""
+    """Name the array that has the values of a storage."""
     if not hasattr(type(storage), "__array_interface__"):
         return "use storage.to_cupy(), or dlfield.storage(..., device='cpu').to_numpy() for a copy"
     if hasattr(type(storage), "sync_state"):

@@ -1,6 +1,6 @@
-"""What a plain callable says of its fields: the annotations of the draft, for `dlfield.bind`.
+"""Annotations for the fields of a plain callable, as in the draft, for `dlfield.bind`.
 
-``Field[np.float32]`` is all that is needed; more is said in any order, each thing once::
+``Field[np.float32]`` is enough; more parameters come in any order, each once::
 
     Field[np.float32, DefaultParameters["F"]]
     Field[DType[np.float32], Alignment[8], LayoutMap[(0, 2, 1)], Axes["IJK"]]
@@ -8,12 +8,12 @@
     Field[IJK, (np.float64, (3,))]  # three numbers at each point: a data dimension "0"
     Field[np.float64, Axes["Cell", "K"], Access["in"], Boundary[((1, 1), (0, 0))]]
 
-They annotate as they are: ``def blur(inp: Field[np.float32], out: Field[np.float32])``, without
-``Annotated``. mypy takes them for Any, but a text such as "F" within for a name: there, and for an
-annotation with a name, write ``Fortran: Any = Field[np.float32, DefaultParameters["F"]]`` above
-and ``inp: Fortran`` in the signature.
+Write them without ``Annotated``: ``def blur(inp: Field[np.float32], out: Field[np.float32])``. mypy
+takes them for Any, but a text such as "F" within for a name: there, and for an annotation with a
+name, write ``Fortran: Any = Field[np.float32, DefaultParameters["F"]]`` above and ``inp: Fortran``
+in the signature.
 
-A GTScript definition is not annotated with these but with ``gtscript.Field``. Nothing is allocated
+Annotate a GTScript definition with ``gtscript.Field`` instead. Nothing is allocated
 or copied here. Source: draft, Annotation of Stencils; `Access` and `Boundary` are our own.
 """
 
@@ -24,7 +24,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dlfield._core import DeviceUnavailable, empty
+from dlfield._core import empty, preset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -61,7 +61,7 @@ class FieldAnnotation:
     Attributes
     ----------
     dtype
-        Of an element.
+        Type of an element.
     axes
         Names of the axes in the order of the array's dimensions, without data dimensions.
     data_shape
@@ -69,9 +69,9 @@ class FieldAnnotation:
     layout
         Rank of each dimension (0 = largest stride), data dimensions included; None: any.
     preset
-        Name of the default parameters; `layout` and `alignment` count more. None: any.
+        Name of the default parameters, which `layout` and `alignment` override. None: any.
     alignment
-        Of the point at the origin, in elements; None: any.
+        Alignment of the point at the origin, in elements; None: any.
     access
         "in", "out" or "inout".
     boundary
@@ -88,7 +88,7 @@ class FieldAnnotation:
     boundary: tuple[tuple[int, int], ...]
 
     def __repr__(self) -> str:
-        said = {
+        known = {
             "Axes": self.axes if self.axes != ("I", "J", "K") else None,
             "LayoutMap": self.layout,
             "DefaultParameters": self.preset,
@@ -96,13 +96,13 @@ class FieldAnnotation:
             "Access": self.access if self.access != "inout" else None,
             "Boundary": self.boundary if any(map(any, self.boundary)) else None,
         }
-        others = [f"{kind}[{value!r}]" for kind, value in said.items() if value is not None]
+        others = [f"{kind}[{value!r}]" for kind, value in known.items() if value is not None]
         return f"Field[{', '.join([_shown(self.dtype, self.data_shape), *others])}]"
 
 
 @dataclass(frozen=True, repr=False)
 class Parameter:
-    """One thing that is said of a field, such as ``Alignment[8]``."""
+    """One parameter of a field, such as ``Alignment[8]``."""
 
     kind: str
     value: Any
@@ -113,7 +113,7 @@ class Parameter:
 
 
 class _Maker:
-    """What stands before the brackets: ``Alignment`` in ``Alignment[8]``."""
+    """The name before the brackets: ``Alignment`` in ``Alignment[8]``."""
 
     def __init__(self, kind: str, check: Callable[[Any], Any]) -> None:
         self._kind, self._check = kind, check
@@ -128,21 +128,21 @@ class _Maker:
 
 
 def _field(given: Any) -> FieldAnnotation:  # noqa: ANN401
-    """Declare a field: its dtype, and in any order what else is said of it, each thing once.
+    """Declare a field: its dtype and further parameters, in any order, each once.
 
-    Raises ValueError without a dtype, where something is said twice, or where lengths contradict
-    each other, and TypeError for what is neither a dtype nor axes nor one of the parameters.
+    Raises ValueError without a dtype, for a parameter that comes twice, and for lengths that
+    contradict each other, and TypeError for anything but a dtype, axes or a parameter.
     """
     several = isinstance(given, tuple) and not _is_array_type(given)
-    said: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for item in given if several else (given,):
         parameter = item if isinstance(item, Parameter) else _positional(item)
-        if parameter.kind in said:
+        if parameter.kind in parameters:
             raise ValueError(_wrong("Field", f"{parameter.kind} once", given, "leave one out"))
-        said[parameter.kind] = parameter.value
-    if "DType" not in said:
+        parameters[parameter.kind] = parameter.value
+    if "DType" not in parameters:
         raise ValueError(_wrong("Field", "a dtype", given, "add one, such as np.float64"))
-    return _annotation(said)
+    return _annotation(parameters)
 
 
 def _positional(item: Any) -> Any:  # noqa: ANN401
@@ -153,22 +153,23 @@ def _positional(item: Any) -> Any:  # noqa: ANN401
     return Axes[item] if _is_cartesian(item) else DType[item]
 
 
-def _annotation(said: dict[str, Any]) -> FieldAnnotation:
-    dtype, data_shape = said["DType"]
-    axes = said.get("Axes", ("I", "J", "K"))
-    boundary, layout = said.get("Boundary", ((0, 0),) * len(axes)), said.get("LayoutMap")
+def _annotation(parameters: dict[str, Any]) -> FieldAnnotation:
+    dtype, data_shape = parameters["DType"]
+    axes = parameters.get("Axes", ("I", "J", "K"))
+    boundary = parameters.get("Boundary", ((0, 0),) * len(axes))
+    layout = parameters.get("LayoutMap")
     dims = (*axes, *map(str, range(len(data_shape))))
     layout = _layout(layout(len(dims))) if callable(layout) else layout
     _match("Boundary", f"a pair for each of the axes {axes}", axes, boundary)
     layout = _of_axes(layout, axes) if len(dims) < len("IJK") else layout
     _match("LayoutMap", f"a rank for each of the dimensions {dims}", dims, layout)
-    preset, alignment = said.get("DefaultParameters"), said.get("Alignment")
-    access = said.get("Access", "inout")
+    preset, alignment = parameters.get("DefaultParameters"), parameters.get("Alignment")
+    access = parameters.get("Access", "inout")
     return FieldAnnotation(dtype, axes, data_shape, layout, preset, alignment, access, boundary)
 
 
 def _of_axes(layout: Any, axes: tuple[str, ...]) -> Any:  # noqa: ANN401
-    """Of the ranks of I, J and K those of the axes that there are, as the draft has it."""
+    """Pick the ranks of the field's axes from those of I, J and K, as in the draft."""
     if layout is None or len(layout) != len("IJK") or not set(axes) <= set("IJK"):
         return layout
     ranks = [rank for axis, rank in zip("IJK", layout, strict=True) if axis in axes]
@@ -181,7 +182,7 @@ def _match(what: str, expected: str, dims: tuple[str, ...], given: Any) -> None:
 
 
 def _dtype(given: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:  # noqa: ANN401
-    """Of an element, as in ``DType[np.float32]``; ``DType[np.float32, (3,)]`` has three each."""
+    """Type of an element: ``DType[np.float32]``; ``DType[np.float32, (3,)]`` has three each."""
     import numpy as np  # not with dlfield itself
 
     base, shape = given if _is_array_type(given) else (given, ())
@@ -191,7 +192,9 @@ def _dtype(given: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:  # noqa: ANN401
         base, shape = whole.base, (*shape, *whole.shape)
     sizes = _ints("DType", shape)
     if any(size < 1 for size in sizes):
-        raise ValueError(_wrong("DType", "1 or more elements", sizes, "leave out what is empty"))
+        layout = len(sizes) > 1 and sorted(sizes) == list(range(len(sizes)))
+        way_out = f"write LayoutMap[{sizes}] for a layout" if layout else "leave out what is empty"
+        raise ValueError(_wrong("DType", "1 or more elements", sizes, way_out))
     try:
         return empty((), base).dtype, sizes
     except TypeError as error:
@@ -206,7 +209,7 @@ def _shown(dtype: np.dtype[Any], data_shape: tuple[int, ...]) -> str:
 
 
 def _is_array_type(given: Any) -> bool:  # noqa: ANN401
-    """Whether it is a dtype with data dimensions, written as (dtype, shape)."""
+    """Tell whether it is a dtype with data dimensions, written as (dtype, shape)."""
     pair = isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], tuple | list)
     return pair and all(hasattr(size, "__index__") for size in given[1])
 
@@ -220,7 +223,7 @@ def _axes(given: Any) -> tuple[str, ...]:  # noqa: ANN401
     parts = given if isinstance(given, tuple | list) else (given,)
     names = tuple(name for part in parts for name in _names(part))
     if any(name == "" or name.isdecimal() for name in names):
-        raise ValueError(_wrong("Axes", "names that are no numbers", names, "rename the axis"))
+        raise ValueError(_wrong("Axes", "names other than numbers", names, "rename the axis"))
     if len(set(names)) != len(names):
         raise ValueError(_wrong("Axes", "distinct names", names, "leave out what is twice"))
     return names
@@ -246,24 +249,22 @@ def _layout(given: Any) -> Any:  # noqa: ANN401
 
 
 def _alignment(given: Any) -> int:  # noqa: ANN401
-    """On a boundary of how many elements the point at the origin is."""
+    """Boundary in elements that the point at the origin lies on."""
     [elements] = _ints("Alignment", (given,))
     if elements < 1:
         raise ValueError(_wrong("Alignment", "1 or more elements", elements, "1 is any place"))
     return elements
 
 
-def known_preset(given: Any) -> str:  # noqa: ANN401
+def known_preset(given: Any, option: str = "DefaultParameters") -> str:  # noqa: ANN401
     """Layout and alignment by a name: "C", "F", or that of a backend."""
     if not isinstance(given, str):
-        raise TypeError(_wrong("DefaultParameters", "a name", given, "write such as 'C' or 'F'"))
-    with suppress(DeviceUnavailable):  # of a preset that is known
-        empty((), defaults=given, device="cpu")
-    return given
+        raise TypeError(_wrong(option, "a name", given, "write such as 'C' or 'F'"))
+    return preset(given, option).name
 
 
 def _access(given: Any) -> str:  # noqa: ANN401
-    """Say what is done with the field: "in" is read, "out" is written, "inout" may be both."""
+    """Use of the field: "in" is read, "out" is written, "inout" may be both."""
     if given in _USES:
         return str(given)
     kind = ValueError if isinstance(given, str) else TypeError

@@ -10,9 +10,9 @@ from dlfield._core import BoundStencil
 if TYPE_CHECKING:
     from dlfield.declaration import Declaration
 
-__all__ = ["bind"]
+__all__ = ["bind", "take_option"]
 
-#: What becomes of an argument that the stencil cannot take as it is.
+#: Answer to an argument that the stencil cannot take as it is.
 Answer = Literal["copy", "raise"]
 
 _KINDS = ("device", "memory", "dtype")
@@ -44,51 +44,87 @@ def bind(
         ``{"lon": "I", "lon_u": "I", "lat": "J"}``, or ``{"lon": IDim}`` for gt4py.next. Names that
         the stencil uses itself, and decimals, stand for themselves.
     fields
-        Of a callable: `dlfield.annotations.Field` by parameter name, instead of its annotations.
+        For a callable: `dlfield.annotations.Field` by parameter name, instead of its annotations.
     backend
-        Of a callable: the preset that it is fast with, for example ``"gt:cpu_ifirst"``. With
-        ``"numpy"`` or ``"debug"`` it reads any memory, and what is declared of layout and alignment
-        causes warnings only.
+        For a callable: the preset that it is fast with, for example ``"gt:cpu_ifirst"``. With
+        ``"numpy"`` or ``"debug"`` it reads any memory, and a declared layout or alignment causes
+        warnings only.
     on_mismatch
-        What becomes of an argument that is on another device, or whose memory the stencil cannot
-        read (misaligned items, strides that are no multiple of them, another layout or alignment
-        than declared): ``"raise"`` (the default), or ``"copy"``, which warns, hands in a copy and
-        copies back what was written. Or a dict with ``"device"`` and ``"memory"``. A dtype that
-        differs always raises.
+        Answer to an argument that is on another device, or whose memory the stencil cannot read
+        (misaligned items, strides that are not a multiple of them, another layout or alignment than
+        declared): ``"raise"`` (the default), or ``"copy"``, which warns, hands in a copy and copies
+        it back if it was written. Or a dict with ``"device"`` and ``"memory"``. A different dtype
+        always raises.
     offset_provider
-        Of a gt4py.next program: what it passes to each call.
+        For a gt4py.next program: passed on to each call.
 
     Returns
     -------
     BoundStencil
         Call it as the stencil: ``run(inp, out, origin=None, domain=None, exec_info=None)``.
         `origin` is a tuple along the axes of the iteration (I, J, K), or a dict by field name with
-        ``"_all_"``; both are in points and in the stencil's order of dimensions.
+        ``"_all_"``; both are in points and in the stencil's order of dimensions. Instead of a tuple
+        each may be a dict by axis, under the stencil's names or yours: ``domain={"lon": 8, ...}``.
         ``run.functional(inp)`` makes the outputs and gives them back; ``dlfield.explain(run, inp,
         out)`` says what a call would do.
 
     Raises
     ------
     TypeError
-        Where `stencil` is nothing that can be bound, or an option is of a wrong type.
+        If `stencil` cannot be bound, or an option is of a wrong type.
     ValueError
-        Where `dims` maps to a name that the stencil does not have, or one of its own; for an
-        unknown kind of mismatch or answer.
+        If `dims` maps to a name that the stencil does not have, or one of its own; for an unknown
+        kind of mismatch or answer.
     """
     stencil = _compiled(stencil)
     declaration = _declare(stencil, fields, backend, offset_provider)
     answers = _answers(on_mismatch)
-    return BoundStencil(
+    names = _checked(dims or {}, declaration)
+    options = {
+        "dims": names,
+        "fields": None if fields is None else dict(fields),
+        "backend": backend,
+        "on_mismatch": answers,
+        "offset_provider": offset_provider,
+    }
+    run = BoundStencil(
         stencil,
         declaration,
-        dims=_checked(dims or {}, declaration),
+        dims=names,
         copy_device=answers["device"] == "copy",
         copy_memory=answers["memory"] == "copy",
+        options=options,
     )
+    _introduce(run, stencil, declaration)
+    return run
+
+
+def rebind(stencil: Any, options: dict[str, Any]) -> BoundStencil:  # noqa: ANN401
+    """Bind a stencil again that was copied or unpickled, with the keywords of `bind`."""
+    return bind(stencil, **options)
+
+
+def _introduce(run: Any, stencil: Any, declaration: Declaration) -> None:  # noqa: ANN401
+    """Give `run` the name, documentation and signature of its stencil, as functools.wraps does."""
+    from dlfield.callables import plain_function
+
+    definition = plain_function(
+        getattr(stencil, "definition_func", getattr(stencil, "definition", stencil))
+    )
+    run.__name__ = declaration.name
+    run.__qualname__ = getattr(definition, "__qualname__", declaration.name)
+    run.__module__ = getattr(definition, "__module__", None)
+    run.__doc__ = getattr(definition, "__doc__", None)
+    run.__wrapped__, run.__signature__ = stencil, declaration.signature()
+
+
+def take_option(run: BoundStencil, keywords: dict[str, Any], name: str) -> Any:  # noqa: ANN401
+    """Take an option out of `keywords`, unless the stencil has an argument of that name."""
+    return None if name in run.argument_names else keywords.pop(name, None)
 
 
 def _compiled(stencil: Any) -> Any:  # noqa: ANN401
-    """Give the stencil of GT4Py that a lazy one stands for, compiled now where it was not yet."""
+    """Give the stencil of GT4Py behind a lazy one, which is compiled now unless it was before."""
     from dlfield.gt4py_cartesian import CartesianStencil
 
     lazy = not isinstance(stencil, type) and hasattr(stencil, "implementation")
@@ -102,11 +138,8 @@ def _declare(
     backend: str | None,
     offset_provider: Mapping[str, Any] | None,
 ) -> Declaration:
-    from dlfield import (  # slow to load, and not always needed
-        callables,
-        gt4py_cartesian,
-        gt4py_next,
-    )
+    # Slow to load, and not always needed.
+    from dlfield import callables, gt4py_cartesian, gt4py_next
 
     if offset_provider is not None and not isinstance(offset_provider, Mapping):
         expected = "expected a mapping of names to connectivities"
@@ -115,12 +148,16 @@ def _declare(
         _only_for_callables(fields, backend, "a gt4py.next program")
         return gt4py_next.declare(stencil, offset_provider=offset_provider)
     if offset_provider is not None:
-        raise TypeError("offset_provider: expected it for a gt4py.next program only, got another")
-    if not isinstance(stencil, type) and isinstance(stencil, gt4py_cartesian.CartesianStencil):
+        expected, got = "expected it for a gt4py.next program only", type(stencil).__name__
+        raise TypeError(f"offset_provider: {expected}, got it for an object of type '{got}'")
+    if isinstance(stencil, BoundStencil):
+        raise TypeError("bind: expected a stencil, got one that is bound already; call it as it is")
+    if isinstance(stencil, type):
+        got = f"the class {stencil.__name__}"
+        raise TypeError(f"bind: expected a stencil, got {got}; pass an instance of it")
+    if isinstance(stencil, gt4py_cartesian.CartesianStencil):
         _only_for_callables(fields, backend, "a stencil of gt4py.cartesian")
         return gt4py_cartesian.declare(stencil)
-    if isinstance(stencil, type | BoundStencil):
-        raise TypeError(_no_stencil(stencil))
     if missing := gt4py_cartesian.missing(stencil):
         got = f"{type(stencil).__name__} without {', '.join(missing)}"
         way_out = "give it what dlfield.gt4py_cartesian.CartesianStencil lists"
@@ -128,22 +165,12 @@ def _declare(
             f"bind: expected a stencil with all of the face of GT4Py's, got {got}; {way_out}"
         )
     if not callable(stencil):
-        raise TypeError(_no_stencil(stencil))
+        raise TypeError(
+            "bind: expected a stencil made by gtscript.stencil, a gt4py.next program, or a "
+            f"callable with dlfield.annotations, got {type(stencil).__name__}; decorate the "
+            "definition with @gtscript.stencil(backend=...)"
+        )
     return callables.declare(stencil, fields=fields, backend=backend)
-
-
-def _no_stencil(stencil: Any) -> str:  # noqa: ANN401
-    if isinstance(stencil, BoundStencil):
-        return "bind: expected a stencil, got one that is bound already; call it as it is"
-    if isinstance(stencil, type):
-        got = f"the class {stencil.__name__}; pass an instance of it"
-        return f"bind: expected a stencil, got {got}"
-    got = type(stencil).__name__
-    return (
-        "bind: expected a stencil made by gtscript.stencil, a gt4py.next program, or a callable "
-        f"with dlfield.annotations, got {got}; decorate the definition with "
-        "@gtscript.stencil(backend=...)"
-    )
 
 
 def _only_for_callables(fields: Any, backend: Any, got: str) -> None:  # noqa: ANN401

@@ -14,18 +14,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_origin
 
+from dlfield._core import preset
 from dlfield.annotations import DType, Field, FieldAnnotation, Parameter, known_preset
-from dlfield.declaration import UNTYPED_BACKENDS, Declaration, DeclaredField, DeclaredScalar
+from dlfield.declaration import Declaration, DeclaredField, DeclaredScalar
 
 if TYPE_CHECKING:
     from dlfield.declaration import Access
 
-__all__ = ["CallableRun", "declare"]
+__all__ = ["CallableRun", "declare", "plain_function"]
 
-#: Parameters that are given where to compute, and are no arguments of the bound stencil.
+#: Parameters for origins and domain, which are not arguments of the bound stencil.
 _PLACE = ("origin", "domain")
 
-#: What `CallableRun.run` itself takes.
+#: Keywords of `CallableRun.run` itself.
 _TAKEN = ("exec_info", "_domain_", "_origin_")
 
 _ACCESS: dict[str, Access] = {"in": "read", "out": "write", "inout": "update"}
@@ -40,11 +41,11 @@ class CallableRun:
     Attributes
     ----------
     function
-        What is called.
+        The function that is called.
     place
-        Which of "origin" and "domain" it takes.
+        Those of "origin" and "domain" that it takes.
     by_position
-        Names of the parameters that it takes without a name only, with their defaults.
+        Names of its positional-only parameters, with their defaults.
     """
 
     function: Callable[..., object]
@@ -60,7 +61,7 @@ class CallableRun:
         exec_info: dict[str, Any] | None,
         **arguments: Any,  # noqa: ANN401 - arrays and scalars by name
     ) -> None:
-        """Call the function. `exec_info` gets when that began and ended, in seconds."""
+        """Call the function. `exec_info` gets the times of begin and end, in seconds."""
         place = {"origin": _origin_, "domain": _domain_}
         arguments |= {name: place[name] for name in self.place}
         ordered = [arguments.pop(name, default) for name, default in self.by_position.items()]
@@ -77,7 +78,7 @@ def declare(
     fields: Mapping[str, FieldAnnotation] | None = None,
     backend: str | None = None,
 ) -> Declaration:
-    """Read what a callable says of its fields and scalars. Nothing is called or copied.
+    """Read the annotations of a callable. Nothing is called or copied.
 
     Parameters annotated with `dlfield.annotations.Field` are fields, all others scalars, of the
     dtype of their annotation, or of any. A parameter `origin` is given, for each field by name,
@@ -88,27 +89,27 @@ def declare(
     Parameters
     ----------
     function
-        What computes. It gets arrays with their dimensions in the declared order.
+        The callable that computes. It gets arrays with their dimensions in the declared order.
     fields
-        Fields by name of the parameter, which count more than annotations.
+        Fields by name of the parameter, which override annotations.
     backend
-        Name of the preset that suits the callable best. Memory is taken to be typed unless that
-        is "numpy" or "debug"; it computes on a GPU where that is a backend for one.
+        Name of the preset that suits the callable best. It tells whether the callable computes on
+        a GPU, and whether it reads any memory ("numpy" and "debug" do).
 
     Returns
     -------
     Declaration
-        What `bind` needs. Its `run` is a `CallableRun`.
+        Its `run` is a `CallableRun`.
 
     Raises
     ------
     TypeError
-        Where it is no callable, has no field, or where an annotation cannot be meant.
+        If it is not a callable, has no field, or has an annotation that cannot be meant.
     ValueError
-        Where `fields` names no parameter, or `backend` no preset.
+        If `fields` names something other than a parameter, or `backend` is not a preset.
     """
     name = _name(function)
-    backend = None if backend is None else known_preset(backend)
+    suits = None if backend is None else preset(known_preset(backend, "backend"))
     every = _parameters(name, function, _checked({} if fields is None else fields))
     named = [one for one in every if one.kind not in _VARIADIC]
     place = {one.name for one in named if one.name in _PLACE and not _is_field(one)}
@@ -117,7 +118,11 @@ def declare(
     scalars = [_scalar(name, one) for one in arguments if not _is_field(one)]
     declared = [_field(one) for one in arguments if _is_field(one)]
     if not declared:
-        raise TypeError(_no_field(name, [one.name for one in arguments]))
+        first = arguments[0].name if arguments else "inp"
+        raise TypeError(
+            f"bind: expected a field among the parameters of '{name}', got none; annotate with "
+            f"dlfield.annotations.Field or pass fields={{'{first}': Field[...]}}"
+        )
     return Declaration(
         name=name,
         run=CallableRun(function, frozenset(place), by_position),
@@ -126,10 +131,11 @@ def declare(
         order=[one.name for one in arguments],
         positional=sum(one.kind is not one.KEYWORD_ONLY for one in arguments),
         axes=_iterated([one.annotation for one in arguments if _is_field(one)]),
-        typed=backend not in UNTYPED_BACKENDS,
-        backend=backend,
+        typed=suits is None or suits.typed,
+        backend=None if suits is None else suits.name,
         takes=frozenset(place),
-        device="gpu" if backend and (":gpu" in backend or backend == "gtcuda") else None,
+        runs_empty=True,
+        device="gpu" if suits is not None and suits.gpu else None,
     )
 
 
@@ -137,11 +143,11 @@ def _name(function: Any) -> str:  # noqa: ANN401
     if isinstance(function, type) or not callable(function):
         way_out = "pass a function, a functools.partial or an object with __call__"
         raise TypeError(f"bind: expected a callable that computes, got {function!r}; {way_out}")
-    plain = _plain(function)
+    plain = plain_function(function)
     return str(getattr(plain, "__name__", type(plain).__name__))
 
 
-def _plain(function: Any) -> Any:  # noqa: ANN401
+def plain_function(function: Any) -> Any:  # noqa: ANN401
     """Give the function behind partials and decorators."""
     while isinstance(function, functools.partial):
         function = function.func
@@ -197,7 +203,7 @@ def _signature(
 
 def _refuse_definition(name: str, function: Callable[..., object]) -> None:
     """Find a GTScript definition by its ``with computation(...), interval(...)``."""
-    plain = _plain(function)
+    plain = plain_function(function)
     used = getattr(getattr(plain, "__code__", None), "co_names", ())
     if {"computation", "interval"} <= set(used):
         found = getattr(plain, "__globals__", {}).get("computation")
@@ -215,7 +221,7 @@ def _is_gt4py(thing: Any) -> bool:  # noqa: ANN401
 
 
 def _refuse(name: str, one: inspect.Parameter) -> None:
-    """Say what is wrong with an annotation, if anything."""
+    """Refuse a wrong annotation."""
     given, what = one.annotation, f"parameter '{one.name}' of '{name}'"
     if one.name in _TAKEN:
         raise ValueError(f"{what}: expected another name, got that of an option; rename it")
@@ -259,33 +265,22 @@ def _scalar(name: str, one: inspect.Parameter) -> DeclaredScalar:
 
 
 def _scalar_dtype(name: str, one: inspect.Parameter) -> Any:  # noqa: ANN401
-    """Dtype that the annotation is, or None where it is no dtype, so that any value passes."""
+    """Dtype of the annotation, or None if it is not a dtype, so that any value passes."""
+    import numpy as np  # not with dlfield itself
+
     given = one.annotation
     try:
         return DType[given].value[0]
     except (TypeError, ValueError):
         kind = get_origin(given) or given
-    if _is_array(kind):
+    is_class = isinstance(kind, type) and not issubclass(kind, np.generic)
+    if is_class and any(hasattr(kind, door) for door in _ARRAYS):
         what, way_out = f"parameter '{one.name}' of '{name}'", "write such as Field[np.float64]"
         raise TypeError(f"{what}: expected Field[...] for an array, got {given!r}; {way_out}")
     return None
 
 
-def _is_array(kind: Any) -> bool:  # noqa: ANN401
-    import numpy as np  # not with dlfield itself
-
-    if not isinstance(kind, type) or issubclass(kind, np.generic):
-        return False
-    return any(hasattr(kind, door) for door in _ARRAYS)
-
-
-def _no_field(name: str, names: list[str]) -> str:
-    first = names[0] if names else "inp"
-    way_out = f"annotate with dlfield.annotations.Field or pass fields={{'{first}': Field[...]}}"
-    return f"bind: expected a field among the parameters of '{name}', got none; {way_out}"
-
-
 def _iterated(fields: list[FieldAnnotation]) -> tuple[str, ...]:
-    """I, J, K where there are no other axes, else all of them as they first appear."""
+    """I, J, K if there are no other axes, else all of them as they first appear."""
     names = dict.fromkeys(axis for one in fields for axis in one.axes)
     return ("I", "J", "K") if names.keys() <= set("IJK") else tuple(names)

@@ -1,8 +1,8 @@
-"""What a stencil says of itself: its fields, its scalars and how it is run.
+"""The declaration of a stencil: its fields, its scalars and how it is run.
 
 Each kind of stencil is read by a file of its own (``gt4py_cartesian``, ``gt4py_next``,
-``callables``), which gives a `Declaration`; `bind` makes a `BoundStencil` of it. Nothing here
-imports a framework.
+``callables``), which gives a `Declaration`; `bind` makes a `BoundStencil` of it. Rust reads these
+classes by the names and types of their attributes. Nothing here imports a framework.
 """
 
 from __future__ import annotations
@@ -11,26 +11,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
+    import inspect
     from collections.abc import Callable, Sequence
 
-__all__ = [
-    "UNTYPED_BACKENDS",
-    "Access",
-    "Declaration",
-    "DeclaredField",
-    "DeclaredScalar",
-    "Run",
-]
+__all__ = ["Access", "Declaration", "DeclaredField", "DeclaredScalar", "Run"]
 
-#: Backends that read fields as NumPy arrays; the others are compiled and read typed memory.
-UNTYPED_BACKENDS = frozenset({"numpy", "debug"})
-
-#: What a stencil does with a field: "update" is read and write.
+#: Use of a field by the stencil: "update" is read and write.
 Access = Literal["unused", "read", "write", "update"]
 
 
 class Run(Protocol):
-    """What computes. Given arrays and scalars by name, and where to compute."""
+    """The object that computes. It gets arrays and scalars by name, origins and the domain."""
 
     def run(
         self,
@@ -54,13 +45,13 @@ class DeclaredField:
     Parameters
     ----------
     name
-        Of the argument.
+        Name of the argument.
     dims
         Names in the order of the axes; data dimensions as decimals, last.
     dtype
-        Of an element: anything that ``numpy.dtype`` takes.
+        Type of an element: anything that ``numpy.dtype`` takes.
     access
-        What the stencil does with it.
+        Use by the stencil.
     data_shape
         Extents of the data dimensions.
     reach
@@ -68,8 +59,8 @@ class DeclaredField:
     layout
         Rank of each dimension that the memory must have (0 = largest stride); None: any.
     preset
-        Name of a preset with the layout and alignment that the memory must have; None: any. What
-        `layout` or `alignment` say counts more.
+        Name of a preset with the layout and alignment that the memory must have; None: any.
+        `layout` and `alignment` override it.
     alignment
         In elements; None: any.
     """
@@ -87,20 +78,20 @@ class DeclaredField:
 
 @dataclass(frozen=True)
 class DeclaredScalar:
-    """A parameter that is no field.
+    """A parameter that is not a field.
 
     Parameters
     ----------
     name
-        Of the argument.
+        Name of the argument.
     dtype
-        What its type must be to NumPy; None: anything.
+        NumPy's dtype of its type; None: anything.
     used
-        Whether it may not be missing.
+        True if it may not be missing.
     default
         Empty, or a tuple with the one value.
     weak
-        Whether a Python number of another type will do, where `dtype` can hold its value.
+        True if a Python number of another type will do, if `dtype` can hold its value.
     """
 
     name: str
@@ -112,46 +103,50 @@ class DeclaredScalar:
 
 @dataclass(frozen=True)
 class Declaration:
-    """All that `bind` needs to know of a stencil.
+    """Everything that `bind` needs to know about a stencil.
 
     Parameters
     ----------
     name
         For messages.
     run
-        What computes.
+        The object that computes.
     fields, scalars
         The arguments.
     order
         Names of all arguments in the order of the definition.
     positional
-        How many of `order` may be given without their name.
+        The number of arguments that may be given without their name.
     axes
         Dimensions of the iteration, in the order of ``domain=``.
     min_points
-        The fewest points that the domain has along each of `axes`; 1 by default.
+        The fewest points along each of `axes` of a domain that has any; 1 by default.
     typed
-        Whether the memory is read as items of its type, so that misaligned ones are undefined
+        True if the memory is read as items of its type, so that misaligned ones are undefined
         behaviour.
     asks_writable
-        Whether it wants writable memory also of fields that it only reads, so that those of an
-        immutable producer have to be shown so.
+        True if it asks for writable memory even for fields that it only reads, so that the array of
+        an immutable producer has to claim to be writable.
     backend
         Name of a preset with the layout and alignment that suit the stencil best. Memory that
-        differs works, but is slow. None: no wishes.
+        differs works, but is slow. None: no preference.
     device
-        Where it computes: None for the host, "gpu" or ("gpu", number).
+        Device that it computes on: None for the host, "gpu" or ("gpu", number).
     own_call
-        Called instead of `run` where times are asked for, with ``domain``, ``origin`` and
+        Called instead of `run` if times are asked for, with ``domain``, ``origin`` and
         ``exec_info``, because it keeps more of them.
     takes
-        Which of "origin" and "domain" mean something to it; the others may not be given.
+        Those of "origin" and "domain" that it takes; the others may not be given.
     decides_domain
-        It computes where it likes, as a program of gt4py.next does: its fields need not agree about
-        a domain, and every one begins at its own lower halo.
+        True if it computes where it likes, as a program of gt4py.next does: its fields need not
+        agree about a domain, and each begins at its own lower halo.
+    runs_empty
+        True if it is run where the domain has no points, too, as on an MPI rank that has none.
+        Otherwise such a call checks and touches its arguments and does not run: compiled code of
+        GT4Py may divide by the number of points.
     reach_known
-        Whether `DeclaredField.reach` tells all that is read. Otherwise an input must be apart from
-        every output.
+        True if `DeclaredField.reach` covers everything that is read. Otherwise an input must be
+        apart from every output.
     """
 
     name: str
@@ -169,4 +164,23 @@ class Declaration:
     own_call: Callable[..., Any] | None = None
     takes: frozenset[str] = frozenset({"origin", "domain"})
     decides_domain: bool = False
+    runs_empty: bool = False
     reach_known: bool = True
+
+    def signature(self) -> inspect.Signature:
+        """Give the signature of the bound stencil: the arguments, then the options of a call."""
+        import inspect  # takes milliseconds to import
+
+        kind, empty = inspect.Parameter, inspect.Parameter.empty
+        defaults = {one.name: one.default[0] for one in self.scalars if one.default}
+        arguments = [
+            kind(
+                name,
+                kind.POSITIONAL_OR_KEYWORD if at < self.positional else kind.KEYWORD_ONLY,
+                default=defaults.get(name, empty),
+            )
+            for at, name in enumerate(self.order)
+        ]
+        options = [one for one in ("origin", "domain") if one in self.takes] + ["exec_info"]
+        arguments += [kind(name, kind.KEYWORD_ONLY, default=None) for name in options]
+        return inspect.Signature(arguments, return_annotation=None)

@@ -1,4 +1,4 @@
-"""Why an array does, or does not, get into a stencil without a copy."""
+"""Explains why an array does, or does not, get into a stencil without a copy."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from dlfield._core import (
+    HOST_ALIGNMENT,
     BoundStencil,
     CUDAManagedGPUStorage,
     DeviceUnavailable,
@@ -14,20 +15,22 @@ from dlfield._core import (
     Storage,
     as_storage,
     doors_of,
-    empty,
+    look_at,
+    plan_functional,
+    preset,
 )
+from dlfield.binding import take_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Explanation", "PlanExplanation", "explain"]
+    from dlfield._core import CallPlan, FieldPlan
 
-#: What JAX wants of an address to share the memory behind it; any dlfield allocation has it.
-_SHARED_BY_JAX = 64
+__all__ = ["Explanation", "PlanExplanation", "explain"]
 
 
 class Explanation:
-    """What `explain` found. Prints as a few lines.
+    """Result of `explain` for an array. Prints as a few lines.
 
     Attributes
     ----------
@@ -36,16 +39,17 @@ class Explanation:
     doors : tuple of str
         Protocols that the object speaks.
     door : str or None
-        The one that was taken; None where dlfield allocated the memory, or where nothing came in.
+        The one that was taken; None if dlfield allocated the memory, or if the import failed.
     storage : Storage or None
-        What came in: its shape, dtype, dims, strides, ... None where nothing did.
+        The imported array: its shape, dtype, dims, strides, ... None if the import failed. The
+        values may be old if the object has an `acquire` function, which is not called.
     obstacles : tuple of str
-        What stands in the way of using the memory without a copy, each with a way out.
+        Reasons why the memory cannot be used without a copy, each with a way out.
     """
 
     def __init__(self, data: Any, backend: str | None) -> None:  # noqa: ANN401 - any array
         self.type = type(data).__name__
-        self.doors = _doors(data)
+        self.doors: tuple[str, ...] = doors_of(data)
         self.storage, self.obstacles = _tried(data, backend)
         self.door = self.storage.door if self.storage is not None else None
 
@@ -57,10 +61,9 @@ class Explanation:
     @property
     def strides(self) -> tuple[int, ...] | None:
         """Strides, in elements."""
-        storage = self.storage
-        if storage is None:
+        if self.storage is None:
             return None
-        return tuple(stride // storage.itemsize for stride in storage.strides)
+        return tuple(stride // self.storage.itemsize for stride in self.storage.strides)
 
     @property
     def alignment(self) -> int | None:
@@ -108,7 +111,8 @@ def explain(
     data
         Anything: an array of any library, a storage, an object that is none. It is imported as by
         `as_storage`, and let go when the explanation is dropped: what can be read once, as a
-        RecordBatchReader, has been read then. Or a bound stencil.
+        RecordBatchReader or a DLPack capsule, has been read then. Nothing is acquired. Or a bound
+        stencil.
     backend
         For an array: a GT4Py backend, whose wishes for the layout and alignment are compared too.
     *args, **keywords
@@ -126,7 +130,7 @@ def explain(
     Raises
     ------
     ValueError
-        For a backend that nobody knows.
+        For an unknown backend.
     TypeError
         For arguments beside an array.
 
@@ -135,7 +139,7 @@ def explain(
     >>> import numpy as np
     >>> print(explain(np.zeros((2, 3), dtype=">f4")))
     ndarray: not taken
-      doors: buffer, dlpack, array_interface
+      doors: buffer, dlpack, array_interface, array_struct
       in the way: BufferError: dtype '>f': expected native byte order, got byte-swapped items; ...
     """
     if isinstance(data, BoundStencil):
@@ -149,85 +153,75 @@ def explain(
 
 
 class PlanExplanation:
-    """What a call of a bound stencil would do. Prints as a few lines.
+    """Plan of a call of a bound stencil. Prints as a few lines.
 
     Attributes
     ----------
-    plan : dict or None
-        `domain` and `halo` in points along `axes`; `slow`, texts of warnings; and `fields`: for
-        each that is given its `door`, own `shape`, `strides` (in elements), `own_dims`, `axes`
-        (which of them is which declared dimension), `origin` and `copy` (why it would be copied, or
-        None). None where the call would be refused.
+    plan : CallPlan or None
+        `domain` and `halo` in points along `axes`; `slow`, texts of warnings; and `fields` by name.
+        Each has what the stencil declares, and as `given` the array: its `door`, own `shape`,
+        `strides` (in elements) and `dims`, `axes` (its axis for each declared dimension), `origin`
+        and `copy` (the reason why it would be copied, or None). None if the call would be refused.
     refusal : Exception or None
-        What the call would raise.
+        The error that the call would raise.
     """
 
     def __init__(self, run: BoundStencil, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         self.name = repr(run)
-        self.plan: dict[str, Any] | None = None
+        self.plan: CallPlan | None = None
         self.refusal: Exception | None = None
         keywords.pop("exec_info", None)
-        if "functional" not in run.argument_names:
-            keywords["_functional"] = keywords.pop("functional", False)
+        functional = take_option(run, keywords, "functional")
+        place = {name: keywords.pop(name, None) for name in ("origin", "domain")}
         try:
-            self.plan = run.plan(*args, **keywords)
+            if functional:
+                self.plan = plan_functional(run, args, keywords, **place)
+            else:
+                self.plan = run.plan(*args, **place, **keywords)
         except Exception as error:  # a producer may raise anything, which is the answer
             self.refusal = error
 
     def __repr__(self) -> str:
         if self.plan is None:
             return f"{self.name}: refused\n  {type(self.refusal).__name__}: {self.refusal}"
-        points = zip(self.plan["axes"], self.plan["domain"], strict=True)
+        points = zip(self.plan.axes, self.plan.domain, strict=True)
         lines = [f"{self.name}: domain {', '.join(f'{axis}={n}' for axis, n in points)}"]
-        fields = self.plan["fields"].items()
-        lines += [f"  {name}: {_of_field(name, field)}" for name, field in fields]
-        lines += [f"  slow: {text}" for text in self.plan["slow"]]
+        lines += [f"  {name}: {_of_field(name, field)}" for name, field in self.plan.fields.items()]
+        lines += [f"  slow: {text}" for text in self.plan.slow]
         return "\n".join(lines)
 
 
-def _of_field(name: str, field: dict[str, Any]) -> str:
-    if "shape" not in field:
-        return f"{field['access']}, not given"
-    own, declared = _joined(field["own_dims"] or field["dims"]), _joined(field["dims"])
-    ordered = tuple(field["axes"]) == tuple(range(len(field["axes"])))
-    order = "axes as they are" if ordered else f"axes transposed by {field['axes']} to {declared}"
-    reason = (field["copy"] or "").removeprefix(f"argument '{name}': ")
+def _of_field(name: str, field: FieldPlan) -> str:
+    given = field.given
+    if given is None:
+        return f"{field.access}, not given"
+    own, declared = _joined(given.dims or field.dims), _joined(field.dims)
+    ordered = given.axes == tuple(range(len(given.axes)))
+    order = "axes as they are" if ordered else f"axes transposed by {given.axes} to {declared}"
+    reason = (given.copy or "").removeprefix(f"argument '{name}': ")
     copied = f"copied: {reason}" if reason else "not copied"
-    door = field["door"] or "a storage of dlfield's own memory"
+    door = given.door or "a storage of dlfield's own memory"
     return (
-        f"{field['access']}, through {door}, shape {field['shape']} as {own}, {order}, "
-        f"origin {field['origin']}, {copied}"
+        f"{field.access}, through {door}, shape {given.shape} as {own}, {order}, "
+        f"origin {given.origin}, {copied}"
     )
 
 
 def _joined(dims: tuple[str, ...]) -> str:
-    """Write names as IJK where they are single letters."""
+    """Write names as IJK if they are single letters."""
     return ("" if all(len(dim) == 1 for dim in dims) else ", ").join(dims)
-
-
-def _doors(data: Any) -> tuple[str, ...]:  # noqa: ANN401
-    found: tuple[str, ...] = doors_of(data)
-    return found
 
 
 def _tried(data: Any, backend: str | None) -> tuple[Storage | None, tuple[str, ...]]:  # noqa: ANN401
     """Import, and collect what is in the way."""
     if backend is not None:
-        _check_known(backend)
+        preset(backend, "backend")  # an unknown name says nothing about an array
     storage = None
     try:
-        # Of memory on a GPU alone no sibling is allocated on the host.
-        known = isinstance(data, Storage)
-        storage = as_storage(data) if known else as_storage(data, managed=None)
+        storage = as_storage(data) if isinstance(data, Storage) else look_at(data)
         return storage, tuple(_obstacles(storage, backend))
     except Exception as error:  # a producer may raise anything, and that is the answer
         return storage, (f"{type(error).__name__}: {error}",)
-
-
-def _check_known(backend: str) -> None:
-    """Raise ValueError for a name that is no backend, which says nothing about an array."""
-    with suppress(DeviceUnavailable):  # a backend, though not for this machine
-        empty((), backend=backend)
 
 
 def _obstacles(storage: Storage, backend: str | None) -> Iterator[str]:
@@ -236,8 +230,8 @@ def _obstacles(storage: Storage, backend: str | None) -> Iterator[str]:
     item = storage.dtype.alignment
     if _address(storage) % item:
         yield f"items off their boundary of {item} bytes: compiled backends refuse them; copy them"
-    elif _alignment(storage) < _SHARED_BY_JAX:
-        yield f"first element off a boundary of {_SHARED_BY_JAX} bytes: to_jax() refuses"
+    elif _alignment(storage) < HOST_ALIGNMENT:  # as JAX wants it
+        yield f"first element off a boundary of {HOST_ALIGNMENT} bytes: to_jax() refuses"
     pairs = zip(storage.strides, storage.shape, strict=True)
     if any(stride < 0 for stride, extent in pairs if extent > 1):
         yield "negative strides: to_numpy() and the buffer protocol have them, DLPack refuses them"

@@ -1,19 +1,28 @@
 """Stencils as functions: outputs are made and given back, and no argument is written.
 
-That is how frameworks whose arrays are immutable use a stencil. Reached by ``run.functional(...)``
-of a bound stencil.
+Frameworks whose arrays are immutable use stencils this way. Reached by ``run.functional(...)`` of a
+bound stencil.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dlfield._core import UNSET, Storage, storage, zeros
+from dlfield._core import (
+    UNSET,
+    Storage,
+    arguments_functional,
+    call_functional,
+    plan_functional,
+    storage,
+    zeros,
+)
+from dlfield.binding import take_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from dlfield._core import BoundStencil, StorageOptions, UnsetType
+    from dlfield._core import BoundStencil, CallPlan, FieldPlan, StorageOptions, UnsetType
 
 __all__ = ["call"]
 
@@ -36,33 +45,37 @@ def call(run: BoundStencil, args: tuple[Any, ...], keywords: Mapping[str, Any] |
     run
         The bound stencil.
     args, keywords
-        As for a call of `run`, without what the stencil only writes. A field that it reads and
-        writes is copied, and so is an output that is given nevertheless: its values stay where the
-        stencil writes none. `origin`, `domain` and `exec_info` as for a call. `like` says what is
-        given back: "numpy", "torch", "jax", "cupy", "xarray" or "storage", or an array of that
-        framework; by default that of the first field argument.
+        As for a call of `run`, without the outputs: arguments without a name are the inputs in the
+        order of the definition, or all arguments. A field that is read and written is copied, and
+        so is an output that is given nevertheless: points that the stencil does not write keep
+        their values. `origin`, `domain` and `exec_info` as for a call. `like` selects the framework
+        of the results: "numpy", "torch", "jax", "cupy", "xarray" or "storage", or an array of it;
+        by default that of the first field argument.
 
     Returns
     -------
     array or tuple of arrays
         The outputs in the order of the definition; a single one by itself. An output that was made
         has the domain and around it the widest halo of the fields, filled with zeros, in the order
-        of dimensions of the first field argument where it has the same, and in the layout that
-        suits the backend. A DataArray gets the dims and coordinates of the first field argument;
+        of dimensions of the first field argument if that has the same, and in the layout that suits
+        the backend. A DataArray gets the dims and coordinates of the first field argument;
         one that was passed for an output keeps its own.
 
     Raises
     ------
+    TypeError
+        For arguments without a name that are more than the inputs and fewer than all.
     ValueError
-        Where no field that is given has a dimension of an output that is to be made, and there is
-        no `domain`. For an unknown `like`.
+        If an output that is to be made has a dimension that no given field has, and there is no
+        `domain`. For an unknown `like`.
     """
     options = dict(keywords or {})
-    like = None if "like" in run.argument_names else options.pop("like", None)
-    place = {name: options.pop(name, None) for name in ("origin", "domain", "exec_info")}
-    given = run.arguments(*args, **options)
-    plan = run.plan(**given, origin=place["origin"], domain=place["domain"], _functional=True)
-    first = _first(plan["fields"], given)
+    like = take_option(run, options, "like")
+    place = {name: options.pop(name, None) for name in ("origin", "domain")}
+    exec_info = options.pop("exec_info", None)
+    given = arguments_functional(run, args, options)
+    plan = plan_functional(run, (), given, **place)
+    first = next((name for name in given if name in plan.fields and plan.fields[name].given), None)
     framework = _framework(like, None if first is None else given[first])
     if place["domain"] is None:
         _check_domain(plan)
@@ -70,8 +83,9 @@ def call(run: BoundStencil, args: tuple[Any, ...], keywords: Mapping[str, Any] |
     alignment = 1 if framework == "jax" else UNSET
     outputs = dict(_outputs(plan, given, first, alignment))
     origins = _origins(plan, outputs, given)
-    arguments: dict[str, Any] = {**given, **outputs}
-    run(**arguments, **_place(plan, origins), exec_info=place["exec_info"], _stacklevel=2)
+    known = {"origin": origins, "domain": plan.domain}
+    place = {name: known[name] for name in plan.takes}
+    call_functional(run, {**given, **outputs}, **place, exec_info=exec_info)
     results = []
     for name, made in outputs.items():
         result = _MAKERS[framework](made)
@@ -81,14 +95,8 @@ def call(run: BoundStencil, args: tuple[Any, ...], keywords: Mapping[str, Any] |
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _first(fields: Mapping[str, Any], given: Mapping[str, Any]) -> str | None:
-    """Name of the first field argument that is an array."""
-    names = (name for name in given if "shape" in fields.get(name, {}))
-    return next(names, None)
-
-
 def _framework(like: Any, first: Any) -> str:  # noqa: ANN401
-    """Name of the framework that the results are to be of."""
+    """Name of the framework of the results."""
     if isinstance(like, str):
         if like not in _MAKERS:
             expected = f"one of {', '.join(_MAKERS)} or an array"
@@ -106,110 +114,93 @@ def _framework(like: Any, first: Any) -> str:  # noqa: ANN401
     return found or "numpy"
 
 
-def _written(plan: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _written(plan: CallPlan) -> Iterator[tuple[str, FieldPlan]]:
     """Give the outputs, in the order of the definition."""
-    for name, field in plan["fields"].items():
-        if field["access"] in ("write", "update"):
+    for name, field in plan.fields.items():
+        if field.access in ("write", "update"):
             yield name, field
 
 
-def _check_domain(plan: Mapping[str, Any]) -> None:
-    """Refuse to guess how many points an output has where no array tells it."""
-    fields = plan["fields"].values()
-    told = {dim for field in fields if "shape" in field for dim in field["dims"]}
+def _check_domain(plan: CallPlan) -> None:
+    """Refuse to guess the extent of an output along an axis that no array has."""
+    known = {dim for field in plan.fields.values() if field.given for dim in field.dims}
     for name, field in _written(plan):
-        unknown = [dim for dim in field["dims"] if dim in plan["axes"] and dim not in told]
-        if unknown and "shape" not in field:
+        unknown = [dim for dim in field.dims if dim in plan.axes and dim not in known]
+        if unknown and field.given is None:
             expected = f"expected a field that has {unknown[0]}, as the output '{name}' has"
             raise ValueError(f"domain: {expected}, got none; pass domain=, or an array for it")
 
 
 def _outputs(
-    plan: Mapping[str, Any],
+    plan: CallPlan,
     given: Mapping[str, Any],
     first: str | None,
     alignment: int | UnsetType,
 ) -> Iterator[tuple[str, Storage]]:
     """Copy the outputs that were given, and make storages of zeros for the others."""
-    order = plan["fields"][first]["own_dims"] if first is not None else None
+    order = _dims(plan.fields[first]) if first is not None else ()
     for name, field in _written(plan):
-        if "shape" in field:
-            own = field["own_dims"] or field["dims"]
-            demands = _demands(field, own, alignment)
-            demands["device"] = plan["device"]
-            yield name, storage(given[name], **demands)
-            continue
-        dims = field["dims"]
-        if order is not None and set(order) == set(dims):
-            dims = order
-        yield name, _zeros(plan, field, dims, alignment)
+        if field.given is not None:
+            yield name, storage(given[name], **_demands(plan, field, _dims(field), alignment))
+        else:
+            dims = order if set(order) == set(field.dims) else field.dims
+            yield name, _zeros(plan, field, dims, alignment)
 
 
-def _along_axes(plan: Mapping[str, Any], what: str) -> dict[str, tuple[int, int]]:
-    """Give a pair of the plan, such as its `halo`, by the name of the axis."""
-    return dict(zip(plan["axes"], plan[what], strict=True))
+def _dims(field: FieldPlan) -> tuple[str, ...]:
+    """Names of an array's own axes; one without names is in the declared order."""
+    return (field.given and field.given.dims) or field.dims
 
 
 def _zeros(
-    plan: Mapping[str, Any],
-    field: Mapping[str, Any],
-    dims: tuple[str, ...],
-    alignment: int | UnsetType,
+    plan: CallPlan, field: FieldPlan, dims: tuple[str, ...], alignment: int | UnsetType
 ) -> Storage:
-    points = dict(zip(plan["axes"], plan["domain"], strict=True))
-    around, halos = _along_axes(plan, "around"), _along_axes(plan, "halo")
-    data = dict(zip(map(str, range(len(field["data_shape"]))), field["data_shape"], strict=True))
-    extents = [
-        data[dim] if dim in data else points[dim] + sum(around.get(dim, (0, 0))) for dim in dims
-    ]
-    # A plain array stays one: where it has points around the domain it does not call them a halo.
-    halo = [halos.get(dim, (0, 0)) if any(around.get(dim, (0, 0))) else (0, 0) for dim in dims]
-    options = _demands(field, dims, alignment)
-    options |= {"dims": dims, "halo": halo, "defaults": plan["backend"] or "C"}
-    options["device"] = plan["device"]
-    return zeros(extents, field["dtype"], **options)
+    extents = {str(number): extent for number, extent in enumerate(field.data_shape)}
+    halos = dict.fromkeys(extents, (0, 0))
+    axes = zip(plan.axes, plan.domain, plan.output_halo, plan.halo, strict=True)
+    for axis, points, around, halo in axes:
+        extents[axis] = points + sum(around)
+        # A plain array stays one: if it has points around the domain it does not call them a halo.
+        halos[axis] = halo if any(around) else (0, 0)
+    options = _demands(plan, field, dims, alignment)
+    options |= {"dims": dims, "halo": [halos[one] for one in dims], "defaults": plan.backend or "C"}
+    return zeros([extents[one] for one in dims], field.dtype, **options)
 
 
 def _demands(
-    field: Mapping[str, Any], dims: tuple[str, ...], alignment: int | UnsetType
+    plan: CallPlan, field: FieldPlan, dims: tuple[str, ...], alignment: int | UnsetType
 ) -> StorageOptions:
-    """Give what the stencil demands of the memory, as options for dimensions in this order."""
-    demands: StorageOptions = {}
-    if field["layout"] is not None:
-        ranks = dict(zip(field["dims"], field["layout"], strict=True))
+    """Give the demands of the stencil on memory as options, for dimensions in this order."""
+    demands: StorageOptions = {"device": plan.device}
+    if field.layout is not None:
+        ranks = dict(zip(field.dims, field.layout, strict=True))
         demands["layout"] = [ranks[dim] for dim in dims]
-    if field["alignment_size"] > 1:
-        alignment = field["alignment_size"]
+    if field.alignment_size > 1:
+        alignment = field.alignment_size
     if alignment is not UNSET:
         demands["alignment_size"] = alignment
     return demands
 
 
 def _origins(
-    plan: Mapping[str, Any], outputs: Mapping[str, Storage], given: Mapping[str, Any]
+    plan: CallPlan, outputs: Mapping[str, Storage], given: Mapping[str, Any]
 ) -> dict[str, tuple[int, ...]]:
     """Index of the domain's first point in every field, along its declared dimensions."""
-    around = _along_axes(plan, "around")
+    around = dict(zip(plan.axes, plan.output_halo, strict=True))
     return {
-        name: field["origin"]
-        if "origin" in field
-        else tuple(around.get(dim, (0, 0))[0] for dim in field["dims"])
-        for name, field in plan["fields"].items()
+        name: tuple(around.get(dim, (0, 0))[0] for dim in field.dims)
+        if field.given is None
+        else field.given.origin
+        for name, field in plan.fields.items()
         if name in given or name in outputs
     }
-
-
-def _place(plan: Mapping[str, Any], origins: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
-    """Where to compute, as far as the stencil is told."""
-    place = {"origin": origins, "domain": plan["domain"]}
-    return {name: place[name] for name in plan["takes"]}
 
 
 def _labelled(
     array: Any,  # noqa: ANN401
     made: Storage,
     name: str,
-    plan: Mapping[str, Any],
+    plan: CallPlan,
     given: Mapping[str, Any],
     first: str | None,
     origins: Mapping[str, tuple[int, ...]],
@@ -217,20 +208,19 @@ def _labelled(
     """Give a DataArray like the one that was passed for it, else labelled as the first field."""
     import xarray as xr
 
-    own, field = given.get(name), plan["fields"][name]
+    own, field = given.get(name), plan.fields[name]
     if isinstance(own, xr.DataArray):
         return own.copy(data=array)
-    # By the stencil's names; an array that has none is in the declared order.
-    dims = field["own_dims"] or field["dims"] if "own_dims" in field else made.dims or ()
+    dims = (made.dims or ()) if field.given is None else _dims(field)
     model = None if first is None else given[first]
     if first is None or not isinstance(model, xr.DataArray):
         return xr.DataArray(array, dims=dims)
-    theirs = plan["fields"][first]
-    names = dict(zip(theirs["own_dims"], model.dims, strict=True))
-    begins = dict(zip(field["dims"], origins[name], strict=True))
+    theirs = plan.fields[first]
+    names = dict(zip(_dims(theirs), model.dims, strict=True))
+    begins = dict(zip(field.dims, origins[name], strict=True))
     window = {
         names[dim]: slice(at - begins[dim], at - begins[dim] + made.shape[dims.index(dim)])
-        for dim, at in zip(theirs["dims"], origins[first], strict=True)
+        for dim, at in zip(theirs.dims, origins[first], strict=True)
         if dim in begins
     }
     coords = {
@@ -242,5 +232,5 @@ def _labelled(
 
 
 def _inside(window: slice | None, extent: int) -> bool:
-    """Whether a part of the first argument lies in it, so that it has coordinates."""
+    """Tell whether a part of the first argument lies inside it, so that it has coordinates."""
     return window is not None and 0 <= window.start <= window.stop <= extent

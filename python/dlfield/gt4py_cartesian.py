@@ -6,10 +6,12 @@ as a stencil of one's own for a GPU, is read the same way.
 
 from __future__ import annotations
 
-import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from dlfield.declaration import UNTYPED_BACKENDS, Declaration, DeclaredField, DeclaredScalar
+from dlfield._core import preset
+from dlfield.declaration import Declaration, DeclaredField, DeclaredScalar
+from dlfield.gt4py_indices import reads_anywhere
 
 if TYPE_CHECKING:
     import inspect
@@ -19,20 +21,16 @@ if TYPE_CHECKING:
 
 __all__ = ["CartesianStencil", "declare"]
 
-#: GT4Py's own.
-_GPU_BACKENDS = re.compile(r"(gt|dace):gpu|gtcuda$")
-
-#: Keywords of a stencil's own call that are no arguments of its definition.
+#: Keywords of a stencil's own call that are not arguments of its definition.
 _CALL_OPTIONS = frozenset({"domain", "origin", "validate_args", "exec_info"})
 
-
-#: What only a stencil of GT4Py or of its face has, rather than any callable.
+#: Attributes that a stencil of GT4Py, or one with its face, has and a callable has not.
 _FACE = ("backend", "options", "field_info", "parameter_info", "domain_info", "run")
 
 
 @runtime_checkable
 class CartesianStencil(Protocol):
-    """What is read off a stencil that ``gt4py.cartesian.gtscript.stencil`` made.
+    """Attributes that are read off a stencil of ``gt4py.cartesian.gtscript.stencil``.
 
     One that computes on a GPU has ``device`` besides (``"gpu"`` or ``("gpu", number)``), and may
     have ``synchronize()``, which waits until what `run` started is done. For a device that dlfield
@@ -50,13 +48,13 @@ class CartesianStencil(Protocol):
 
 
 def missing(stencil: Any) -> list[str]:  # noqa: ANN401
-    """Give what something lacks that has part of the face; nothing for a plain callable."""
+    """Attributes that an object with part of the face lacks; none for a plain callable."""
     absent = [name for name in _FACE if not hasattr(stencil, name)]
     return absent if len(_FACE) - len(absent) >= len(_FACE) // 2 else []
 
 
 def declare(stencil: CartesianStencil) -> Declaration:
-    """Read a compiled stencil: fields, scalars, how far it reaches, where it computes.
+    """Read a compiled stencil: fields, scalars, reach, device.
 
     Parameters
     ----------
@@ -66,12 +64,15 @@ def declare(stencil: CartesianStencil) -> Declaration:
     Returns
     -------
     Declaration
-        Whose `run` is the stencil itself.
+        Its `run` is the stencil itself.
     """
-    device, typed = _device(stencil), stencil.backend not in UNTYPED_BACKENDS
+    on_gpu, typed = _code(stencil.backend)
+    # GT4Py's generated code waits for the first GPU, whatever GPU is current.
+    device = getattr(stencil, "device", ("gpu", 0) if on_gpu else None)
     parameters = _signature(stencil)
     scalars = stencil.parameter_info.items()
     keyword_only = [one for one in parameters.values() if one.kind is one.KEYWORD_ONLY]
+    definition = getattr(stencil, "definition_func", None)
     return Declaration(
         name=str(stencil.options["name"]),
         run=stencil,
@@ -85,21 +86,21 @@ def declare(stencil: CartesianStencil) -> Declaration:
         backend=stencil.backend,
         device=device,
         own_call=stencil if callable(stencil) and _keeps_times(stencil) else None,
+        reach_known=definition is None or not reads_anywhere(definition),
     )
 
 
 def _keeps_times(stencil: CartesianStencil) -> bool:
-    """Whether its own call is GT4Py's: it computes as `run` does, and notes more times."""
+    """Tell whether its own call is GT4Py's, which computes as `run` does and notes more times."""
     return any(base.__module__.startswith("gt4py.") for base in type(stencil).__mro__)
 
 
-def _device(stencil: CartesianStencil) -> Any:  # noqa: ANN401
-    """Where it says that it computes; GT4Py's own stencils say it by the name of the backend."""
-    if hasattr(stencil, "device"):
-        return stencil.device
-    if _GPU_BACKENDS.match(stencil.backend):
-        return ("gpu", 0)  # GT4Py's generated code waits for the first GPU, whatever is current
-    return None
+def _code(backend: str) -> tuple[bool, bool]:
+    """Tell whether the code of a backend computes on a GPU, and whether it reads typed memory."""
+    with suppress(ValueError):
+        known = preset(backend)
+        return known.gpu, known.typed
+    return False, True  # a backend of one's own
 
 
 def _signature(stencil: CartesianStencil) -> dict[str, inspect.Parameter]:

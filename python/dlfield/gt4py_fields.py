@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["as_field", "from_field"]
 
-#: Dimensions that are vertical where nobody says what they are, as GT4Py and icon4py name them.
+#: Dimensions that are vertical by default, as GT4Py and icon4py name them.
 _VERTICAL = frozenset({"K", "KHalf"})
 
 
@@ -36,8 +36,8 @@ def as_field(
     dims
         ``gtx.Dimension`` by name, for each name that the array has; or one for each axis, in order.
         By default they are made of the storage's names: "K" and "KHalf" vertical, all others
-        horizontal. Dimensions are equal where both name and kind are, so give your own where that
-        does not fit. The axes of the field are in GT4Py's order (horizontal, local, vertical, by
+        horizontal. Dimensions are equal if both name and kind are, so give your own if that does
+        not fit. The axes of the field are in GT4Py's order (horizontal, local, vertical, by
         name within a kind), whatever order the array has them in.
     origin
         Index, in points, of the element that gets the index 0 in each dimension, in the order of
@@ -70,7 +70,7 @@ def from_field(field: Any) -> Storage:  # noqa: ANN401
 
     The storage holds a reference to the field's array. Its dims are the names of the field's
     dimensions; their kind is lost. Its lower halo is what the field has below the index 0. A field
-    does not know where its domain ends: the upper halo is 0, set ``storage.halo`` where you know
+    does not know where its domain ends: the upper halo is 0, set ``storage.halo`` if you know
     better. A field that begins above 0 has no halo, and where it begins is lost.
 
     Parameters
@@ -81,7 +81,7 @@ def from_field(field: Any) -> Storage:  # noqa: ANN401
     Raises
     ------
     TypeError
-        For anything that is no field over an array.
+        For anything but a field over an array.
     ValueError
         For a field that is broadcast: its ranges are not the extents of its array.
     BufferError, DeviceUnavailable
@@ -121,7 +121,10 @@ def _dimensions(held: Storage, dims: Mapping[str, Any] | Sequence[Any] | None) -
     from dlfield.gt4py_next import is_a
 
     if dims is None or isinstance(dims, Mapping):
-        found = [_dimension(name, dims) for name in _named(held)]
+        if held.dims is None:
+            expected = "expected a gtx.Dimension for each axis, as the array has no names"
+            raise ValueError(f"dims: {expected}, got none; give dims=(IDim, ...)")
+        found = [_dimension(name, dims) for name in held.dims]
     else:
         found = list(dims)
     if len(found) != held.ndim:
@@ -129,13 +132,6 @@ def _dimensions(held: Storage, dims: Mapping[str, Any] | Sequence[Any] | None) -
     if any(not is_a(dim, "common.Dimension") for dim in found):
         raise TypeError(f"dims: expected a gtx.Dimension for each axis, got {dims!r}")
     return found
-
-
-def _named(held: Storage) -> tuple[str, ...]:
-    if held.dims is None:
-        expected = "expected a gtx.Dimension for each axis, as the array has no names"
-        raise ValueError(f"dims: {expected}, got none; give dims=(IDim, ...)")
-    return held.dims
 
 
 def _dimension(name: str, dims: Mapping[str, Any] | None) -> Any:  # noqa: ANN401

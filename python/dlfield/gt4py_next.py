@@ -1,7 +1,7 @@
 """Stencils of ``gt4py.next``: what they declare, and how they run.
 
 gt4py.next takes arrays in its own fields only. They are made here for each call, over the memory of
-the array; nothing is copied. GT4Py is imported only where one of its objects asks for it.
+the array; nothing is copied. GT4Py is imported only if one of its objects asks for it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dlfield._core import DeviceUnavailable
+from dlfield._core import HOST_DEVICE_TYPE, DeviceUnavailable
 from dlfield.declaration import Access, Declaration, DeclaredField, DeclaredScalar
 
 if TYPE_CHECKING:
@@ -36,9 +36,6 @@ __all__ = [
 #: GT4Py's order of dimensions: by kind, then by name.
 _KINDS = ("horizontal", "local", "vertical")
 
-#: What DLPack and GT4Py call host memory.
-_HOST = 1
-
 
 def is_next(stencil: object) -> bool:
     """Tell whether `stencil` is a program, field operator or scan operator of ``gt4py.next``."""
@@ -46,21 +43,21 @@ def is_next(stencil: object) -> bool:
 
 
 def declare(stencil: Any, *, offset_provider: Mapping[str, Any] | None = None) -> Declaration:  # noqa: ANN401
-    """Read off a program or field operator what it takes, and how it is run.
+    """Read the arguments of a program or field operator, and how it is run.
 
     Parameters
     ----------
     stencil
-        Of ``gt4py.next``, with any backend; also ``program.with_bound_args(...)``. A field operator
-        gets its `out` as one more field, and computes on the domain. A program gets every field as
-        a whole, from ``-origin`` on, and decides itself where it computes.
+        A program or field operator with any backend; also ``program.with_bound_args(...)``. A field
+        operator gets its `out` as one more field, and computes on the domain. A program gets every
+        field as a whole, from ``-origin`` on, and decides its own domain.
     offset_provider
         The connectivities of an unstructured grid by name, as for a call of `stencil`. Held.
 
     Returns
     -------
     Declaration
-        Whose `run` is a `NextRun`. What offsets reach is not known: no field has a `reach`.
+        Its `run` is a `NextRun`. The reach of offsets is not known: no field has a `reach`.
 
     Raises
     ------
@@ -96,16 +93,8 @@ def declare(stencil: Any, *, offset_provider: Mapping[str, Any] | None = None) -
     return Declaration(
         stencil.__name__,
         run,
-        [
-            DeclaredField(
-                name, names_of(kind.dims), _dtype(kind.dtype), _access(name, reads, writes)
-            )
-            for name, kind in fields.items()
-        ],
-        [
-            DeclaredScalar(name, dtype, used=name in reads, weak=True)
-            for name, dtype in scalars.items()
-        ],
+        [_field(name, kind, reads, writes) for name, kind in fields.items()],
+        [DeclaredScalar(one, dtype, one in reads, weak=True) for one, dtype in scalars.items()],
         order=tuple(types),
         positional=len(types) - is_operator,
         axes=names_of(axes),
@@ -128,7 +117,7 @@ class NextRun:
     stencil: Any
     #: Class of the fields: (domain, array) to field.
     array_field: Callable[..., Any]
-    #: What the class takes for an array, of one that is given to `run`. Never copies.
+    #: Converts an array that is given to `run` into one that the class takes. Never copies.
     as_array: Callable[[Any], Any]
     #: For each field, (shape, origin) to its domain.
     domains: Mapping[str, Callable[..., Any]]
@@ -219,11 +208,10 @@ def _operator(stencil: Any) -> Described:  # noqa: ANN401
     return {**inputs, "out": returns}, set(inputs), {"out"}
 
 
-def _access(name: str, reads: set[str], writes: set[str]) -> Access:
-    """Count what is not used as read: GT4Py takes no None for it."""
-    if name in writes:
-        return "update" if name in reads else "write"
-    return "read"
+def _field(name: str, kind: Any, reads: set[str], writes: set[str]) -> DeclaredField:  # noqa: ANN401
+    """Declare a field. An unused one counts as read: GT4Py does not take None for it."""
+    access: Access = "read" if name not in writes else "update" if name in reads else "write"
+    return DeclaredField(name, names_of(kind.dims), _dtype(kind.dtype), access)
 
 
 def _is_field(name: str, kind: Any) -> bool:  # noqa: ANN401
@@ -255,7 +243,8 @@ def ordered(dims: Iterable[Any]) -> list[Any]:
 
 def _device(backend: Any) -> str | None:  # noqa: ANN401
     allocator = getattr(backend, "allocator", None)
-    return None if getattr(allocator, "__gt_device_type__", _HOST) == _HOST else "gpu"
+    kind = getattr(allocator, "__gt_device_type__", HOST_DEVICE_TYPE)  # DLPack's and GT4Py's
+    return None if kind == HOST_DEVICE_TYPE else "gpu"
 
 
 def array_field(device: str | None) -> Any:  # noqa: ANN401

@@ -1,14 +1,16 @@
-"""What GT4Py asks of an array, as default accessors of ``xarray.DataArray`` (GDP-3).
+"""Default accessors of ``xarray.DataArray`` for GT4Py (GDP-3).
 
 Importing dlfield gives ``DataArray`` two properties, as soon as xarray is imported, before or
-afterwards; xarray itself is never imported here. Both are computed at each access, copy nothing and
-hold no memory: a pointer is good for as long as the DataArray is.
+afterwards; dlfield never imports xarray itself. Both are computed at each access, copy nothing and
+hold no memory: a pointer is valid as long as the DataArray lives.
 
-One thing changes. A stencil that is not bound reads ``__gt_dims__``. A DataArray whose dims are all
-names of GT4Py (I, J, K, decimals) is from then on ordered by them, and refused by GT4Py where the
-field has others. Without dlfield the names are ignored and the axes taken as they come, so that
-K, J, I is read as I, J, K without a word. A DataArray with any other name goes in by position, as
-ever. Who relies on position with GT4Py's names drops them: ``stencil(array.data, ...)``.
+Writing a file with xarray encodes the values of storages as those of NumPy arrays.
+
+One thing changes. A stencil that is not bound reads ``__gt_dims__``. GT4Py then orders the axes of
+a DataArray whose dims are all names of GT4Py (I, J, K, decimals), and refuses it if the field has
+other dims. Without dlfield, GT4Py ignores the names and takes the axes as they come, so that it
+silently reads K, J, I as I, J, K. A DataArray with any other name goes in by position, as before.
+To keep GT4Py's names and go by position, pass ``stencil(array.data, ...)``.
 """
 
 from __future__ import annotations
@@ -18,34 +20,46 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from dlfield._core import (
+    UNSET,
+    Storage,
+    as_storage,
+    check_names,
+    get_dims,
+    gt4py_names,
+    look_at,
+)
+from dlfield._files import write_values
+
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
+    from typing import Unpack
 
-    from dlfield._core import Storage
+    from dlfield._core import StorageOptions
 
-__all__ = ["DefaultAccessor", "install", "is_gt4py", "to_xarray"]
+__all__ = ["DefaultAccessor", "from_xarray", "install", "to_xarray"]
 
 
 class DefaultAccessor(property):
     """An accessor that dlfield gave to ``DataArray``, as opposed to one of the user's.
 
-    ``xarray.register_dataarray_accessor`` replaces it, with xarray's warning that it does.
+    ``xarray.register_dataarray_accessor`` replaces it, with a warning of xarray.
 
-    xarray words every AttributeError anew, "object has no attribute". Why an attribute is absent
-    is still said by ``xarray.DataArray.__gt_data_interface__.fget(array)``.
+    xarray replaces the text of every AttributeError by "object has no attribute". The reason is
+    still raised by ``xarray.DataArray.__gt_data_interface__.fget(array)``.
     """
 
 
 def install() -> None:
     """Give ``xarray.DataArray`` the accessors: at once, or when the import of xarray ends.
 
-    An accessor of the same name that is there already is kept. dlfield calls this when it is
-    imported. Calling it again does nothing, unless xarray was loaded without an import statement,
-    as by ``importlib.util.LazyLoader``, whose end nobody tells.
+    An accessor of the same name that exists already is kept. dlfield calls this at its own import.
+    Another call does nothing, unless xarray was loaded without an import statement, for example by
+    ``importlib.util.LazyLoader``: dlfield does not notice the end of such an import.
     """
     if not _installed() and not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
-        _installed()  # another thread may have begun to import xarray before the finder stood there
+        _installed()  # another thread may have begun to import xarray before the finder was there
 
 
 def to_xarray(
@@ -56,20 +70,23 @@ def to_xarray(
 ) -> Any:  # noqa: ANN401 - xarray is not imported for its types
     """Give an ``xarray.DataArray`` over the memory, with the dims of the storage. Copies nothing.
 
-    Of host memory it holds the NumPy array of `to_numpy()`, so that all of xarray works; the halo
-    stays behind, but in its attributes. With a buffer on a GPU it holds the storage itself, which
-    NumPy would freeze to what the host has at the moment: each side stays up to date, and
-    arithmetic raises TypeError. ``xarray.DataArray(storage, dims=storage.dims)`` holds the storage
-    whatever its memory.
-
     Parameters
     ----------
     coords, name
         As for ``xarray.DataArray``.
     attrs
-        Attributes, beside those that say the halo, where there is one: ``halo_<dim>`` for each dim,
-        points below and above. dlfield does not read them: xarray leaves them as they are in a part
-        of the array.
+        Attributes beside those that `from_xarray` reads. There are such for a storage with a halo
+        or a default origin: ``halo_<dim>``, points below and above, ``extent_<dim>`` and
+        ``origin_<dim>``, or ``halo_unknown``. Nothing else in dlfield reads them, since xarray
+        keeps them unchanged in a part of the array.
+
+    Returns
+    -------
+    xarray.DataArray
+        Over host memory it holds the NumPy array of `to_numpy()`, so that all of xarray works. With
+        a buffer on a GPU it holds the storage itself, since a NumPy array would show what the host
+        has at the moment: each side stays up to date, and arithmetic raises TypeError.
+        ``xarray.DataArray(storage, dims=storage.dims)`` holds the storage in any memory.
 
     Raises
     ------
@@ -83,29 +100,94 @@ def to_xarray(
             f"to_xarray: expected a storage with dims, got one of shape {self.shape} without; name "
             "them with dlfield.as_storage(storage, dims=...), or use xarray.DataArray(storage)"
         )
-    data = self.to_numpy() if self.device is None else self
-    halo = self.halo if self.halo is not None and any(map(any, self.halo)) else ()
-    own = {f"halo_{dim}": width for dim, width in zip(self.dims, halo, strict=False)}
-    array = _import_xarray().DataArray
-    return array(data, coords=coords, dims=self.dims, name=name, attrs={**own, **(attrs or {})})
-
-
-def _import_xarray() -> Any:  # noqa: ANN401
     try:
-        import xarray
+        from xarray import DataArray
     except ImportError as error:
         text = "to_xarray: expected xarray to be installed, got none; pip install xarray"
         raise ImportError(text) from error
-    return xarray
+    data = self.to_numpy() if self.device is None else self
+    own = {**_attributes(self, self.dims), **(attrs or {})}
+    return DataArray(data, coords=coords, dims=self.dims, name=name, attrs=own)
+
+
+def from_xarray(array: Any, **options: Unpack[StorageOptions]) -> Storage:  # noqa: ANN401
+    """Put the memory of a DataArray into a storage, with the labels that `to_xarray` wrote.
+
+    Never copies. They are found again behind transpositions, and in a file that was read. A
+    DataArray around a storage has the labels of the storage.
+
+    Parameters
+    ----------
+    array
+        An ``xarray.DataArray``.
+    **options
+        As for `as_storage`. They override what is written.
+
+    Returns
+    -------
+    CPUStorage, GPUStorage, SoftwareManagedGPUStorage or CUDAManagedGPUStorage
+        As of `as_storage`. If an extent differs from the written one, the array is a part: the halo
+        is unknown, and there is no default origin. A part that is as large as the whole, such as
+        one that is reversed or rolled, cannot be noticed.
+
+    Raises
+    ------
+    TypeError, BufferError, ValueError, DeviceUnavailable
+        As `as_storage`. ValueError also for written labels that do not fit.
+    """
+    dims, attrs = tuple(map(str, array.dims)), array.attrs
+    if isinstance(array.variable.data, Storage):
+        return as_storage(array, **options)
+    shape = dict(zip(dims, array.shape, strict=True))
+    same = all(int(attrs.get(f"extent_{dim}", shape[dim])) == shape[dim] for dim in dims)
+    labels: StorageOptions = {}
+    if same:
+        written = {dim: attrs[f"halo_{dim}"] for dim in dims if f"halo_{dim}" in attrs}
+        labels["halo"] = {dim: _pair(widths) for dim, widths in written.items()}
+        if all(f"origin_{dim}" in attrs for dim in dims):
+            labels["default_origin"] = [int(attrs[f"origin_{dim}"]) for dim in _in_order(dims)]
+    every: StorageOptions = {**labels, **options}
+    storage = as_storage(array, **every)
+    lost = not same or attrs.get("halo_unknown", False)
+    if lost and options.get("halo") in (None, UNSET):
+        storage.halo = None
+    return storage
+
+
+def _attributes(storage: Storage, dims: tuple[str, ...]) -> dict[str, Any]:
+    """Write the labels of a storage that xarray does not know."""
+    halo, origin = storage.halo, getattr(storage, "default_origin", None)
+    written: dict[str, Any] = {}
+    if halo is None:
+        written["halo_unknown"] = 1  # netCDF has no bools
+    elif any(map(any, halo)):
+        written = {f"halo_{dim}": width for dim, width in zip(dims, halo, strict=True)}
+    if origin is not None:
+        written |= {f"origin_{dim}": at for dim, at in zip(_in_order(dims), origin, strict=True)}
+    if written:
+        written |= {f"extent_{dim}": size for dim, size in zip(dims, storage.shape, strict=True)}
+    return written
+
+
+def _in_order(dims: tuple[str, ...]) -> list[str]:
+    """Put names of GT4Py in the order in which an origin has them."""
+    return sorted(dims, key=lambda dim: (int(dim), "") if dim.isdecimal() else (-1, dim))
+
+
+def _pair(widths: Any) -> tuple[int, int]:  # noqa: ANN401
+    """Read widths of a halo: a file may have made a list or an array of them."""
+    low, high = widths
+    return int(low), int(high)
 
 
 def _gt_dims(array: Any) -> tuple[str, ...]:  # noqa: ANN401 - xarray is not imported for its types
     """Names of the axes, for GT4Py: absent unless each is I, J, K or a decimal."""
-    dims = tuple(array.dims)
-    if not all(map(is_gt4py, dims)):
+    dims = gt4py_names(array.dims)
+    if dims is None:
         raise AttributeError(
-            f"__gt_dims__: expected dims among 'I', 'J', 'K' and decimals, got {dims}; rename() "
-            "them, or bind the stencil with dlfield.bind(stencil, dims={...})"
+            "__gt_dims__: expected dims among 'I', 'J', 'K' and decimals, got "
+            f"{tuple(array.dims)}; rename() them, or bind the stencil with "
+            "dlfield.bind(stencil, dims={...})"
         )
     return dims
 
@@ -113,24 +195,29 @@ def _gt_dims(array: Any) -> tuple[str, ...]:  # noqa: ANN401 - xarray is not imp
 def _gt_data_interface(array: Any) -> dict[str | None, Any]:  # noqa: ANN401
     """Pointer, shape, strides and dims by device: None is main memory, "gpu" is a GPU.
 
-    Of what the DataArray holds: its own ``__gt_data_interface__``, or else its
-    ``__array_interface__`` and ``__cuda_array_interface__``. Absent where it has none of them, and
-    where xarray loads the data anew at each access, since the pointer would outlive the memory.
+    They are those of the data: its own ``__gt_data_interface__``, else its ``__array_interface__``
+    and ``__cuda_array_interface__``. The dims are those that `get_dims` gives. Absent for data
+    without interfaces, for dims that are no text, and for data that xarray loads anew at each
+    access, since the pointer would outlive the memory.
     """
-    data, again = array.variable.data, array.variable.data
+    data = array.variable.data
+    if array.variable.data is not data:  # a new wrapper of the same index, or a file that is read
+        try:
+            look_at(array)
+        except (TypeError, BufferError, ValueError) as error:
+            raise AttributeError(f"__gt_data_interface__: {error}") from error
     interface = _interface(data)
-    if again is not data and _interface(again) != interface:  # an index is wrapped anew, in place
-        raise AttributeError(
-            "__gt_data_interface__: expected a DataArray whose data is in memory, got one that "
-            "xarray loads anew at each access; call .load() or .compute() first"
-        )
     if not interface:
         raise AttributeError(
             "__gt_data_interface__: expected data with __array_interface__ or "
             f"__cuda_array_interface__, got an object of type '{type(data).__name__}'; "
-            "where it is computed on demand, call .compute() first"
+            "call .compute() first if it is computed on demand"
         )
-    return {device: _named(entry, tuple(array.dims)) for device, entry in interface.items()}
+    try:
+        dims = get_dims(array)  # a class may state others than xarray's
+    except TypeError as error:
+        raise AttributeError(f"__gt_data_interface__: {error}") from error
+    return {device: _named(entry, dims) for device, entry in interface.items()}
 
 
 _DEFAULTS = {
@@ -139,17 +226,8 @@ _DEFAULTS = {
 }
 
 
-def is_gt4py(name: Hashable) -> bool:
-    """Say whether GT4Py knows a name: I, J, K, or a decimal."""
-    if not isinstance(name, str):
-        return False
-    text = str(name)  # as GT4Py reads it, also of an enum
-    decimal = text.isascii() and text.isdecimal() and (text == "0" or not text.startswith("0"))
-    return decimal or text in ("I", "J", "K")
-
-
 def _interface(data: Any) -> Mapping[str | None, Any]:  # noqa: ANN401
-    """Device to description, or to a callable that returns it."""
+    """Return a description for each device, or a function that returns it."""
     own: Mapping[str | None, Any] | None = getattr(data, "__gt_data_interface__", None)
     if own is not None:
         return own
@@ -158,99 +236,89 @@ def _interface(data: Any) -> Mapping[str | None, Any]:  # noqa: ANN401
     return {device: entry for device, entry in found.items() if entry is not None}
 
 
-def _named(entry: Any, dims: tuple[Hashable, ...]) -> Any:  # noqa: ANN401
-    """Return a description with `dims`, as a new dict: `entry` belongs to whoever made it."""
+def _named(entry: Any, dims: tuple[str, ...] | None) -> Any:  # noqa: ANN401
+    """Return a description with `dims` as a new dict: `entry` belongs to the data."""
     if callable(entry):
         return lambda: _named(entry(), dims)
-    own = entry.get("dims")
-    own = dims if own is None else tuple(own)
-    if own != dims and all(map(is_gt4py, (*own, *dims))):
-        raise ValueError(
-            f"dims: expected {own} as the data of the DataArray says, got {dims} from the "
-            "DataArray; transpose or rename one of them"
-        )
+    if (own := entry.get("dims")) is not None:
+        check_names(dims, own)
     return {**entry, "dims": dims}
 
 
 def _installed() -> bool:
-    """Install into xarray where its import is over; where it is not, have its end told."""
+    """Install into xarray if its import is over; else watch for the end."""
     spec = _names_in(sys.modules.get("xarray")).get("__spec__")
     if getattr(spec, "_initializing", False):
         _watch(spec)
-    if getattr(spec, "_initializing", False):  # no `else`: it may have ended in another thread
+    if getattr(spec, "_initializing", False):  # no `else`: another thread may have ended it
         return False
     return _install_into(sys.modules.get("xarray"))
 
 
 def _install_into(module: object) -> bool:
-    """Set the accessors that are not there. False where `module` has no DataArray."""
+    """Set the accessors that are missing. Return False if `module` has no DataArray."""
     data_array = _names_in(module).get("DataArray")
     if not isinstance(data_array, type):
         return False
     for name, accessor in _DEFAULTS.items():
         if not hasattr(data_array, name):
             setattr(data_array, name, accessor)
+    write_values(sys.modules.get("xarray.conventions"))
     if any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        # A new list: an import in another thread may be half way through this one, and would skip
-        # a finder if one before it went away.
+        # A new list: an import in another thread may be iterating over this one, and would skip a
+        # finder if one before it was removed.
         sys.meta_path = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
     return True
 
 
 def _names_in(module: object) -> dict[str, Any]:
-    """Return what a module defines, without its ``__getattr__``: a lazy module would load."""
-    if not isinstance(module, ModuleType):  # None blocks an import, and mocks have every name
+    """Return the names of a module without its ``__getattr__``, which would load a lazy module."""
+    if not isinstance(module, ModuleType):  # None blocks an import, and a mock has every name
         return {}
     names: dict[str, Any] = object.__getattribute__(module, "__dict__")
     return names
 
 
 class _Finder:
-    """Stands on `sys.meta_path` until xarray is imported, and finds only what the others find."""
+    """A finder on `sys.meta_path` until xarray is imported. It finds what the others find."""
 
     asking = False
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None, /
     ) -> ModuleSpec | None:
-        """Ask the finders behind this one. Those before it were asked and found nothing.
+        """Ask the finders behind this one. Those before it found nothing.
 
         One of them may do the same and ask this one. The import system holds a lock around each
-        call of a finder, so that a flag is enough to know.
+        call of a finder, so that a flag is enough to notice this.
         """
         finders = list(sys.meta_path)
         if name != "xarray" or self.asking or self not in finders:
             return None
         self.asking = True
         try:
-            spec = _found(finders[finders.index(self) + 1 :], name, path, target)
+            for finder in finders[finders.index(self) + 1 :]:
+                find_spec = getattr(finder, "find_spec", None)
+                spec: ModuleSpec | None = find_spec and find_spec(name, path, target)
+                if spec is not None:
+                    _watch(spec)
+                    return spec
         finally:
             self.asking = False
-        _watch(spec)
-        return spec
-
-
-def _found(finders: list[Any], name: str, *where: object) -> ModuleSpec | None:
-    """Return what the first of `finders` to find `name` has found."""
-    for finder in finders:
-        find_spec = getattr(finder, "find_spec", None)
-        spec: ModuleSpec | None = find_spec(name, *where) if find_spec is not None else None
-        if spec is not None:
-            return spec
-    return None
+        return None
 
 
 def _watch(spec: object) -> None:
-    """Have `spec` tell when its module is imported. Its loader may serve others, and stays."""
+    """Make `spec` notice the end of the import. Its loader stays, since it may serve others."""
     if type(spec) is ModuleSpec:
         spec.__class__ = _WatchedSpec
 
 
 class _WatchedSpec(ModuleSpec):
-    """The spec of xarray, until the import system says, last of all, that the import is over."""
+    """The spec of xarray until the import is over, which the import system notes last of all."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if name == "_initializing" and not value:
             object.__setattr__(self, "__class__", ModuleSpec)
-            _install_into(sys.modules.get("xarray"))  # not there if the import has failed
+            _install_into(sys.modules.get("xarray"))  # missing if the import has failed
         object.__setattr__(self, name, value)

@@ -1,20 +1,20 @@
-//! How many blocks there are.
+//! Counter of live blocks.
 #![forbid(unsafe_code)]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Blocks that exist. Orders nothing: who wants the number after other threads have dropped theirs
-/// waits for those threads.
+/// Live blocks. The counter orders nothing: for the number after other threads have dropped their
+/// blocks, join those threads first.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
-/// Blocks of memory, of the host and of devices, that dlfield has allocated and not yet freed, in the
-/// whole process. Memory of others, which a storage only holds, is not counted.
+/// Number of host and device blocks that dlfield has allocated in this process and not yet freed.
+/// Foreign memory inside storages does not count.
 #[must_use]
 pub fn live_allocations() -> usize {
     LIVE.load(Ordering::Relaxed)
 }
 
-/// Stands for one block that exists.
+/// Token of one live block.
 #[derive(Debug)]
 pub(super) struct Counted(());
 

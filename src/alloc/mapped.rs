@@ -1,7 +1,7 @@
-//! Blocks from the system, in huge pages, and a pool of those that were given back.
+//! Blocks from the system in huge pages, and a pool of released blocks.
 //!
-//! Mapped pages are zero until they are touched. A block from the pool is not: its pages are there
-//! already, which is what makes it cheap, and hold what they held.
+//! Mapped pages are zero until they are touched. A block from the pool is not zero: its pages exist
+//! already, which makes it cheap, and keep their old content.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,53 +14,62 @@ use crate::error::{Error, Result};
 /// Size of a huge page on the platforms GT4Py runs on.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// A field takes no block of the pool that is more than so many times as large.
+/// A field takes a block from the pool only if it is at most so many times too large.
 const MOST_TIMES: usize = 2;
 
-/// A mapping, given back to the pool or the system when it is dropped.
+/// A mapping that is returned to the pool or the system when it is dropped.
 pub(super) struct Mapped {
     mapping: Mapping,
     start: NonNull<u8>,
 }
 
-/// What the system gave.
+#[derive(Clone, Copy)]
 struct Mapping {
     block: NonNull<u8>,
     total: usize,
 }
 
-// SAFETY: plain memory, owned by this value alone; unmapping it needs no particular thread.
+// SAFETY: plain memory with a single owner, which any thread may unmap.
 unsafe impl Send for Mapping {}
 
 static POOL: Mutex<Vec<Mapping>> = Mutex::new(Vec::new());
 static LIMIT: AtomicUsize = AtomicUsize::new(0);
 
-/// How many bytes of large fields that are gone are kept for the next ones; 0, the default, keeps none.
+/// Capacity in bytes of the pool of released large blocks. 0, the default, keeps none.
 #[must_use]
 pub fn pool_limit() -> usize {
     LIMIT.load(Ordering::Relaxed)
 }
 
-/// Sets how many bytes of large fields that are gone are kept for the next ones. What is kept beyond that
-/// goes back to the system at once, the oldest first.
+/// Sets the capacity of the pool in bytes. Blocks beyond it return to the system at once, the
+/// oldest first.
+///
+/// # Example
+///
+/// ```
+/// dlfield::set_pool_limit(256 << 20);
+/// // ... allocate and drop large fields ...
+/// dlfield::free_pool();
+/// assert_eq!(dlfield::pool_bytes(), 0);
+/// ```
 pub fn set_pool_limit(bytes: usize) {
     LIMIT.store(bytes, Ordering::SeqCst);
     give_back(pool().map(|mut pool| excess(&mut pool, bytes)));
 }
 
-/// Bytes that are kept at the moment.
+/// Bytes in the pool now.
 #[must_use]
 pub fn pool_bytes() -> usize {
     pool().map_or(0, |pool| held(&pool))
 }
 
-/// Gives all that is kept back to the system. The limit stays.
+/// Returns all blocks of the pool to the system. Keeps the limit.
 pub fn free_pool() {
     give_back(pool().map(|mut pool| excess(&mut pool, 0)));
 }
 
-/// The pool, which nobody holds for long: blocks are unmapped after it was let go. In a child of the process that
-/// used it first it may be held for ever, by a thread that is not there: then there is none.
+/// Locks the pool. The lock is held briefly: blocks are unmapped after it is released. In a forked
+/// child, a thread that does not exist there may hold it for ever: `None` then.
 fn pool() -> Option<MutexGuard<'static, Vec<Mapping>>> {
     static PROCESS: OnceLock<u32> = OnceLock::new();
     let here = std::process::id();
@@ -78,7 +87,7 @@ fn held(pool: &[Mapping]) -> usize {
     pool.iter().map(|one| one.total).sum()
 }
 
-/// Takes the oldest blocks out of the pool until it holds no more than `limit`.
+/// Removes the oldest blocks until the pool holds at most `limit` bytes.
 fn excess(pool: &mut Vec<Mapping>, limit: usize) -> Vec<Mapping> {
     let mut too_much = held(pool).saturating_sub(limit);
     let mut taken = 0;
@@ -90,11 +99,11 @@ fn excess(pool: &mut Vec<Mapping>, limit: usize) -> Vec<Mapping> {
 }
 
 fn give_back(blocks: Option<Vec<Mapping>>) {
-    blocks.iter().flatten().for_each(unmap);
+    blocks.into_iter().flatten().for_each(unmap);
 }
 
 impl Mapped {
-    /// So many bytes from a multiple of `alignment` on.
+    /// Maps `bytes` bytes that start at a multiple of `alignment`.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -118,32 +127,31 @@ impl Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        let Mapping { block, total } = self.mapping;
-        let mapping = Mapping { block, total };
-        if pool_limit() < total {
-            return unmap(&mapping);
+        let mapping = self.mapping;
+        if pool_limit() < mapping.total {
+            return unmap(mapping);
         }
-        let Some(mut pool) = pool() else { return unmap(&mapping) };
+        let Some(mut pool) = pool() else { return unmap(mapping) };
         pool.push(mapping);
-        let excess = excess(&mut pool, LIMIT.load(Ordering::SeqCst)); // as it is by now
+        let excess = excess(&mut pool, LIMIT.load(Ordering::SeqCst)); // read again, under the lock
         drop(pool);
         give_back(Some(excess));
     }
 }
 
-/// The smallest block that is large enough, and not far too large.
+/// Takes the smallest block that is large enough and not far too large.
 fn from_pool(total: usize) -> Option<Mapping> {
     if pool_limit() == 0 {
         return None;
     }
     let mut pool = pool()?;
-    let serves = |one: &&Mapping| (total..=total.saturating_mul(MOST_TIMES)).contains(&one.total);
-    let best = pool.iter().filter(serves).map(|one| one.total).min()?;
-    let at = pool.iter().position(|one| one.total == best)?;
+    let serves = total..=total.saturating_mul(MOST_TIMES);
+    let large_enough = pool.iter().enumerate().filter(|(_, one)| serves.contains(&one.total));
+    let (at, _) = large_enough.min_by_key(|(_, one)| one.total)?;
     Some(pool.remove(at))
 }
 
-/// A multiple of the alignment, and of the huge page where that costs little address space.
+/// Multiple of the alignment, and of the huge page if that costs little address space.
 fn boundary(alignment: usize) -> usize {
     let odd = alignment >> alignment.trailing_zeros();
     match odd {
@@ -157,7 +165,7 @@ fn boundary(alignment: usize) -> usize {
 fn map(total: usize) -> Result<Mapping> {
     let (protection, kind) =
         (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: an anonymous mapping at an address of the system's choice touches nothing that exists.
+    // SAFETY: an anonymous mapping at an address of the system's choice touches no existing memory.
     let block = unsafe { libc::mmap(std::ptr::null_mut(), total, protection, kind, -1, 0) };
     let block = NonNull::new(block.cast::<u8>()).filter(|_| block != libc::MAP_FAILED);
     Ok(Mapping { block: block.ok_or(Error::OutOfMemory(total))?, total })
@@ -165,12 +173,12 @@ fn map(total: usize) -> Result<Mapping> {
 
 #[cfg(not(unix))]
 fn map(total: usize) -> Result<Mapping> {
-    Err(Error::OutOfMemory(total)) // nobody asks
+    Err(Error::OutOfMemory(total)) // never called (HostMemory::new)
 }
 
-fn unmap(mapping: &Mapping) {
+fn unmap(mapping: Mapping) {
     #[cfg(unix)]
-    // SAFETY: a mapping of `total` bytes (map), which nobody has any more.
+    // SAFETY: `map` made this mapping of `total` bytes, and its only owner releases it here.
     unsafe {
         libc::munmap(mapping.block.as_ptr().cast(), mapping.total);
     }
@@ -184,8 +192,8 @@ fn advise_huge(start: NonNull<u8>, bytes: usize) {
     let skipped = from.addr().get() - start.addr().get();
     let Some(length) = bytes.checked_sub(skipped) else { return };
     // SAFETY: `length` bytes from `from` on lie in the mapping, which has `bytes` from `start` on.
-    // The call changes how pages are made, not what they hold; where the system refuses, pages
-    // are small.
+    // The call changes the size of pages, not their content. If the system refuses, pages are
+    // small.
     unsafe { libc::madvise(from.as_ptr().cast(), length, libc::MADV_HUGEPAGE) };
 }
 
@@ -196,10 +204,10 @@ fn advise_huge(_start: NonNull<u8>, _bytes: usize) {}
 mod tests {
     use super::*;
 
-    /// One test, since the pool is the whole process's.
+    /// A single test, because the pool belongs to the whole process.
     #[test]
-    fn a_pool_keeps_blocks_up_to_its_limit_and_gives_them_to_fields_of_their_size() {
-        let bytes = 23 << 20; // of a size that no other test allocates
+    fn the_pool_keeps_blocks_up_to_its_limit_and_reuses_them_for_fields_of_their_size() {
+        let bytes = 23 << 20; // no other test allocates this size
         set_pool_limit(64 << 20);
         let first = Mapped::new(bytes, 64, false).unwrap().start();
         let zeros = Mapped::new(bytes, 64, true).unwrap();

@@ -1,8 +1,10 @@
-//! Memory: from a shape and its wishes to an allocation.
+//! Memory: allocation.
 //!
-//! `plan` decides (pure arithmetic: bytes, offset, strides), `host` does it in memory of the host,
-//! `cuda` where a device can use it; `live` counts. Of the host's memory `mapped` are the large blocks, in
-//! pages as `huge` says, and a pool of them; `place` sets their starts apart; `fill` writes them.
+//! - `plan`: bytes, offset and strides of an allocation (pure arithmetic);
+//! - `live`: counter of live blocks;
+//! - `huge`: switch for huge pages; `place`: staggered start addresses; `fill`: fill values;
+//! - `mapped`: large host blocks, and the pool of them;
+//! - `host`, `cuda`: carry out a plan in host memory, or in memory that a device can use.
 
 mod plan;
 mod live;
@@ -16,11 +18,8 @@ mod cuda;
 pub(crate) use cuda::allocate_for;
 pub use host::Fill;
 pub(crate) use host::allocate;
-#[cfg(feature = "python")]
 pub(crate) use huge::{VARIABLE as HUGE_PAGES_VARIABLE, read as read_switch};
 pub use huge::{huge_pages, set_huge_pages};
 pub use live::live_allocations;
 pub use mapped::{free_pool, pool_bytes, pool_limit, set_pool_limit};
-#[cfg(feature = "python")]
-pub(crate) use plan::{HOST_ALIGNMENT, plan_in_c_order};
-pub(crate) use plan::{Plan, check_ranks, check_shape, plan};
+pub(crate) use plan::{HOST_ALIGNMENT, Plan, check_ranks, plan};

@@ -1,8 +1,8 @@
-//! Where a field starts in its block: on its boundary, and large ones not all at the same place of a page.
+//! Start address of a field in its block: aligned, and staggered over a page for large fields.
 //!
-//! A stencil reads the same point of many fields. A cache finds room for a line by the last bits of its
-//! address: where all fields start alike, their lines compete for the few places of one set. Each field
-//! starts some lines further than the one before.
+//! A stencil reads the same point of many fields. A cache selects the set of a line by the last
+//! bits of its address, so that fields with equal starts compete for the few lines of one set. Each
+//! field therefore starts some lines further than the one before.
 #![forbid(unsafe_code)]
 
 use std::ptr::NonNull;
@@ -10,19 +10,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
 
-/// Smaller fields lie where the heap puts them.
+/// Size in bytes from which fields are staggered.
 const FROM: usize = 32 << 10;
 
-/// The places of a cache repeat after a page, at most.
+/// Distance in bytes after which the sets of a first-level cache repeat.
 const PAGE: usize = 4096;
 
-/// From a field to the next, in bytes: five lines, with which all 64 places of a page are used.
+/// Distance in bytes from one start to the next: five lines, which uses all 64 lines of a page.
 const STEP: usize = 5 * 64;
 
-/// No field starts further than this.
+/// Upper bound of the offset of a start.
 pub(super) const MOST: usize = PAGE;
 
-/// How far the next field starts from its boundary: a multiple of the alignment and of a cache line.
+/// Offset of the next field: a multiple of the alignment and of a cache line.
 pub(super) fn stagger(bytes: usize, alignment: usize) -> usize {
     static FIELDS: AtomicUsize = AtomicUsize::new(0);
     if bytes < FROM || alignment == 0 || !PAGE.is_multiple_of(alignment) {
@@ -32,7 +32,7 @@ pub(super) fn stagger(bytes: usize, alignment: usize) -> usize {
     step - step % alignment.max(64)
 }
 
-/// So many bytes and more, so that the start can be moved.
+/// Adds room for moving the start.
 ///
 /// # Errors
 /// [`Error::OutOfMemory`].
@@ -43,11 +43,13 @@ pub(super) fn padded(bytes: usize, more: usize) -> Result<usize> {
         .ok_or(Error::OutOfMemory(bytes))
 }
 
+/// Moves an address up to a multiple of `alignment`.
 pub(super) fn align_up(block: NonNull<u8>, alignment: usize) -> NonNull<u8> {
     let past = block.addr().get() % alignment;
     moved(block, if past == 0 { 0 } else { alignment - past })
 }
 
+/// Moves an address up by `by` bytes.
 pub(super) fn moved(start: NonNull<u8>, by: usize) -> NonNull<u8> {
     start.map_addr(|address| address.saturating_add(by))
 }
@@ -57,18 +59,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn large_fields_start_at_different_lines_of_a_page_on_their_boundary() {
+    fn large_fields_start_at_different_aligned_lines_of_a_page() {
         let starts: Vec<_> = (0..10).map(|_| stagger(1 << 20, 64)).collect();
         let mut different = starts.clone();
         different.sort_unstable();
         different.dedup();
-        assert!(different.len() > 8, "{starts:?}"); // other tests allocate meanwhile
+        assert!(different.len() > 8, "{starts:?}"); // other tests allocate at the same time
         assert!(starts.iter().all(|start| start.is_multiple_of(64) && *start < MOST));
         assert!((0..10).all(|_| stagger(1 << 20, 256).is_multiple_of(256)));
     }
 
     #[test]
-    fn small_fields_and_odd_alignments_start_on_their_boundary() {
+    fn small_fields_and_odd_alignments_are_not_staggered() {
         assert!((0..10).all(|_| stagger(1000, 64) == 0));
         assert!((0..10).all(|_| stagger(1 << 20, 192) == 0));
         assert!((0..10).all(|_| stagger(1 << 20, 1 << 21) == 0));

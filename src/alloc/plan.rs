@@ -1,13 +1,13 @@
-//! Deciding an allocation: how many bytes, where the first element lies, which strides.
+//! Plans an allocation: its bytes, strides, and the position of the first element.
 #![forbid(unsafe_code)]
 #![warn(clippy::arithmetic_side_effects)]
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::layout::{Extents, Layout, strides_by_rank};
+use crate::layout::{Extents, Layout, MAX_NDIM, strides_by_rank};
 
-/// Every host allocation starts on such a boundary, in bytes: a cache line, and what JAX needs to
-/// take an array without copying it.
+/// Alignment in bytes of every host allocation: a cache line, which JAX also needs to take an array
+/// without copying it.
 pub(crate) const HOST_ALIGNMENT: usize = 64;
 
 /// The geometry of an allocation.
@@ -15,25 +15,49 @@ pub(crate) const HOST_ALIGNMENT: usize = 64;
 pub(crate) struct Plan {
     /// Bytes from the start of the allocation to the end of the last element.
     pub(crate) bytes: usize,
-    /// The start is a multiple of this many bytes.
+    /// Alignment of the start, in bytes.
     pub(crate) alignment: usize,
     /// Bytes from the start to the first element.
     pub(crate) offset: usize,
-    /// Shape and strides.
     pub(crate) layout: Layout,
-    /// Type of an element.
     pub(crate) dtype: DType,
+}
+
+impl Plan {
+    /// Plans memory for `shape` in C order, without gaps or alignment.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for negative extents and more bytes than an address can count.
+    pub(crate) fn compact(shape: &[i64], dtype: DType) -> Result<Self> {
+        let refusal = |_| match shape.iter().enumerate().find(|(_, extent)| **extent < 0) {
+            Some((axis, extent)) => Error::Argument(format!(
+                "shape: expected extents of at least 0, got {extent} on axis {axis} of {shape:?}"
+            )),
+            None => too_large(shape, dtype),
+        };
+        let layout = Layout::compact(shape.into(), dtype.itemsize()).map_err(refusal)?;
+        let bytes = layout.span().len();
+        Ok(Self { bytes, alignment: HOST_ALIGNMENT, offset: 0, layout, dtype })
+    }
+
+    /// Plans memory of the same shape and order as `layout`, without gaps or alignment.
+    ///
+    /// # Errors
+    /// As [`plan`].
+    pub(crate) fn like(layout: &Layout, dtype: DType) -> Result<Self> {
+        plan(layout.shape(), dtype, &layout.ranks(&[]), 1, &[])
+    }
 }
 
 /// Plans memory for `shape` in which dimension `d` has rank `ranks[d]` (0 = largest stride).
 ///
-/// With an `alignment` (bytes) above 1, rows along the contiguous dimension are padded so that the
-/// element at `aligned_index` of every row lies on such a boundary (GDP-3, `alignment_size`).
-/// Otherwise nothing is padded and the first element lies at the start.
+/// An `alignment` (bytes) above 1 pads rows along the contiguous dimension, so that the element at
+/// `aligned_index` of every row lies on that boundary (GDP-3, `alignment_size`). Otherwise nothing
+/// is padded and the first element lies at the start.
 ///
 /// # Errors
-/// [`Error::Argument`] for ranks that are no permutation, an alignment that is neither a multiple
-/// nor a divisor of the item size, or more bytes than an address can count.
+/// [`Error::Argument`] for ranks that are not a permutation, an alignment that is neither a
+/// multiple nor a divisor of the item size, or more bytes than an address can count.
 pub(crate) fn plan(
     shape: &[i64],
     dtype: DType,
@@ -41,67 +65,39 @@ pub(crate) fn plan(
     alignment: usize,
     aligned_index: &[i64],
 ) -> Result<Plan> {
-    check_shape(shape, dtype)?;
+    let compact = Plan::compact(shape, dtype)?;
+    if alignment <= 1 && ranks.iter().copied().eq((0_i64..).take(shape.len())) {
+        return Ok(compact);
+    }
     check_ranks(ranks, shape.len())?;
     let quantum = items_per_boundary(alignment, dtype)?;
-    let inner = shape
-        .len()
-        .checked_sub(1)
-        .and_then(|last| ranks.iter().position(|&rank| usize::try_from(rank) == Ok(last)));
-    let padded = pad(shape, inner, quantum).ok_or_else(|| too_large(shape, dtype))?;
-    let strides = strides_by_rank(&padded, ranks).ok_or_else(|| too_large(shape, dtype))?;
-    let layout = Layout::new(shape.into(), strides, dtype.itemsize())
-        .map_err(|_| too_large(shape, dtype))?;
+    let too_large = || too_large(shape, dtype);
+    let inner = (0..shape.len()).max_by_key(|&axis| ranks.get(axis));
+    let padded = pad(shape, inner, quantum).ok_or_else(too_large)?;
+    let strides = strides_by_rank(&padded, ranks).ok_or_else(too_large)?;
+    let layout = Layout::new(shape.into(), strides, dtype.itemsize()).map_err(|_| too_large())?;
     let at = inner.and_then(|axis| aligned_index.get(axis)).copied().unwrap_or(0);
-    let lead = at
-        .checked_rem(quantum)
-        .map_or(0, |past| quantum.saturating_sub(past).checked_rem(quantum).unwrap_or(0));
+    let lead = 0_i64.saturating_sub(at).checked_rem_euclid(quantum).unwrap_or(0);
     let offset = usize::try_from(lead).unwrap_or(0).saturating_mul(dtype.itemsize());
     let bytes =
         offset.checked_add(layout.span().len()).filter(|&bytes| isize::try_from(bytes).is_ok());
-    let bytes = bytes.ok_or_else(|| too_large(shape, dtype))?;
-    let alignment =
-        common_multiple(alignment.max(1), HOST_ALIGNMENT).ok_or_else(|| too_large(shape, dtype))?;
+    let bytes = bytes.ok_or_else(too_large)?;
+    let alignment = common_multiple(alignment.max(1), HOST_ALIGNMENT).ok_or_else(too_large)?;
     Ok(Plan { bytes, alignment, offset, layout, dtype })
-}
-
-/// As [`plan`] for C order and no alignment.
-///
-/// # Errors
-/// [`Error::Argument`] as [`plan`].
-#[cfg(feature = "python")]
-pub(crate) fn plan_in_c_order(shape: Extents, dtype: DType) -> Result<Plan> {
-    match Layout::compact(shape.clone(), dtype.itemsize()) {
-        Ok(layout) => {
-            let bytes = layout.span().len();
-            Ok(Plan { bytes, alignment: HOST_ALIGNMENT, offset: 0, layout, dtype })
-        }
-        Err(_) => Err(check_shape(&shape, dtype).err().unwrap_or_else(|| too_large(&shape, dtype))),
-    }
-}
-
-/// Refuses negative extents and more bytes than an address can count.
-///
-/// # Errors
-/// [`Error::Argument`].
-pub(crate) fn check_shape(shape: &[i64], dtype: DType) -> Result<()> {
-    if let Some((axis, extent)) = shape.iter().enumerate().find(|(_, extent)| **extent < 0) {
-        return Err(Error::Argument(format!(
-            "shape: expected extents of at least 0, got {extent} on axis {axis} of {shape:?}"
-        )));
-    }
-    Layout::compact(shape.into(), dtype.itemsize()).map(|_| ()).map_err(|_| too_large(shape, dtype))
 }
 
 fn too_large(shape: &[i64], dtype: DType) -> Error {
     Error::Argument(format!(
-        "shape {shape:?} of {dtype}: expected at most 64 dimensions and {} bytes with padding, got more",
+        "shape {shape:?} of {dtype}: expected at most {MAX_NDIM} dimensions and {} bytes with \
+         padding, got more",
         isize::MAX
     ))
 }
 
+/// Refuses ranks that are not a permutation.
+///
 /// # Errors
-/// [`Error::Argument`] where `ranks` is no permutation of `0..ndim`.
+/// [`Error::Argument`] unless `ranks` is a permutation of `0..ndim`.
 pub(crate) fn check_ranks(ranks: &[i64], ndim: usize) -> Result<()> {
     let complete = ranks.len() == ndim && (0_i64..).take(ndim).all(|rank| ranks.contains(&rank));
     if complete {
@@ -113,7 +109,7 @@ pub(crate) fn check_ranks(ranks: &[i64], ndim: usize) -> Result<()> {
     )))
 }
 
-/// How many items lie between two boundaries; 1 where every item lies on one.
+/// Number of items from one boundary to the next; 1 if every item lies on a boundary.
 fn items_per_boundary(alignment: usize, dtype: DType) -> Result<i64> {
     let item = dtype.itemsize();
     let items = match alignment {
@@ -130,7 +126,7 @@ fn items_per_boundary(alignment: usize, dtype: DType) -> Result<i64> {
     })
 }
 
-/// Rounds the contiguous extent up where there is a second row.
+/// Rounds the extent of the contiguous dimension `inner` up to a multiple of `quantum`.
 fn pad(shape: &[i64], inner: Option<usize>, quantum: i64) -> Option<Extents> {
     let mut padded = Extents::from_slice(shape);
     if let Some(extent) = inner.and_then(|axis| padded.get_mut(axis)) {
@@ -155,7 +151,7 @@ mod tests {
     const F64: DType = DType::Float64;
 
     #[test]
-    fn sizes_beyond_four_gibibytes_are_counted_right() {
+    fn sizes_beyond_four_gibibytes_do_not_overflow() {
         let plan = plan(&[1024, 1024, 1024], F64, &[0, 1, 2], 1, &[0, 0, 0]).unwrap();
         assert_eq!((plan.bytes, plan.offset), (8 << 30, 0));
     }
@@ -197,6 +193,14 @@ mod tests {
         let plan = plan(&[7, 9, 5], F64, &[2, 1, 0], 1, &[3, 3, 0]).unwrap();
         assert_eq!((plan.bytes, plan.offset, plan.alignment), (7 * 9 * 5 * 8, 0, 64));
         assert!(plan.layout.is_f_contiguous());
+    }
+
+    #[test]
+    fn c_order_is_planned_as_with_an_alignment_that_every_item_meets() {
+        for shape in [&[7, 9, 5][..], &[0, 5], &[], &[1 << 61], &[3, -1]] {
+            let ranks: Extents = (0..).take(shape.len()).collect();
+            assert_eq!(plan(shape, F64, &ranks, 1, &[]), plan(shape, F64, &ranks, 8, &[]));
+        }
     }
 
     #[test]

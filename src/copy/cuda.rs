@@ -1,49 +1,50 @@
-//! Doing a copy in which a device takes part.
+//! Carries out a copy in which a device takes part.
 //!
-//! Memory that both sides reach counts as the device's here. What the driver cannot move in one go
-//! goes by a block without gaps: on the device where the host's side has long rows, on the host where
-//! it has not.
+//! Memory that host and device reach counts as the device's here. Copies that the driver cannot do
+//! in one go take a detour through a block without gaps: on the device if the host's side has long
+//! rows, else on the host.
 
 use smallvec::SmallVec;
 
 use super::host;
-use super::plan::{CopyPlan, Loop, plan};
+use super::plan::{Loop, plan};
 use super::route::{Launch, Move, Moves, launch, moves};
-use crate::alloc::{Fill, allocate, allocate_for, plan as plan_memory};
+use crate::alloc::{Fill, Plan, allocate, allocate_for};
 use crate::cuda::{
-    Kind, Pitched, Side, Stream, copy_2d, copy_3d, copy_linear, copy_peer, launch as run,
+    Arguments, Kind, Pitched, PitchedSide, Stream, copy_linear, copy_peer, copy_planes,
+    launch as run,
 };
 use crate::device::DeviceKind;
 use crate::error::{Error, Result};
 use crate::managed::Managed;
 
-/// Calls of the driver for one copy: where a kernel does it in one, and where every row would have to
-/// go by a block of memory without gaps.
+/// Maximum number of calls of the driver for one copy, if the alternative is a kernel, or a detour
+/// through a block without gaps.
 const FEW_CALLS: usize = 2;
 const MANY_CALLS: usize = 64;
 
-/// Whether memory is of CUDA, and so one that a copy may start from or end at.
-pub(super) fn reaches(side: &Managed) -> bool {
+/// True for memory of a CUDA device.
+pub(super) fn is_on_device(side: &Managed) -> bool {
     side.device().kind == DeviceKind::Cuda
 }
 
-/// Whether a device makes the copy: it must where a side is its own, and does so where both are
-/// managed.
-pub(super) fn takes_part(source: &Managed, target: &Managed) -> bool {
-    let managed = |side: &Managed| side.device().kind == DeviceKind::CudaManaged;
-    reaches(source) || reaches(target) || (managed(source) && managed(target))
+fn is_managed(side: &Managed) -> bool {
+    side.device().kind == DeviceKind::CudaManaged
 }
 
-/// Numbers of the devices that have source and target; `None`: the host. Managed memory is where the
-/// other side is.
-fn places(source: &Managed, target: &Managed) -> (Option<i32>, Option<i32>) {
-    let own = |side: &Managed| reaches(side).then_some(side.device().ordinal);
-    let shared = |side: &Managed, other: &Managed| {
-        let managed = side.device().kind == DeviceKind::CudaManaged;
-        let there = own(other).unwrap_or(side.device().ordinal);
-        own(side).or(managed.then_some(there))
+/// True if a device makes the copy: if a side is its memory, or both are managed.
+pub(super) fn takes_part(source: &Managed, target: &Managed) -> bool {
+    is_on_device(source) || is_on_device(target) || (is_managed(source) && is_managed(target))
+}
+
+/// Numbers of the devices of source and target; `None` for the host. Managed memory counts as the
+/// other side's.
+fn devices(source: &Managed, target: &Managed) -> (Option<i32>, Option<i32>) {
+    let number = |side: &Managed, other: &Managed| {
+        let from = if is_managed(side) && is_on_device(other) { other } else { side };
+        (is_on_device(from) || is_managed(from)).then_some(from.device().ordinal)
     };
-    (shared(source, target), shared(target, source))
+    (number(source, target), number(target, source))
 }
 
 /// Copies every element of `source` to the same index of `target`.
@@ -52,53 +53,54 @@ fn places(source: &Managed, target: &Managed) -> (Option<i32>, Option<i32>) {
 /// As [`super::copy`].
 ///
 /// # Safety
-/// As [`super::copy`], which has checked both, and that a device takes part.
+/// As [`super::copy`], which has checked both. A device takes part.
 pub(super) unsafe fn copy(source: &Managed, target: &Managed) -> Result<()> {
     let plan = plan(source.layout(), target.layout())?;
     if source.layout().size() == 0 {
         return Ok(());
     }
-    let moves = moves(&plan);
-    let (from, to) = places(source, target);
-    let one_device = from == to && from.is_some();
+    let (from, to) = devices(source, target);
     let Some(number) = to.or(from) else {
-        return Err(Error::Buffer("copy: expected a device, got host memory twice".into()));
+        return Err(Error::Buffer(
+            "copy: expected memory of a device, got host memory on both sides".into(),
+        ));
     };
-    let two_devices = from.is_some() && to.is_some() && !one_device;
-    let worth_it = |moves: &Moves| match (one_device, two_devices) {
-        (true, _) => moves.are_worth_it(FEW_CALLS),
-        (_, true) => is_single(moves), // rows are the driver's within one device
-        _ => is_single(moves) || moves.are_worth_it(MANY_CALLS),
+    let worth_it = |moves: &Moves| match (from, to) {
+        _ if from == to => moves.are_worth_it(FEW_CALLS),
+        // The driver copies rows within one device only.
+        (Some(_), Some(_)) => matches!(moves.one, Move::Linear { .. }),
+        _ => moves.are_worth_it(MANY_CALLS),
     };
-    match moves {
-        Some(moves) if worth_it(&moves) => {
-            // SAFETY: the plan stays within both; the caller's promise.
-            put(source, target, number, |stream| unsafe {
-                move_all(source, target, &moves, stream)
-            })
-        }
-        _ if one_device => {
-            let launch = kernel(&plan, source, target);
-            // SAFETY: as above.
-            put(source, target, number, |stream| unsafe {
+    if let Some(moves) = moves(&plan).filter(worth_it) {
+        // SAFETY: the moves belong to the plan; the caller excludes other accesses.
+        return enqueue(source, target, number, |stream| unsafe {
+            move_all(source, target, &moves, stream)
+        });
+    }
+    match (from, to) {
+        _ if from == to => {
+            let launch = launch(&plan, [source.position(), target.position()]);
+            // SAFETY: the launch belongs to the plan; the caller excludes other accesses.
+            enqueue(source, target, number, |stream| unsafe {
                 launch_all(source, target, &launch, stream)
             })
         }
-        // SAFETY: the caller's promise.
-        _ => unsafe { detour(source, target) },
+        // SAFETY: the caller excludes other accesses.
+        (None, _) => unsafe { upload(source, target, number) },
+        // SAFETY: the caller excludes other accesses.
+        (_, None) => unsafe { download(source, target, number) },
+        (Some(from), Some(to)) => {
+            // Copies between devices need both ends without gaps.
+            let on = if source.layout().is_dense() { to } else { from };
+            let dense = allocate_like(source, Some(on))?;
+            // SAFETY: `dense` is new; the caller excludes other accesses.
+            unsafe { copy_through(source, &dense, target) }
+        }
     }
 }
 
-fn is_single(moves: &Moves) -> bool {
-    moves.loops.is_empty() && matches!(moves.one, Move::Linear { .. })
-}
-
-fn kernel(plan: &CopyPlan, source: &Managed, target: &Managed) -> Launch {
-    launch(plan, [source.address(), target.address()])
-}
-
-/// Puts work on the stream of a device, after all that is known of on both sides, and notes it there.
-fn put(
+/// Enqueues work on the stream of a device after all known work on both sides, and records it.
+fn enqueue(
     source: &Managed,
     target: &Managed,
     number: i32,
@@ -107,94 +109,76 @@ fn put(
     let stream = Stream::current(number)?;
     let timelines = [source.timeline(), target.timeline()];
     for timeline in timelines.into_iter().flatten() {
-        timeline.join(stream)?; // WAIT for what is in flight on both sides
+        timeline.join(stream)?; // WAIT for work in flight on both sides
     }
     let done = work(stream);
     for timeline in timelines.into_iter().flatten() {
         timeline.leave(stream)?;
     }
-    if [source, target].into_iter().any(is_seen) {
-        stream.wait()?; // WAIT since whoever has the host memory cannot know of the copy
+    // Others may use host memory without asking dlfield.
+    let is_shared = |side: &Managed| {
+        side.device().is_host() && side.timeline().is_none_or(|timeline| timeline.is_exposed())
+    };
+    if is_shared(source) || is_shared(target) {
+        stream.wait()?; // WAIT since users of the host memory do not know of the copy
     }
     done
 }
 
-/// Whether somebody on the host may touch the memory without asking dlfield.
-fn is_seen(side: &Managed) -> bool {
-    let seen = side.timeline().is_none_or(|timeline| timeline.is_handed_out());
-    seen && side.device().is_host()
-}
-
-/// By way of a block without gaps.
+/// Copies through a new block, of which one side at least is on a device too.
 ///
 /// # Safety
 /// As [`copy`].
-unsafe fn detour(source: &Managed, target: &Managed) -> Result<()> {
-    match places(source, target) {
-        // Between devices: both ends without gaps.
-        (Some(from), Some(_)) if !is_dense(source)? => {
-            let dense = beside(source, Some(from))?;
-            // SAFETY: `dense` was made here; the caller's promise for the source.
-            unsafe { copy(source, &dense) }?;
-            // SAFETY: as above, for the target.
-            unsafe { copy(&dense, target) }
-        }
-        (Some(_), Some(to)) => {
-            let dense = beside(source, Some(to))?;
-            // SAFETY: as above.
-            unsafe { copy(source, &dense) }?;
-            // SAFETY: as above.
-            unsafe { copy(&dense, target) }
-        }
-        // SAFETY: as above.
-        (None, Some(to)) => unsafe { upload(source, target, to) },
-        // SAFETY: as above.
-        (Some(from), _) => unsafe { download(source, target, from) },
-        (None, None) => Err(Error::Buffer("copy: expected a device, got host memory twice".into())),
-    }
+unsafe fn copy_through(source: &Managed, block: &Managed, target: &Managed) -> Result<()> {
+    // SAFETY: `block` is new; the caller excludes writers of the source.
+    unsafe { copy(source, block) }?;
+    // SAFETY: `block` is new; the caller excludes other users of the target.
+    unsafe { copy(block, target) }
 }
 
+/// Copies from the host through a block without gaps on the device.
+///
 /// # Safety
 /// As [`copy`], from host memory.
 unsafe fn upload(source: &Managed, target: &Managed, to: i32) -> Result<()> {
     let once = without_repeats(source)?;
     if !is_easy(&once, &once)? {
-        let packed = beside(&once, None)?;
-        // SAFETY: `packed` was made here; the caller's promise for the source.
+        let packed = allocate_like(&once, None)?;
+        // SAFETY: `packed` is new; the caller excludes writers of the source.
         unsafe { host::copy(&once, &packed) }?;
         let packed = packed.broadcast_to(source.layout().shape())?;
-        // SAFETY: as above, for the target.
+        // SAFETY: `packed` is new; the caller excludes other users of the target.
         return unsafe { upload(&packed, target, to) };
     }
-    let dense = beside(&once, Some(to))?;
-    // SAFETY: as above.
+    let dense = allocate_like(&once, Some(to))?;
+    // SAFETY: `dense` is new; the caller excludes writers of the source.
     unsafe { copy(&once, &dense) }?;
     let dense = dense.broadcast_to(source.layout().shape())?;
-    // SAFETY: as above.
+    // SAFETY: `dense` is new; the caller excludes other users of the target.
     unsafe { copy(&dense, target) }
 }
 
+/// Copies to the host through a block without gaps on the device.
+///
 /// # Safety
 /// As [`copy`], to host memory.
 unsafe fn download(source: &Managed, target: &Managed, from: i32) -> Result<()> {
-    let dense = beside(target, Some(from))?;
-    // SAFETY: `dense` was made here; the caller's promise for the source.
-    unsafe { copy(source, &dense) }?;
+    let dense = allocate_like(target, Some(from))?;
     if is_easy(&dense, target)? {
-        // SAFETY: as above, for the target.
-        return unsafe { copy(&dense, target) };
+        // SAFETY: `dense` is new; the caller excludes other accesses.
+        return unsafe { copy_through(source, &dense, target) };
     }
-    let packed = beside(target, None)?;
-    // SAFETY: both were made here.
-    unsafe { copy(&dense, &packed) }?;
-    // SAFETY: `packed` is host memory that nobody tracks, so that it has been waited for. So is the target:
-    // what dlfield makes for copies to a device has no gaps, and was easy above.
+    let packed = allocate_like(target, None)?;
+    // SAFETY: `packed` is new too; the caller excludes writers of the source.
+    unsafe { copy_through(source, &dense, &packed) }?;
+    // SAFETY: `packed` has no timeline, so the copy into it was waited for (enqueue). Nor has the
+    // target: host memory that dlfield makes for copies to a device has no gaps, and is easy.
     unsafe { host::copy(&packed, target) }
 }
 
-/// Whether the driver moves from `source`, or to `target`, a block that lies like it without gaps.
+/// True if the driver copies between `source` or `target` and a like block without gaps.
 fn is_easy(source: &Managed, target: &Managed) -> Result<bool> {
-    let dense = plan_beside(target)?.layout;
+    let dense = Plan::like(target.layout(), target.dtype())?.layout;
     let moved = if source.layout().places_like(target.layout()) {
         plan(source.layout(), &dense)?
     } else {
@@ -203,130 +187,90 @@ fn is_easy(source: &Managed, target: &Managed) -> Result<bool> {
     Ok(moves(&moved).is_some_and(|moves| moves.are_worth_it(MANY_CALLS)))
 }
 
-fn is_dense(side: &Managed) -> Result<bool> {
-    Ok(side.layout().places_like(&plan_beside(side)?.layout))
-}
-
-/// Each element once, where it is repeated along a dimension: the first along each such.
+/// Keeps one index along each dimension that repeats its elements.
 fn without_repeats(source: &Managed) -> Result<Managed> {
     let repeated = |axis: &usize| source.layout().strides().get(*axis) == Some(&0);
     let axes: SmallVec<[usize; 6]> = (0..source.layout().ndim()).filter(repeated).collect();
     axes.into_iter().try_fold(source.clone(), |source, axis| source.narrow(axis, 0, 1))
 }
 
-fn plan_beside(model: &Managed) -> Result<crate::alloc::Plan> {
-    let layout = model.layout();
-    plan_memory(layout.shape(), model.dtype(), &layout.ranks(&[]), 1, &[])
-}
-
-/// Memory like that of `model` without gaps, on a device or (`None`) on the host.
-fn beside(model: &Managed, on: Option<i32>) -> Result<Managed> {
-    let plan = plan_beside(model)?;
+/// Allocates memory like `model` without gaps, on a device or (`None`) on the host.
+fn allocate_like(model: &Managed, on: Option<i32>) -> Result<Managed> {
+    let plan = Plan::like(model.layout(), model.dtype())?;
     match on {
         Some(ordinal) => allocate_for(&plan, Kind::Device, ordinal, Fill::Nothing),
         None => allocate(&plan, Fill::Nothing),
     }
 }
 
+/// Addresses of the first elements.
+fn first_bytes(source: &Managed, target: &Managed) -> (u64, u64) {
+    (source.position() as u64, target.position() as u64)
+}
+
 /// Calls `f` at every position that `loops` reach.
 fn at_each(
     loops: &[Loop],
-    source: u64,
-    target: u64,
+    (mut source, mut target): (u64, u64),
     f: &mut impl FnMut(u64, u64) -> Result<()>,
 ) -> Result<()> {
     let Some((outer, inner)) = loops.split_first() else {
         return f(source, target);
     };
-    let (mut source, mut target) = (source, target);
     for _ in 0..outer.count {
-        at_each(inner, source, target, f)?;
+        at_each(inner, (source, target), f)?;
         source = source.wrapping_add_signed(outer.source as i64);
         target = target.wrapping_add_signed(outer.target as i64);
     }
     Ok(())
 }
 
+/// Enqueues the moves of the driver.
+///
 /// # Safety
-/// As [`copy`]; the moves are those of a plan for the two.
+/// As [`copy`]; the moves belong to a plan for the two.
 unsafe fn move_all(
     source: &Managed,
     target: &Managed,
     moves: &Moves,
     stream: Stream,
 ) -> Result<()> {
-    let (from, to) = places(source, target);
+    let (from, to) = devices(source, target);
     let peers = from.zip(to).filter(|(from, to)| from != to);
-    at_each(
-        &moves.loops,
-        source.address() as u64,
-        target.address() as u64,
-        &mut |source, target| {
-            match (moves.one, peers) {
-                (Move::Linear { bytes }, Some((from, to))) => {
-                    // SAFETY: the caller's promise for this position.
-                    unsafe { copy_peer((target, to), (source, from), bytes, stream) }
-                }
-                (Move::Linear { bytes }, None) => {
-                    // SAFETY: as above.
-                    unsafe { copy_linear(target, source, bytes, stream) }
-                }
-                (Move::Rows { width, rows }, _) => {
-                    let side = |address, on: Option<i32>, pitch| Side {
-                        address,
-                        on_host: on.is_none(),
-                        pitch,
-                        rows: 0,
-                    };
-                    let (source, target) =
-                        (side(source, from, rows.source), side(target, to, rows.target));
-                    // SAFETY: as above.
-                    unsafe {
-                        copy_2d(
-                            &Pitched { source, target, width, height: rows.count, depth: 1 },
-                            stream,
-                        )
-                    }
-                }
-                (Move::Planes { width, rows, planes, apart }, _) => {
-                    let side = |address, on: Option<i32>, pitch, rows| Side {
-                        address,
-                        on_host: on.is_none(),
-                        pitch,
-                        rows,
-                    };
-                    let source = side(source, from, rows.source, apart.0);
-                    let target = side(target, to, rows.target, apart.1);
-                    // SAFETY: as above.
-                    unsafe {
-                        copy_3d(
-                            &Pitched { source, target, width, height: rows.count, depth: planes },
-                            stream,
-                        )
-                    }
-                }
+    at_each(&moves.loops, first_bytes(source, target), &mut |source, target| {
+        match (moves.one, peers) {
+            (Move::Linear { bytes }, Some((from, to))) => {
+                // SAFETY: the plan stays within both; the caller excludes other accesses.
+                unsafe { copy_peer((target, to), (source, from), bytes, stream) }
             }
-        },
-    )
+            (Move::Linear { bytes }, None) => {
+                // SAFETY: as for copy_peer.
+                unsafe { copy_linear(target, source, bytes, stream) }
+            }
+            (Move::Planes { width, rows, planes, apart }, _) => {
+                let source = PitchedSide::new(source, from.is_none(), rows.source, apart.0);
+                let target = PitchedSide::new(target, to.is_none(), rows.target, apart.1);
+                let copy = Pitched { source, target, width, height: rows.count, depth: planes };
+                // SAFETY: as for copy_peer.
+                unsafe { copy_planes(&copy, stream) }
+            }
+        }
+    })
 }
 
+/// Enqueues the launches of a kernel.
+///
 /// # Safety
-/// As [`copy`], on one device; the launch is one for the two.
+/// As [`copy`], on one device; the launch belongs to a plan for the two.
 unsafe fn launch_all(
     source: &Managed,
     target: &Managed,
     launch: &Launch,
     stream: Stream,
 ) -> Result<()> {
-    at_each(
-        &launch.loops,
-        source.address() as u64,
-        target.address() as u64,
-        &mut |source, target| {
-            let arguments = crate::cuda::Arguments { source, target, ..launch.arguments };
-            // SAFETY: the walks are those of a plan for the two, which stay within them; the caller's
-            // promise for both.
-            unsafe { run(launch.name, (launch.grid, launch.block), &arguments, stream) }
-        },
-    )
+    at_each(&launch.loops, first_bytes(source, target), &mut |source, target| {
+        let arguments = Arguments { source, target, ..launch.arguments };
+        // SAFETY: the plan stays within both; the caller excludes other accesses.
+        unsafe { run(launch.name, launch.size, &arguments, stream) }
+    })
 }

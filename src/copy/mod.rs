@@ -1,50 +1,46 @@
-//! Memory: the same values into another layout or onto another device. Types are never converted.
+//! Memory: copies of values into another layout or onto another device. Types are not converted.
 //!
 //! ```text
 //! plan: the fewest loops ──▶ host: runs of bytes
 //!                       └──▶ route: moves of the driver, a kernel, or a detour ──▶ cuda
 //! ```
 //!
-//! `plan` and `route` decide (pure), `host` and `cuda` do.
+//! `plan` and `route` decide (pure), `host` and `cuda` carry out.
 
 mod plan;
 mod host;
 mod route;
 mod cuda;
 
+pub(crate) use host::settle;
+
 use crate::error::{Error, Result};
-use crate::layout::may_overlap;
 use crate::managed::Managed;
 
 /// Copies every element of `source` to the same index of `target`. Nothing is converted.
 ///
-/// Where a device takes part, the copy is put on its stream ([`crate::cuda::Stream::current`]), after
-/// all work on both that is known of; it is waited for only where a side is host memory that dlfield
-/// has not made itself, whose users cannot know of it.
+/// If a device takes part, the copy is enqueued on its stream ([`crate::cuda::Stream::current`])
+/// after all known work on both. The host waits for the copy only if a side is foreign host memory,
+/// whose users do not know of it.
 ///
 /// # Errors
-/// [`Error::Argument`] where shapes or types differ; [`Error::Buffer`] where `target` is read-only,
-/// a side cannot be reached, or the two share memory; [`Error::Device`] for what CUDA refuses.
+/// [`Error::Argument`] if shapes or types differ; [`Error::Buffer`] if `target` is read-only, a
+/// side is out of reach, or the two overlap; [`Error::Device`] if CUDA fails.
 ///
 /// # Safety
-/// Nobody else reads or writes the elements of `target`, or writes those of `source`, meanwhile, but
-/// work that their timelines know of.
+/// During the copy, nothing else reads or writes the elements of `target`, or writes those of
+/// `source`, except work in their timelines.
 pub(crate) unsafe fn copy(source: &Managed, target: &Managed) -> Result<()> {
     check(source, target)?;
     if cuda::takes_part(source, target) {
-        // SAFETY: checked; the caller's promise.
+        // SAFETY: `check` accepted both; the caller excludes other accesses.
         return unsafe { cuda::copy(source, target) };
     }
-    source.wait()?; // WAIT for what is written to host memory
-    // SAFETY: checked, both in host memory. Nothing is written to the source any more, and who has the
-    // target for the host has waited for what is in flight on it (Buffers::on_host).
+    source.wait()?; // WAIT for writes to host memory
+    // SAFETY: `check` accepted both, which are host memory. Writes to the source are done (wait),
+    // and the work in flight on the target too (Buffers::on_host). The caller excludes other
+    // accesses.
     unsafe { host::copy(source, target) }
-}
-
-/// Finds out what does not change while the process runs: who forks meanwhile would find it half done.
-#[cfg(feature = "python")]
-pub(crate) fn settle() {
-    host::settle();
 }
 
 fn check(source: &Managed, target: &Managed) -> Result<()> {
@@ -55,16 +51,17 @@ fn check(source: &Managed, target: &Managed) -> Result<()> {
             source.dtype()
         )));
     }
-    let reached = |side: &Managed| side.device().is_host() || cuda::reaches(side);
+    let reached = |side: &Managed| side.device().is_host() || cuda::is_on_device(side);
     if target.readonly() || !reached(source) || !reached(target) {
         return Err(Error::Buffer(format!(
-            "copy: expected memory of the host or of CUDA devices and a writable target, got {} into {}{}",
+            "copy: expected memory of the host or of CUDA devices and a writable target, got {} \
+             into {}{}",
             source.device(),
             target.device(),
             if target.readonly() { " (read-only)" } else { "" }
         )));
     }
-    if may_overlap(source.layout(), source.address(), target.layout(), target.address()) {
+    if source.may_overlap(target) {
         return Err(Error::Buffer(
             "copy: expected separate memory, got fields that overlap".into(),
         ));

@@ -1,4 +1,4 @@
-//! Deciding a copy: the fewest loops over the longest runs of bytes.
+//! Plans a copy: the fewest loops over the longest runs of bytes.
 #![forbid(unsafe_code)]
 #![warn(clippy::arithmetic_side_effects)]
 
@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
 
-/// One loop: how often, and how many bytes source and destination move each time.
+/// One loop: its count, and the distances in bytes that source and target move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Loop {
     pub(super) count: usize,
@@ -15,21 +15,25 @@ pub(super) struct Loop {
     pub(super) target: isize,
 }
 
-/// Nested loops, outermost first, around a move of `run` bytes.
+/// Nested loops, outermost first.
+pub(super) type Loops = SmallVec<[Loop; 6]>;
+
+/// Nested loops around a move of `run` bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CopyPlan {
-    pub(super) loops: SmallVec<[Loop; 6]>,
+    pub(super) loops: Loops,
     pub(super) run: usize,
 }
 
 /// Plans the copy of every element of `source` to the same index of `target`.
 ///
 /// # Errors
-/// [`Error::Argument`] where shapes or item sizes differ.
+/// [`Error::Argument`] if shapes or item sizes differ.
 pub(super) fn plan(source: &Layout, target: &Layout) -> Result<CopyPlan> {
     if source.shape() != target.shape() || source.itemsize() != target.itemsize() {
         return Err(Error::Argument(format!(
-            "copy: expected the same shape and item size, got {:?} of {} bytes into {:?} of {} bytes",
+            "copy: expected the same shape and item size, got {:?} of {} bytes into {:?} of {} \
+             bytes",
             source.shape(),
             source.itemsize(),
             target.shape(),
@@ -39,22 +43,20 @@ pub(super) fn plan(source: &Layout, target: &Layout) -> Result<CopyPlan> {
     let mut loops = merge(sorted_loops(source, target));
     let mut run = source.itemsize();
     let item = isize::try_from(run).ok();
-    if let Some(inner) = loops
-        .last()
-        .copied()
-        .filter(|inner| Some(inner.source) == item && inner.source == inner.target)
-    {
+    let joins = |inner: &Loop| Some(inner.source) == item && inner.source == inner.target;
+    if let Some(inner) = loops.last().copied().filter(joins) {
         run = run.saturating_mul(inner.count); // at most nbytes, which Layout checked
         loops.pop();
     }
     Ok(CopyPlan { loops, run })
 }
 
-/// Without dimensions of extent 1; the target's smallest stride comes last, to be written in order.
-fn sorted_loops(source: &Layout, target: &Layout) -> SmallVec<[Loop; 6]> {
+/// Loops of all dimensions but those of extent 1. The target's smallest stride comes last, so that
+/// it is written in order.
+fn sorted_loops(source: &Layout, target: &Layout) -> Loops {
     let (from, to) = (source.byte_strides(), target.byte_strides());
     let all = source.shape().iter().zip(from.iter().zip(to.iter()));
-    let mut loops: SmallVec<[Loop; 6]> = all
+    let mut loops: Loops = all
         .filter(|(extent, _)| **extent != 1)
         .filter_map(|(&extent, (&source, &target))| {
             Some(Loop {
@@ -70,9 +72,9 @@ fn sorted_loops(source: &Layout, target: &Layout) -> SmallVec<[Loop; 6]> {
     loops
 }
 
-/// Joins neighbours that step through memory like one longer dimension, on both sides.
-fn merge(loops: SmallVec<[Loop; 6]>) -> SmallVec<[Loop; 6]> {
-    let mut merged: SmallVec<[Loop; 6]> = SmallVec::new();
+/// Joins neighbouring loops that step through both sides like one longer dimension.
+fn merge(loops: Loops) -> Loops {
+    let mut merged = Loops::new();
     for inner in loops {
         let spans = |step: isize| {
             isize::try_from(inner.count).ok().and_then(|count| step.checked_mul(count))
@@ -106,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn padded_rows_are_a_run_each() {
+    fn each_padded_row_is_a_run() {
         let padded = Layout::new(smallvec![3, 4, 5], smallvec![32, 8, 1], 8).unwrap();
         let plan = plan(&padded, &compact(&[3, 4, 5])).unwrap();
         assert_eq!(plan.run, 40);
@@ -121,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn other_shapes_are_refused() {
+    fn different_shapes_are_refused() {
         assert!(plan(&compact(&[3]), &compact(&[4])).is_err());
     }
 }

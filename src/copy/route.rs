@@ -1,42 +1,36 @@
-//! Deciding a copy in which a device takes part: what the driver moves by itself, what needs a
-//! kernel, and what goes by a detour.
+//! Plans a copy in which a device takes part: moves by the driver, or a kernel.
 #![forbid(unsafe_code)]
 
 use std::ffi::CStr;
 
-use smallvec::SmallVec;
-
-use super::plan::{CopyPlan, Loop};
+use super::plan::{CopyPlan, Loop, Loops};
 use crate::cuda::{Arguments, MAX_WALKS, Walk};
 
-/// The largest pitch of a row that every driver takes, in bytes.
+/// Largest pitch of a row that every driver accepts, in bytes.
 const MAX_PITCH: usize = (1 << 31) - 1;
 
-/// Rows that are shorter than this cost the copy engine more than a kernel or a detour.
+/// Row length in bytes below which a kernel or a detour is cheaper than the copy engine.
 const SHORT_ROW: usize = 64;
 
-/// So few short rows that a launch is not worth it.
+/// Number of short rows up to which the copy engine is cheaper than a launch.
 const FEW_ROWS: usize = 16;
 
-type Loops = SmallVec<[Loop; 6]>;
-
-/// Moves that the driver makes by itself.
+/// A copy by the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Moves {
     /// Loops around one move, outermost first.
-    pub(super) loops: SmallVec<[Loop; 6]>,
+    pub(super) loops: Loops,
     pub(super) one: Move,
 }
 
-/// One move: bytes, rows, or planes of rows.
+/// One move: bytes, or planes of rows. Rows alone are one plane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Move {
     Linear { bytes: usize },
-    Rows { width: usize, rows: Pitch },
     Planes { width: usize, rows: Pitch, planes: usize, apart: (usize, usize) },
 }
 
-/// How many rows, and bytes from row to row in source and target.
+/// Number of rows, and bytes from one row to the next in source and target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pitch {
     pub(super) count: usize,
@@ -44,30 +38,29 @@ pub(super) struct Pitch {
     pub(super) target: usize,
 }
 
-/// The moves that make a copy; `None` where rows do not lie one behind the other on both sides.
+/// Plans a copy by the driver. `None` unless rows follow each other on both sides.
 pub(super) fn moves(plan: &CopyPlan) -> Option<Moves> {
     let mut loops = plan.loops.clone();
     let Some(inner) = loops.pop() else {
         return Some(Moves { loops, one: Move::Linear { bytes: plan.run } });
     };
     let rows = pitch(inner, plan.run)?;
-    let one = match loops.last().and_then(|&outer| apart(outer, rows)) {
-        Some((planes, apart)) => {
+    let (planes, apart) = match loops.last().and_then(|&outer| apart(outer, rows)) {
+        Some(planes) => {
             loops.pop();
-            Move::Planes { width: plan.run, rows, planes, apart }
+            planes
         }
-        None => Move::Rows { width: plan.run, rows },
+        None => (1, (rows.count, rows.count)),
     };
-    Some(Moves { loops, one })
+    Some(Moves { loops, one: Move::Planes { width: plan.run, rows, planes, apart } })
 }
 
 impl Moves {
-    /// Whether the driver is the best at them, in at most so many calls.
+    /// True if the driver is the fastest way, with at most `most` calls.
     pub(super) fn are_worth_it(&self, most: usize) -> bool {
         let calls = self.loops.iter().fold(1_usize, |calls, one| calls.saturating_mul(one.count));
         let (width, rows) = match self.one {
             Move::Linear { .. } => (SHORT_ROW, 1),
-            Move::Rows { width, rows } => (width, rows.count),
             Move::Planes { width, rows, planes, .. } => (width, rows.count.saturating_mul(planes)),
         };
         let few = rows.saturating_mul(calls) <= FEW_ROWS;
@@ -81,7 +74,8 @@ fn pitch(rows: Loop, width: usize) -> Option<Pitch> {
     Some(Pitch { count: rows.count, source: fits(rows.source)?, target: fits(rows.target)? })
 }
 
-/// Rows from plane to plane, where they are whole on both sides and planes do not overlap.
+/// Number of planes, and rows from one plane to the next. `None` unless these are whole numbers
+/// on both sides and planes do not overlap.
 fn apart(planes: Loop, rows: Pitch) -> Option<(usize, (usize, usize))> {
     let whole = |step: isize, pitch: usize| {
         let step = usize::try_from(step).ok()?;
@@ -92,41 +86,33 @@ fn apart(planes: Loop, rows: Pitch) -> Option<(usize, (usize, usize))> {
     Some((planes.count, apart))
 }
 
-/// A launch of one of dlfield's kernels, within loops that the host makes.
+/// A launch of one of dlfield's kernels, inside loops on the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Launch {
-    pub(super) loops: SmallVec<[Loop; 6]>,
+    pub(super) loops: Loops,
     pub(super) name: &'static CStr,
-    pub(super) grid: u32,
-    pub(super) block: [u32; 2],
-    /// Without addresses.
+    /// Blocks, and threads of a block.
+    pub(super) size: (u32, [u32; 2]),
+    /// Arguments without addresses.
     pub(super) arguments: Arguments,
 }
 
-/// Words of 1, 2, 4, 8, 16 bytes.
-const COPIES: [&CStr; 5] = [
-    c"dlfield_copy_1",
-    c"dlfield_copy_2",
-    c"dlfield_copy_4",
-    c"dlfield_copy_8",
-    c"dlfield_copy_16",
+/// Copying and transposing kernels for words of 1, 2, 4, 8 and 16 bytes.
+const KERNELS: [(&CStr, &CStr); 5] = [
+    (c"dlfield_copy_1", c"dlfield_transpose_1"),
+    (c"dlfield_copy_2", c"dlfield_transpose_2"),
+    (c"dlfield_copy_4", c"dlfield_transpose_4"),
+    (c"dlfield_copy_8", c"dlfield_transpose_8"),
+    (c"dlfield_copy_16", c"dlfield_transpose_16"),
 ];
 
-const TRANSPOSITIONS: [&CStr; 5] = [
-    c"dlfield_transpose_1",
-    c"dlfield_transpose_2",
-    c"dlfield_transpose_4",
-    c"dlfield_transpose_8",
-    c"dlfield_transpose_16",
-];
-
-/// Side of the square that a block of the transposition takes at once, in words.
+/// Side in words of the square that a block transposes at once.
 const TILE: usize = 32;
 
-/// Dimensions that are shorter than this are not worth a tile.
+/// Extent below which a dimension is not tiled.
 const SHORT: usize = 8;
 
-/// The kernel that makes a copy between `addresses`, of which only the alignment counts here.
+/// Plans a launch for a copy between two addresses, of which only the alignment counts.
 pub(super) fn launch(plan: &CopyPlan, addresses: [usize; 2]) -> Launch {
     let word = word(plan, addresses);
     let mut loops = plan.loops.clone();
@@ -134,7 +120,6 @@ pub(super) fn launch(plan: &CopyPlan, addresses: [usize; 2]) -> Launch {
         let step = isize::try_from(word).unwrap_or(1);
         loops.push(Loop { count: plan.run / word, source: step, target: step });
     }
-    let size = word.trailing_zeros() as usize;
     let tiled = tiled(&mut loops, word);
     let (loops, walks) = split(loops, if tiled { 2 } else { 0 });
     let mut arguments = Arguments { dims: number(walks.len()), ..Arguments::default() };
@@ -145,23 +130,23 @@ pub(super) fn launch(plan: &CopyPlan, addresses: [usize; 2]) -> Launch {
             target: walk.target as i64,
         };
     }
-    let names = if tiled { TRANSPOSITIONS } else { COPIES };
-    let name = names.get(size).copied().unwrap_or(c"dlfield_copy_1");
-    let (grid, block) =
-        if tiled { (tiles(&walks), [32, 8]) } else { (blocks(&walks, word), [256, 1]) };
-    Launch { loops, name, grid, block, arguments }
+    let (copy, transposition) =
+        KERNELS.get(word.trailing_zeros() as usize).copied().unwrap_or(KERNELS[0]);
+    let name = if tiled { transposition } else { copy };
+    let size = if tiled { (tiles(&walks), [32, 8]) } else { (blocks(&walks, word), [256, 1]) };
+    Launch { loops, name, size, arguments }
 }
 
-/// The widest word that every address, step and run is a multiple of.
+/// Widest word that divides every address, step and run.
 fn word(plan: &CopyPlan, addresses: [usize; 2]) -> usize {
     let steps = plan.loops.iter().flat_map(|one| [one.source, one.target]).map(isize::unsigned_abs);
     let bits = steps.chain(addresses).fold(plan.run, |bits, one| bits | one);
     1 << bits.trailing_zeros().min(4)
 }
 
-/// Brings the loop along which the source is read in order next to the last, along which the target is
-/// written in order; says whether there are two such.
-fn tiled(loops: &mut SmallVec<[Loop; 6]>, word: usize) -> bool {
+/// Moves the loop that reads the source in order next to the last, which writes the target in
+/// order. Returns false if there are no two such loops.
+fn tiled(loops: &mut Loops, word: usize) -> bool {
     let step = isize::try_from(word).unwrap_or(0);
     let Some((last, others)) = loops.split_last() else {
         return false;
@@ -176,8 +161,8 @@ fn tiled(loops: &mut SmallVec<[Loop; 6]>, word: usize) -> bool {
     true
 }
 
-/// Loops that the host makes, and those that a kernel walks: of more than it can walk the shortest are
-/// the host's, but none of the last `kept`.
+/// Divides loops between the host and a kernel. If there are more than a kernel can walk, the host
+/// gets the shortest, but none of the last `kept`.
 fn split(loops: Loops, kept: usize) -> (Loops, Loops) {
     let (mut host, mut walks) = (Loops::new(), loops);
     while walks.len() > MAX_WALKS {
@@ -194,7 +179,7 @@ fn number(count: usize) -> i64 {
 }
 
 fn grid(blocks: usize) -> u32 {
-    // Kernels go on where the grid ends; this many fill the largest devices several times over.
+    // Blocks loop until all work is done; 4096 of them fill the largest devices several times.
     u32::try_from(blocks.clamp(1, 4096)).unwrap_or(1)
 }
 
@@ -205,7 +190,7 @@ fn tiles(walks: &[Loop]) -> u32 {
     grid(walks.iter().enumerate().map(count).fold(1, usize::saturating_mul))
 }
 
-/// Threads take several elements at once, more of narrow ones.
+/// Number of blocks. Each thread copies several elements, more if they are narrow.
 fn blocks(walks: &[Loop], word: usize) -> u32 {
     let at_once = 256 * (16 / word).clamp(1, 4);
     grid(walks.iter().fold(1, |all: usize, walk| all.saturating_mul(walk.count)).div_ceil(at_once))
@@ -216,7 +201,6 @@ mod tests {
     use super::super::plan::plan;
     use super::*;
     use crate::layout::Layout;
-    use smallvec::smallvec;
 
     fn layout(shape: &[i64], strides: &[i64]) -> Layout {
         Layout::new(shape.into(), strides.into(), 8).unwrap()
@@ -235,22 +219,22 @@ mod tests {
         let (dense, padded) = (layout(&[6, 5], &[5, 1]), layout(&[6, 5], &[8, 1]));
         let rows = Pitch { count: 6, source: 64, target: 40 };
         let moved = moves(&plan(&padded, &dense).unwrap()).unwrap();
-        assert_eq!(moved.one, Move::Rows { width: 40, rows });
+        assert_eq!(moved.one, Move::Planes { width: 40, rows, planes: 1, apart: (6, 6) });
         let (block, dense) = (layout(&[2, 6, 5], &[80, 8, 1]), layout(&[2, 6, 5], &[30, 5, 1]));
         let moved = moves(&plan(&block, &dense).unwrap()).unwrap();
         assert_eq!(moved.one, Move::Planes { width: 40, rows, planes: 2, apart: (10, 6) });
     }
 
     #[test]
-    fn planes_that_are_no_whole_number_of_rows_apart_are_loops_of_rows() {
+    fn planes_at_a_fractional_number_of_rows_are_loops_of_rows() {
         let (block, dense) = (layout(&[2, 6, 5], &[83, 8, 1]), layout(&[2, 6, 5], &[30, 5, 1]));
         let moved = moves(&plan(&block, &dense).unwrap()).unwrap();
-        assert!(matches!(moved.one, Move::Rows { .. }));
+        assert!(matches!(moved.one, Move::Planes { planes: 1, .. }));
         assert_eq!(moved.loops.len(), 1);
     }
 
     #[test]
-    fn reversed_and_repeated_rows_are_no_moves() {
+    fn reversed_and_repeated_rows_are_not_moves_of_the_driver() {
         let dense = layout(&[6, 5], &[5, 1]);
         for strides in [[-5, 1], [0, 1], [5, -1]] {
             assert_eq!(
@@ -262,18 +246,18 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_the_fastest_dimension_is_tiled_whatever_lies_between() {
+    fn a_change_of_the_fastest_dimension_is_tiled_at_any_distance() {
         let (c, f) = (layout(&[64, 9, 33], &[297, 33, 1]), layout(&[64, 9, 33], &[1, 64, 576]));
         let launch = launch(&plan(&c, &f).unwrap(), [256, 512]);
         assert_eq!(launch.name, c"dlfield_transpose_8");
         assert_eq!(launch.arguments.dims, 3);
         let [outer, read, written, ..] = launch.arguments.walks;
         assert_eq!((outer.count, read.source, written.target), (9, 8, 8));
-        assert_eq!(launch.grid, 9 * 2 * 2);
+        assert_eq!(launch.size.0, 9 * 2 * 2);
     }
 
     #[test]
-    fn the_word_is_as_narrow_as_the_worst_address() {
+    fn the_word_divides_the_least_aligned_address() {
         let field = layout(&[6, 5], &[5, 1]);
         let reversed = layout(&[6, 5], &[-5, 1]);
         let plan = plan(&reversed, &field).unwrap();
@@ -283,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn more_loops_than_a_kernel_walks_stay_with_the_host() {
+    fn the_host_runs_the_loops_beyond_a_kernel_s_maximum() {
         let shape = [2_i64; 10];
         let strides: Vec<i64> = (0..10).map(|axis| 3_i64.pow(axis)).collect();
         let apart = layout(&shape, &strides);
@@ -291,6 +275,5 @@ mod tests {
         let launch = launch(&plan(&apart, &dense).unwrap(), [0, 0]);
         assert_eq!(launch.loops.len() + usize::try_from(launch.arguments.dims).unwrap(), 10);
         assert_eq!(launch.arguments.walks.len(), MAX_WALKS);
-        let _: SmallVec<[Loop; 6]> = smallvec![];
     }
 }

@@ -1,339 +1,211 @@
-//! The functions of the driver that dlfield calls, each with its answer as a `Result`.
+//! The driver's functions, under their own names. Only this file names cudarc.
 //!
-//! Handles are numbers. A function is `unsafe` where a wrong number reaches memory: who calls it says
-//! why the memory is there. The context of the device must be current.
+//! cudarc finds the library. Its functions are not used: they panic if a symbol is missing, and
+//! return an enum that has no value for the errors of newer drivers. Here, every symbol is looked
+//! up before the first call, and a status is a number.
+#![expect(non_snake_case, clippy::too_many_arguments, reason = "as in cuda.h")]
 
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr;
+use std::sync::OnceLock;
 
-use cudarc::driver::sys::{CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUmemorytype};
+#[cfg(feature = "cuda")]
+use cudarc::driver::sys;
 
-use super::library::call;
-pub(super) use super::library::{Answer, Refused, check_present};
-use super::pitched::{Pitched, Side};
+use super::pitched::Pitched;
+use crate::error::{Error, Result};
 
-// Devices and contexts.
-
-pub(super) fn init() -> Answer {
-    call!(cuInit(0))
+/// A failed call of the driver.
+#[derive(Debug, Clone)]
+pub(super) struct Refused {
+    call: &'static str,
+    code: u32,
 }
 
-pub(super) fn device_count() -> Answer<i32> {
-    let mut count = 0;
-    call!(cuDeviceGetCount(&raw mut count))?;
-    Ok(count)
-}
+pub(super) type DriverResult<T = ()> = Result<T, Refused>;
 
-/// The driver's handle of a device.
-pub(super) fn device(ordinal: i32) -> Answer<i32> {
-    let mut device = 0;
-    call!(cuDeviceGet(&raw mut device, ordinal))?;
-    Ok(device)
-}
+impl Refused {
+    pub(super) const INVALID_VALUE: u32 = 1;
+    pub(super) const OUT_OF_MEMORY: u32 = 2;
+    const NOT_INITIALIZED: u32 = 3;
+    pub(super) const NO_DEVICE: u32 = 100;
+    pub(super) const INVALID_CONTEXT: u32 = 201;
+    pub(super) const NOT_READY: u32 = 600;
 
-pub(super) fn device_attribute(device: i32, attribute: u32) -> Answer<i32> {
-    let mut value = 0;
-    call!(cuDeviceGetAttribute(&raw mut value, attribute, device))?;
-    Ok(value)
-}
-
-pub(super) fn retain_primary(device: i32) -> Answer<usize> {
-    let mut context = 0;
-    call!(cuDevicePrimaryCtxRetain(&raw mut context, device))?;
-    Ok(context)
-}
-
-/// The context of this thread; 0: none.
-pub(super) fn current() -> Answer<usize> {
-    let mut context = 0;
-    call!(cuCtxGetCurrent(&raw mut context))?;
-    Ok(context)
-}
-
-pub(super) fn current_device() -> Answer<i32> {
-    let mut device = 0;
-    call!(cuCtxGetDevice(&raw mut device))?;
-    Ok(device)
-}
-
-pub(super) fn push(context: usize) -> Answer {
-    call!(cuCtxPushCurrent_v2(context))
-}
-
-pub(super) fn pop() -> Answer {
-    let mut context = 0;
-    call!(cuCtxPopCurrent_v2(&raw mut context))
-}
-
-pub(super) fn synchronize_context() -> Answer {
-    call!(cuCtxSynchronize())
-}
-
-// Streams and events.
-
-pub(super) fn create_stream(flags: u32) -> Answer<usize> {
-    let mut stream = 0;
-    call!(cuStreamCreate(&raw mut stream, flags))?;
-    Ok(stream)
-}
-
-/// # Safety
-/// `stream` is a stream.
-pub(super) unsafe fn context_of_stream(stream: usize) -> Answer<usize> {
-    let mut context = 0;
-    call!(cuStreamGetCtx(stream, &raw mut context))?;
-    Ok(context)
-}
-
-/// # Safety
-/// `stream` is a stream.
-pub(super) unsafe fn synchronize_stream(stream: usize) -> Answer {
-    call!(cuStreamSynchronize(stream))
-}
-
-/// # Safety
-/// `stream` is a stream and `event` an event.
-pub(super) unsafe fn wait_event(stream: usize, event: usize) -> Answer {
-    call!(cuStreamWaitEvent(stream, event, 0))
-}
-
-pub(super) fn create_event() -> Answer<usize> {
-    const DISABLE_TIMING: u32 = 2;
-    let mut event = 0;
-    call!(cuEventCreate(&raw mut event, DISABLE_TIMING))?;
-    Ok(event)
-}
-
-/// # Safety
-/// `event` is an event and `stream` a stream.
-pub(super) unsafe fn record_event(event: usize, stream: usize) -> Answer {
-    call!(cuEventRecord(event, stream))
-}
-
-/// Whether all work before an event is done.
-///
-/// # Safety
-/// `event` is an event.
-pub(super) unsafe fn query_event(event: usize) -> Answer<bool> {
-    match call!(cuEventQuery(event)) {
-        Err(refused) if refused.is(Refused::NOT_READY) => Ok(false),
-        answer => answer.map(|()| true),
+    pub(super) fn is(&self, code: u32) -> bool {
+        self.code == code
     }
 }
 
-/// # Safety
-/// `event` is an event.
-pub(super) unsafe fn synchronize_event(event: usize) -> Answer {
-    call!(cuEventSynchronize(event))
-}
-
-/// # Safety
-/// `event` is an event that nobody uses again.
-pub(super) unsafe fn destroy_event(event: usize) -> Answer {
-    call!(cuEventDestroy_v2(event))
-}
-
-// Memory.
-
-pub(super) fn alloc(bytes: usize) -> Answer<u64> {
-    let mut address = 0;
-    call!(cuMemAlloc_v2(&raw mut address, bytes))?;
-    Ok(address)
-}
-
-/// # Safety
-/// `address` came from [`alloc`] or [`alloc_managed`], and nothing reaches it any more.
-pub(super) unsafe fn free(address: u64) -> Answer {
-    call!(cuMemFree_v2(address))
-}
-
-/// # Safety
-/// `stream` is a stream.
-pub(super) unsafe fn alloc_async(bytes: usize, stream: usize) -> Answer<u64> {
-    let mut address = 0;
-    call!(cuMemAllocAsync(&raw mut address, bytes, stream))?;
-    Ok(address)
-}
-
-/// # Safety
-/// `address` came from [`alloc_async`], and nothing reaches it but work before this on `stream`.
-pub(super) unsafe fn free_async(address: u64, stream: usize) -> Answer {
-    call!(cuMemFreeAsync(address, stream))
-}
-
-pub(super) fn alloc_managed(bytes: usize) -> Answer<u64> {
-    const ATTACH_GLOBAL: u32 = 1;
-    let mut address = 0;
-    call!(cuMemAllocManaged(&raw mut address, bytes, ATTACH_GLOBAL))?;
-    Ok(address)
-}
-
-/// Page-locked host memory, as fast to read as any other (not write-combined).
-pub(super) fn alloc_host(bytes: usize) -> Answer<u64> {
-    const PORTABLE: u32 = 1;
-    let mut start: *mut c_void = ptr::null_mut();
-    call!(cuMemHostAlloc(&raw mut start, bytes, PORTABLE))?;
-    Ok(start.expose_provenance() as u64)
-}
-
-/// # Safety
-/// `address` came from [`alloc_host`], and nothing reaches it any more.
-pub(super) unsafe fn free_host(address: u64) -> Answer {
-    call!(cuMemFreeHost(pointer(address)))
-}
-
-/// One attribute of an address.
-pub(super) fn pointer_attribute(attribute: u32, address: u64) -> Answer<u32> {
-    let mut value = 0_u64; // room for the largest
-    call!(cuPointerGetAttribute((&raw mut value).cast(), attribute, address))?;
-    Ok(u32::from_ne_bytes(first_bytes(value)))
-}
-
-/// The number of the allocation that an address is in, which no other of the process has.
-pub(super) fn pointer_identity(address: u64) -> Answer<u64> {
-    const BUFFER_ID: u32 = 7;
-    let mut value = 0_u64;
-    call!(cuPointerGetAttribute((&raw mut value).cast(), BUFFER_ID, address))?;
-    Ok(value)
-}
-
-fn first_bytes(value: u64) -> [u8; 4] {
-    let [a, b, c, d, ..] = value.to_ne_bytes();
-    [a, b, c, d]
-}
-
-// Copies and fills.
-
-/// # Safety
-/// `bytes` from both addresses on may be read and written until the copy is done; `stream` is a
-/// stream. So for all functions below.
-pub(super) unsafe fn copy(target: u64, source: u64, bytes: usize, stream: usize) -> Answer {
-    call!(cuMemcpyAsync(target, source, bytes, stream))
-}
-
-/// # Safety
-/// As [`copy`]; the contexts are those of the devices.
-pub(super) unsafe fn copy_peer(
-    (target, to): (u64, usize),
-    (source, from): (u64, usize),
-    bytes: usize,
-    stream: usize,
-) -> Answer {
-    call!(cuMemcpyPeerAsync(target, to, source, from, bytes, stream))
-}
-
-/// # Safety
-/// As [`copy`], for every row.
-pub(super) unsafe fn copy_2d(copy: &Pitched, stream: usize) -> Answer {
-    let (source, target) = (&copy.source, &copy.target);
-    let copy = CUDA_MEMCPY2D {
-        srcXInBytes: 0,
-        srcY: 0,
-        srcMemoryType: memory_type(source),
-        srcHost: pointer(source.address),
-        srcDevice: source.address,
-        srcArray: ptr::null_mut(),
-        srcPitch: source.pitch,
-        dstXInBytes: 0,
-        dstY: 0,
-        dstMemoryType: memory_type(target),
-        dstHost: pointer(target.address),
-        dstDevice: target.address,
-        dstArray: ptr::null_mut(),
-        dstPitch: target.pitch,
-        WidthInBytes: copy.width,
-        Height: copy.height,
-    };
-    call!(cuMemcpy2DAsync_v2(&raw const copy, stream))
-}
-
-/// # Safety
-/// As [`copy`], for every row of every plane.
-pub(super) unsafe fn copy_3d(copy: &Pitched, stream: usize) -> Answer {
-    let (source, target) = (&copy.source, &copy.target);
-    let copy = CUDA_MEMCPY3D {
-        srcXInBytes: 0,
-        srcY: 0,
-        srcZ: 0,
-        srcLOD: 0,
-        srcMemoryType: memory_type(source),
-        srcHost: pointer(source.address),
-        srcDevice: source.address,
-        srcArray: ptr::null_mut(),
-        reserved0: ptr::null_mut(),
-        srcPitch: source.pitch,
-        srcHeight: source.rows,
-        dstXInBytes: 0,
-        dstY: 0,
-        dstZ: 0,
-        dstLOD: 0,
-        dstMemoryType: memory_type(target),
-        dstHost: pointer(target.address),
-        dstDevice: target.address,
-        dstArray: ptr::null_mut(),
-        reserved1: ptr::null_mut(),
-        dstPitch: target.pitch,
-        dstHeight: target.rows,
-        WidthInBytes: copy.width,
-        Height: copy.height,
-        Depth: copy.depth,
-    };
-    call!(cuMemcpy3DAsync_v2(&raw const copy, stream))
-}
-
-fn memory_type(side: &Side) -> CUmemorytype {
-    if side.on_host { CUmemorytype::CU_MEMORYTYPE_HOST } else { CUmemorytype::CU_MEMORYTYPE_DEVICE }
-}
-
-fn pointer(address: u64) -> *mut c_void {
-    usize::try_from(address).map_or(ptr::null_mut(), ptr::with_exposed_provenance_mut)
-}
-
-/// Writes `count` times the first 1, 2 or 4 bytes of `value`.
-///
-/// # Safety
-/// As [`copy`]; `address` is a multiple of the bytes.
-pub(super) unsafe fn set(
-    address: u64,
-    value: [u8; 4],
-    width: usize,
-    count: usize,
-    stream: usize,
-) -> Answer {
-    let [a, b, ..] = value;
-    match width {
-        1 => call!(cuMemsetD8Async(address, a, count, stream)),
-        2 => call!(cuMemsetD16Async(address, u16::from_ne_bytes([a, b]), count, stream)),
-        _ => call!(cuMemsetD32Async(address, u32::from_ne_bytes(value), count, stream)),
+impl From<Refused> for Error {
+    fn from(Refused { call, code }: Refused) -> Self {
+        Self::Device(format!(
+            "CUDA: expected {call} to succeed, got error {code} ({}); after a failed kernel or \
+             copy of any library, only a new process can use the device again",
+            described(code)
+        ))
     }
 }
 
-// Kernels.
+/// Declares functions: a table of them, a function that fills it, and one of the same name for each
+/// that calls it. One with a result (`->`) has a place for it as its first parameter in C.
+macro_rules! functions {
+    ($($([$unsafe:tt])? $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
+        struct Functions {
+            $($name: unsafe extern "C" fn($(*mut $result,)? $($type),*) -> u32,)*
+        }
 
-pub(super) fn load_module(ptx: &CStr) -> Answer<usize> {
-    let mut module = 0;
-    call!(cuModuleLoadData(&raw mut module, ptx.as_ptr().cast()))?;
-    Ok(module)
+        /// Looks up every function in the library that cudarc finds.
+        #[cfg(feature = "cuda")]
+        fn load() -> Result<Functions> {
+            // SAFETY: loading the driver only runs its initialisers, which have no requirements.
+            if !unsafe { sys::is_culib_present() } {
+                return Err(no_library());
+            }
+            // SAFETY: as for is_culib_present. The library is present, so this does not panic.
+            let library = unsafe { sys::culib() };
+            Ok(Functions { $($name: {
+                // SAFETY: the type is that of the function with this name in cuda.h.
+                let found = unsafe { library.get(concat!(stringify!($name), "\0").as_bytes()) };
+                *found.map_err(|_| no_symbol(stringify!($name)))?
+            },)* })
+        }
+
+        $(caller! { ($($unsafe)?) $name($($argument: $type),*) $(-> $result)? })*
+    };
 }
 
-/// # Safety
-/// `module` is a module of the current context.
-pub(super) unsafe fn function(module: usize, name: &CStr) -> Answer<usize> {
-    let mut function = 0;
-    call!(cuModuleGetFunction(&raw mut function, module, name.as_ptr()))?;
-    Ok(function)
+macro_rules! caller {
+    (($($unsafe:tt)?) $name:ident($($argument:ident: $type:ty),*)) => {
+        pub(super) $($unsafe)? fn $name($($argument: $type),*) -> DriverResult {
+            // SAFETY: the type of the function is right (load); the caller guarantees the rest.
+            called(stringify!($name), |functions| unsafe { (functions.$name)($($argument),*) })
+        }
+    };
+    (($($unsafe:tt)?) $name:ident($($argument:ident: $type:ty),*) -> $result:ty) => {
+        pub(super) $($unsafe)? fn $name($($argument: $type),*) -> DriverResult<$result> {
+            let mut result = <$result>::default();
+            let place = &raw mut result;
+            // SAFETY: as above, and `place` has room for the result.
+            let call = |functions: &Functions| unsafe { (functions.$name)(place, $($argument),*) };
+            called(stringify!($name), call)?;
+            Ok(result)
+        }
+    };
 }
 
-/// # Safety
-/// `function` takes one parameter of the type of `argument`, and what it does with it is sound.
-pub(super) unsafe fn launch<T>(
-    function: usize,
-    grid: u32,
-    block: [u32; 2],
-    argument: &T,
-    stream: usize,
-) -> Answer {
-    let arguments = [ptr::from_ref(argument).cast::<c_void>()];
-    let [x, y] = block;
-    call!(cuLaunchKernel(function, grid, 1, 1, x, y, 1, 0, stream, arguments.as_ptr(), ptr::null()))
+// Handles are numbers, and 0 means none. The context of the device must be current.
+//
+// A function is unsafe if a wrong number reaches memory. The caller guarantees that
+// - handles are valid, and nothing uses one after it was destroyed;
+// - memory may be read and written until the work on it is done;
+// - memory is freed once, by the function for its kind, when nothing uses it any more; only
+//   cuMemFreeAsync may follow work on its stream;
+// - everything behind a pointer is as in cuda.h.
+functions! {
+    cuInit(flags: c_uint);
+    [unsafe] cuGetErrorName(code: u32, name: *mut *const c_char);
+    [unsafe] cuGetErrorString(code: u32, text: *mut *const c_char);
+    cuDeviceGet(ordinal: c_int) -> c_int;
+    cuDeviceGetCount() -> c_int;
+    cuDeviceGetAttribute(attribute: c_uint, device: c_int) -> c_int;
+    cuDevicePrimaryCtxRetain(device: c_int) -> usize;
+    cuCtxGetCurrent() -> usize;
+    cuCtxGetDevice() -> c_int;
+    cuCtxPushCurrent_v2(context: usize);
+    cuCtxPopCurrent_v2() -> usize;
+    cuCtxSynchronize();
+    cuStreamCreate(flags: c_uint) -> usize;
+    [unsafe] cuStreamGetCtx(stream: usize, context: *mut usize);
+    [unsafe] cuStreamSynchronize(stream: usize);
+    [unsafe] cuStreamWaitEvent(stream: usize, event: usize, flags: c_uint);
+    cuEventCreate(flags: c_uint) -> usize;
+    [unsafe] cuEventRecord(event: usize, stream: usize);
+    [unsafe] cuEventQuery(event: usize);
+    [unsafe] cuEventSynchronize(event: usize);
+    [unsafe] cuEventDestroy_v2(event: usize);
+    cuMemAlloc_v2(bytes: usize) -> u64;
+    [unsafe] cuMemFree_v2(address: u64);
+    [unsafe] cuMemAllocAsync(bytes: usize, stream: usize) -> u64;
+    [unsafe] cuMemFreeAsync(address: u64, stream: usize);
+    cuMemAllocManaged(bytes: usize, flags: c_uint) -> u64;
+    cuMemHostAlloc(bytes: usize, flags: c_uint) -> u64;
+    [unsafe] cuMemFreeHost(address: u64);
+    cuPointerGetAttribute(attribute: c_uint, address: u64) -> u64;
+    [unsafe] cuMemcpyAsync(target: u64, source: u64, bytes: usize, stream: usize);
+    [unsafe] cuMemcpyPeerAsync(
+        target: u64, to: usize, source: u64, from: usize, bytes: usize, stream: usize
+    );
+    [unsafe] cuMemcpy3DAsync_v2(copy: *const Pitched, stream: usize);
+    [unsafe] cuMemsetD8Async(address: u64, value: u8, count: usize, stream: usize);
+    [unsafe] cuMemsetD16Async(address: u64, value: u16, count: usize, stream: usize);
+    [unsafe] cuMemsetD32Async(address: u64, value: c_uint, count: usize, stream: usize);
+    [unsafe] cuModuleLoadData(image: *const c_void) -> usize;
+    [unsafe] cuModuleGetFunction(module: usize, name: *const c_char) -> usize;
+    [unsafe] cuLaunchKernel(
+        function: usize, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint,
+        block_y: c_uint, block_z: c_uint, shared_bytes: c_uint, stream: usize,
+        arguments: *const *const c_void, extra: *const *const c_void
+    );
+}
+
+/// The functions, or the reason why they are missing.
+static FUNCTIONS: OnceLock<Result<Functions>> = OnceLock::new();
+
+/// Checks that the library and all functions are present. Looks for them once.
+///
+/// # Errors
+/// [`Error::Device`] that names what is missing.
+pub(super) fn check_present() -> Result<()> {
+    FUNCTIONS.get_or_init(load).as_ref().map(|_| ()).map_err(Clone::clone)
+}
+
+#[cfg(not(feature = "cuda"))]
+fn load() -> Result<Functions> {
+    Err(Error::Device(
+        "CUDA: expected a build of dlfield with the feature 'cuda', got one without; use host \
+         memory"
+            .into(),
+    ))
+}
+
+fn no_library() -> Error {
+    Error::Device(
+        "CUDA: expected the driver's library (libcuda.so.1), got none on the loader's path; \
+         install the NVIDIA driver, or use host memory"
+            .into(),
+    )
+}
+
+fn no_symbol(name: &str) -> Error {
+    Error::Device(format!(
+        "CUDA: expected a driver for CUDA 12.0 or later, got one without {name}; update the NVIDIA \
+         driver"
+    ))
+}
+
+/// Calls a function. Fails with `NOT_INITIALIZED` if `check_present` was never called.
+fn called(call: &'static str, function: impl FnOnce(&Functions) -> u32) -> DriverResult {
+    let code = match FUNCTIONS.get() {
+        Some(Ok(functions)) => function(functions),
+        _ => Refused::NOT_INITIALIZED,
+    };
+    if code == 0 { Ok(()) } else { Err(Refused { call, code }) }
+}
+
+/// Name and description of an error, as the driver gives them.
+fn described(code: u32) -> String {
+    let (mut name, mut text): (*const c_char, *const c_char) = (ptr::null(), ptr::null());
+    // SAFETY: room for a pointer, which is NULL for an unknown code.
+    let _ = unsafe { cuGetErrorName(code, &raw mut name) };
+    // SAFETY: as for the name.
+    let _ = unsafe { cuGetErrorString(code, &raw mut text) };
+    let shown = |text: *const c_char| {
+        if text.is_null() {
+            return "unknown".into();
+        }
+        // SAFETY: the driver returns static texts that end in NUL (cuGetErrorName).
+        unsafe { CStr::from_ptr(text) }.to_string_lossy()
+    };
+    format!("{}: {}", shown(name), shown(text))
 }

@@ -1,12 +1,12 @@
-//! Whether there is a driver with devices: asked once, and remembered.
+//! Presence of a driver and its devices: probed once and remembered.
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::calls::{self, Refused};
 use crate::error::{Error, Result};
 
 struct Driver {
-    /// The process that started it. CUDA does not work in a child that was forked from it.
+    /// Process that started the driver. CUDA does not work in its forked children.
     process: u32,
     devices: i32,
 }
@@ -19,42 +19,74 @@ fn driver() -> Result<&'static Driver> {
         return Ok(driver);
     }
     Err(Error::Device(
-        "CUDA: expected the process that has used it first, got a forked child, where it does not work; start \
-         processes by 'spawn' (multiprocessing.set_start_method)"
+        "CUDA: expected the process that has used it first, got a forked child, where it does not \
+         work; spawn processes instead of forking them"
             .into(),
     ))
 }
 
 fn start() -> Result<Driver> {
     calls::check_present()?;
-    // Which of the two says that there is none differs between drivers.
-    let devices = match calls::init().and_then(|()| calls::device_count()) {
+    // Without devices, either call may fail, depending on the driver.
+    let devices = match calls::cuInit(0).and_then(|()| calls::cuDeviceGetCount()) {
         Err(refused) if refused.is(Refused::NO_DEVICE) => 0,
         answer => answer?,
     };
     if devices < 1 {
         return Err(Error::Device(
-            "CUDA: expected a device, got a driver without any (see CUDA_VISIBLE_DEVICES); use host memory"
+            "CUDA: expected a device, got a driver without any (see CUDA_VISIBLE_DEVICES); use \
+             host memory"
                 .into(),
         ));
     }
     Ok(Driver { process: std::process::id(), devices })
 }
 
-/// Number of the devices that CUDA shows to this process.
+/// Number of devices that CUDA shows to this process.
 ///
 /// # Errors
-/// [`Error::Device`] where there is no driver, it is too old, it has no device, or this process was
+/// [`Error::Device`] if there is no driver, it is too old or has no device, or this process was
 /// forked from one that used it.
 pub(crate) fn device_count() -> Result<i32> {
     Ok(driver()?.devices)
 }
 
-/// Whether the driver was started and can be used here. Starts nothing: what was allocated by it is
-/// there to be freed, unless this is a forked child.
+/// True if there is a CUDA driver with a device. This loads the driver, which only what meets memory
+/// of a device, or wants it, should cause.
+#[cfg(feature = "python")]
+pub(crate) fn is_available() -> bool {
+    device_count().is_ok()
+}
+
+/// True if this process has started the driver. Starts nothing. In a forked child there is nothing
+/// to free.
 pub(crate) fn is_ready() -> bool {
     let started = DRIVER.get().and_then(|driver| driver.as_ref().ok());
     started.is_some_and(|driver| driver.process == std::process::id())
+}
+
+/// One handle per device, made on first use and never released.
+pub(super) struct PerDevice(Mutex<Vec<(i32, usize)>>);
+
+impl PerDevice {
+    pub(super) const fn new() -> Self {
+        Self(Mutex::new(Vec::new()))
+    }
+
+    /// Returns the handle of a device, which `make` makes on first use.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if there is no such device, and as `make`.
+    pub(super) fn get(&self, ordinal: i32, make: impl FnOnce() -> Result<usize>) -> Result<usize> {
+        check_ordinal(ordinal)?;
+        let mut handles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, handle)) = handles.iter().find(|(device, _)| *device == ordinal) {
+            return Ok(*handle);
+        }
+        let handle = make()?;
+        handles.push((ordinal, handle));
+        Ok(handle)
+    }
 }
 
 /// Refuses a device that does not exist.
@@ -67,7 +99,8 @@ pub(crate) fn check_ordinal(ordinal: i32) -> Result<()> {
         return Ok(());
     }
     Err(Error::Device(format!(
-        "device: expected the number of a GPU that CUDA shows, from 0 to {}, got {ordinal}; see CUDA_VISIBLE_DEVICES",
+        "device: expected the number of a GPU that CUDA shows, from 0 to {}, got {ordinal}; see \
+         CUDA_VISIBLE_DEVICES",
         count.saturating_sub(1)
     )))
 }

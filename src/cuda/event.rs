@@ -1,67 +1,88 @@
-//! A point in the work of a stream.
+//! Events: points in the work of a stream.
 
-use super::calls;
+use std::mem::ManuallyDrop;
+
+use super::calls::{self, Refused};
 use super::context::enter;
 use super::driver::is_ready;
 use super::stream::Stream;
 use crate::error::Result;
 
-/// An event of the driver, destroyed when this is dropped.
+/// An owned event of the driver, or a foreign one that is never dropped.
 #[derive(Debug)]
-pub(super) struct Event {
+pub(crate) struct Event {
     handle: usize,
     ordinal: i32,
 }
 
 impl Event {
-    /// The end of the work that is on a stream now.
+    /// Wraps an event of a producer, which destroys it.
+    ///
+    /// # Safety
+    /// `handle` is a valid event as long as this value is used.
+    pub(crate) unsafe fn foreign(handle: usize, ordinal: i32) -> ManuallyDrop<Self> {
+        ManuallyDrop::new(Self { handle, ordinal })
+    }
+
+    /// Creates an event at the end of the current work on a stream.
     pub(super) fn after(stream: Stream) -> Result<Self> {
         let _current = enter(stream.ordinal())?;
-        let event = Self { handle: calls::create_event()?, ordinal: stream.ordinal() };
+        let event =
+            Self { handle: calls::cuEventCreate(WITHOUT_TIMING)?, ordinal: stream.ordinal() };
         event.record(stream)?;
         Ok(event)
     }
 
-    /// The same for another point, and a stream of the same device.
+    /// Moves the event to the end of the current work on a stream of the same device.
     pub(super) fn record(&self, stream: Stream) -> Result<()> {
         let _current = enter(self.ordinal)?;
-        // SAFETY: an event that `after` made, and a stream, which its type vouches for.
-        Ok(unsafe { calls::record_event(self.handle, stream.handle()) }?)
+        // SAFETY: the event is valid (after, foreign); a Stream holds a valid handle.
+        Ok(unsafe { calls::cuEventRecord(self.handle, stream.handle()) }?)
     }
 
-    /// Work that is put on `stream` from now on comes after it. Does not wait.
-    pub(super) fn hold_back(&self, stream: Stream) -> Result<()> {
+    /// Orders later work on `stream` after the event. Does not wait.
+    ///
+    /// # Errors
+    /// [`crate::Error::Device`] if the driver fails.
+    pub(crate) fn hold_back(&self, stream: Stream) -> Result<()> {
         let _current = enter(stream.ordinal())?;
-        // SAFETY: an event that `after` made, and a stream, which its type vouches for.
-        Ok(unsafe { calls::wait_event(stream.handle(), self.handle) }?)
+        // SAFETY: the event is valid (after, foreign); a Stream holds a valid handle.
+        Ok(unsafe { calls::cuStreamWaitEvent(stream.handle(), self.handle, 0) }?)
     }
 
-    /// Where its handle is.
-    #[cfg(all(feature = "arrow", feature = "python"))]
-    pub(super) fn place(&self) -> *const usize {
+    /// Address of the handle: a pointer to a `cudaEvent_t` in C.
+    pub(crate) fn address(&self) -> *const usize {
         &raw const self.handle
     }
 
-    /// Whether the work before it is done. Does not wait.
+    /// True if the work before the event is done. Does not wait.
     pub(super) fn is_done(&self) -> Result<bool> {
         let _current = enter(self.ordinal)?;
-        // SAFETY: an event that `after` made.
-        Ok(unsafe { calls::query_event(self.handle) }?)
+        // SAFETY: the event is valid (after, foreign).
+        match unsafe { calls::cuEventQuery(self.handle) } {
+            Err(refused) if refused.is(Refused::NOT_READY) => Ok(false),
+            answer => Ok(answer.map(|()| true)?),
+        }
     }
 
-    /// Waits until the work before it is done.
-    pub(super) fn wait(&self) -> Result<()> {
+    /// Waits until the work before the event is done.
+    ///
+    /// # Errors
+    /// The error of an earlier operation.
+    pub(crate) fn wait(&self) -> Result<()> {
         let _current = enter(self.ordinal)?;
-        // SAFETY: an event that `after` made.
-        Ok(unsafe { calls::synchronize_event(self.handle) }?)
+        // SAFETY: the event is valid (after, foreign).
+        Ok(unsafe { calls::cuEventSynchronize(self.handle) }?)
     }
 }
 
+const WITHOUT_TIMING: u32 = 2;
+
 impl Stream {
-    /// Work put on this stream from now on comes after what is on `other` now. Does not wait.
+    /// Orders later work on this stream after the current work on `other`. Does not wait.
     ///
     /// # Errors
-    /// What the driver refuses.
+    /// [`crate::Error::Device`] if the driver fails.
     pub(crate) fn follow(self, other: Self) -> Result<()> {
         if self.is_the_same_as(other) {
             return Ok(());
@@ -73,10 +94,11 @@ impl Stream {
 impl Drop for Event {
     fn drop(&mut self) {
         if !is_ready() {
-            return; // a forked child: it belongs to the parent
+            return; // in a forked child, it belongs to the parent
         }
         let Ok(_current) = enter(self.ordinal) else { return };
-        // SAFETY: an event that `after` made, destroyed once, here; the driver keeps what waits for it.
-        let _ = unsafe { calls::destroy_event(self.handle) };
+        // SAFETY: `after` made the event (foreign ones are not dropped), and only this destroys it.
+        // The driver keeps pending waits.
+        let _ = unsafe { calls::cuEventDestroy_v2(self.handle) };
     }
 }

@@ -1,20 +1,21 @@
-//! Launching dlfield's own kernels. They are PTX for the oldest device that is supported; the driver
-//! translates them for the device when they are first used there.
+//! Launches dlfield's own kernels. They are PTX for the oldest supported device; the driver
+//! compiles them for a device on first use there.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::BTreeMap;
 use std::ffi::CStr;
+use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
 use super::calls;
 use super::context::enter;
+use super::driver::PerDevice;
 use super::stream::Stream;
 use crate::error::Result;
 
-/// Most loops that a kernel walks.
+/// Maximum number of loops of a kernel.
 pub(crate) const MAX_WALKS: usize = 8;
 
-/// One loop of a kernel: how often, and how many bytes source and target move each time.
+/// One loop of a kernel: its count, and the distances in bytes that source and target move.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Walk {
@@ -23,40 +24,32 @@ pub(crate) struct Walk {
     pub(crate) target: i64,
 }
 
-/// What every kernel is given, by value (`struct Arguments` in the CUDA code).
+/// Argument of every kernel, by value (`struct Arguments` in the CUDA code).
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Arguments {
-    /// Addresses of the first element.
+    /// Address of the first element to read.
     pub(crate) source: u64,
+    /// Address of the first element to write.
     pub(crate) target: u64,
-    /// What a fill writes.
+    /// Bytes that a fill writes.
     pub(crate) value: [u64; 2],
-    /// Walks in use, outermost first.
+    /// Number of walks in use, outermost first.
     pub(crate) dims: i64,
     pub(crate) walks: [Walk; MAX_WALKS],
 }
 
-/// Compiled by `src/copy/kernels/compile.py`.
+/// The kernels, as `src/copy/kernels/compile.py` compiles them.
 const PTX: &str = concat!(include_str!("../copy/kernels/layout.ptx"), "\0");
 
-/// Handles of a module and its kernels. Modules stay loaded, like the contexts they are in.
-struct Loaded {
-    module: usize,
-    kernels: HashMap<&'static CStr, usize>,
-}
-
-/// By the number of the device.
-static LOADED: Mutex<Option<HashMap<i32, Loaded>>> = Mutex::new(None);
-
-/// Puts a kernel on a stream.
+/// Enqueues a kernel on a stream.
 ///
 /// # Errors
-/// What the driver refuses, for instance PTX on a device that is too old.
+/// [`crate::Error::Device`] if the driver fails, for instance on a device that is too old.
 ///
 /// # Safety
-/// The kernel takes [`Arguments`], and for these, with this grid and block, stays within memory that
-/// its device reaches until the work is done.
+/// The kernel takes [`Arguments`]. With this value, grid and block it stays within memory that its
+/// device can reach until the work is done.
 pub(crate) unsafe fn launch(
     name: &'static CStr,
     (grid, block): (u32, [u32; 2]),
@@ -64,27 +57,29 @@ pub(crate) unsafe fn launch(
     stream: Stream,
 ) -> Result<()> {
     let _current = enter(stream.ordinal())?;
-    let function = function(name, stream.ordinal())?;
-    // SAFETY: the caller's promise; the function was loaded in this context.
-    Ok(unsafe { calls::launch(function, grid, block, arguments, stream.handle()) }?)
+    let kernel = kernel(name, stream.ordinal())?;
+    let [x, y] = block;
+    let arguments = [ptr::from_ref(arguments).cast()];
+    let (stream, arguments, extra) = (stream.handle(), arguments.as_ptr(), ptr::null());
+    // SAFETY: `kernel` loaded the kernel in this context; the caller vouches for its arguments.
+    Ok(unsafe { calls::cuLaunchKernel(kernel, grid, 1, 1, x, y, 1, 0, stream, arguments, extra) }?)
 }
 
-/// The handle of a kernel in the current context, which is that of the device.
-fn function(name: &'static CStr, ordinal: i32) -> Result<usize> {
-    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
-    let devices = loaded.get_or_insert_default();
-    let Loaded { module, kernels } = match devices.entry(ordinal) {
-        Entry::Occupied(known) => known.into_mut(),
-        Entry::Vacant(place) => {
-            let ptx = CStr::from_bytes_with_nul(PTX.as_bytes()).unwrap_or_default();
-            place.insert(Loaded { module: calls::load_module(ptx)?, kernels: HashMap::new() })
-        }
-    };
-    if let Some(function) = kernels.get(name) {
-        return Ok(*function);
+/// Returns the handle of a kernel. The context of the device must be current. Modules are never
+/// unloaded, like their contexts.
+fn kernel(name: &'static CStr, ordinal: i32) -> Result<usize> {
+    static MODULES: PerDevice = PerDevice::new();
+    static KERNELS: Mutex<BTreeMap<(i32, &CStr), usize>> = Mutex::new(BTreeMap::new());
+    let mut kernels = KERNELS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(kernel) = kernels.get(&(ordinal, name)) {
+        return Ok(*kernel);
     }
-    // SAFETY: loaded in the context of this device, which is current.
-    let function = unsafe { calls::function(*module, name) }?;
-    kernels.insert(name, function);
-    Ok(function)
+    let module = MODULES.get(ordinal, || {
+        // SAFETY: the text ends in NUL.
+        Ok(unsafe { calls::cuModuleLoadData(PTX.as_ptr().cast()) }?)
+    })?;
+    // SAFETY: the module was loaded in the context of this device, which is current.
+    let kernel = unsafe { calls::cuModuleGetFunction(module, name.as_ptr()) }?;
+    kernels.insert((ordinal, name), kernel);
+    Ok(kernel)
 }

@@ -1,28 +1,25 @@
-//! Streams: dlfield's own, one for each device, and those of others.
+//! Streams: dlfield's own, one per device, and those of producers and users.
 //!
-//! dlfield's stream keeps order with the legacy default stream (it is a *blocking* one), on which
-//! torch, CuPy, numba and GT4Py put their work unless told otherwise: between it and them nobody has
-//! to wait for anybody. It is never destroyed, so that it outlives whatever it is handed out with.
+//! dlfield's stream is a *blocking* one, which keeps order with the legacy default stream, where
+//! torch, CuPy, numba and GT4Py enqueue their work by default: no waits are needed between these.
+//! It is never destroyed, so that it outlives everything that is exported with it.
 
 use std::cell::RefCell;
-use std::sync::{Mutex, PoisonError};
 
 use super::calls;
 use super::context::enter;
-use super::driver::check_ordinal;
+use super::driver::{PerDevice, check_ordinal};
 use crate::error::Result;
 
-/// A stream of a device, for as long as somebody else keeps it.
+/// A stream of a device. Does not own the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stream {
     handle: usize,
     ordinal: i32,
 }
 
-static OWN: Mutex<Vec<Option<usize>>> = Mutex::new(Vec::new());
-
 thread_local! {
-    /// Streams that the user has chosen, the last one first asked.
+    /// Streams that the user has chosen; the last one per device counts.
     static CHOSEN: RefCell<Vec<Stream>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -32,18 +29,18 @@ impl Stream {
     /// Handle of the per-thread default stream.
     pub(crate) const PER_THREAD: usize = 2;
 
-    /// A stream of somebody else.
+    /// Wraps a foreign stream of a known device.
     ///
     /// # Safety
-    /// `handle` is a stream of the device `ordinal` for as long as it is used.
+    /// `handle` is a valid stream of the device `ordinal` as long as the result is used.
     pub(crate) unsafe fn foreign(handle: usize, ordinal: i32) -> Self {
         Self { handle, ordinal }
     }
 
-    /// The stream on which dlfield works on this thread: the user's, or its own.
+    /// The stream for dlfield's work on this thread: the user's choice, or its own.
     ///
     /// # Errors
-    /// [`crate::Error::Device`] where there is no such device.
+    /// [`crate::Error::Device`] if there is no such device.
     pub(crate) fn current(ordinal: i32) -> Result<Self> {
         let chosen = CHOSEN.with_borrow(|chosen| {
             chosen.iter().rev().find(|stream| stream.ordinal == ordinal).copied()
@@ -56,27 +53,16 @@ impl Stream {
     /// # Errors
     /// As [`Stream::current`].
     pub(crate) fn own(ordinal: i32) -> Result<Self> {
-        check_ordinal(ordinal)?;
-        let place = usize::try_from(ordinal).unwrap_or(0); // not negative (check_ordinal)
-        let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
-        if own.len() <= place {
-            own.resize(place.saturating_add(1), None);
-        }
-        let known = own.get(place).copied().flatten();
-        let handle = match known {
-            Some(handle) => handle,
-            None => {
-                let _current = enter(ordinal)?;
-                calls::create_stream(BLOCKING)?
-            }
-        };
-        if let Some(slot) = own.get_mut(place) {
-            *slot = Some(handle);
-        }
+        static OWN: PerDevice = PerDevice::new();
+        let handle = OWN.get(ordinal, || {
+            let _current = enter(ordinal)?;
+            Ok(calls::cuStreamCreate(BLOCKING)?)
+        })?;
         Ok(Self { handle, ordinal })
     }
 
-    /// Whether work on both is in order by itself. The per-thread streams of two threads have one handle.
+    /// True if work on both is in order anyway. The per-thread streams of all threads share a
+    /// handle.
     pub(crate) fn is_the_same_as(self, other: Self) -> bool {
         self == other && self.handle != Self::PER_THREAD
     }
@@ -92,49 +78,48 @@ impl Stream {
     /// Waits until all work on the stream is done.
     ///
     /// # Errors
-    /// What an earlier operation has failed with.
+    /// The error of an earlier operation.
     pub(crate) fn wait(self) -> Result<()> {
         let _current = enter(self.ordinal)?;
-        // SAFETY: a stream, which the type vouches for.
-        Ok(unsafe { calls::synchronize_stream(self.handle) }?)
+        // SAFETY: a Stream holds a valid handle (own, foreign, from_handle).
+        Ok(unsafe { calls::cuStreamSynchronize(self.handle) }?)
+    }
+
+    /// Wraps a foreign stream and looks up its device. The device of the two default streams is
+    /// that of the thread's context, or the first.
+    ///
+    /// # Errors
+    /// [`crate::Error::Device`] if the driver does not know the stream.
+    ///
+    /// # Safety
+    /// `handle` is a valid stream as long as the result is used.
+    pub(crate) unsafe fn from_handle(handle: usize) -> Result<Self> {
+        check_ordinal(0)?;
+        let mut context = 0;
+        if handle <= Self::PER_THREAD {
+            context = calls::cuCtxGetCurrent()?;
+        } else {
+            // SAFETY: the caller guarantees that the handle is valid.
+            unsafe { calls::cuStreamGetCtx(handle, &raw mut context) }?;
+        }
+        if context == 0 {
+            return Ok(Self { handle, ordinal: 0 });
+        }
+        calls::cuCtxPushCurrent_v2(context)?;
+        let device = calls::cuCtxGetDevice();
+        calls::cuCtxPopCurrent_v2()?;
+        Ok(Self { handle, ordinal: device? })
     }
 }
 
 const BLOCKING: u32 = 0;
 
-/// The stream of somebody else that a handle stands for, with its device: for the two default
-/// streams that of the thread's context, or the first.
-///
-/// # Errors
-/// [`crate::Error::Device`] where the driver knows no such stream.
-///
-/// # Safety
-/// `handle` is a stream for as long as the result is used.
-pub(crate) unsafe fn of_handle(handle: usize) -> Result<Stream> {
-    check_ordinal(0)?;
-    let context = if handle <= Stream::PER_THREAD {
-        calls::current()?
-    } else {
-        // SAFETY: the caller's promise.
-        unsafe { calls::context_of_stream(handle) }?
-    };
-    if context == 0 {
-        return Ok(Stream { handle, ordinal: 0 });
-    }
-    calls::push(context)?;
-    let device = calls::current_device();
-    calls::pop()?;
-    Ok(Stream { handle, ordinal: device? })
-}
-
-/// Makes this thread work on a stream, for memory of its device, until [`unchoose`].
-#[cfg(feature = "python")]
+/// Selects a stream for this thread's work on its device, until [`unchoose`].
 pub(crate) fn choose(stream: Stream) {
     CHOSEN.with_borrow_mut(|chosen| chosen.push(stream));
 }
 
-/// Takes the last choice of a stream back.
-#[cfg(feature = "python")]
+/// Reverts the last choice of a stream.
 pub(crate) fn unchoose(stream: Stream) {
     CHOSEN.with_borrow_mut(|chosen| {
         if let Some(last) = chosen.iter().rposition(|one| *one == stream) {

@@ -1,4 +1,4 @@
-//! What is still being done to memory of a device, shared by all views of it.
+//! Work in flight on a block of memory, shared by all views of it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,33 +9,33 @@ use super::event::Event;
 use super::stream::Stream;
 use crate::error::Result;
 
-/// One for each stream; mostly there is one.
+/// One mark per stream; mostly there is one.
 type Marks = SmallVec<[(Arc<Event>, Stream); 1]>;
 
-/// Orders all work on one block of memory, whoever does it, as far as dlfield is told of it.
+/// Orders all known work on one block of memory.
 ///
-/// Who works on the memory calls [`Timeline::join`], puts the work on a stream, and calls
-/// [`Timeline::leave`]. Two threads that do so at once are ordered as they come; the values are the
-/// users' to guard.
+/// To work on the memory, call [`Timeline::join`], enqueue the work on a stream, and call
+/// [`Timeline::leave`]. Two threads that do so at once are ordered arbitrarily; guarding the values
+/// is up to the user.
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
-    /// The stream that the producer named for the memory, which keeps it alive.
+    /// Stream that the producer named for the memory, and keeps alive.
     producer: Option<Stream>,
-    /// The end of what the producer had in flight when it handed the memory over.
+    /// End of the work that the producer had in flight when it handed the memory over.
     arrival: Option<(Event, Stream)>,
-    /// The ends of dlfield's work, by where it is. Never held while anybody waits.
+    /// Ends of dlfield's work, by stream. Never locked during a wait.
     last: Mutex<Marks>,
-    /// Whether others have the address, and may work where dlfield is not told.
-    handed_out: AtomicBool,
+    /// True if others have the address and may enqueue work unknown to dlfield.
+    exposed: AtomicBool,
 }
 
 impl Timeline {
-    /// For memory on which work of `producer` may be in flight, now and later, and that of another
-    /// before what is on `after` now.
+    /// Starts a timeline for memory on which the stream `producer` may work now and later. Other
+    /// work in flight precedes the current end of the stream `after`.
     ///
     /// # Errors
-    /// What the driver refuses.
-    pub(crate) fn of(producer: Option<Stream>, after: Option<Stream>) -> Result<Self> {
+    /// [`crate::Error::Device`] if the driver fails.
+    pub(crate) fn new(producer: Option<Stream>, after: Option<Stream>) -> Result<Self> {
         let arrival = after.map(|stream| Event::after(stream).map(|event| (event, stream)));
         Ok(Self { producer, arrival: arrival.transpose()?, ..Self::default() })
     }
@@ -44,10 +44,10 @@ impl Timeline {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Work that is put on `stream` from now on comes after all that is known of. Does not wait.
+    /// Orders later work on `stream` after all known work. Does not wait.
     ///
     /// # Errors
-    /// [`crate::Error::Device`]: what the driver refuses.
+    /// [`crate::Error::Device`] if the driver fails.
     pub(crate) fn join(&self, stream: Stream) -> Result<()> {
         if let Some(producer) = self.producer {
             stream.follow(producer)?; // WAIT for the producer's work
@@ -55,7 +55,7 @@ impl Timeline {
         if let Some((event, on)) = &self.arrival
             && !on.is_the_same_as(stream)
         {
-            event.hold_back(stream)?; // WAIT for what was in flight at the arrival
+            event.hold_back(stream)?; // WAIT for the work in flight at the arrival
         }
         for (event, _) in self.last().iter().filter(|(_, on)| !on.is_the_same_as(stream)) {
             event.hold_back(stream)?; // WAIT for dlfield's work
@@ -63,8 +63,8 @@ impl Timeline {
         Ok(())
     }
 
-    /// Notes that what is on `stream` now may be work on this memory. The producer's stream waits for
-    /// it; the host does not.
+    /// Records that the current work on `stream` may use this memory. The producer's stream waits
+    /// for it; the host does not.
     ///
     /// # Errors
     /// As [`Timeline::join`].
@@ -76,7 +76,7 @@ impl Timeline {
         Ok(())
     }
 
-    /// The end of what is on a stream now, among the marks. Where the driver refuses, they stay.
+    /// Marks the current end of a stream. If the driver fails, the marks stay as they are.
     fn mark(&self, stream: Stream) -> Result<Arc<Event>> {
         let mut last = self.last();
         if let Some((event, _)) = last.iter().find(|(_, on)| on.is_the_same_as(stream)) {
@@ -84,15 +84,15 @@ impl Timeline {
             return Ok(Arc::clone(event));
         }
         let event = Arc::new(Event::after(stream)?);
-        last.retain(|(event, _)| !event.is_done().unwrap_or(false)); // so that they stay few
+        last.retain(|(event, _)| !event.is_done().unwrap_or(false)); // keeps their number small
         last.push((Arc::clone(&event), stream));
         Ok(event)
     }
 
-    /// Waits until all that is known of is done.
+    /// Waits until all known work is done.
     ///
     /// # Errors
-    /// What an earlier operation has failed with.
+    /// The error of an earlier operation.
     pub(crate) fn wait(&self) -> Result<()> {
         if let Some(producer) = self.producer {
             producer.wait()?; // WAIT of the host for the producer's work
@@ -106,36 +106,49 @@ impl Timeline {
     /// Waits until dlfield's own work is done.
     ///
     /// # Errors
-    /// What an earlier operation has failed with.
+    /// The error of an earlier operation.
     pub(super) fn wait_for_own(&self) -> Result<()> {
         let marks = self.last().clone();
         marks.iter().try_for_each(|(event, _)| event.wait()) // WAIT of the host for dlfield's work
     }
 
-    /// Whether work, but the producer's, may still be in flight. Does not wait.
+    /// True if work other than that of the producer's stream may be in flight. Does not wait.
     ///
     /// # Errors
-    /// What an earlier operation has failed with.
+    /// The error of an earlier operation.
     pub(crate) fn is_pending(&self) -> Result<bool> {
-        let arrived = self.arrival.as_ref().map_or(Ok(true), |(event, _)| event.is_done())?;
         let marks = self.last().clone();
-        let pending = marks.iter().map(|(event, _)| event.is_done());
-        let done = pending.collect::<Result<SmallVec<[bool; 1]>>>()?.into_iter().all(|done| done);
-        Ok(!arrived || !done)
+        let arrival = self.arrival.iter().map(|(event, _)| event);
+        for event in arrival.chain(marks.iter().map(|(event, _)| &**event)) {
+            if !event.is_done()? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
-    /// The stream that the producer named.
+    /// An event after all known work, for a consumer.
+    ///
+    /// # Errors
+    /// As [`Timeline::join`].
+    pub(crate) fn end(&self, ordinal: i32) -> Result<Event> {
+        let stream = Stream::current(ordinal)?;
+        self.join(stream)?; // WAIT for the work in flight, which the event represents
+        Event::after(stream)
+    }
+
+    /// Stream that the producer named.
     pub(crate) fn producer(&self) -> Option<Stream> {
         self.producer
     }
 
-    /// Notes that others have got the address.
-    pub(crate) fn hand_out(&self) {
-        self.handed_out.store(true, Ordering::Relaxed);
+    /// Records that others have the address.
+    pub(crate) fn expose(&self) {
+        self.exposed.store(true, Ordering::Relaxed);
     }
 
-    /// Whether others may be working on it where dlfield is not told.
-    pub(crate) fn is_handed_out(&self) -> bool {
-        self.handed_out.load(Ordering::Relaxed)
+    /// True if others may enqueue work unknown to dlfield.
+    pub(crate) fn is_exposed(&self) -> bool {
+        self.exposed.load(Ordering::Relaxed)
     }
 }

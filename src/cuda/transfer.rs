@@ -1,7 +1,8 @@
-//! Copies and fills that the driver does by itself.
+//! Copies and fills by the driver.
 //!
-//! All of them are put on a stream and done later, but for copies between a device and *pageable*
-//! host memory: those to the host are done on return, of those from it the source has been read.
+//! All of them are enqueued on a stream and done later, except copies between a device and
+//! *pageable* host memory: copies to the host are complete on return; for copies from the host, the
+//! source has been read on return.
 
 use super::calls;
 use super::context::{context, enter};
@@ -9,14 +10,14 @@ use super::pitched::Pitched;
 use super::stream::Stream;
 use crate::error::Result;
 
-/// Copies `bytes`, wherever both addresses are.
+/// Copies `bytes` bytes between any two addresses.
 ///
 /// # Errors
-/// What the driver refuses. So for all functions of this file.
+/// [`crate::Error::Device`] if the driver fails, for all functions of this file.
 ///
 /// # Safety
-/// `bytes` from `source` on may be read and from `target` on written until the work is done; memory
-/// of a device is one that the stream's device reaches. So for all functions of this file.
+/// For all functions of this file: until the work is done, `bytes` bytes may be read from `source`
+/// on and written from `target` on, and the stream's device reaches both.
 pub(crate) unsafe fn copy_linear(
     target: u64,
     source: u64,
@@ -24,11 +25,12 @@ pub(crate) unsafe fn copy_linear(
     stream: Stream,
 ) -> Result<()> {
     let _current = enter(stream.ordinal())?;
-    // SAFETY: the caller's promise; the stream's type vouches for the stream.
-    Ok(unsafe { calls::copy(target, source, bytes, stream.handle()) }?)
+    // SAFETY: the caller keeps both ranges valid until the work is done; a Stream holds a valid
+    // handle.
+    Ok(unsafe { calls::cuMemcpyAsync(target, source, bytes, stream.handle()) }?)
 }
 
-/// Copies `bytes` between devices, of which the numbers are given, through the host where they do not
+/// Copies `bytes` bytes between the devices with the given numbers, through the host if they cannot
 /// reach each other.
 ///
 /// # Errors
@@ -42,19 +44,8 @@ pub(crate) unsafe fn copy_peer(
 ) -> Result<()> {
     let (to, from) = (context(to)?, context(from)?);
     let _current = enter(stream.ordinal())?;
-    // SAFETY: as in `copy_linear`; the contexts are those of the devices.
-    Ok(unsafe { calls::copy_peer((target, to), (source, from), bytes, stream.handle()) }?)
-}
-
-/// Copies rows.
-///
-/// # Errors
-/// # Safety
-/// As [`copy_linear`], for every row.
-pub(crate) unsafe fn copy_2d(copy: &Pitched, stream: Stream) -> Result<()> {
-    let _current = enter(stream.ordinal())?;
-    // SAFETY: as in `copy_linear`.
-    Ok(unsafe { calls::copy_2d(copy, stream.handle()) }?)
+    // SAFETY: as in `copy_linear`; `context` returned the contexts of the devices.
+    Ok(unsafe { calls::cuMemcpyPeerAsync(target, to, source, from, bytes, stream.handle()) }?)
 }
 
 /// Copies planes of rows.
@@ -62,13 +53,13 @@ pub(crate) unsafe fn copy_2d(copy: &Pitched, stream: Stream) -> Result<()> {
 /// # Errors
 /// # Safety
 /// As [`copy_linear`], for every row of every plane.
-pub(crate) unsafe fn copy_3d(copy: &Pitched, stream: Stream) -> Result<()> {
+pub(crate) unsafe fn copy_planes(copy: &Pitched, stream: Stream) -> Result<()> {
     let _current = enter(stream.ordinal())?;
     // SAFETY: as in `copy_linear`.
-    Ok(unsafe { calls::copy_3d(copy, stream.handle()) }?)
+    Ok(unsafe { calls::cuMemcpy3DAsync_v2(copy, stream.handle()) }?)
 }
 
-/// Writes `count` times the first `width` (1, 2 or 4) bytes of `value`.
+/// Writes the first `width` (1, 2 or 4) bytes of `value` `count` times.
 ///
 /// # Errors
 /// # Safety
@@ -81,6 +72,15 @@ pub(crate) unsafe fn set(
     stream: Stream,
 ) -> Result<()> {
     let _current = enter(stream.ordinal())?;
-    // SAFETY: as in `copy_linear`.
-    Ok(unsafe { calls::set(target, value, width, count, stream.handle()) }?)
+    let [a, b, ..] = value;
+    let (short, long) = (u16::from_ne_bytes([a, b]), u32::from_ne_bytes(value));
+    match width {
+        // SAFETY: as in `copy_linear`.
+        1 => unsafe { calls::cuMemsetD8Async(target, a, count, stream.handle()) }?,
+        // SAFETY: as in `copy_linear`.
+        2 => unsafe { calls::cuMemsetD16Async(target, short, count, stream.handle()) }?,
+        // SAFETY: as in `copy_linear`.
+        _ => unsafe { calls::cuMemsetD32Async(target, long, count, stream.handle()) }?,
+    }
+    Ok(())
 }

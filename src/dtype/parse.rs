@@ -1,46 +1,47 @@
-//! Reading the spellings that have a grammar: typestr and PEP 3118 format.
+//! Parses the spellings that have a grammar: typestr and PEP 3118 format.
 
-use super::{ACCEPTED, DType, find};
-use crate::error::{Error, Result};
+use super::table::{ACCEPTED, DType, LONG_IS_64, find};
+use crate::error::{Error, Result, shortened};
 
 impl DType {
     /// Parses an array interface `typestr` such as `<f8`.
     ///
     /// # Errors
-    /// [`Error::Argument`] where it is no typestr, [`Error::Buffer`] for a type or a byte order
-    /// that a storage cannot hold. `O` in particular: such a pointer could be forged.
+    /// [`Error::Argument`] if the text is not a typestr; [`Error::Buffer`] for a type or a byte
+    /// order that a storage cannot hold. `O` is among these: such a pointer could be forged.
     pub fn from_typestr(text: &str) -> Result<Self> {
         let (order, kind, size) = split_typestr(text).ok_or_else(|| {
             Error::Argument(format!(
-                "typestr: expected an order, a kind and a size as in '<f8', got '{text}'"
+                "typestr: expected an order, a kind and a size as in '<f8', got '{}'",
+                shortened(text)
             ))
         })?;
         let body = text.get(order.len()..).unwrap_or_default();
         let dtype = find(|row| row.typestr == Some(body));
         let dtype = dtype.filter(|_| kind != "O").ok_or_else(|| unusable("typestr", text))?;
-        check_order(text, is_foreign(order) || order == "|", size)?;
+        check_order(text, is_foreign(order), size)?; // "|" is native, as NumPy reads it
         Ok(dtype)
     }
 
     /// Parses a PEP 3118 `format` for one item of `itemsize` bytes.
     ///
     /// # Errors
-    /// [`Error::Buffer`] for a format that is no single native number, or whose size is not
-    /// `itemsize`.
+    /// [`Error::Buffer`] for a format that is not a single native number, or whose size differs
+    /// from `itemsize`.
     pub fn from_format(format: &str, itemsize: usize) -> Result<Self> {
-        let order = format.get(..1).filter(|c| ["@", "=", "<", ">", "!", "^"].contains(c));
-        let body = format.get(order.map_or(0, str::len)..).unwrap_or_default();
-        let native = matches!(order, None | Some("@" | "^"));
-        let (kind, size) =
-            format_code(body, native).ok_or_else(|| unusable("buffer format", format))?;
-        check_order(format, order.is_some_and(is_foreign), size)?;
+        let body = format.strip_prefix(['@', '=', '<', '>', '!', '^']).unwrap_or(format);
+        let order = format.strip_suffix(body).unwrap_or_default();
+        let native = matches!(order, "" | "@" | "^");
+        let dtype = of_format(body, native).ok_or_else(|| unusable("buffer format", format))?;
+        let size = dtype.itemsize();
+        check_order(format, is_foreign(order), size)?;
         if size != itemsize {
             return Err(Error::Buffer(format!(
-                "buffer format: expected items of {size} bytes as '{format}' says, got itemsize {itemsize}"
+                "buffer format: expected items of {size} bytes as '{format}' says, got itemsize \
+                 {itemsize}"
             )));
         }
-        find(|row| row.code == kind && usize::from(row.bits / 8) == size)
-            .ok_or_else(|| unusable("buffer format", format))
+        Ok(dtype)
     }
 }
 
@@ -48,7 +49,7 @@ impl DType {
 fn split_typestr(text: &str) -> Option<(&str, &str, usize)> {
     let (order, body) = text.split_at_checked(1)?;
     let (kind, rest) = body.split_at_checked(1)?;
-    let digits = rest.split('[').next()?; // a unit of time may follow
+    let digits = rest.split('[').next()?; // drops a unit of time
     let known = ["<", ">", "=", "|"].contains(&order) && "tbiufcmMOSUV".contains(kind);
     if known { Some((order, kind, digits.parse().ok()?)) } else { None }
 }
@@ -69,31 +70,56 @@ fn check_order(text: &str, foreign: bool, size: usize) -> Result<()> {
 }
 
 fn unusable(what: &str, text: &str) -> Error {
+    let text = shortened(text);
     Error::Buffer(format!("{what}: {ACCEPTED}, got '{text}'; convert with astype(...)"))
 }
 
-/// DLPack code and size in bytes of one `struct` character; `l`, `L` shrink in standard sizes.
-fn format_code(body: &str, native: bool) -> Option<(u8, usize)> {
-    let long = if native { size_of::<std::ffi::c_long>() } else { 4 };
+/// The type of a `struct` character. `l` and `L` shrink in standard sizes, which have no `n` and `N`.
+fn of_format(body: &str, native: bool) -> Option<DType> {
+    let (long_is_64, size_is_64) = (native && LONG_IS_64, size_of::<usize>() == 8);
     Some(match body {
-        "?" => (6, 1),
-        "b" => (0, 1),
-        "h" => (0, 2),
-        "i" => (0, 4),
-        "l" => (0, long),
-        "q" => (0, 8),
-        "n" if native => (0, size_of::<isize>()),
-        "B" => (1, 1),
-        "H" => (1, 2),
-        "I" => (1, 4),
-        "L" => (1, long),
-        "Q" => (1, 8),
-        "N" if native => (1, size_of::<usize>()),
-        "e" => (2, 2),
-        "f" => (2, 4),
-        "d" => (2, 8),
-        "Zf" | "F" => (5, 8),
-        "Zd" | "D" => (5, 16),
+        "?" => DType::Bool,
+        "b" => DType::Int8,
+        "h" => DType::Int16,
+        "i" => DType::Int32,
+        "q" => DType::Int64,
+        "l" => {
+            if long_is_64 {
+                DType::Int64
+            } else {
+                DType::Int32
+            }
+        }
+        "n" if native => {
+            if size_is_64 {
+                DType::Int64
+            } else {
+                DType::Int32
+            }
+        }
+        "B" => DType::UInt8,
+        "H" => DType::UInt16,
+        "I" => DType::UInt32,
+        "Q" => DType::UInt64,
+        "L" => {
+            if long_is_64 {
+                DType::UInt64
+            } else {
+                DType::UInt32
+            }
+        }
+        "N" if native => {
+            if size_is_64 {
+                DType::UInt64
+            } else {
+                DType::UInt32
+            }
+        }
+        "e" => DType::Float16,
+        "f" => DType::Float32,
+        "d" => DType::Float64,
+        "F" | "Zf" => DType::Complex64,
+        "D" | "Zd" => DType::Complex128,
         _ => return None,
     })
 }

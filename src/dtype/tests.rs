@@ -1,9 +1,9 @@
-//! The table leads back to itself, and what is not in it is refused.
+//! Every spelling in the table is read back, and any other is refused.
 
-use super::*;
+use super::table::{DType, SPELLINGS};
 
 #[test]
-fn every_spelling_leads_back_to_its_type() {
+fn every_spelling_is_read_back_as_its_type() {
     for row in &SPELLINGS {
         let dtype = row.dtype;
         assert_eq!(dtype.spelling().name, row.name, "rows are in the order of the variants");
@@ -33,6 +33,12 @@ fn byte_swapped_items_are_refused_but_single_bytes_have_no_order() {
     assert!(error.to_string().contains("byte-swapped"), "{error}");
     assert!(DType::from_format(&format!("{foreign}i"), 4).is_err());
     assert_eq!(DType::from_format(&format!("{foreign}b"), 1), Ok(DType::Int8));
+}
+
+#[test]
+fn a_bar_stands_for_native_order_as_in_numpy() {
+    assert_eq!(DType::from_typestr("|i4"), Ok(DType::Int32));
+    assert_eq!(DType::from_typestr("|u1"), Ok(DType::UInt8));
 }
 
 #[test]

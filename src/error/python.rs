@@ -1,4 +1,4 @@
-//! Kinds of failure to Python exceptions: the one table.
+//! Maps kinds of failure to Python exceptions: the only such table.
 //!
 //! | [`Error`] | Python |
 //! |---|---|
@@ -8,25 +8,54 @@
 //! | `Index` | `IndexError` |
 //! | `OutOfMemory` | `MemoryError` |
 //! | `Device` | `dlfield.DeviceUnavailable`, a `RuntimeError` |
+//! | `NoBuffer` | `dlfield.GTNoSuchBufferError`, a `BufferError` and an `AttributeError` |
 
 use std::ffi::CStr;
 
+use pyo3::create_exception;
 use pyo3::exceptions::{
-    PyBufferError, PyIndexError, PyMemoryError, PyRuntimeError, PyTypeError, PyValueError,
+    PyAttributeError, PyBufferError, PyIndexError, PyMemoryError, PyRuntimeError, PyTypeError,
+    PyValueError,
 };
-use pyo3::{PyErr, create_exception};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple, PyType};
 
-use super::Error;
+use super::kinds::Error;
 
 create_exception!(
     dlfield,
     DeviceUnavailable,
     PyRuntimeError,
-    "No usable device of the kind asked for: no driver, no such device, or a build without it."
+    "No usable device of the requested kind: no driver, no such device, or a build without it."
 );
 
+/// `GTNoSuchBufferError` (GDP-3). It is an AttributeError too, so that `hasattr` says no where a
+/// storage cannot serve a protocol.
+pub(crate) fn no_such_buffer(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let class = CLASS.get_or_try_init(py, || {
+        let bases =
+            PyTuple::new(py, [py.get_type::<PyBufferError>(), py.get_type::<PyAttributeError>()])?;
+        let body = PyDict::new(py);
+        body.set_item("__module__", "dlfield")?;
+        body.set_item("__doc__", "The storage has no buffer of the kind asked for.")?;
+        let class = py.get_type::<PyType>().call1(("GTNoSuchBufferError", bases, body))?;
+        PyResult::Ok(class.cast_into::<PyType>()?.unbind())
+    })?;
+    Ok(class.bind(py))
+}
+
+/// The absence of an attribute, with a reason.
+pub(crate) fn absent(py: Python<'_>, text: String) -> PyErr {
+    match no_such_buffer(py) {
+        Ok(class) => PyErr::from_type(class.clone(), text),
+        Err(error) => error,
+    }
+}
+
 impl Error {
-    /// Name of the exception class that Python knows without dlfield, for C callers.
+    /// Name of the built-in exception class, for C callers.
     pub(crate) fn python_name(&self) -> &'static CStr {
         match self {
             Self::Argument(_) => c"ValueError",
@@ -35,6 +64,7 @@ impl Error {
             Self::Index(_) => c"IndexError",
             Self::OutOfMemory(_) => c"MemoryError",
             Self::Device(_) => c"RuntimeError",
+            Self::NoBuffer(_) => c"BufferError",
         }
     }
 }
@@ -49,12 +79,13 @@ impl From<Error> for PyErr {
             Error::Index(_) => PyIndexError::new_err(text),
             Error::OutOfMemory(_) => PyMemoryError::new_err(text),
             Error::Device(_) => DeviceUnavailable::new_err(text),
+            Error::NoBuffer(_) => Python::attach(|py| absent(py, text)),
         }
     }
 }
 
-/// A failed import, with whose fault it is: what dlfield refuses may be said more precisely by a
-/// caller that knows the argument; what a producer raises reaches the user unchanged.
+/// A failed import, by origin. A caller that knows the argument may make dlfield's own errors more
+/// precise; a producer's exception reaches the user unchanged.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// dlfield's own refusal.
@@ -64,7 +95,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// The same failure; where it is dlfield's own with the name of the argument in front.
+    /// Prepends the name of the argument to an error of dlfield's own.
     pub(crate) fn about(self, argument: &str) -> Self {
         match self {
             Self::Ours(error) => error.about(argument).into(),

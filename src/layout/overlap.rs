@@ -1,24 +1,33 @@
-//! Whether two fields have a byte in common.
+//! Finds out if two fields, or two indices of one field, share a byte.
 //!
 //! Two views of one array interleave more often than they overlap (the two components of a wind
 //! field with a data dimension, for instance), so comparing spans would refuse good calls. The
-//! exact question is whether a bounded linear equation has a solution; the search below answers
-//! it, and gives up on the safe side where it would take long.
+//! exact question is whether a bounded linear equation has a solution. The search below answers
+//! it, and gives up on the safe side if it takes long.
 
 use smallvec::SmallVec;
 
-use super::Layout;
+use super::geometry::Layout;
 
-/// A coefficient in bytes and the largest value its unknown may take.
+/// A coefficient, and the largest value of its unknown.
 type Term = (i128, i128);
 
-/// How many values the search tries before it says "may overlap".
+/// Number of values that the search tries before it answers "may overlap".
 const BUDGET: u32 = 100_000;
 
-/// Whether `a`, whose first element is at address `a_at`, and `b` at `b_at` may share a byte.
-/// Exact unless the layouts are so contrived that the search gives up; then it says `true`.
+impl Layout {
+    /// True if two different indices may name the same element, as in a broadcast array.
+    #[must_use]
+    pub fn overlaps_itself(&self) -> bool {
+        // The usual cases first.
+        !self.is_c_contiguous() && !self.is_nested() && self.size() > 0 && repeats_an_element(self)
+    }
+}
+
+/// True if `a`, with its first element at address `a_at`, and `b` at `b_at` may share a byte.
+/// Exact, unless the layouts are so contrived that the search gives up and answers `true`.
 #[must_use]
-pub fn may_overlap(a: &Layout, a_at: usize, b: &Layout, b_at: usize) -> bool {
+pub(crate) fn may_overlap(a: &Layout, a_at: usize, b: &Layout, b_at: usize) -> bool {
     if a.span().is_empty() || b.span().is_empty() {
         return false;
     }
@@ -27,18 +36,16 @@ pub fn may_overlap(a: &Layout, a_at: usize, b: &Layout, b_at: usize) -> bool {
     if a_low >= b_high || b_low >= a_high {
         return false; // apart
     }
-    // With every b-index counted from its far end, "a byte of a is a byte of b" reads
-    // sum(a-terms) + sum(b-terms) = the distance between b's last and a's first byte.
+    // With each index of b counted from its far end, "a byte of a is a byte of b" becomes:
+    // sum(terms of a) + sum(terms of b) = distance from the first byte of a to the last of b.
     let mut terms: SmallVec<[Term; 16]> = terms_of(a).chain(terms_of(b)).collect();
-    terms.sort_unstable_by_key(|term| std::cmp::Reverse(term.0));
-    let terms = merge_equal(&terms);
+    merge_equal(&mut terms);
     let mut budget = BUDGET;
     solvable(&terms, b_high.saturating_sub(1).saturating_sub(a_low), &mut budget)
 }
 
-/// Whether two different indices of `layout` name the same element. Exact, or `true` where the
-/// search gives up.
-pub(super) fn repeats_an_element(layout: &Layout) -> bool {
+/// True if two different indices of `layout` name the same element, or if the search gives up.
+fn repeats_an_element(layout: &Layout) -> bool {
     let axes: SmallVec<[Term; 8]> = layout
         .axes()
         .filter(|axis| axis.0 > 1)
@@ -49,11 +56,11 @@ pub(super) fn repeats_an_element(layout: &Layout) -> bool {
         .any(|first| differs_first_in(axes.get(first..).unwrap_or_default(), &mut budget))
 }
 
-/// Whether two indices that differ in the first of `axes` and perhaps in later ones meet.
+/// True if two indices meet that differ in the first of `axes`, and perhaps in later ones.
 ///
-/// With `d` the difference of the indices, d0 from 1 to n0 - 1 and the others from -(n - 1) to
-/// n - 1, they meet where the sum of stride * d is 0. Counted from the far ends, every unknown
-/// starts at 0 and every coefficient is positive.
+/// Let `d` be the difference of the indices: d0 runs from 1 to n0 - 1, the others from -(n - 1) to
+/// n - 1. They meet if the sum of stride * d is 0. Counted from the far ends, each unknown starts
+/// at 0 and each coefficient is positive.
 fn differs_first_in(axes: &[Term], budget: &mut u32) -> bool {
     let Some((&(stride, extent), rest)) = axes.split_first() else { return false };
     if stride == 0 {
@@ -66,8 +73,21 @@ fn differs_first_in(axes: &[Term], budget: &mut u32) -> bool {
         terms.push((stride, extent.saturating_sub(1).saturating_mul(2)));
         target = target.saturating_add(stride.saturating_mul(extent.saturating_sub(1)));
     }
-    terms.sort_unstable_by_key(|term| std::cmp::Reverse(term.0));
-    solvable(&merge_equal(&terms), target, budget)
+    merge_equal(&mut terms);
+    solvable(&terms, target, budget)
+}
+
+/// True if all bytes from the lowest to the highest element of `inner`, with its first element at
+/// address `inner_at`, are among those of `outer` at `outer_at`.
+pub(crate) fn lies_within(
+    inner: &Layout,
+    inner_at: usize,
+    outer: &Layout,
+    outer_at: usize,
+) -> bool {
+    let (inner_low, inner_high) = bounds(inner, inner_at);
+    let (outer_low, outer_high) = bounds(outer, outer_at);
+    outer_low <= inner_low && inner_high <= outer_high
 }
 
 /// Lowest byte and one past the highest; equal for an empty layout.
@@ -76,7 +96,7 @@ fn bounds(layout: &Layout, at: usize) -> (i128, i128) {
     (at.saturating_add(span.low as i128), at.saturating_add(span.high as i128))
 }
 
-/// One term for each dimension that has a second element, and one for the bytes of an item.
+/// One term for each dimension with a second element, and one for the bytes of an item.
 fn terms_of(layout: &Layout) -> impl Iterator<Item = Term> {
     let item = layout.itemsize() as i128;
     let last = |extent: i64| i128::from(extent.saturating_sub(1));
@@ -89,19 +109,20 @@ fn terms_of(layout: &Layout) -> impl Iterator<Item = Term> {
         .chain([(1, item.saturating_sub(1))])
 }
 
-/// Two views of one array have the same strides: their unknowns can be counted together.
-fn merge_equal(terms: &[Term]) -> SmallVec<[Term; 16]> {
-    let mut merged: SmallVec<[Term; 16]> = SmallVec::new();
-    for &(coefficient, bound) in terms {
-        match merged.last_mut() {
-            Some(last) if last.0 == coefficient => last.1 = last.1.saturating_add(bound),
-            _ => merged.push((coefficient, bound)),
+/// Sorts terms, the largest first, and joins those of equal coefficients: two views of one array
+/// have the same strides.
+fn merge_equal(terms: &mut SmallVec<[Term; 16]>) {
+    terms.sort_unstable_by_key(|term| std::cmp::Reverse(term.0));
+    terms.dedup_by(|next, last| {
+        let equal = next.0 == last.0;
+        if equal {
+            last.1 = last.1.saturating_add(next.1);
         }
-    }
-    merged
+        equal
+    });
 }
 
-/// Whether `target` is a sum of `coefficient * x` with `0 <= x <= bound`; largest first.
+/// True if `target` is a sum of `coefficient * x` with `0 <= x <= bound`. Largest term first.
 fn solvable(terms: &[Term], target: i128, budget: &mut u32) -> bool {
     let Some((&(coefficient, bound), rest)) = terms.split_first() else {
         return target == 0;
@@ -141,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn left_and_right_half_of_an_array_do_not_overlap() {
+    fn the_left_and_right_halves_of_an_array_do_not_overlap() {
         let half = layout(&[8, 4], &[8, 1]);
         assert!(!may_overlap(&half, 0x1000, &half, 0x1000 + 32));
         assert!(may_overlap(&half, 0x1000, &half, 0x1000 + 24));
@@ -155,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn an_element_is_repeated_exactly_where_two_indices_give_one_offset() {
+    fn an_element_is_repeated_exactly_if_two_indices_give_one_offset() {
         for strides in [[1, 1], [2, 3], [0, 1], [3, 1], [-1, 2], [5, 2], [7, 7], [2, 0]] {
             let candidate = layout(&[4, 3], &strides);
             let mut offsets: Vec<i64> =

@@ -1,52 +1,60 @@
-//! Basic indexing, as NumPy has it: which elements a key of integers, slices, new axes and an
-//! ellipsis selects. Pure; nothing is touched.
+//! Basic indexing with NumPy's rules: keys of integers, slices, new axes and an ellipsis. Pure.
 
 use smallvec::SmallVec;
 
-use super::{Extents, Layout, MAX_NDIM};
+use super::geometry::{Layout, MAX_NDIM};
+use super::order::Extents;
 use crate::error::{Error, Result};
 
 /// One entry of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Item {
-    /// One index, negative from the end; the dimension goes.
+    /// One index, negative from the end. Drops the dimension.
     At(i64),
-    /// `start:stop:step` as in Python; a step of 0 is refused.
+    /// `start:stop:step` as in Python. A step of 0 is refused.
     Slice {
-        /// First index; `None`: the end that the step comes from.
+        /// First index. `None` means the first element in the direction of the step.
         start: Option<i64>,
-        /// First index that is left out; `None`: the other end.
+        /// First index that is left out. `None` means none: up to the other end.
         stop: Option<i64>,
-        /// `None`: 1.
+        /// Distance between indices. `None` means 1.
         step: Option<i64>,
     },
     /// A new dimension of extent 1.
     NewAxis,
-    /// As many whole dimensions as are left.
+    /// All remaining dimensions, whole.
     Ellipsis,
 }
 
-/// What becomes of a dimension, in the order of the result.
+/// Selection along one dimension, in the order of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// `axis` goes; the element at `at` stays.
+    /// Drops `axis` and keeps its element `at`.
     At { axis: usize, at: i64 },
-    /// `length` elements of `axis` from `start` on, each `step` after the one before.
+    /// Keeps `length` elements of `axis`, starting at `start`, each `step` after the one before.
     Slice { axis: usize, start: i64, step: i64, length: i64 },
     /// A new dimension of extent 1.
     New,
 }
 
-/// What a key selects of `shape`.
+/// Resolves a key against `shape`.
 ///
 /// # Errors
 /// [`Error::Index`] for too many entries, two ellipses, or an index outside its dimension;
 /// [`Error::Argument`] for a step of 0.
 pub(crate) fn steps(key: &[Item], shape: &[i64]) -> Result<SmallVec<[Step; 6]>> {
     let taking = key.iter().filter(|item| matches!(item, Item::At(_) | Item::Slice { .. })).count();
-    let open = shape.len().checked_sub(taking).ok_or_else(|| too_many(taking, shape))?;
-    if key.iter().filter(|item| **item == Item::Ellipsis).count() > 1 {
-        return Err(Error::Index("key: expected at most one ellipsis ('...'), got several".into()));
+    let open = shape.len().checked_sub(taking).ok_or_else(|| {
+        Error::Index(format!(
+            "key: expected at most {} indices for shape {shape:?}, got {taking}",
+            shape.len()
+        ))
+    })?;
+    let ellipses = key.iter().filter(|item| **item == Item::Ellipsis).count();
+    if ellipses > 1 {
+        return Err(Error::Index(format!(
+            "key: expected at most one ellipsis ('...'), got {ellipses}"
+        )));
     }
     let (mut axes, mut found) = (shape.iter().copied().enumerate(), SmallVec::new());
     let whole = |(axis, length)| Step::Slice { axis, start: 0, step: 1, length };
@@ -60,7 +68,7 @@ pub(crate) fn steps(key: &[Item], shape: &[i64]) -> Result<SmallVec<[Step; 6]>> 
             }
         }
     }
-    found.extend(axes.map(whole)); // without an ellipsis the rest is whole
+    found.extend(axes.map(whole)); // without an ellipsis, the remaining dimensions are whole
     let ndim = found.iter().filter(|step| !matches!(step, Step::At { .. })).count();
     if ndim > MAX_NDIM {
         return Err(Error::Index(format!(
@@ -70,24 +78,18 @@ pub(crate) fn steps(key: &[Item], shape: &[i64]) -> Result<SmallVec<[Step; 6]>> 
     Ok(found)
 }
 
-fn too_many(taking: usize, shape: &[i64]) -> Error {
-    Error::Index(format!(
-        "key: expected at most {} indices for shape {shape:?}, got {taking}",
-        shape.len()
-    ))
-}
-
 fn index((axis, extent): (usize, i64), at: i64) -> Result<Step> {
     let counted = if at < 0 { at.saturating_add(extent) } else { at };
     if (0..extent).contains(&counted) {
         return Ok(Step::At { axis, at: counted });
     }
     Err(Error::Index(format!(
-        "index {at} is out of bounds for axis {axis} with extent {extent}: expected at least -{extent} and less than {extent}"
+        "index {at} is out of bounds for axis {axis} with extent {extent}: expected at least \
+         -{extent} and less than {extent}"
     )))
 }
 
-/// Python's rule for slices (`PySlice_AdjustIndices`): what lies outside is cut off.
+/// Resolves a slice as Python does (`PySlice_AdjustIndices`): indices outside are clipped.
 fn slice(
     (axis, extent): (usize, i64),
     start: Option<i64>,
@@ -116,8 +118,8 @@ fn slice(
 }
 
 impl Layout {
-    /// The elements that `steps` select, and the distance of the first of them from the old one, in
-    /// bytes. `steps` are for this layout's shape.
+    /// Selects elements with `steps`, which belong to this layout's shape. Also returns the
+    /// distance in bytes from the old first element to the new one.
     pub(crate) fn select(&self, steps: &[Step]) -> Result<(Self, isize)> {
         let (mut shape, mut strides, mut moved) = (Extents::new(), Extents::new(), 0_i64);
         for step in steps {
@@ -136,19 +138,50 @@ impl Layout {
             };
             moved = moved.saturating_add(self.stride(axis).saturating_mul(at));
         }
-        let item = i64::try_from(self.0.itemsize).unwrap_or(i64::MAX);
-        let selected = Self::new(shape, strides, self.0.itemsize)?;
+        let item = i64::try_from(self.itemsize()).unwrap_or(i64::MAX);
+        let selected = Self::new(shape, strides, self.itemsize())?;
         let moved = if selected.size() == 0 { 0 } else { moved.saturating_mul(item) };
         let distance = isize::try_from(moved);
-        let distance = distance.map_err(|_| self.too_large("a distance"))?; // no element is so far
+        let distance = distance.map_err(|_| self.too_large("a distance"))?;
         Ok((selected, distance))
     }
 
-    /// The same elements for every index of `shape`, as NumPy assigns: dimensions are added in
-    /// front, those of extent 1 repeat their element, and those of extent 1 in front may be too many.
+    /// Keeps `length` elements of `axis`, starting at `start`. Also returns the distance in bytes
+    /// from the old first element to the new one.
     ///
     /// # Errors
-    /// [`Error::Argument`] where another extent is not that of `shape`.
+    /// [`Error::Argument`] if the range leaves the axis.
+    pub fn narrow(&self, axis: usize, start: i64, length: i64) -> Result<(Self, isize)> {
+        let inside = |&extent: &i64| {
+            start >= 0 && length >= 0 && start.checked_add(length).is_some_and(|end| end <= extent)
+        };
+        if !self.shape().get(axis).is_some_and(inside) {
+            return Err(Error::Argument(format!(
+                "axis {axis}: expected a range inside shape {:?}, got {length} elements from \
+                 {start} on",
+                self.shape()
+            )));
+        }
+        let steps = self.shape().iter().enumerate().map(|(at, &extent)| {
+            let (start, length) = if at == axis { (start, length) } else { (0, extent) };
+            Step::Slice { axis: at, start, step: 1, length }
+        });
+        self.select(&steps.collect::<SmallVec<[Step; 6]>>())
+    }
+
+    /// Reorders the dimensions: dimension `d` of the result is `axes[d]` of this layout.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] unless `axes` is a permutation of `0..ndim`.
+    pub fn permute(&self, axes: &[usize]) -> Result<Self> {
+        self.align(&axes.iter().copied().map(Some).collect::<SmallVec<[_; 6]>>())
+    }
+
+    /// Broadcasts to `shape` as a NumPy assignment does: adds dimensions in front, repeats
+    /// elements along dimensions of extent 1, and drops surplus leading dimensions of extent 1.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if another extent differs from that of `shape`.
     pub fn broadcast_to(&self, shape: &[i64]) -> Result<Self> {
         let refuse = || {
             Error::Argument(format!(
@@ -158,7 +191,7 @@ impl Layout {
         };
         let (added, excess) =
             (shape.len().saturating_sub(self.ndim()), self.ndim().saturating_sub(shape.len()));
-        if self.0.shape.iter().take(excess).any(|&extent| extent != 1) {
+        if self.shape().iter().take(excess).any(|&extent| extent != 1) {
             return Err(refuse());
         }
         let mut strides = Extents::from_elem(0, added);
@@ -169,26 +202,33 @@ impl Layout {
                 _ => return Err(refuse()),
             }
         }
-        Self::new(shape.into(), strides, self.0.itemsize)
+        Self::new(shape.into(), strides, self.itemsize())
     }
 
-    /// The dimensions that `axes` name, and new ones of extent 1 where they name none.
+    /// Reorders the dimensions as `axes` says; each `None` adds a dimension of extent 1.
     ///
     /// # Errors
-    /// [`Error::Argument`] where they do not name every dimension of this layout once.
+    /// [`Error::Argument`] unless `axes` names every dimension of this layout exactly once.
     pub fn align(&self, axes: &[Option<usize>]) -> Result<Self> {
         let named: SmallVec<[usize; 6]> = axes.iter().copied().flatten().collect();
-        self.permute(&named)?; // or it is no permutation
-        let of = |from: &Extents, new| {
+        let all = 0..self.ndim();
+        if named.len() != all.len() || !all.clone().all(|axis| named.contains(&axis)) {
+            return Err(Error::Argument(format!(
+                "axes: expected a permutation of {:?}, got {:?}",
+                all.collect::<Vec<_>>(),
+                named.as_slice()
+            )));
+        }
+        let pick = |from: &[i64], new| {
             axes.iter()
                 .map(|axis| axis.and_then(|axis| from.get(axis).copied()).unwrap_or(new))
                 .collect()
         };
-        Self::new(of(&self.0.shape, 1), of(&self.0.strides, 0), self.0.itemsize)
+        Self::new(pick(self.shape(), 1), pick(self.strides(), 0), self.itemsize())
     }
 
     fn stride(&self, axis: usize) -> i64 {
-        self.0.strides.get(axis).copied().unwrap_or(0)
+        self.strides().get(axis).copied().unwrap_or(0)
     }
 }
 
@@ -214,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ellipsis_stands_for_what_is_left_also_for_nothing() {
+    fn an_ellipsis_stands_for_all_remaining_dimensions_even_for_none() {
         assert_eq!(selected(&[Item::Ellipsis, Item::At(3)], &[2, 3, 4]).0, [2, 3]);
         assert_eq!(selected(&[ALL, Item::Ellipsis, ALL, ALL], &[2, 3, 4]).0, [2, 3, 4]);
     }
@@ -230,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn aligning_names_every_dimension_once() {
+    fn align_needs_every_dimension_exactly_once() {
         let layout = Layout::compact([2, 3].as_slice().into(), 8).unwrap();
         let aligned = layout.align(&[Some(1), None, Some(0)]).unwrap();
         assert_eq!(
@@ -250,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn extreme_slices_are_cut_and_do_not_overflow() {
+    fn extreme_slices_are_clipped_and_do_not_overflow() {
         let far = |start, stop, step| Item::Slice { start, stop, step };
         for (item, length) in [
             (far(Some(i64::MIN), Some(i64::MAX), Some(1)), 5),
@@ -264,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_outside_is_refused() {
+    fn keys_outside_the_shape_are_refused() {
         let refused = |key: &[Item]| steps(key, &[3]).unwrap_err();
         assert!(matches!(refused(&[Item::At(3)]), Error::Index(_)));
         assert!(matches!(refused(&[Item::At(-4)]), Error::Index(_)));

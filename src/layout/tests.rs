@@ -1,6 +1,9 @@
-//! Layouts that must be refused, and what follows from those that are not.
-use super::*;
+//! Layouts that must be refused, and properties of valid ones.
+
 use smallvec::smallvec;
+
+use super::geometry::{Layout, Span};
+use crate::error::Result;
 
 fn layout(shape: &[i64], strides: &[i64]) -> Result<Layout> {
     Layout::new(shape.into(), strides.into(), 8)
@@ -48,7 +51,7 @@ fn a_permutation_moves_shape_and_strides_together() {
 }
 
 #[test]
-fn ranks_are_as_told_unless_strides_contradict_them() {
+fn ranks_follow_the_given_order_unless_strides_contradict_it() {
     let strange = layout(&[4, 1, 5], &[5, 99, 1]).unwrap();
     assert_eq!(strange.ranks(&[3, 9, 7]).as_slice(), [0, 2, 1], "only the order of ranks counts");
     assert_eq!(strange.ranks(&[2, 1, 0]).as_slice(), [1, 0, 2], "the strides say otherwise");
@@ -68,4 +71,11 @@ fn a_broadcast_overlaps_itself_and_a_padded_field_does_not() {
     assert!(layout(&[4, 5], &[4, 1]).unwrap().overlaps_itself());
     assert!(!layout(&[4, 5], &[8, 1]).unwrap().overlaps_itself());
     assert!(!layout(&[1, 5], &[0, -1]).unwrap().overlaps_itself());
+}
+
+#[test]
+fn a_dense_layout_rises_without_gaps_in_some_order_of_its_axes() {
+    let dense = |shape: &[i64], strides: &[i64]| layout(shape, strides).unwrap().is_dense();
+    assert!(dense(&[4, 5], &[1, 4]) && dense(&[4, 1, 5], &[5, 99, 1]) && dense(&[0, 5], &[1, 9]));
+    assert!(!dense(&[4, 5], &[8, 1]) && !dense(&[4, 5], &[-5, 1]) && !dense(&[4, 5], &[0, 1]));
 }

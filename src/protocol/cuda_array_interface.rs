@@ -1,119 +1,104 @@
 //! Door: `__cuda_array_interface__`, versions 0 to 3 in and 3 out, for memory of CUDA devices.
 //!
 //! Source: the specification of version 3 (Numba's documentation). The dict has no owner: an import
-//! keeps the exporting *object* alive. It does not say which device has the memory, so the driver is
-//! asked, which knows of memory of the host and of memory that was freed as well.
+//! keeps the exporting *object* alive. It does not name the device of the memory, so the driver is
+//! asked, which also recognises memory of the host and memory that was freed.
 //!
-//! Streams (specification, "Synchronization"): work on an import comes after what is on the producer's
-//! stream, which then waits for it; neither blocks the host, but before version 3, which names no
-//! stream: there the whole device is waited for. What is exported names dlfield's own
-//! stream where dlfield has work in flight, and none otherwise. The two options that the specification
-//! allows are environment variables, read once: `DLFIELD_CUDA_ARRAY_INTERFACE_SYNC=0` ignores the
-//! streams of producers, `DLFIELD_CUDA_ARRAY_INTERFACE_STREAM=0` exports none.
+//! Streams (specification, "Synchronization"): dlfield's work on an import follows the work on the
+//! producer's stream, which then waits for dlfield. Neither blocks the host. Before version 3 no
+//! stream is named, and the host waits for the whole device. An export names dlfield's own stream
+//! if dlfield has work in flight, else none. Both options that the specification allows are
+//! environment variables, read once (docs/gpu.md).
 
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyMapping};
 
-use super::{ImportRequest, array_interface};
-use crate::cuda::{Stream, device_count, synchronize};
+use super::array_interface;
+use super::door::{Answer, Price, Request};
+use super::producer::Recognised;
+use super::read::{entry, mapping, shown, wrong_type};
+use crate::cuda::{Stream, is_available, synchronize};
 use crate::device::{Device, DeviceKind};
 use crate::error::{Error, Failure};
-use crate::managed::{Imported, Managed};
+use crate::managed::Managed;
 
 const NAME: &str = "__cuda_array_interface__";
 
 /// Reads the interface of an object. Zero-copy; holds the object.
-pub(in crate::protocol) fn import(
-    obj: &Bound<'_, PyAny>,
-    request: ImportRequest,
-) -> Result<Option<Imported>, Failure> {
+pub(in crate::protocol) fn import<'py>(
+    obj: &Bound<'py, PyAny>,
+    request: Request,
+    _: Recognised,
+) -> Answer<'py> {
     let Some(interface) = obj.getattr_opt(intern!(obj.py(), "__cuda_array_interface__"))? else {
         return Ok(None);
     };
-    // The number that the driver tells takes the place of this one.
+    // The driver's answer replaces this number.
     let device = Device { kind: DeviceKind::Cuda, ordinal: 0 };
-    let wanted = request.anywhere || request.may_copy;
-    if !wanted && device_count().is_err() {
+    let wanted = request.takes_device() || request.price == Price::Copy;
+    if !wanted && !is_available() {
         device.check_on_host()?;
     }
-    let interface = interface.cast_into::<PyMapping>().map_err(|error| {
-        let got = error.into_inner().repr().map_or_else(|_| "?".into(), |repr| repr.to_string());
-        Error::Type(format!("{NAME}: expected a dict, got {got}"))
-    })?;
+    let interface = mapping("a dict", interface).map_err(|error| error.about(NAME))?;
     let version = read_version(&interface)?;
     let stream = stream(&interface)?;
-    let mut imported = array_interface::read(obj, &interface, device)?;
+    let claims = array_interface::read(obj, NAME, &interface, device)?;
     if !wanted {
-        imported.locate()?; // so that the message names the right one
-        imported.device()?.check_on_host()?;
+        claims.confirmed_device()?.check_on_host()?;
     }
-    if version < 3 && stream.is_none() && is_honoured() && device_count().is_ok() {
-        imported.locate()?;
-        let ordinal = imported.device()?.ordinal;
-        obj.py().detach(|| synchronize(ordinal))?; // WAIT since nobody names the producer's stream
+    if version < 3 && stream.is_none() && *HONOURS_STREAMS && is_available() {
+        let ordinal = claims.confirmed_device()?.ordinal;
+        obj.py().detach(|| synchronize(ordinal))?; // WAIT since the producer's stream is unknown
     }
-    // SAFETY: the specification's promise: the stream lives as long as the exporting object.
-    Ok(Some(unsafe { imported.on_stream(stream) }))
+    // SAFETY: the stream lives as long as the exporting object (specification, "Lifetime
+    // management").
+    Ok(Some(unsafe { claims.on_stream(stream) }.into()))
 }
 
 /// Every version so far says the same with the keys that are read here.
 fn read_version(interface: &Bound<'_, PyMapping>) -> Result<i64, Failure> {
-    let version = if interface.contains("version")? {
-        interface.get_item("version")?
-    } else {
-        interface.py().None().into_bound(interface.py())
-    };
-    let known = version.extract::<i64>().ok().filter(|&version| version >= 0);
-    let known = known.filter(|_| !version.is_instance_of::<PyBool>());
-    let got = version.repr()?;
-    known.ok_or_else(|| {
+    let found = entry(interface, "version")?;
+    let number = found.as_ref().filter(|version| !version.is_instance_of::<PyBool>());
+    let number = number.and_then(|version| version.extract().ok());
+    number.filter(|&version| version >= 0).ok_or_else(|| {
+        let got = found.map_or_else(|| "None".into(), |version| shown(&version));
         Error::Argument(format!("{NAME}: expected a version of at least 0, got {got}")).into()
     })
 }
 
-/// Handle of the stream on which the producer works; `None` where nothing is pending, or where the
-/// user wants that assumed.
+/// Handle of the stream on which the producer works. `None` if nothing is pending, or if the user
+/// wants that assumed.
 pub(in crate::protocol) fn stream(
     interface: &Bound<'_, PyMapping>,
 ) -> Result<Option<usize>, Failure> {
-    if !interface.contains("stream")? {
-        return Ok(None);
-    }
-    let stream = interface.get_item("stream")?;
-    if stream.is_none() {
-        return Ok(None);
-    }
+    let Some(stream) = entry(interface, "stream")? else { return Ok(None) };
     if stream.is_instance_of::<PyBool>() || !stream.is_instance_of::<PyInt>() {
-        let text = format!("stream: expected None or an int, got {}", stream.repr()?);
-        return Err(Error::Type(text).into());
+        return Err(wrong_type("stream", "None or an int", &stream).into());
     }
     let handle = stream.extract::<usize>().ok().filter(|&handle| handle != 0);
     let handle = handle.ok_or_else(|| {
         Error::Argument(format!(
-            "stream: expected None, 1 (the legacy default stream), 2 (the per-thread one) or a handle, got {stream}, \
-             which the CUDA array interface does not allow"
+            "stream: expected None, 1 (the legacy default stream), 2 (the per-thread one) or a \
+             handle, got {stream}, which the CUDA array interface does not allow"
         ))
     })?;
-    Ok(Some(handle).filter(|_| is_honoured()))
+    Ok(Some(handle).filter(|_| *HONOURS_STREAMS))
 }
 
-fn is_honoured() -> bool {
-    static HONOURED: OnceLock<bool> = OnceLock::new();
-    *HONOURED.get_or_init(|| is_on("DLFIELD_CUDA_ARRAY_INTERFACE_SYNC"))
-}
+static HONOURS_STREAMS: LazyLock<bool> =
+    LazyLock::new(|| is_on("DLFIELD_CUDA_ARRAY_INTERFACE_SYNC"));
+static NAMES_STREAMS: LazyLock<bool> =
+    LazyLock::new(|| is_on("DLFIELD_CUDA_ARRAY_INTERFACE_STREAM"));
 
 fn is_on(variable: &str) -> bool {
     std::env::var_os(variable).is_none_or(|value| value != "0")
 }
 
-/// The interface of a buffer as it is, without a word on what is in flight; `None` for types that it
-/// cannot name.
-///
-/// # Errors
-/// Only what building a dict may raise.
+/// The interface of a buffer as it is, whatever work is in flight; `None` for types that it cannot
+/// name.
 pub(crate) fn describe<'py>(
     py: Python<'py>,
     managed: &Managed,
@@ -131,36 +116,30 @@ pub(crate) fn describe<'py>(
     Ok(Some(interface))
 }
 
-/// The interface of a buffer, for somebody who honours its `stream`; `None` for types that it cannot
-/// name.
-///
-/// # Errors
-/// What CUDA refuses.
+/// The interface of a buffer, for a consumer that honours its `stream`; `None` for types that it
+/// cannot name.
 pub(crate) fn export<'py>(
     py: Python<'py>,
     managed: &Managed,
 ) -> PyResult<Option<Bound<'py, PyDict>>> {
-    let Some(interface) = describe(py, managed)? else {
-        return Ok(None);
-    };
-    if let Some(stream) = stream_of(managed)? {
+    let interface = describe(py, managed)?;
+    if let Some(interface) = &interface
+        && let Some(stream) = stream_of(managed)?
+    {
         interface.set_item("stream", stream.handle())?;
     }
-    Ok(Some(interface))
+    Ok(interface)
 }
 
-/// dlfield's own stream, after all that is in flight; `None` where nothing is.
+/// dlfield's own stream, after all work in flight; `None` if there is none.
 fn stream_of(managed: &Managed) -> Result<Option<Stream>, Error> {
-    static NAMED: OnceLock<bool> = OnceLock::new();
     let Some(timeline) = managed.timeline().filter(|_| managed.layout().size() > 0) else {
         return Ok(None);
     };
-    timeline.hand_out();
-    let named = *NAMED.get_or_init(|| is_on("DLFIELD_CUDA_ARRAY_INTERFACE_STREAM"));
-    if !named || (timeline.producer().is_none() && !timeline.is_pending()?) {
+    if !*NAMES_STREAMS || (timeline.producer().is_none() && !timeline.is_pending()?) {
         return Ok(None);
     }
     let own = Stream::own(managed.device().ordinal)?;
-    timeline.join(own)?; // WAIT of the exported stream for what is in flight
+    timeline.join(own)?; // WAIT of the exported stream for work in flight
     Ok(Some(own))
 }

@@ -1,20 +1,35 @@
-//! Doors: one file for each protocol, with `import` and `export`.
+//! Doors: one file or folder for each protocol, with `import` and `export`.
 //!
-//! `import(obj, request)` answers `Ok(None)` where the object does not speak the protocol, and `Err` where
-//! it does and failed; a producer's own exception passes unchanged. This file alone knows the
-//! order in which doors are tried.
+//! ```text
+//! object ──▶ entrance ──Request──▶ a door of the table ──Offer──▶ entrance ──▶ Arrival
+//! ```
+//!
+//! `door` has the request and the offer, `table` the doors and their order, and `entrance` the one way
+//! in. A door may leave an object to a later one, as those that `__dlpack__` explains better.
 
 #[cfg(feature = "python")]
-pub(crate) mod keep;
+pub(crate) mod ending;
 #[cfg(feature = "python")]
-mod capsule;
-pub(crate) mod dlpack;
+pub(crate) mod attached;
+#[cfg(feature = "python")]
+pub(crate) mod read;
+#[cfg(feature = "python")]
+mod class;
 #[cfg(feature = "python")]
 mod producer;
+#[cfg(feature = "python")]
+pub(crate) mod hooks;
+#[cfg(feature = "python")]
+mod arrival;
+#[cfg(feature = "python")]
+pub(crate) mod door;
+pub(crate) mod dlpack;
 #[cfg(feature = "python")]
 pub(crate) mod buffer;
 #[cfg(feature = "python")]
 pub(crate) mod array_interface;
+#[cfg(feature = "python")]
+mod array_struct;
 #[cfg(feature = "python")]
 pub(crate) mod cuda_array_interface;
 #[cfg(feature = "python")]
@@ -26,31 +41,25 @@ pub(crate) mod ndarray;
 #[cfg(feature = "python")]
 mod xarray;
 #[cfg(feature = "python")]
-mod probe;
+mod storage;
 #[cfg(feature = "python")]
-mod arrival;
+mod table;
+#[cfg(feature = "python")]
+mod inspect;
+#[cfg(feature = "python")]
+mod nested;
+#[cfg(feature = "python")]
+mod entrance;
 
 #[cfg(feature = "python")]
-pub(crate) use arrival::{Arrival, Wish, arrive, arrive_as, arrive_plain};
+pub(crate) use arrival::Arrival;
 #[cfg(feature = "python")]
-pub(crate) use probe::{doors_of, doors_of_class, names_of};
+pub(crate) use class::{Held, StorageClass, use_class};
+#[cfg(feature = "python")]
+pub(crate) use door::Request;
+#[cfg(feature = "python")]
+pub(crate) use entrance::import;
+#[cfg(feature = "python")]
+pub(crate) use inspect::{dims, door_names};
 #[cfg(feature = "python")]
 pub(crate) use producer::is_plain_ndarray;
-
-/// What is known of an object before a door is tried.
-#[cfg(feature = "python")]
-#[derive(Debug, Clone, Copy)]
-struct ImportRequest {
-    /// The producer's arrays never change: there is no point in asking for writable memory.
-    immutable: bool,
-    /// Its `__dlpack__` says better than anything else why it cannot be had.
-    explains: bool,
-    /// Memory on a device is to be brought to the host.
-    to_host: bool,
-    /// The producer may copy for that.
-    may_copy: bool,
-    /// Memory that the host cannot reach is as welcome.
-    anywhere: bool,
-    /// What is said of a device counts where there is no driver to ask.
-    believed: bool,
-}

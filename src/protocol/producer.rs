@@ -1,4 +1,4 @@
-//! What is known of some producers that no protocol says.
+//! Facts about some producers that no protocol expresses.
 //!
 //! - JAX and Arrow arrays are immutable, whatever their capsules and buffers claim. Writing
 //!   through one changes values that the library believes constant.
@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 
+use super::class;
 use crate::error::{Error, Failure};
 use crate::managed::Managed;
 
@@ -37,6 +38,8 @@ pub(super) enum Producer {
     Pandas,
     /// `xarray.DataArray`.
     Xarray,
+    /// The package's own class of storages.
+    Storage,
     /// Everything else.
     Other,
 }
@@ -50,18 +53,22 @@ pub(super) struct Recognised {
 }
 
 /// Class by module and name, remembered once it was met.
-pub(super) struct Known {
+pub(super) struct KnownClass {
     producer: Producer,
     module: &'static str,
     name: &'static str,
     class: PyOnceLock<Py<PyType>>,
 }
 
-pub(super) const fn known(producer: Producer, module: &'static str, name: &'static str) -> Known {
-    Known { producer, module, name, class: PyOnceLock::new() }
+pub(super) const fn known(
+    producer: Producer,
+    module: &'static str,
+    name: &'static str,
+) -> KnownClass {
+    KnownClass { producer, module, name, class: PyOnceLock::new() }
 }
 
-static KNOWN: [Known; 8] = [
+static KNOWN: [KnownClass; 8] = [
     known(Producer::Masked, "numpy.ma", "MaskedArray"), // before the class it derives from
     known(Producer::Numpy, "numpy", "ndarray"),
     known(Producer::Torch, "torch", "Tensor"),
@@ -72,8 +79,8 @@ static KNOWN: [Known; 8] = [
     known(Producer::Time, "numpy", "timedelta64"),
 ];
 
-impl Known {
-    /// The class, where its module was imported and has it by now.
+impl KnownClass {
+    /// The class, if its module is imported and has it.
     pub(super) fn class<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyType>>> {
         if let Some(class) = self.class.get(py) {
             return Ok(Some(class.bind(py).clone()));
@@ -82,7 +89,7 @@ impl Known {
         let Some(module) = modules.cast_into::<PyDict>()?.get_item(self.module)? else {
             return Ok(None);
         };
-        // Of what the module has, so that no lazy module is loaded and no __getattr__ is run.
+        // Read from the module's dict, which loads no lazy module and runs no __getattr__.
         let Ok(module) = module.cast_into::<PyModule>() else { return Ok(None) };
         let found = module.dict().get_item(self.name)?;
         let found = found.and_then(|class| class.cast_into::<PyType>().ok());
@@ -98,16 +105,34 @@ impl Recognised {
     /// The producer of an object that is exactly of a class that was met before.
     pub(super) fn met(obj: &Bound<'_, PyAny>) -> Option<Producer> {
         let (py, class) = (obj.py(), obj.get_type_ptr());
-        let met = |known: &&Known| {
+        let met = |known: &&KnownClass| {
             known.class.get(py).is_some_and(|known| known.as_ptr().addr() == class.addr())
         };
         KNOWN.iter().find(met).map(|known| known.producer)
     }
 
+    /// True if the object is an array of exactly a class whose protocols are known.
+    pub(super) fn is_array(self) -> bool {
+        self.exactly && !matches!(self.producer, Producer::Xarray | Producer::Storage)
+    }
+
+    /// True if no door runs Python code for the object.
+    pub(super) fn is_plain(self) -> bool {
+        self.exactly && matches!(self.producer, Producer::Numpy | Producer::Other)
+    }
+
+    /// True if an object of the class may have attributes of GT4Py's besides its protocols.
+    pub(super) fn has_attributes(self) -> bool {
+        !self.exactly && self.producer != Producer::Xarray
+    }
+
     /// Recognises an object by its class.
-    pub(super) fn of(obj: &Bound<'_, PyAny>) -> PyResult<Self> {
+    pub(super) fn new(obj: &Bound<'_, PyAny>) -> PyResult<Self> {
         if let Some(producer) = Self::met(obj) {
             return Ok(Self { producer, exactly: true });
+        }
+        if class::read(obj).is_some() {
+            return Ok(Self { producer: Producer::Storage, exactly: true });
         }
         let (py, class) = (obj.py(), obj.get_type());
         for known in &KNOWN {
@@ -121,7 +146,7 @@ impl Recognised {
     }
 }
 
-/// Whether an object is a `numpy.ndarray`, and of no subclass.
+/// True for a `numpy.ndarray`, except subclasses.
 pub(crate) fn is_plain_ndarray(obj: &Bound<'_, PyAny>) -> bool {
     let [_, numpy, ..] = &KNOWN;
     numpy.class.get(obj.py()).is_some_and(|class| class.is(obj.get_type()))
@@ -151,25 +176,48 @@ impl Producer {
         matches!(self, Self::Jax | Self::Arrow)
     }
 
-    /// What to call a read-only array of this producer in a message.
-    pub(super) fn readonly_kind(self) -> &'static str {
+    /// The term of a message for a read-only array of this producer that came through a door.
+    pub(super) fn readonly_kind(self, door: &str) -> &'static str {
         match self {
             Self::Jax => "an immutable JAX array",
             Self::Arrow => "immutable Arrow data",
+            _ if door == "arrow" => "immutable Arrow data",
             _ => "a read-only array",
         }
     }
 
-    /// Refuses, before any door is tried, what its doors would refuse with less help.
-    pub(super) fn refuse_first(self, obj: &Bound<'_, PyAny>) -> Result<(), Failure> {
+    /// True if its `__dlpack__` explains better than any other door why an array is refused.
+    pub(super) fn explains_itself(self) -> bool {
+        matches!(self, Self::Torch | Self::Jax)
+    }
+
+    /// Refuses, before any door is tried, arrays that its doors would refuse with less help. Returns
+    /// another object over the same memory if the doors are to be asked of that one.
+    pub(super) fn refuse_first<'py>(
+        self,
+        obj: &Bound<'py, PyAny>,
+    ) -> Result<Option<Bound<'py, PyAny>>, Failure> {
         match self {
-            Self::Torch => refuse_gradient(obj),
-            Self::Masked => refuse_masked(obj),
-            Self::Time => Err(Error::Buffer(
-                "dtype: expected numbers, got a time; convert it with astype('int64')".into(),
-            )
-            .into()),
-            _ => Ok(()),
+            Self::Torch => without_gradient(obj),
+            Self::Masked => refuse_masked(obj).map(|()| None),
+            Self::Time => Err(time_refused("a time").into()),
+            _ => Ok(None),
+        }
+    }
+
+    /// The refusal of an array by a door, in clearer words if there are any.
+    pub(super) fn explained(self, obj: &Bound<'_, PyAny>, failure: Failure) -> Failure {
+        let dtype = || obj.getattr(intern!(obj.py(), "dtype")).ok();
+        let time = |dtype: &Bound<'_, PyAny>| {
+            let kind = dtype.getattr(intern!(dtype.py(), "kind")).ok();
+            kind.is_some_and(|kind| matches!(kind.extract::<char>(), Ok('m' | 'M')))
+        };
+        match self {
+            Self::Numpy => match dtype().filter(time) {
+                Some(dtype) => time_refused(&dtype.to_string()).into(),
+                None => failure,
+            },
+            _ => failure,
         }
     }
 
@@ -183,15 +231,21 @@ impl Producer {
     }
 }
 
-fn refuse_gradient(obj: &Bound<'_, PyAny>) -> Result<(), Failure> {
-    if obj.getattr(intern!(obj.py(), "requires_grad"))?.is_truthy()? {
+/// A tensor that requires a gradient is detached where torch records none: in `torch.no_grad()`,
+/// and in the `forward` of an autograd function. Elsewhere the gradient would be lost.
+fn without_gradient<'py>(obj: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>, Failure> {
+    let py = obj.py();
+    if !obj.getattr(intern!(py, "requires_grad"))?.is_truthy()? {
+        return Ok(None);
+    }
+    if py.import(intern!(py, "torch"))?.call_method0(intern!(py, "is_grad_enabled"))?.is_truthy()? {
         return Err(lazy("requires_grad=True", "detach()").into());
     }
-    Ok(())
+    Ok(Some(obj.call_method0(intern!(py, "detach"))?))
 }
 
-/// Only a complex tensor can be a conjugate. A sign is asked of every tensor: that of an imaginary
-/// part survives `as_strided`, so that the strides prove nothing.
+/// Only a complex tensor can be a conjugate. Every tensor is asked for a negation: that of an
+/// imaginary part survives `as_strided`, so that the strides prove nothing.
 fn refuse_lazy_tensor(obj: &Bound<'_, PyAny>, managed: &Managed) -> Result<(), Failure> {
     let py = obj.py();
     let complex = managed.dtype().is_complex();
@@ -214,6 +268,10 @@ fn refuse_masked(obj: &Bound<'_, PyAny>) -> Result<(), Failure> {
     let text =
         "masked array: expected values everywhere, got masked elements; call x.filled(...) first";
     Err(Error::Buffer(text.into()).into())
+}
+
+fn time_refused(got: &str) -> Error {
+    Error::Buffer(format!("dtype: expected numbers, got {got}; convert it with astype('int64')"))
 }
 
 fn lazy(state: &str, call: &str) -> Error {

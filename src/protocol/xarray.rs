@@ -7,99 +7,166 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
 
+use super::arrival::Arrival;
+use super::door::{Answer, Memory, Offer, Request};
 use super::gt4py;
-use super::producer::{Known, Producer, known};
+use super::hooks::Hooks;
+use super::producer::{KnownClass, Producer, Recognised, known};
+use super::read;
 use crate::error::{Error, Failure};
-use crate::field::{Dim, Dims, show_dims};
-use crate::layout::Extents;
+use crate::field::{Dims, Labels};
+use crate::layout::lies_within;
+use crate::managed::Managed;
 
-/// What a DataArray holds.
-pub(super) struct Held<'py> {
-    pub(super) data: Bound<'py, PyAny>,
-    pub(super) dims: Dims,
-    /// Where its class says that the domain begins.
-    pub(super) origin: Option<Extents>,
-    /// What an accessor that a user registered says of the memory.
-    pub(super) offer: Option<gt4py::Offer>,
-    /// The data once more, where asking again gives another object.
-    pub(super) again: Option<Bound<'py, PyAny>>,
-}
+/// The accessors that dlfield installs describe what is read here without them.
+static DEFAULT: KnownClass = known(Producer::Other, "dlfield.xarray", "DefaultAccessor");
 
-/// The accessors that dlfield installs say what is read here without them.
-static DEFAULT: Known = known(Producer::Other, "dlfield.xarray", "DefaultAccessor");
-
-/// The array inside a DataArray, and its dims.
+/// Offers the array inside a DataArray with its names, or the claims of a user's accessor.
 ///
-/// GT4Py's attributes, by inheritance or as registered accessors, are asked of the class first: a
-/// DataArray searches long for an attribute that it does not have.
-pub(super) fn unwrap<'py>(
+/// GT4Py's attributes, by inheritance or as registered accessors, are looked up in the class first:
+/// a DataArray searches long for an attribute that it does not have.
+pub(super) fn import<'py>(
     data_array: &Bound<'py, PyAny>,
-    side: gt4py::Side,
-) -> Result<Held<'py>, Failure> {
+    request: Request,
+    known: Recognised,
+) -> Answer<'py> {
+    if known.producer != Producer::Xarray {
+        return Ok(None);
+    }
     let py = data_array.py();
-    let (class, dims) = (data_array.get_type(), names(data_array)?);
-    let variable = data_array.getattr(intern!(py, "variable"))?;
+    let (class, own) = (data_array.get_type(), own_names(data_array)?);
+    let dims = own.clone().map_or_else(|| variable_names(data_array), Ok)?;
     let origin = class.hasattr(intern!(py, "__gt_origin__"))?;
     let origin = if origin { gt4py::origin(data_array)? } else { None };
+    let accessor = gt4py::import_from(data_array, own_interfaces(&class)?, request)?;
+    let data = data(data_array, accessor.is_some())?;
+    let Some(Offer { memory: Memory::Claims(claims), labels, hooks }) = accessor else {
+        let labels = Some(Box::new(Labels { dims: Some(dims), origin, ..Labels::default() }));
+        let (memory, hooks) = (Memory::Wrapped(data), Hooks::default());
+        return Ok(Some(Offer { memory, labels, hooks }));
+    };
+    let mut labels = labels.unwrap_or_default();
+    let named = labels.dims.is_some();
+    labels.supplement(own, origin)?;
+    labels.dims.get_or_insert(dims);
+    let memory = Memory::Accessor { claims, inner: data, named };
+    Ok(Some(Offer { memory, labels: Some(labels), hooks }))
+}
+
+/// The array in a DataArray. Refuses a variable on disk that xarray loads anew at each access: a
+/// write into it would be lost. With an accessor the array may be anything.
+fn data<'py>(data_array: &Bound<'py, PyAny>, accessor: bool) -> Result<Bound<'py, PyAny>, Failure> {
+    let name = intern!(data_array.py(), "data");
+    let variable = data_array.getattr(intern!(data_array.py(), "variable"))?;
+    let (data, again) = (variable.getattr(name)?, variable.getattr(name)?);
+    if accessor || again.is(&data) || is_same_memory(&data, &again)? {
+        return Ok(data);
+    }
+    Err(Error::Type(
+        "DataArray: expected one whose data is in memory, got one that xarray loads anew at each \
+         access; call .load() or .compute() first"
+            .into(),
+    )
+    .into())
+}
+
+/// True if both describe the same memory: an index is wrapped anew at each access, in place.
+fn is_same_memory(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let name = intern!(one.py(), "__array_interface__");
+    match (one.getattr_opt(name)?, other.getattr_opt(name)?) {
+        (Some(one), Some(other)) => one.eq(other),
+        _ => Ok(false),
+    }
+}
+
+/// Adds to what a user's accessor says what it leaves open, from the array it is about, if that was
+/// found.
+///
+/// # Errors
+/// [`Error::Buffer`] if the accessor is about other memory, as [`Labels::wrapped`], and the failure
+/// to find the array.
+pub(super) fn supplement(
+    described: Arrival,
+    found: Result<Arrival, Failure>,
+    named: bool,
+) -> Result<Arrival, Failure> {
+    let data = match found {
+        Ok(data) => data,
+        // The data has no door, or is elsewhere: the accessor alone speaks for it.
+        Err(Failure::Ours(Error::Type(_) | Error::Device(_) | Error::NoBuffer(_))) => {
+            return Ok(described);
+        }
+        Err(failure) => return Err(failure),
+    };
+    check_current(&described.memory, &data.memory)?;
+    let Arrival { memory, labels, hooks, .. } = described;
+    let memory = if data.memory.readonly() { memory.into_readonly() } else { memory };
+    let labels = Labels::wrapped(data.labels, labels, named)?;
+    Ok(Arrival { memory, labels, hooks: hooks.or(data.hooks), ..described })
+}
+
+/// Refuses an accessor about memory outside that of the data, which nothing keeps alive: xarray
+/// keeps accessors from before `data` was replaced. Memory on another device is the user's to
+/// describe.
+fn check_current(described: &Managed, data: &Managed) -> Result<(), Error> {
+    let comparable = described.device().is_host() == data.device().is_host()
+        && described.layout().size() > 0
+        && data.layout().size() > 0;
+    let (inner, outer) = (described.layout(), data.layout());
+    if !comparable || lies_within(inner, described.position(), outer, data.position()) {
+        return Ok(());
+    }
+    Err(Error::Buffer(
+        "DataArray: expected an accessor that describes its data, got one about other memory; \
+         xarray keeps accessors from before `data` was replaced: make a new DataArray, or read the \
+         data anew in the accessor"
+            .into(),
+    ))
+}
+
+/// The names of the axes, as an import reads them.
+pub(super) fn dims(data_array: &Bound<'_, PyAny>) -> Result<Dims, Failure> {
+    let own = own_interfaces(&data_array.get_type())?;
+    let dims = gt4py::dims_of_interface(data_array, own)?;
+    let mut labels = Labels { dims, ..Labels::default() };
+    labels.supplement(own_names(data_array)?, None)?;
+    match labels.dims {
+        Some(dims) => Ok(dims),
+        None => Ok(variable_names(data_array)?),
+    }
+}
+
+/// GT4Py's data interfaces of a class, unless they are dlfield's own.
+fn own_interfaces<'py>(
+    class: &Bound<'py, PyType>,
+) -> PyResult<impl Iterator<Item = &'py Bound<'py, PyString>> + use<'py>> {
     let mut own = [None; 2];
-    for (slot, name) in own.iter_mut().zip(gt4py::interface_names(py)) {
-        *slot = has_own(&class, name)?.then_some(name);
+    for (slot, name) in own.iter_mut().zip(gt4py::interface_names(class.py())) {
+        *slot = has_own(class, name)?.then_some(name);
     }
-    let offer = gt4py::import_from(data_array, own.into_iter().flatten(), side)?;
-    let data = variable.getattr(intern!(py, "data"))?;
-    let again = variable.getattr(intern!(py, "data"))?;
-    let again = if again.is(&data) { None } else { Some(again) };
-    Ok(Held { data, dims, origin, offer, again })
+    Ok(own.into_iter().flatten())
 }
 
-/// The names of the axes: as its class says, else its dims.
-pub(super) fn names(data_array: &Bound<'_, PyAny>) -> PyResult<Dims> {
+/// The names of the axes that its class states for GT4Py, if it does.
+fn own_names(data_array: &Bound<'_, PyAny>) -> PyResult<Option<Dims>> {
+    if has_own(&data_array.get_type(), intern!(data_array.py(), "__gt_dims__"))? {
+        return gt4py::dims(data_array);
+    }
+    Ok(None)
+}
+
+/// The dims of its variable.
+fn variable_names(data_array: &Bound<'_, PyAny>) -> PyResult<Dims> {
     let py = data_array.py();
-    if has_own(&data_array.get_type(), intern!(py, "__gt_dims__"))?
-        && let Some(dims) = gt4py::dims(data_array)?
-    {
-        return Ok(dims);
-    }
-    gt4py::any_names(&data_array.getattr(intern!(py, "variable"))?.getattr(intern!(py, "dims"))?)
+    let variable = data_array.getattr(intern!(py, "variable"))?;
+    Ok(read::names(&variable.getattr(intern!(py, "dims"))?)?)
 }
 
-/// Whether a class has an attribute that is not dlfield's own.
+/// True if a class has an attribute that is not dlfield's own.
 fn has_own(class: &Bound<'_, PyType>, name: &Bound<'_, PyString>) -> PyResult<bool> {
     let Some(found) = class.getattr_opt(name)? else {
         return Ok(false);
     };
     let default = DEFAULT.class(class.py())?;
     Ok(!default.is_some_and(|default| found.get_type().is(&default)))
-}
-
-/// The names of a DataArray count, unless its data contradicts them (GDP-3): where only one of the
-/// two speaks of I, J and K, they are names of different kinds for the same axes.
-pub(super) fn check_names(outer: &Dims, inner: &Dims) -> Result<(), Error> {
-    let gt4py = |dims: &Dims| dims.iter().all(Dim::is_gt4py);
-    if outer == inner || !gt4py(outer) || !gt4py(inner) {
-        return Ok(());
-    }
-    Err(Error::Argument(format!(
-        "dims: expected {} as the data of the DataArray says, got {} from the DataArray; transpose or rename one of them",
-        show_dims(inner),
-        show_dims(outer)
-    )))
-}
-
-/// An accessor that xarray keeps per object may have been made for other data.
-pub(super) fn stale() -> Error {
-    Error::Buffer(
-        "DataArray: expected an accessor that describes its data, got one about other memory; xarray keeps \
-         accessors from before `data` was replaced: make a new DataArray, or read the data anew in the accessor"
-            .into(),
-    )
-}
-
-/// A variable on disk that xarray reads anew each time: what is written into it is lost.
-pub(super) fn not_loaded() -> Error {
-    Error::Type(
-        "DataArray: expected one whose data is in memory, got one that xarray loads anew at each \
-         access; call .load() or .compute() first"
-            .into(),
-    )
 }

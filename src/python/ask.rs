@@ -1,22 +1,22 @@
-//! The functions that ask an object something and make no storage: `as_numpy`, and what the Python
-//! side needs for `get_dims` and `explain`. One asks dlfield itself: what is not freed yet.
+//! Functions that ask about an object and make no storage: `as_numpy`, `as_cupy`, and what the
+//! Python files ask of doors, devices and classes.
 
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple, PyType};
 
+use super::device_array::PyDeviceArray;
 use super::numpy::array_over;
-
-use super::storage::{CpuStorage, PyStorage, Source};
+use super::options::{managed_name, read_device};
+use super::storage::{
+    CpuStorage, CudaManagedGpuStorage, GpuStorage, PyStorage, SoftwareManagedGpuStorage,
+    cupy_module, cupy_to_read,
+};
 use crate::alloc;
-use crate::field::Dim;
-use crate::protocol::{Wish, doors_of, doors_of_class, names_of};
-
-pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(as_numpy, module)?)?;
-    module.add_function(wrap_pyfunction!(dims_of, module)?)?;
-    module.add_function(wrap_pyfunction!(doors, module)?)?;
-    module.add_function(wrap_pyfunction!(live_allocations, module)?)
-}
+use crate::device::Target;
+use crate::error::absent;
+use crate::protocol::{Request, door_names, import};
+use crate::storage::{ManagedBy, Spec, Storage};
 
 /// Give a NumPy array over the memory of any array, in its own order of axes. Never copies.
 ///
@@ -29,48 +29,132 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Returns
 /// -------
 /// numpy.ndarray
-///     `data` itself where it is exactly a NumPy array; else an array that holds the producer's
-///     memory, read-only where the producer is.
+///     `data` itself if its class is exactly ``numpy.ndarray``; else an array that holds the
+///     producer's memory, read-only if the producer is.
 ///
 /// Raises
 /// ------
 /// TypeError, BufferError, DeviceUnavailable
 ///     As `as_storage`.
 #[pyfunction]
-fn as_numpy<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+pub(super) fn as_numpy<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = data.py();
     if data.get_type().is(&py.import("numpy")?.getattr("ndarray")?) {
         return Ok(data.clone());
     }
-    let source = Source::of_as(data, Wish::OnHost)?;
-    let managed = source.keep(py)?;
-    let readonly = managed.readonly();
-    array_over(py, &managed, readonly)
+    let memory = import(data, Request::shared(Some(Target::Host)))?.acquired(py)?;
+    array_over(py, &memory, memory.readonly())
 }
 
-/// Names of an object's axes, or None where it has none. Touches no memory.
+/// Give a CuPy array over the memory of any array on a GPU. Never copies.
+///
+/// Parameters
+/// ----------
+/// data
+///     A CuPy array, or an array with memory on a GPU, as for `as_storage`. A buffer there counts
+///     more than one on the host. An object with an `acquire` function is acquired, and released
+///     when the CuPy array and every view of it are gone.
+///
+/// Returns
+/// -------
+/// cupy.ndarray
+///     `data` itself if it is one; else an array that holds the producer's memory. CuPy has no
+///     read-only arrays: do not write one whose producer forbids it.
+///
+/// Raises
+/// ------
+/// ImportError
+///     Without CuPy.
+/// GTNoSuchBufferError
+///     If `data` has no memory on a GPU. Copying is left to ``cupy.asarray``.
+/// TypeError, BufferError, DeviceUnavailable
+///     As `as_storage`.
+///
+/// Notes
+/// -----
+/// Storage allocation note, "Supported Buffer Interfaces".
 #[pyfunction]
-fn dims_of<'py>(data: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-    let dims = match data.cast::<PyStorage>() {
-        Ok(storage) => storage.get().field().dims.clone(),
-        Err(_) => names_of(data)?,
-    };
-    dims.map(|dims| PyTuple::new(data.py(), dims.iter().map(Dim::to_string))).transpose()
+pub(super) fn as_cupy<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = data.py();
+    let cupy = cupy_module(py, "as_cupy")?;
+    if data.is_instance(&cupy.getattr(intern!(py, "ndarray"))?)? {
+        return Ok(data.clone());
+    }
+    if let Ok(storage) = data.cast::<PyStorage>() {
+        return cupy_to_read(py, storage.get(), "as_cupy");
+    }
+    let arrival = import(data, Request::computation(Target::Gpu(None)))?;
+    let device = arrival.memory.device();
+    if !Target::Gpu(None).reaches(device) {
+        let text = format!(
+            "as_cupy: expected memory on a GPU, got memory on {device}; copy it there with \
+             cupy.asarray(dlfield.as_numpy(...))"
+        );
+        return Err(absent(py, text));
+    }
+    let memory = arrival.acquired(py)?;
+    let readonly = memory.readonly();
+    cupy.call_method1(intern!(py, "asarray"), (PyDeviceArray::new(memory, readonly),))
 }
 
-/// Names of the doors that an object has, usable or not.
+/// Put an array into a storage as `as_storage(data, managed=None)` does, but acquire nothing.
+///
+/// The values may be old. Raises what `as_storage` raises.
+#[pyfunction]
+pub(super) fn look_at(data: &Bound<'_, PyAny>) -> PyResult<Py<PyStorage>> {
+    let (py, arrival) = (data.py(), import(data, Request::SHARED)?);
+    let spec = Spec { managed: Some(ManagedBy::Nobody), ..arrival.spec() };
+    let storage = py.detach(|| match &arrival.storage {
+        Some(storage) => storage.wrap_again(None, &spec),
+        None => Storage::wrap(arrival.memory.clone(), &spec),
+    })?;
+    PyStorage::wrap(py, storage, arrival.door)
+}
+
+/// Give the names of the doors that an object has, usable or not.
 #[pyfunction]
 #[pyo3(name = "doors_of")]
-fn doors<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
-    if data.is_instance_of::<PyStorage>() && !data.is_instance_of::<CpuStorage>() {
-        // The class tells; to ask the storage would bring its buffers up to date.
-        return PyTuple::new(data.py(), doors_of_class(&data.get_type()));
-    }
-    PyTuple::new(data.py(), doors_of(data))
+pub(super) fn doors<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+    PyTuple::new(data.py(), door_names(data))
 }
 
-/// Blocks of memory, of the host and of GPUs, that dlfield has allocated and not yet freed.
+/// Read what the option `device` takes: None for the host, ("gpu", n) for a GPU, n None for any.
 #[pyfunction]
-fn live_allocations() -> usize {
+pub(super) fn device_of(
+    device: &Bound<'_, PyAny>,
+) -> PyResult<Option<(&'static str, Option<i32>)>> {
+    Ok(match read_device(device)? {
+        Target::Host => None,
+        Target::Gpu(number) => Some(("gpu", number)),
+    })
+}
+
+/// Give the options that the name of a class decides: `device`, and on a GPU `managed`.
+///
+/// Empty for `Storage`, None for a class that is not a kind of storage.
+#[pyfunction]
+#[pyo3(signature = (cls, /))]
+pub(super) fn class_options<'py>(cls: &Bound<'py, PyType>) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let py = cls.py();
+    let options = PyDict::new(py);
+    let on_gpu = [
+        (py.get_type::<GpuStorage>(), ManagedBy::Nobody),
+        (py.get_type::<SoftwareManagedGpuStorage>(), ManagedBy::Dlfield),
+        (py.get_type::<CudaManagedGpuStorage>(), ManagedBy::Cuda),
+    ];
+    if let Some((_, managed)) = on_gpu.iter().find(|(kind, _)| kind.is(cls)) {
+        options.set_item("device", "gpu")?;
+        options.set_item("managed", managed_name(*managed))?;
+    } else if cls.is(py.get_type::<CpuStorage>()) {
+        options.set_item("device", py.None())?;
+    } else if !cls.is(py.get_type::<PyStorage>()) {
+        return Ok(None);
+    }
+    Ok(Some(options))
+}
+
+/// Count the blocks of memory, on the host and on GPUs, that dlfield has allocated and not freed.
+#[pyfunction]
+pub(super) fn live_allocations() -> usize {
     alloc::live_allocations()
 }

@@ -1,11 +1,12 @@
-//! One list of borrows for all modules of an interpreter that have this crate compiled in: the package `dlfield`, and
-//! the extension modules of others.
+//! One list of borrows for all modules of an interpreter that contain this crate: the package
+//! `dlfield`, and extension modules.
 //!
-//! Who comes first shows its list in the interpreter's own dict, the rest use that. What is shown are functions of C,
-//! since each module may come from another compiler; the number in the name is that of their shape. A module is
-//! never unloaded, so that they stay.
+//! The first module publishes its list in the interpreter's own dict, and the others use it. The
+//! list is a table of C functions, because each module may come from another compiler; the number
+//! in its name is the version of the table. Modules are never unloaded, so the table stays valid.
 
 use std::ffi::{CStr, c_int};
+use std::panic::catch_unwind;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,22 +14,23 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use pyo3::{Borrowed, ffi};
 
-use crate::borrow::{Claim, List, OWN, Taken};
+use crate::borrow::{BorrowConflict, BorrowList, BorrowRequest, OWN};
 use crate::layout::{Extents, Layout, MAX_NDIM};
 
 const NAME: &CStr = c"dlfield.borrows.1";
 
-/// The functions of a list.
+/// The functions of a list, for C.
 #[repr(C)]
-struct Table {
-    /// Notes who wants the elements, and writes the number to leave by; the answer is one of those below.
-    enter: unsafe extern "C" fn(wanted: *const Wanted, number: *mut u64) -> c_int,
+struct BorrowFunctions {
+    /// Enters a borrow, writes its number, and returns one of the constants below.
+    enter: unsafe extern "C" fn(request: *const CBorrowRequest, number: *mut u64) -> c_int,
+    /// Removes a borrow.
     leave: extern "C" fn(number: u64),
 }
 
-/// A [`Claim`], for C: strides in elements, and 0 for who only reads.
+/// A [`BorrowRequest`], for C. Strides count elements; `writes` is 0 or 1.
 #[repr(C)]
-struct Wanted {
+struct CBorrowRequest {
     address: usize,
     itemsize: usize,
     ndim: usize,
@@ -41,19 +43,30 @@ const ENTERED: c_int = 0;
 const IS_READ: c_int = 1;
 const IS_WRITTEN: c_int = 2;
 
-static TABLE: Table = Table { enter, leave };
+static FUNCTIONS: BorrowFunctions = BorrowFunctions { enter, leave };
 
-/// Notes who reads and who writes which elements in one list with the package `dlfield` and all other extension modules
-/// of the interpreter that have this crate compiled in.
+/// Shares one list of borrows with the package `dlfield` and all other extension modules of the
+/// interpreter that contain this crate.
 ///
-/// A module does so by itself when it takes its first array as an argument, or returns its first storage. One that gets
-/// memory on other ways alone (Arrow, DLPack) calls it when it is initialised.
+/// A module does so automatically when it takes its first array as an argument, or returns its
+/// first storage. A module that gets memory only in other ways (Arrow, DLPack) calls this function
+/// when it is initialised.
 ///
 /// # Errors
-/// What Python raises where it has no memory.
+/// Python's `MemoryError`.
+///
+/// # Example
+///
+/// ```no_run
+/// use dlfield::pyo3::prelude::*;
+///
+/// fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+///     dlfield::share_borrows(module.py())
+/// }
+/// ```
 pub fn share_borrows(py: Python<'_>) -> PyResult<()> {
-    static DONE: AtomicBool = AtomicBool::new(false);
-    // Nothing that waits: a finaliser may run on the way, and come here again. To do it twice does nothing.
+    static DONE: AtomicBool = AtomicBool::new(false); // a PyO3 module is of one interpreter alone
+    // No lock: a finaliser may run meanwhile and call this again. A second call has no effect.
     if !DONE.load(Ordering::Acquire) {
         join(py)?;
         DONE.store(true, Ordering::Release);
@@ -61,55 +74,55 @@ pub fn share_borrows(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Uses the list of whoever was first.
+/// Publishes this module's list, or uses the one that is published already.
 fn join(py: Python<'_>) -> PyResult<()> {
-    let Some(shown) = interpreter_dict(py) else { return Ok(()) };
-    let own = NonNull::from(&TABLE);
-    // SAFETY: a static is there for ever, and who asks for the name gets it as what it is.
+    let Some(published) = interpreter_dict(py) else { return Ok(()) };
+    let own = NonNull::from(&FUNCTIONS);
+    // SAFETY: the pointer is to a static, of the type that the name stands for.
     let capsule = unsafe { PyCapsule::new_with_pointer(py, own.cast(), NAME) }?;
-    let first = shown.call_method1("setdefault", (NAME.to_string_lossy(), capsule))?;
-    // What somebody else has put there under this name is none of ours.
+    let first = published.call_method1("setdefault", (NAME.to_string_lossy(), capsule))?;
+    // Anything else under this name is not a list.
     let Ok(capsule) = first.cast_into::<PyCapsule>() else { return Ok(()) };
     let Ok(first) = capsule.pointer_checked(Some(NAME)) else { return Ok(()) };
     if first != own.cast() {
-        // SAFETY: the capsule's name says that it is a table of this shape, and modules stay.
-        let first: &'static Table = unsafe { first.cast().as_ref() };
-        OWN.share(Box::new(OfFirst(first)));
+        // SAFETY: the capsule's name says that it holds such a table; modules are never unloaded.
+        let first: &'static BorrowFunctions = unsafe { first.cast().as_ref() };
+        OWN.share(Box::new(FirstModule(first)));
     }
     Ok(())
 }
 
-/// The dict in which extension modules keep what belongs to the interpreter.
+/// The dict for per-interpreter state of extension modules.
 fn interpreter_dict(py: Python<'_>) -> Option<Bound<'_, PyDict>> {
-    // SAFETY: called with the interpreter attached, as `py` says.
+    // SAFETY: `py` proves that the interpreter is attached.
     let interpreter = unsafe { ffi::PyInterpreterState_Get() };
-    // SAFETY: as above; the interpreter is the one that runs.
+    // SAFETY: the interpreter is attached, and `interpreter` is the current one.
     let dict = unsafe { ffi::PyInterpreterState_GetDict(interpreter) };
-    // SAFETY: a borrowed reference, or NULL where there is no dict, without an error.
+    // SAFETY: `dict` is a borrowed reference, or NULL (without an error) if there is no dict.
     let dict = unsafe { Borrowed::from_ptr_or_opt(py, dict) }?;
     dict.to_owned().cast_into().ok()
 }
 
-/// The list of the module that was first.
-struct OfFirst(&'static Table);
+/// The list of the first module.
+struct FirstModule(&'static BorrowFunctions);
 
-impl List for OfFirst {
-    fn enter(&self, claim: Claim) -> Result<u64, Taken> {
-        let (shape, strides) = (claim.layout.shape(), claim.layout.strides());
-        let wanted = Wanted {
-            address: claim.address,
-            itemsize: claim.layout.itemsize(),
+impl BorrowList for FirstModule {
+    fn enter(&self, request: BorrowRequest) -> Result<u64, BorrowConflict> {
+        let (shape, strides) = (request.layout.shape(), request.layout.strides());
+        let request = CBorrowRequest {
+            address: request.address,
+            itemsize: request.layout.itemsize(),
             ndim: shape.len(),
             shape: shape.as_ptr(),
             strides: strides.as_ptr(),
-            writes: claim.writes.into(),
+            writes: request.writes.into(),
         };
         let mut number = 0;
-        // SAFETY: `wanted` and what it points to stay until the call is over, and so does the number.
-        match unsafe { (self.0.enter)(&raw const wanted, &raw mut number) } {
+        // SAFETY: `request`, its shape and strides, and `number` outlive the call.
+        match unsafe { (self.0.enter)(&raw const request, &raw mut number) } {
             ENTERED => Ok(number),
-            IS_READ => Err(Taken::IsRead),
-            _ => Err(Taken::IsWritten), // or an answer to come: no, to be safe
+            IS_READ => Err(BorrowConflict::IsRead),
+            _ => Err(BorrowConflict::IsWritten), // unknown answers count as refusals
         }
     }
 
@@ -118,31 +131,36 @@ impl List for OfFirst {
     }
 }
 
+/// Enters a borrow of another module.
+///
 /// # Safety
-/// `wanted` points to as many extents and strides as it says, by pointers that are not NULL where there are none
-/// either, and `number` to a place for one.
-unsafe extern "C" fn enter(wanted: *const Wanted, number: *mut u64) -> c_int {
-    // SAFETY: the caller's promise.
-    let Wanted { address, itemsize, ndim, shape, strides, writes } = unsafe { wanted.read() };
-    // Who says more than there can be is told that it is taken, which is safe.
+/// `request` is valid for reads, and its pointers (never NULL) for reads of `ndim` numbers each.
+/// `number` is valid for a write.
+unsafe extern "C" fn enter(request: *const CBorrowRequest, number: *mut u64) -> c_int {
+    // SAFETY: the caller guarantees that `request` is valid for reads.
+    let request = unsafe { request.read() };
+    let CBorrowRequest { address, itemsize, ndim, shape, strides, writes } = request;
+    // An impossible layout is refused, which is always safe; so is what ends in a panic.
     let ndim = if ndim <= MAX_NDIM { ndim } else { return IS_WRITTEN };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees `ndim` extents.
     let shape = unsafe { std::slice::from_raw_parts(shape, ndim) };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees `ndim` strides.
     let strides = unsafe { std::slice::from_raw_parts(strides, ndim) };
     let layout = Layout::new(Extents::from_slice(shape), Extents::from_slice(strides), itemsize);
     let Ok(layout) = layout else { return IS_WRITTEN };
-    match OWN.enter(Claim { address, layout, writes: writes != 0 }) {
+    let request = BorrowRequest { address, layout, writes: writes != 0 };
+    match catch_unwind(|| OWN.enter(request)).unwrap_or(Err(BorrowConflict::IsWritten)) {
         Ok(given) => {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees that `number` is valid for a write.
             unsafe { number.write(given) };
             ENTERED
         }
-        Err(Taken::IsRead) => IS_READ,
-        Err(Taken::IsWritten) => IS_WRITTEN,
+        Err(BorrowConflict::IsRead) => IS_READ,
+        Err(BorrowConflict::IsWritten) => IS_WRITTEN,
     }
 }
 
+/// Removes a borrow of another module. After a panic it stays, and others are refused.
 extern "C" fn leave(number: u64) {
-    OWN.leave(number);
+    let _no_panic_leaves = catch_unwind(|| OWN.leave(number));
 }

@@ -1,19 +1,21 @@
-//! Handing a field to JAX. JAX asks for the legacy DLPack capsule, which cannot say that memory
-//! is read-only; since JAX never writes, it gets one all the same. JAX copies silently where it
-//! cannot share (misaligned, or 64-bit types while x64 is off), so that is asked first.
+//! Exports to JAX. JAX asks for the legacy DLPack capsule, which cannot say that memory is
+//! read-only; it gets one nevertheless, since it never writes. JAX copies silently what it cannot
+//! share (misaligned memory, and 64-bit types while x64 is off), so this is checked first.
 
 use pyo3::exceptions::PyBufferError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
+use pyo3::types::{IntoPyDict, PyCapsule};
 
+use super::library::missing;
 use super::numpy::{array_over, dtype_to};
 use crate::alloc::HOST_ALIGNMENT;
 use crate::device::Device;
 use crate::managed::Managed;
 use crate::protocol::dlpack;
+use crate::protocol::ending::Inside;
 
-/// Speaks the part of DLPack that JAX asks for.
+/// The part of DLPack that JAX asks for.
 #[pyclass(frozen, module = "dlfield._core")]
 struct ForJax(Managed);
 
@@ -38,16 +40,19 @@ impl ForJax {
     }
 }
 
-/// A JAX array over the memory, or with `copy=True` over a copy that JAX makes.
+/// Makes a JAX array over the memory, or with `copy=True` over a copy that JAX makes.
 ///
 /// # Errors
-/// `BufferError` where JAX could not share the memory; `ImportError` without JAX.
+/// `BufferError` if JAX cannot share the memory, `ImportError` without JAX.
 pub(super) fn to_jax<'py>(
     py: Python<'py>,
     managed: &Managed,
     copy: Option<bool>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let jax = py.import(intern!(py, "jax"))?;
+    let _inside = Inside::enter(py);
+    let jax = py.import(intern!(py, "jax")).map_err(|error| {
+        missing(error, py, "to_jax", "JAX", "pip install jax, or use to_numpy()")
+    })?;
     check_wide_types(&jax, managed)?;
     if copy == Some(true) && managed.device().announced() == Device::CPU {
         let array =
@@ -56,59 +61,56 @@ pub(super) fn to_jax<'py>(
     }
     check_layout(managed)?;
     let door = Bound::new(py, ForJax(managed.clone()))?;
-    let keywords = pyo3::types::PyDict::new(py);
-    keywords.set_item("copy", false)?;
+    let keywords = [("copy", false)].into_py_dict(py)?;
     let array = py.import("jax.dlpack")?.call_method("from_dlpack", (door,), Some(&keywords))?;
     let array = check_address(check_dtype(array, managed)?, managed)?;
     if copy == Some(true) { array.call_method0("copy") } else { Ok(array) }
 }
 
-/// JAX narrows 64-bit types silently unless it is told to keep them.
+/// Refuses 64-bit types while JAX is set to narrow them, which it does silently.
 fn check_wide_types(jax: &Bound<'_, PyModule>, managed: &Managed) -> PyResult<()> {
     let wide = ["float64", "int64", "uint64", "complex128"].contains(&managed.dtype().name());
     if !wide || jax.getattr("config")?.getattr("jax_enable_x64")?.is_truthy()? {
         return Ok(());
     }
     Err(PyBufferError::new_err(format!(
-        "to_jax: expected JAX with 64-bit types for {}, got jax_enable_x64=False, which would convert the values; \
-         call jax.config.update('jax_enable_x64', True) first",
+        "to_jax: expected JAX with 64-bit types for {}, got jax_enable_x64=False, which would \
+         convert the values; call jax.config.update('jax_enable_x64', True) first",
         managed.dtype()
     )))
 }
 
 fn check_layout(managed: &Managed) -> PyResult<()> {
-    if !managed.layout().is_dense() {
+    let (layout, address) = (managed.layout(), managed.position());
+    if !layout.is_dense() {
         return Err(PyBufferError::new_err(format!(
-            "to_jax: expected memory without gaps in some order of the axes, got shape {:?} with strides of {:?} \
-             elements; pass copy=True",
-            managed.layout().shape(),
-            managed.layout().strides()
+            "to_jax: expected memory without gaps in some order of the axes, got shape {:?} with \
+             strides of {:?} elements; pass copy=True",
+            layout.shape(),
+            layout.strides()
         )));
     }
-    if managed.layout().size() > 0 && !managed.address().is_multiple_of(HOST_ALIGNMENT) {
-        return Err(PyBufferError::new_err(format!(
-            "to_jax: expected the first element on a boundary of {HOST_ALIGNMENT} bytes, got address {:#x}; pass copy=True",
-            managed.address()
-        )));
-    }
-    Ok(())
-}
-
-fn check_dtype<'py>(array: Bound<'py, PyAny>, managed: &Managed) -> PyResult<Bound<'py, PyAny>> {
-    if array.getattr("dtype")?.eq(dtype_to(array.py(), managed.dtype())?)? {
-        return Ok(array);
+    if layout.size() == 0 || address.is_multiple_of(HOST_ALIGNMENT) {
+        return Ok(());
     }
     Err(PyBufferError::new_err(format!(
-        "to_jax: expected {} to stay, got {}",
-        managed.dtype(),
-        array.getattr("dtype")?
+        "to_jax: expected the first element on a boundary of {HOST_ALIGNMENT} bytes, got address \
+         {address:#x}; pass copy=True"
     )))
 }
 
-/// What JAX's own word for "no copy" is worth is measured, not believed.
+fn check_dtype<'py>(array: Bound<'py, PyAny>, managed: &Managed) -> PyResult<Bound<'py, PyAny>> {
+    let (own, got) = (managed.dtype(), array.getattr("dtype")?);
+    if got.eq(dtype_to(array.py(), own)?)? {
+        return Ok(array);
+    }
+    Err(PyBufferError::new_err(format!("to_jax: expected {own} to stay, got {got}")))
+}
+
+/// Refuses a copy that JAX has made against its own `copy=False`.
 fn check_address<'py>(array: Bound<'py, PyAny>, managed: &Managed) -> PyResult<Bound<'py, PyAny>> {
     let shared = managed.layout().size() == 0
-        || array.call_method0("unsafe_buffer_pointer")?.extract::<usize>()? == managed.address();
+        || array.call_method0("unsafe_buffer_pointer")?.extract::<usize>()? == managed.position();
     if shared {
         return Ok(array);
     }

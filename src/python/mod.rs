@@ -1,43 +1,110 @@
-//! The Python skin: thin. Every class and function of `dlfield._core`; assignment from foreign
-//! objects lives here too, since it needs the doors.
+//! The Python skin: every class and function of `dlfield._core`. It converts values, releases the
+//! GIL and calls one function. Assignment from foreign objects is here too, since it needs the
+//! doors.
 
-mod exceptions;
 mod borrows;
+mod library;
 mod numpy;
+mod device_array;
+mod presets;
 mod options;
 mod sync_state;
 mod stream;
 mod settings;
 mod jax;
-mod torch;
-#[cfg(feature = "arrow")]
-mod arrow;
 mod storage;
+mod names;
 mod create;
 mod ask;
 mod bind;
 #[cfg(feature = "ndarray")]
 mod argument;
 
-use pyo3::prelude::*;
+use std::sync::OnceLock;
+
+use pyo3::exceptions::PyImportError;
+use pyo3::{PyResult, ffi};
 
 pub use borrows::share_borrows;
 
+/// Refuses a second interpreter of the process: classes and remembered objects belong to the first
+/// one that imports the module.
+///
+/// # Errors
+/// `ImportError`.
+fn refuse_second_interpreter() -> PyResult<()> {
+    static FIRST: OnceLock<i64> = OnceLock::new();
+    // SAFETY: a module is initialised with the interpreter attached.
+    let current = unsafe { ffi::PyInterpreterState_Get() };
+    // SAFETY: the current interpreter, which is alive.
+    let number = unsafe { ffi::PyInterpreterState_GetID(current) };
+    let first = *FIRST.get_or_init(|| number);
+    if number == first {
+        return Ok(());
+    }
+    Err(PyImportError::new_err(format!(
+        "dlfield: expected the interpreter that imported it first (number {first}), got \
+         sub-interpreter {number}; import it in one interpreter of a process, or start a process"
+    )))
+}
+
 /// The compiled part of dlfield. Import from `dlfield` instead.
-#[pymodule]
-fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let py = module.py();
-    share_borrows(py)?;
-    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add("UNSET", options::unset(py)?)?;
-    module.add("DeviceUnavailable", py.get_type::<crate::error::DeviceUnavailable>())?;
-    module.add("GTNoSuchBufferError", exceptions::no_such_buffer(py)?)?;
-    module.add_class::<options::Unset>()?;
-    module.add_class::<sync_state::PySyncState>()?;
-    stream::register(module)?;
-    settings::register(module)?;
-    storage::register(module)?;
-    bind::register(module)?;
-    create::register(module)?;
-    ask::register(module)
+///
+/// It does not need the GIL: docs/design.md, "Why can threads do without the GIL?".
+#[pyo3::pymodule(gil_used = false)]
+mod _core {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::ask::{
+        as_cupy, as_numpy, class_options, device_of, doors, live_allocations, look_at,
+    };
+    #[pymodule_export]
+    use super::create::{
+        as_storage, empty, empty_like, full, full_like, ones, ones_like, storage, zeros, zeros_like,
+    };
+    #[pymodule_export]
+    use super::names::{check_names, get_dims, gt4py_names, names_are_unrelated};
+    #[pymodule_export]
+    use super::options::Unset;
+    #[pymodule_export]
+    use super::presets::register_preset;
+    #[pymodule_export]
+    use super::settings::{
+        free_pool, get_huge_pages, get_num_threads, get_pool_limit, pool_bytes, set_huge_pages,
+        set_num_threads, set_pool_limit,
+    };
+    use super::storage::introduce;
+    #[pymodule_export]
+    use super::storage::{
+        CpuStorage, CudaManagedGpuStorage, GpuStorage, HostBacked, PyStorage,
+        SoftwareManagedGpuStorage, rebuild_storage,
+    };
+    #[pymodule_export]
+    use super::stream::{UsedStream, use_stream};
+    #[pymodule_export]
+    use super::sync_state::PySyncState;
+    use super::{bind, options, refuse_second_interpreter, settings, share_borrows, stream};
+    use crate::alloc::HOST_ALIGNMENT;
+    use crate::device::Device;
+    use crate::error::{DeviceUnavailable, no_such_buffer};
+    use crate::protocol::ending;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        let py = module.py();
+        refuse_second_interpreter()?;
+        share_borrows(py)?;
+        ending::register(module)?;
+        stream::let_go_while_freeing();
+        settings::settle(py)?;
+        introduce();
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("UNSET", options::unset(py)?)?;
+        module.add("DeviceUnavailable", py.get_type::<DeviceUnavailable>())?;
+        module.add("GTNoSuchBufferError", no_such_buffer(py)?)?;
+        module.add("HOST_ALIGNMENT", HOST_ALIGNMENT)?;
+        module.add("HOST_DEVICE_TYPE", Device::CPU.code())?;
+        bind::register(module)
+    }
 }

@@ -1,68 +1,107 @@
-//! NumPy at the border: dtypes in both directions, and arrays over a field's memory. NumPy is
-//! imported when it is first needed, `ml_dtypes` only for types that NumPy lacks.
+//! NumPy's dtypes in both directions, and arrays over a field's memory. NumPy is imported when it
+//! is first needed, `ml_dtypes` only for types that NumPy lacks.
 
 use pyo3::exceptions::PyImportError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyString;
+use pyo3::types::{IntoPyDict, PyString};
 
 use crate::dtype::DType;
-use crate::error::Error;
+use crate::error::{Error, Failure};
 use crate::managed::Managed;
 use crate::protocol::buffer::ByteView;
+use crate::protocol::ending::Inside;
+use crate::protocol::read::shown;
+use crate::protocol::{Arrival, Request, gt4py, import};
 
 /// Reads anything that `np.dtype(...)` takes, and the names of `ml_dtypes` without it.
 ///
 /// # Errors
-/// `ValueError` for a type that no storage can hold; NumPy's `TypeError` for no type at all.
+/// `ValueError` for a type that a storage cannot hold; NumPy's `TypeError` for anything but a type.
 pub(super) fn dtype_from(obj: &Bound<'_, PyAny>) -> PyResult<DType> {
     let py = obj.py();
-    if let Some(known) = obj.cast::<PyString>().ok().and_then(|name| by_name(name)) {
+    if let Some(known) = by_name(obj) {
         return Ok(known);
     }
-    let dtype = py.import(intern!(py, "numpy"))?.call_method1(intern!(py, "dtype"), (obj,))?;
+    let dtype = numpys(obj)?;
     if !dtype.getattr(intern!(py, "names"))?.is_none() {
         let text = format!(
-            "dtype: expected one type of numbers, got a type with fields, {dtype}; make a storage for each field"
+            "dtype: expected one type of numbers, got a type with fields, {dtype}; make a storage \
+             for each field"
+        );
+        return Err(Error::Argument(text).into());
+    }
+    if !dtype.getattr(intern!(py, "subdtype"))?.is_none() {
+        let text = format!(
+            "dtype: expected one type of numbers, got items that are arrays, {dtype}; only empty, \
+             zeros, ones, full and storage(shape=...) add their dimensions"
         );
         return Err(Error::Argument(text).into());
     }
     let name = dtype.getattr(intern!(py, "name"))?.cast_into::<PyString>()?;
     if !dtype.getattr(intern!(py, "isnative"))?.is_truthy()? {
-        let text = format!(
-            "dtype: expected native byte order, got {}; use newbyteorder('=')",
-            dtype.repr()?
-        );
+        let got = shown(&dtype);
+        let text = format!("dtype: expected native byte order, got {got}; use newbyteorder('=')");
         return Err(Error::Argument(text).into());
     }
-    // What is no name of a type of ours is shown as NumPy writes it.
+    // A type that dlfield does not know is shown as NumPy writes it.
     DType::from_name(&name.to_cow()?).or_else(|_| Ok(DType::from_name(&dtype.to_string())?))
 }
 
-/// As `dtype_from`, for types whose items are arrays: the type of an element, and the extents of an
-/// item.
-///
-/// # Errors
-/// As `dtype_from`.
+/// Reads a type with items that may be arrays: the type of an element, the extents of an item.
 pub(super) fn dtype_and_extents(obj: &Bound<'_, PyAny>) -> PyResult<(DType, Vec<i64>)> {
     let py = obj.py();
-    if let Some(known) = obj.cast::<PyString>().ok().and_then(|name| by_name(name)) {
+    if let Some(known) = by_name(obj) {
         return Ok((known, Vec::new()));
     }
-    let dtype = py.import(intern!(py, "numpy"))?.call_method1(intern!(py, "dtype"), (obj,))?;
-    let base = dtype.getattr(intern!(py, "base"))?;
-    Ok((dtype_from(&base)?, dtype.getattr(intern!(py, "shape"))?.extract()?))
+    let mut dtype = numpys(obj)?;
+    let mut extents = Vec::new();
+    loop {
+        let base = dtype.getattr(intern!(py, "base"))?;
+        if base.is(&dtype) {
+            return Ok((dtype_from(&dtype)?, extents));
+        }
+        // Items that are arrays may have items that are arrays.
+        extents.extend(dtype.getattr(intern!(py, "shape"))?.extract::<Vec<i64>>()?);
+        dtype = base;
+    }
 }
 
-fn by_name(name: &Bound<'_, PyString>) -> Option<DType> {
-    DType::from_name(&name.to_cow().ok()?).ok()
+/// A type by its name, or a type of torch, which NumPy does not take.
+fn by_name(obj: &Bound<'_, PyAny>) -> Option<DType> {
+    if let Ok(name) = obj.cast::<PyString>() {
+        return DType::from_name(&name.to_cow().ok()?).ok();
+    }
+    DType::from_name(&of_torch(obj)?).ok()
 }
 
-/// The NumPy dtype of a type, from `ml_dtypes` where NumPy has none.
+/// The name of a type of torch.
+fn of_torch(obj: &Bound<'_, PyAny>) -> Option<String> {
+    let class = obj.get_type();
+    if class.name().ok()? != "dtype" || class.module().ok()? != "torch" {
+        return None;
+    }
+    Some(obj.str().ok()?.to_str().ok()?.strip_prefix("torch.")?.to_owned())
+}
+
+/// The type that NumPy makes of anything.
 ///
 /// # Errors
-/// `ImportError` where `ml_dtypes` is needed and not installed.
+/// `ValueError` for a type of torch that no storage can hold; NumPy's `TypeError`.
+fn numpys<'py>(obj: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    if of_torch(obj).is_some() {
+        DType::from_name(&obj.to_string())?;
+    }
+    let py = obj.py();
+    let _inside = Inside::enter(py);
+    py.import(intern!(py, "numpy"))?.call_method1(intern!(py, "dtype"), (obj,))
+}
+
+/// Returns the NumPy dtype of a type, from `ml_dtypes` if NumPy lacks it.
+///
+/// # Errors
+/// `ImportError` if `ml_dtypes` is needed and not installed.
 pub(super) fn dtype_to(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> {
     let numpy = py.import(intern!(py, "numpy"))?;
     let name = match dtype.format() {
@@ -75,28 +114,106 @@ pub(super) fn dtype_to(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny
 fn ml_dtypes(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyModule>> {
     py.import(intern!(py, "ml_dtypes")).map_err(|_| {
         PyImportError::new_err(format!(
-            "dtype: expected ml_dtypes, which names {dtype} for NumPy, got no such module; pip install ml_dtypes"
+            "dtype: expected ml_dtypes, which defines {dtype} for NumPy, got no such module; pip \
+             install ml_dtypes"
         ))
     })
 }
 
-/// `numpy.asarray`, looked up once.
-fn asarray(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
-    static ASARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    ASARRAY.import(py, "numpy", "asarray")
-}
-
-/// A NumPy array over the memory, in the same axis order. Zero-copy; the array holds a reference.
-/// It is writable or not as `readonly` says, whatever `managed` says.
+/// Makes a NumPy array over the memory, in the same axis order. Zero-copy; the array holds a
+/// reference. `readonly` alone decides if it is writable.
 pub(super) fn array_over<'py>(
     py: Python<'py>,
     managed: &Managed,
     readonly: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
+    static ASARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let view = Bound::new(py, ByteView::new(managed.clone(), readonly)?)?;
-    let array = asarray(py)?.call1((view,))?;
+    let array = ASARRAY.import(py, "numpy", "asarray")?.call1((view,))?;
     if managed.dtype().format().is_some() {
         return Ok(array);
     }
     array.call_method1(intern!(py, "view"), (dtype_to(py, managed.dtype())?,))
+}
+
+/// Imports a converted copy of an array that NumPy reads and no storage can hold (byte-swapped
+/// items, long doubles, strides that are not multiples of the items): of type `dtype`, by default
+/// of its own in native byte order. `None` for objects other than NumPy's arrays, and for those
+/// that say more than NumPy reads.
+///
+/// # Errors
+/// What NumPy raises, and what importing the copy refuses.
+pub(super) fn import_converted(
+    data: &Bound<'_, PyAny>,
+    dtype: Option<DType>,
+) -> Result<Option<Arrival>, Failure> {
+    let numpy = data.py().import("numpy")?;
+    let masked = numpy.getattr("ma")?.getattr("MaskedArray")?;
+    if !data.is_instance(&numpy.getattr("ndarray")?)?
+        || data.is_instance(&masked)?
+        || gt4py::says_more_than_numpy(data)?
+    {
+        return Ok(None);
+    }
+    let dtype = match dtype {
+        Some(dtype) => dtype_to(data.py(), dtype)?,
+        None => data.getattr("dtype")?.call_method1("newbyteorder", ("=",))?,
+    };
+    let mut copy = import(&numpy.call_method1("array", (data, dtype))?, Request::SHARED)?;
+    // The copy is a plain array: a subclass may have names.
+    copy.labels.get_or_insert_default().dims = gt4py::dims(data)?;
+    Ok(Some(copy))
+}
+
+/// Imports memory of the shape and layout of an array whose own cannot be shared: NumPy's, torch's,
+/// or one of these in a DataArray. It is of type `dtype`, by default of the array's own in native
+/// byte order, and keeps the names. `None` for other objects.
+///
+/// # Errors
+/// `ValueError` if a type is needed; what the library raises, and what importing refuses.
+pub(super) fn import_stand_in(
+    data: &Bound<'_, PyAny>,
+    dtype: Option<DType>,
+) -> Result<Option<Arrival>, Failure> {
+    let Some(array) = stand_in(data, dtype)? else { return Ok(None) };
+    let mut arrival = import(&array, Request::SHARED)?;
+    if arrival.labels.is_none() {
+        arrival.labels.get_or_insert_default().dims = gt4py::dims(data)?;
+    }
+    Ok(Some(arrival))
+}
+
+fn stand_in<'py>(
+    data: &Bound<'py, PyAny>,
+    dtype: Option<DType>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = data.py();
+    let numpy = py.import(intern!(py, "numpy"))?;
+    if data.is_instance(&numpy.getattr("ndarray")?)? {
+        let options = [("subok", false)].into_py_dict(py)?;
+        let dtype = dtype.map_or_else(|| native(data), |dtype| dtype_to(py, dtype))?;
+        return numpy.call_method("empty_like", (data, dtype), Some(&options)).map(Some);
+    }
+    if data.hasattr("new_empty_strided")? {
+        let tensor = data.call_method0("detach")?;
+        let strides = tensor.call_method0("stride")?;
+        return tensor
+            .call_method1("new_empty_strided", (tensor.getattr("shape")?, strides))
+            .map(Some);
+    }
+    let variable = data.getattr_opt("variable")?;
+    let inner = variable.map(|variable| variable.getattr_opt("data")).transpose()?.flatten();
+    let inner = inner.map(|inner| stand_in(&inner, dtype)).transpose()?.flatten();
+    let Some(inner) = inner else { return Ok(None) };
+    data.call_method("copy", (), Some(&[("data", inner)].into_py_dict(py)?)).map(Some)
+}
+
+/// The type of an array in native byte order.
+fn native<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let dtype = data.getattr("dtype")?.call_method1("newbyteorder", ("=",))?;
+    dtype_from(&dtype).map_err(|_| {
+        let got = shown(&dtype);
+        Error::Argument(format!("dtype: expected a model of numbers, got {got}; pass dtype="))
+    })?;
+    Ok(dtype)
 }

@@ -1,33 +1,27 @@
 //! The keyword options of every function that creates a storage, and the `UNSET` sentinel.
 
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyDict, PyInt, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyMapping, PyString, PyTuple};
 
+use super::presets::preset_of;
 use crate::device::Target;
-use crate::error::Error;
-use crate::field::{Dims, Field, Halo, HaloWidth, further_data_dims, show_dims};
+use crate::error::{Error, Failure};
+use crate::field::{Dim, Dims, Halo, HaloWidth, further_data_dims, show_dims};
 use crate::layout::{Extents, MAX_NDIM};
-use crate::preset::Preset;
-use crate::protocol::gt4py;
-use crate::storage::{ManagedBy, Order, Residence, Spec};
+use crate::preset::default_dims;
+use crate::protocol::ending::Inside;
+use crate::protocol::read::{entries, int, names, shown, wrong_type};
+pub(super) use crate::protocol::read::{ints, ints_or_int};
+use crate::storage::{ManagedBy, Order, Spec};
 
-const NAMES: [&str; 10] = [
-    "aligned_index",
-    "alignment_size",
-    "backend",
-    "default_origin",
-    "defaults",
-    "device",
-    "dims",
-    "halo",
-    "layout",
-    "managed",
-];
+/// The options, as messages list them.
+const NAMES: &str = "aligned_index, alignment_size, backend, default_origin, defaults, device, dims, \
+                     halo, layout, managed";
 
-/// Type of `UNSET`: the value of an option that nobody gave, where `None` is a value of its own.
+/// Type of `UNSET`: the value of an option that is not given, where None would be a choice.
 #[pyclass(frozen, name = "UnsetType", module = "dlfield")]
 pub(super) struct Unset;
 
@@ -46,128 +40,143 @@ impl Unset {
     }
 }
 
-/// The one `UNSET`.
 pub(super) fn unset(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     static ONE: PyOnceLock<Py<Unset>> = PyOnceLock::new();
     Ok(ONE.get_or_try_init(py, || Py::new(py, Unset))?.bind(py).clone().into_any())
 }
 
-/// Whether an argument was given at all.
 pub(super) fn is_set(value: &Bound<'_, PyAny>) -> bool {
     !value.is_instance_of::<Unset>()
 }
 
-/// Reads the options into wishes for a storage with `ndim` dimensions. What they leave open is as in
-/// `base`, where a halo that is missing is unknown, and where the data is.
+/// Reads the options for a storage with `ndim` dimensions into `spec`, which describes the data and
+/// keeps what no option says.
 ///
 /// # Errors
 /// `TypeError` for an unknown name or a wrong type, `ValueError` for a value that cannot be right
 /// or options that exclude each other.
 pub(super) fn parse(
     options: Option<&Bound<'_, PyDict>>,
-    base: Field,
+    spec: &mut Spec,
     ndim: usize,
-    near: Residence,
-) -> PyResult<Spec> {
-    let unknown_halo = base.halo.is_none();
-    let before = base.dims.clone();
-    let mut spec = Spec { field: base, unknown_halo, near, ..Spec::default() };
-    let Some(options) = options else {
-        return Ok(spec);
-    };
+) -> PyResult<()> {
+    let Some(options) = options else { return Ok(()) };
+    let _inside = Inside::enter(options.py());
+    let before = spec.field.dims.clone();
     check_exclusive(options)?;
     for (name, value) in options.iter() {
         let name = name.cast_into::<PyString>()?;
         if is_set(&value) {
-            set(&mut spec, &name.to_cow()?, &value)?;
+            set(spec, &name.to_cow()?, &value)?;
         } else {
-            check_known(&name.to_cow()?)?;
+            check_name(NAMES, &name.to_cow()?)?;
         }
     }
     if spec.field.dims != before && !given(options, "default_origin")? {
-        spec.field.origin = None; // it counted in the order of other names
+        spec.field.origin = None; // it counts in the order of the names before
+    }
+    if let Some(halo) = options.get_item("halo")?.filter(is_by_name) {
+        spec.field.halo = Some(read_halo(&halo, spec.field.dims.as_ref())?);
     }
     if let Some(layout) = options.get_item("layout")?.filter(Bound::is_callable) {
-        spec.layout = Order::Ranks(called(&layout, &spec, ndim)?);
+        spec.layout = Order::Ranks(called(&layout, spec.field.dims.as_ref(), ndim)?);
     }
-    Ok(spec)
+    Ok(())
 }
 
-/// A layout may be a function: of the names of the dimensions where they are known, else of their
-/// number (the draft's).
-fn called(layout: &Bound<'_, PyAny>, spec: &Spec, ndim: usize) -> PyResult<Extents> {
-    let ranks = match &spec.field.dims {
+/// Calls a layout that is a function of the names of the dimensions, or of their number (the
+/// draft's). The names come first if they are known. Without names, they are those that presets
+/// assume. A function of the other kind raises, or returns something that is not a layout.
+fn called(layout: &Bound<'_, PyAny>, dims: Option<&Dims>, ndim: usize) -> PyResult<Extents> {
+    let (py, named) = (layout.py(), dims.is_some());
+    let dims: Dims = match dims {
+        // An item of several elements adds data dimensions.
         Some(dims) => {
-            // The dimensions that an item adds are data dimensions.
-            let names =
-                dims.iter().cloned().chain(further_data_dims(dims)).take(ndim.max(dims.len()));
-            let names: Vec<_> = names.map(|dim| dim.to_string()).collect();
-            layout.call1((PyTuple::new(layout.py(), names)?,))?
+            let all = dims.iter().cloned().chain(further_data_dims(dims));
+            all.take(ndim.max(dims.len())).collect()
         }
-        None => layout.call1((ndim,))?,
+        None => default_dims(ndim),
     };
-    ints("layout", &ranks)
+    let (names, number) = (texts(py, &dims)?.into_any(), ndim.into_pyobject(py)?.into_any());
+    let [first, second] = if named { [names, number] } else { [number, names] };
+    let call = |argument| PyResult::Ok(ints("layout", &layout.call1((argument,))?)?);
+    let failed = match call(first) {
+        Err(error) if error.is_instance_of::<PyException>(py) => error,
+        answer => return answer,
+    };
+    call(second).map_err(|error| {
+        // A TypeError says less than another exception: a function of names raises it for a number
+        // of dimensions, and the reverse.
+        let wrong_kind = |error: &PyErr| error.is_instance_of::<PyTypeError>(py);
+        if wrong_kind(&failed) && !wrong_kind(&error) { error } else { failed }
+    })
 }
 
-/// Whether an option has a value.
+/// Tells if an option has a value.
 pub(super) fn given(options: &Bound<'_, PyDict>, name: &str) -> PyResult<bool> {
     Ok(options.get_item(name)?.is_some_and(|value| is_set(&value)))
 }
 
-/// Whether somebody asks for memory of the host or of a GPU by name, rather than for memory where it is.
+/// Reads `device=`; `None` if the memory may be anywhere.
 pub(super) fn wanted_device(options: Option<&Bound<'_, PyDict>>) -> PyResult<Option<Target>> {
-    let device =
-        options.map(|options| options.get_item(intern!(options.py(), "device"))).transpose()?;
-    match device.flatten().filter(is_set) {
-        None => Ok(None),
-        Some(device) => read_device(&device).map(Some),
+    let Some(options) = options else { return Ok(None) };
+    if let Some(device) = options.get_item(intern!(options.py(), "device"))?.filter(is_set) {
+        return read_device(&device).map(Some);
     }
+    for name in ["defaults", "backend"] {
+        let preset = options.get_item(name)?.filter(|name| is_set(name) && !name.is_none());
+        if let Some(preset) = preset {
+            return Ok(preset_of(options.py(), name, &text(name, &preset)?)?.target());
+        }
+    }
+    Ok(None)
 }
 
 fn set(spec: &mut Spec, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
     match name {
         "dims" if value.is_none() => spec.field.dims = None,
-        "dims" => spec.field.dims = Some(agree(spec, gt4py::names(value)?)?),
-        "halo" => spec.field.halo = Some(read_halo(value)?),
+        "dims" => spec.field.dims = Some(agree(spec, names(value)?)?),
+        "halo" | "aligned_index" | "alignment_size" if value.is_none() => {}
+        "halo" if is_by_name(value) => {} // once dims are read
+        "halo" => spec.field.halo = Some(read_halo(value, None)?),
         "aligned_index" => spec.field.aligned_index = Some(ints(name, value)?),
         "default_origin" if value.is_none() => spec.field.origin = None,
         "default_origin" => spec.field.origin = Some(ints(name, value)?),
         "alignment_size" => spec.alignment = Some(alignment(value)?),
         "layout" if value.is_none() => spec.layout = Order::Any,
         "layout" if value.is_callable() => {} // once dims are read
+        "layout" if value.is_instance_of::<PyString>() => {
+            let expected = "the rank of each stride, such as (0, 1), or a function of the dims";
+            let got = shown(value);
+            let text = format!("layout: expected {expected}, got {got}; a name goes in defaults=");
+            return Err(Error::Type(text).into());
+        }
         "layout" => spec.layout = Order::Ranks(ints(name, value)?),
         "defaults" | "backend" if value.is_none() => {}
         "defaults" | "backend" => {
-            let preset = Preset::from_name(&text(name, value)?)?;
-            if name == "backend" && !preset.gpu {
-                spec.device = Some(Target::Host);
-            }
-            spec.preset = Some(preset);
+            spec.preset = Some(preset_of(value.py(), name, &text(name, value)?)?);
         }
         "device" => spec.device = Some(read_device(value)?),
         "managed" => spec.managed = Some(read_managed(value)?),
-        _ => check_known(name)?,
+        _ => check_name(NAMES, name)?,
     }
     Ok(())
 }
 
-/// Refuses names that are neither options nor in `further`: what else somebody takes by keyword.
+/// Refuses names that are neither options nor in the list `further`.
 ///
 /// # Errors
 /// `TypeError`.
-pub(super) fn check_names(options: &Bound<'_, PyDict>, further: &[&str]) -> PyResult<()> {
+pub(super) fn check_names(options: &Bound<'_, PyDict>, further: &str) -> PyResult<()> {
+    let names = format!("{further}, {NAMES}");
     for name in options.keys() {
-        check_one_of(&[further, &NAMES].concat(), &name.cast_into::<PyString>()?.to_cow()?)?;
+        check_name(&names, &name.cast_into::<PyString>()?.to_cow()?)?;
     }
     Ok(())
 }
 
-fn check_known(name: &str) -> PyResult<()> {
-    check_one_of(&NAMES, name)
-}
-
-fn check_one_of(names: &[&str], name: &str) -> PyResult<()> {
-    if names.contains(&name) {
+fn check_name(names: &str, name: &str) -> PyResult<()> {
+    if names.split(", ").any(|known| known == name) {
         return Ok(());
     }
     let way_out = match name {
@@ -182,15 +191,14 @@ fn check_one_of(names: &[&str], name: &str) -> PyResult<()> {
         "alignment" => "; use alignment_size, in bytes",
         _ => "",
     };
-    let text = format!("option '{name}': expected one of {}{way_out}", names.join(", "));
-    Err(PyTypeError::new_err(text))
+    Err(PyTypeError::new_err(format!("option '{name}': expected one of {names}{way_out}")))
 }
 
-/// `backend` stands for layout, alignment and device at once (storage allocation note).
+/// Refuses options that `backend` decides: layout, alignment and device (storage allocation note).
 fn check_exclusive(options: &Bound<'_, PyDict>) -> PyResult<()> {
     let given = |name: &str| -> PyResult<bool> {
         let value = options.get_item(name)?.filter(is_set);
-        // None is a value of its own for a device and a layout, and no value for a preset.
+        // None is a value for a device and a layout, but not for a preset.
         Ok(value.is_some_and(|value| name == "device" || name == "layout" || !value.is_none()))
     };
     if !given("backend")? {
@@ -199,15 +207,16 @@ fn check_exclusive(options: &Bound<'_, PyDict>) -> PyResult<()> {
     for name in ["defaults", "alignment_size", "device", "layout"] {
         if given(name)? {
             return Err(PyValueError::new_err(format!(
-                "backend: expected no '{name}' beside it, got both; use defaults= where explicit options are to override it"
+                "backend: expected no '{name}' beside it, got both; use defaults= where explicit \
+                 options are to override it"
             )));
         }
     }
     Ok(())
 }
 
-/// Names that the data brought along may not be contradicted, only supplied: also where xarray, or an import, has
-/// numbered an axis that has none.
+/// Refuses names that contradict those of the data. An axis that xarray or an import has only
+/// numbered may get a name.
 fn agree(spec: &Spec, given: Dims) -> PyResult<Dims> {
     let Some(found) = &spec.field.dims else { return Ok(given) };
     let mut both = found.iter().zip(&given).enumerate();
@@ -222,8 +231,8 @@ fn agree(spec: &Spec, given: Dims) -> PyResult<Dims> {
     )))
 }
 
-/// Where a storage is to be: None and "cpu" are the host, "gpu" the GPU that is used at the moment,
-/// `("gpu", n)` one by its number.
+/// Reads `device=`: None and "cpu" are the host, "gpu" is the GPU in use at the moment, and
+/// `("gpu", n)` one by its number. The `device` of a storage is a "gpu" that has its number.
 ///
 /// # Errors
 /// `ValueError` for anything else.
@@ -231,126 +240,134 @@ pub(super) fn read_device(device: &Bound<'_, PyAny>) -> PyResult<Target> {
     if device.is_none() {
         return Ok(Target::Host);
     }
-    let numbered = device.extract::<(String, Bound<'_, PyAny>)>().ok();
-    let numbered = numbered.filter(|(_, number)| !number.is_instance_of::<PyBool>());
-    let numbered = numbered.and_then(|(name, number)| Some((name, number.extract::<i32>().ok()?)));
-    match (device.extract::<String>().as_deref(), numbered) {
-        (Ok("cpu"), _) => Ok(Target::Host),
-        (Ok("gpu"), _) => of_a_storage(device),
-        (_, Some((name, number))) if name == "gpu" && number >= 0 => Ok(Target::Gpu(Some(number))),
-        _ => Err(PyValueError::new_err(format!(
-            "device: expected None, 'cpu', 'gpu' or ('gpu', n), got {}",
-            device.repr()?
-        ))),
+    let wrong = || {
+        let got = shown(device);
+        Error::Argument(format!("device: expected None, 'cpu', 'gpu' or ('gpu', n), got {got}"))
+    };
+    if let Ok(name) = device.cast::<PyString>() {
+        let number = device.getattr_opt(intern!(device.py(), "device_id"))?;
+        return match &*name.to_cow()? {
+            "cpu" => Ok(Target::Host),
+            "gpu" => Ok(Target::Gpu(number.map(|number| number.extract()).transpose()?)),
+            _ => Err(wrong().into()),
+        };
+    }
+    match device.extract::<(String, Bound<'_, PyAny>)>() {
+        Ok((name, number)) if name == "gpu" && !number.is_instance_of::<PyBool>() => {
+            let number = number.extract::<i32>().ok().filter(|&number| number >= 0);
+            number.map(|number| Target::Gpu(Some(number))).ok_or_else(|| wrong().into())
+        }
+        _ => Err(wrong().into()),
     }
 }
 
-/// The name of a GPU; as a storage's `device` it knows which.
-fn of_a_storage(name: &Bound<'_, PyAny>) -> PyResult<Target> {
-    let number = name.getattr_opt(intern!(name.py(), "device_id"))?;
-    Ok(Target::Gpu(number.map(|number| number.extract()).transpose()?))
-}
+/// The values of `managed=` (GDP-3).
+const MANAGED: [(Option<&str>, ManagedBy); 3] = [
+    (None, ManagedBy::Nobody),
+    (Some("gt4py"), ManagedBy::Dlfield),
+    (Some("cuda"), ManagedBy::Cuda),
+];
 
-/// Who keeps host and GPU in step; on the host the option has no effect (GDP-3).
-fn read_managed(managed: &Bound<'_, PyAny>) -> PyResult<ManagedBy> {
-    if managed.is_none() {
-        return Ok(ManagedBy::Nobody);
-    }
-    match managed.extract::<String>().as_deref() {
-        Ok("gt4py") => Ok(ManagedBy::Dlfield),
-        Ok("cuda") => Ok(ManagedBy::Cuda),
-        _ => Err(PyValueError::new_err(format!(
-            "managed: expected None, 'gt4py' or 'cuda', got {}",
-            managed.repr()?
-        ))),
-    }
-}
-
-fn alignment(value: &Bound<'_, PyAny>) -> PyResult<usize> {
-    int("alignment_size", value)?.try_into().ok().filter(|&bytes| bytes > 0).ok_or_else(|| {
-        PyValueError::new_err(format!("alignment_size: expected at least 1 byte, got {value}"))
+/// Reads `managed=`, which has no effect on the host.
+pub(super) fn read_managed(managed: &Bound<'_, PyAny>) -> PyResult<ManagedBy> {
+    let name = managed.extract::<Option<String>>().ok();
+    let entry = name.and_then(|name| MANAGED.iter().find(|entry| entry.0 == name.as_deref()));
+    entry.map(|entry| entry.1).ok_or_else(|| {
+        let got = shown(managed);
+        PyValueError::new_err(format!("managed: expected None, 'gt4py' or 'cuda', got {got}"))
     })
 }
 
-/// Widths per dimension: an int for both ends or a pair.
-pub(super) fn read_halo(value: &Bound<'_, PyAny>) -> PyResult<Halo> {
-    let Some(entries) = gt4py::entries(value) else {
-        let expected = "a sequence with an int or a pair for each dimension";
-        return Err(wrong_type("halo", expected, value));
-    };
-    entries.take(MAX_NDIM + 1).map(|entry| width(&entry?)).collect()
+/// The value of `managed=` for a kind of storage.
+pub(super) fn managed_name(managed: ManagedBy) -> Option<&'static str> {
+    MANAGED.iter().find(|entry| entry.1 == managed).and_then(|entry| entry.0)
 }
 
-fn width(entry: &Bound<'_, PyAny>) -> PyResult<HaloWidth> {
-    match ints_or_int("halo", entry)?.as_slice() {
-        &[both] if !is_sequence(entry) => Ok((both, both)),
-        &[low, high] => Ok((low, high)),
-        other => Err(PyValueError::new_err(format!(
-            "halo: expected an int or a pair for each dimension, got {other:?}"
-        ))),
-    }
-}
-
-/// A flag, of which `expected` says what it may be.
+/// Reads `alignment_size=`, in bytes.
 ///
 /// # Errors
-/// `TypeError` for what is no bool.
-pub(super) fn switch(what: &str, expected: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
-    value.extract().map_err(|_| wrong_type(what, expected, value))
+/// `ValueError` for less than 1.
+pub(super) fn alignment(value: &Bound<'_, PyAny>) -> PyResult<usize> {
+    int("alignment_size", value)?.try_into().ok().filter(|&bytes| bytes > 0).ok_or_else(|| {
+        let got = shown(value);
+        PyValueError::new_err(format!("alignment_size: expected at least 1 byte, got {got}"))
+    })
 }
 
-fn text(what: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
-    let text = value.cast::<PyString>().map_err(|_| wrong_type(what, "a name", value))?;
-    Ok(text.to_cow()?.into_owned())
-}
-
-/// A sequence of ints.
-pub(super) fn ints(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Extents> {
-    let Some(entries) = gt4py::entries(value) else {
-        return Err(wrong_type(what, "a sequence of ints", value));
+/// Reads a halo: for each dimension an int for both ends, or a pair. In a mapping they are by name,
+/// of the dimensions `dims`; those that it lacks have none.
+pub(super) fn read_halo(value: &Bound<'_, PyAny>, dims: Option<&Dims>) -> PyResult<Halo> {
+    if let Some(entries) = entries(value) {
+        return entries.take(MAX_NDIM + 1).map(|entry| Ok(width(&entry?)?)).collect();
+    }
+    let Ok(by_name) = value.cast::<PyMapping>() else {
+        let expected = "a sequence with an int or a pair for each dimension, or a dict of them";
+        return Err(wrong_type("halo", expected, value).into());
     };
-    entries.take(MAX_NDIM + 1).map(|entry| int(what, &entry?)).collect()
+    let dims = dims.ok_or_else(|| {
+        let text = "halo: expected dims for widths by name, got none; pass dims= too, or a width \
+                    for each dimension";
+        PyValueError::new_err(text)
+    })?;
+    let mut halo = Halo::from_elem((0, 0), dims.len());
+    for entry in by_name.items()?.iter() {
+        let (name, entry) = entry.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
+        let [name] = &names(PyTuple::new(value.py(), [name])?.as_any())?[..] else { continue };
+        let axis = dims.iter().position(|dim| dim == name);
+        let Some(place) = axis.and_then(|axis| halo.get_mut(axis)) else {
+            let known = show_dims(dims);
+            let text = format!("halo: expected names among {known}, got '{name}'");
+            return Err(PyValueError::new_err(text));
+        };
+        *place = width(&entry)?;
+    }
+    Ok(halo)
 }
 
-/// As NumPy reads a shape: an int alone stands for one dimension.
-pub(super) fn ints_or_int(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Extents> {
-    if let Ok(tuple) = value.cast_exact::<PyTuple>() {
-        let entries = tuple.iter().take(MAX_NDIM + 1); // what nearly everybody passes
-        entries.map(|entry| int(what, &entry)).collect()
-    } else if is_sequence(value) {
-        ints(what, value)
-    } else if !has_index(value)? {
-        Err(wrong_type(what, "a sequence of ints or an int", value))
-    } else {
-        Ok(Extents::from_slice(&[int(what, value)?]))
+/// True for widths of a halo by name.
+fn is_by_name(halo: &Bound<'_, PyAny>) -> bool {
+    entries(halo).is_none() && halo.cast::<PyMapping>().is_ok()
+}
+
+fn width(entry: &Bound<'_, PyAny>) -> Result<HaloWidth, Failure> {
+    match ints_or_int("halo", entry)?.as_slice() {
+        &[both] if entries(entry).is_none() => Ok((both, both)),
+        &[low, high] => Ok((low, high)),
+        other => Err(Error::Argument(format!(
+            "halo: expected an int or a pair for each dimension, got {other:?}"
+        ))
+        .into()),
     }
 }
 
-/// Whether there is something to go through; a NumPy scalar has `__index__` and no elements.
-fn is_sequence(value: &Bound<'_, PyAny>) -> bool {
-    gt4py::entries(value).is_some()
-}
-
-/// What has `__index__`, but no bool.
-fn int(what: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
-    let plain = value.is_exact_instance_of::<PyInt>();
-    if !plain && (value.is_instance_of::<PyBool>() || !has_index(value)?) {
-        return Err(wrong_type(what, "an int", value));
-    }
-    value.extract().map_err(|error: PyErr| {
-        if error.is_instance_of::<PyOverflowError>(value.py()) {
-            Error::Argument(format!("{what}: expected an int of 64 bits, got {value}")).into()
-        } else {
-            error // what its __index__ raised
+/// Reads `shape=` as NumPy does.
+pub(super) fn read_shape(value: &Bound<'_, PyAny>) -> PyResult<Extents> {
+    ints_or_int("shape", value).map_err(|failure| {
+        let ndim = value.getattr_opt(intern!(value.py(), "ndim")).ok().flatten();
+        match ndim.and_then(|ndim| ndim.extract::<usize>().ok()).filter(|&ndim| ndim > 1) {
+            Some(ndim) => PyTypeError::new_err(format!(
+                "shape: expected a sequence of ints or an int, got an array of {ndim} dimensions; \
+                 use its shape, or empty_like, zeros_like, ones_like, full_like"
+            )),
+            None => failure.into(),
         }
     })
 }
 
-fn has_index(value: &Bound<'_, PyAny>) -> PyResult<bool> {
-    value.hasattr(intern!(value.py(), "__index__"))
+/// Names of dimensions as Python has them.
+pub(super) fn texts<'py>(py: Python<'py>, dims: &[Dim]) -> PyResult<Bound<'py, PyTuple>> {
+    PyTuple::new(py, dims.iter().map(Dim::to_string))
 }
 
-fn wrong_type(what: &str, expected: &str, got: &Bound<'_, PyAny>) -> PyErr {
-    let got = got.repr().map_or_else(|_| "?".into(), |repr| repr.to_string());
-    PyTypeError::new_err(format!("{what}: expected {expected}, got {got}"))
+/// Reads a bool; `expected` lists the accepted values for the message.
+///
+/// # Errors
+/// `TypeError` for anything else.
+pub(super) fn switch(what: &str, expected: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    value.extract().map_err(|_| wrong_type(what, expected, value).into())
+}
+
+fn text(what: &str, value: &Bound<'_, PyAny>) -> Result<String, Failure> {
+    let text = value.cast::<PyString>().map_err(|_| wrong_type(what, "a name", value))?;
+    Ok(text.to_cow()?.into_owned())
 }

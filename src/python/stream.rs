@@ -1,45 +1,40 @@
-//! Streams of the user: `use_stream`, and letting the interpreter go while memory that is freed waits.
+//! Streams of the user: `use_stream`, and the release of the GIL while freed memory waits.
 
 use std::ffi::c_int;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyTuple};
 
-use crate::cuda::{Stream, choose, of_handle, release_interpreter_by, unchoose};
+use crate::cuda::{Stream, choose, release_interpreter_by, unchoose};
+use crate::error::{Error, Failure};
+use crate::protocol::read::{int, wrong_type};
 
-/// Lets the interpreter go while memory that is freed waits for a device, from the first call on.
+/// Releases the GIL while freed memory waits for a device, from the first call on.
 pub(super) fn let_go_while_freeing() {
     release_interpreter_by(|wait| {
-        // Who has not got it must not ask for it: a deleter may be called with locks held.
+        // Never acquire the GIL here: a deleter may run while its caller holds locks.
         let waited = if PyGILState_Check() == 0 {
             None
         } else {
             Python::try_attach(|py| py.detach(&mut *wait))
         };
         if waited.is_none() {
-            wait(); // where Python has ended nobody wants the interpreter either
+            wait(); // without the GIL, or after Python has ended
         }
     });
 }
 
-pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let_go_while_freeing();
-    module.add_class::<UsedStream>()?;
-    module.add_function(wrap_pyfunction!(use_stream, module)?)
-}
-
 unsafe extern "C" {
     // SAFETY: the C API's function of this name: no arguments, an int, for any thread at any time.
-    /// Whether this thread has the interpreter. Every Python that abi3 is for exports it, though it is no
-    /// part of abi3; where there are several interpreters it may say yes to anybody.
+    /// Tells if this thread holds the GIL. Every Python that abi3 is for exports it, although it is
+    /// not part of abi3. With several interpreters it may return 1 to any thread.
     safe fn PyGILState_Check() -> c_int;
 }
 
-/// Made by `use_stream`.
+/// The context manager that `use_stream` makes.
 #[pyclass(frozen, name = "UsedStream", module = "dlfield")]
-struct UsedStream {
+pub(super) struct UsedStream {
     stream: Stream,
     /// The object that keeps the stream.
     _owner: Py<PyAny>,
@@ -57,7 +52,7 @@ impl UsedStream {
         unchoose(self.stream);
     }
 
-    /// Handle of the stream.
+    /// Return the handle of the stream.
     fn __int__(&self) -> usize {
         self.stream.handle()
     }
@@ -69,74 +64,72 @@ impl UsedStream {
 
 /// Let dlfield work on a stream of yours: `with dlfield.use_stream(stream):`.
 ///
-/// Copies and fills that this thread asks for in the block are put on that stream, for memory of its
-/// device; what is in flight elsewhere is waited for by events. What others do on it after the block,
-/// because the exchange table of a storage named it to them, is not followed. Otherwise dlfield works on a stream of
-/// its own for each device, which keeps order with the legacy default stream.
+/// In the block, copies and fills that this thread asks for run on that stream, for memory of its
+/// device. They wait by events for work in flight on other streams. Work that others put on the
+/// stream after the block, because the exchange table of a storage named it to them, is not
+/// followed. Outside of such blocks dlfield works on a stream of its own for each device, which
+/// keeps order with the legacy default stream.
 ///
 /// Parameters
 /// ----------
 /// stream
 ///     An object with `__cuda_stream__`, `cuda_stream` (torch) or `ptr` (CuPy), which is kept, or a
-///     handle as an int (1 is the legacy default stream, 2 the per-thread one), which has to live
-///     longer than any memory that is used in the block.
+///     handle as an int: 1 is the legacy default stream, 2 the per-thread one. Any other stream
+///     must outlive all memory that is used in the block.
 ///
 /// Raises
 /// ------
 /// TypeError, ValueError
-///     For what is no stream; 0 is ambiguous, as in the CUDA array interface.
+///     For anything but a stream; 0 is ambiguous, as in the CUDA array interface.
 /// DeviceUnavailable
-///     Where CUDA cannot be used, or refuses the stream. It need not find out that a handle is none.
+///     If CUDA cannot be used, or refuses the stream. CUDA may fail to notice that a handle is not
+///     a stream.
 #[pyfunction]
-fn use_stream(stream: &Bound<'_, PyAny>) -> PyResult<UsedStream> {
+pub(super) fn use_stream(stream: &Bound<'_, PyAny>) -> PyResult<UsedStream> {
     let handle = handle(stream)?;
     // SAFETY: the object's, or the user's, promise: a stream, for longer than it is used.
-    let found = unsafe { of_handle(handle) }?;
+    let found = unsafe { Stream::from_handle(handle) }?;
     Ok(UsedStream { stream: found, _owner: stream.clone().unbind() })
 }
 
-fn handle(stream: &Bound<'_, PyAny>) -> PyResult<usize> {
+fn handle(stream: &Bound<'_, PyAny>) -> Result<usize, Failure> {
     let py = stream.py();
-    if stream.is_instance_of::<PyInt>() && !stream.is_instance_of::<PyBool>() {
-        let handle = stream.extract::<usize>().ok().filter(|&handle| handle != 0);
-        return handle.ok_or_else(|| {
-            PyValueError::new_err(format!(
-                "stream: expected 1 (the legacy default stream), 2 (the per-thread one) or a handle, got {stream}"
-            ))
-        });
+    if stream.is_instance_of::<PyInt>() {
+        return match number(stream)? {
+            0 => Err(not_a_handle(stream).into()),
+            handle => Ok(handle),
+        };
     }
     let found = if let Some(method) = stream.getattr_opt(intern!(py, "__cuda_stream__"))? {
         let pair = if method.is_callable() { method.call0()? } else { method };
-        let pair = pair.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>();
-        let (version, handle) = pair.map_err(|_| wrong(stream))?;
-        if !version.eq(0)? {
-            return Err(wrong(stream)); // of a protocol that nobody knows yet
+        match pair.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() {
+            Ok((version, handle)) if version.eq(0)? => Some(handle),
+            _ => None, // not the protocol, or a later version of it
         }
-        Some(number(&handle)?)
     } else if let Some(handle) = stream.getattr_opt(intern!(py, "cuda_stream"))? {
-        Some(number(&handle)?)
+        Some(handle)
     } else {
-        let pointer = stream.getattr_opt(intern!(py, "ptr"))?;
-        pointer.map(|pointer| number(&pointer)).transpose()?
+        stream.getattr_opt(intern!(py, "ptr"))?
     };
+    let handle = number(&found.ok_or_else(|| not_a_stream(stream))?)?;
     // The default stream of an object is the legacy one.
-    let handle = found.map(|handle| if handle == 0 { Stream::LEGACY } else { handle });
-    handle.ok_or_else(|| wrong(stream))
+    Ok(if handle == 0 { Stream::LEGACY } else { handle })
 }
 
-/// A handle as an object tells it.
-fn number(handle: &Bound<'_, PyAny>) -> PyResult<usize> {
+fn number(handle: &Bound<'_, PyAny>) -> Result<usize, Failure> {
     if !handle.is_instance_of::<PyInt>() || handle.is_instance_of::<PyBool>() {
-        return Err(wrong(handle));
+        return Err(not_a_stream(handle).into());
     }
-    handle.extract().map_err(|_| {
-        PyValueError::new_err(format!("stream: expected a handle of 64 bits, got {handle}"))
-    })
+    usize::try_from(int("stream", handle)?).map_err(|_| not_a_handle(handle).into())
 }
 
-fn wrong(stream: &Bound<'_, PyAny>) -> PyErr {
-    PyTypeError::new_err(format!(
-        "stream: expected an object with __cuda_stream__, cuda_stream or ptr, or an int, got {}",
-        stream.repr().map_or_else(|_| "?".into(), |repr| repr.to_string())
+fn not_a_handle(handle: &Bound<'_, PyAny>) -> Error {
+    Error::Argument(format!(
+        "stream: expected 1 (the legacy default stream), 2 (the per-thread one) or a handle, got \
+         {handle}"
     ))
+}
+
+fn not_a_stream(stream: &Bound<'_, PyAny>) -> Error {
+    wrong_type("stream", "an object with __cuda_stream__, cuda_stream or ptr, or an int", stream)
 }

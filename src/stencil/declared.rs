@@ -1,15 +1,13 @@
-//! What a stencil declares: its fields, where it computes, and what it wants of memory.
-
-use smallvec::SmallVec;
+//! The declaration of a stencil: its fields, where it computes, and its demands on memory.
 
 use crate::device::Target;
 use crate::dtype::DType;
-use crate::field::{Dim, Dims, Halo};
+use crate::field::{Dims, Halo};
 use crate::layout::Extents;
 
-/// What a stencil does with a field.
+/// Use of a field by the stencil.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub(crate) enum Access {
     /// Declared, but not used: the argument may be missing.
     Unused,
     /// Only read.
@@ -21,90 +19,81 @@ pub enum Access {
 }
 
 impl Access {
-    /// Whether the stencil may write the field.
+    /// True if the stencil may write the field.
     #[must_use]
-    pub fn writes(self) -> bool {
+    pub(crate) fn writes(self) -> bool {
         matches!(self, Self::Write | Self::Update)
+    }
+
+    /// True if the argument may not be missing. A functional call makes its outputs.
+    #[must_use]
+    pub(crate) fn is_needed(self, functional: bool) -> bool {
+        match self {
+            Self::Unused => false,
+            Self::Read | Self::Update => true,
+            Self::Write => !functional,
+        }
     }
 }
 
 /// A field as the stencil declares it.
 #[derive(Debug, Clone)]
-pub struct FieldSpec {
+pub(crate) struct FieldSpec {
     /// Name of the parameter.
-    pub name: String,
+    pub(crate) name: String,
     /// Its dimensions in the declared order; data dimensions come last.
-    pub dims: Dims,
+    pub(crate) dims: Dims,
     /// Extents of the data dimensions.
-    pub data_shape: Extents,
+    pub(crate) data_shape: Extents,
     /// Type of an element.
-    pub dtype: DType,
-    /// What the stencil does with it.
-    pub access: Access,
-    /// How far the stencil reaches beyond the domain, below and above, for each of `dims`.
-    pub reach: Halo,
-    /// Rank of each dimension that the memory must have (0 = largest stride), where it matters.
-    pub ranks: Option<Extents>,
-    /// Rank of each dimension in which the stencil is fast; other layouts work.
-    pub fast: Option<Extents>,
+    pub(crate) dtype: DType,
+    /// Its use by the stencil.
+    pub(crate) access: Access,
+    /// Points that the stencil reaches beyond the domain, below and above, for each of `dims`.
+    pub(crate) reach: Halo,
+    /// Rank of each dimension that the memory must have (0 = largest stride); `None` for any.
+    pub(crate) ranks: Option<Extents>,
+    /// Rank of each dimension with which the stencil is fast; other layouts work.
+    pub(crate) fast: Option<Extents>,
     /// Alignment that the first point of the domain must have, in bytes; 0 and 1 ask for nothing.
-    pub alignment: usize,
+    pub(crate) alignment: usize,
 }
 
-/// What becomes of an argument that the stencil cannot take as it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnMismatch {
-    /// The call is refused.
-    #[default]
-    Raise,
-    /// The stencil gets a copy; what it wrote is copied back.
-    Copy,
-}
-
-/// A stencil as far as its arguments are concerned.
+/// The arguments of a stencil and its rules for them.
 #[derive(Debug, Clone)]
-pub struct StencilSpec {
+pub(crate) struct StencilSpec {
     /// Name of the definition, for messages.
-    pub name: String,
+    pub(crate) name: String,
     /// The fields, in any order that the arguments follow.
-    pub fields: Vec<FieldSpec>,
+    pub(crate) fields: Vec<FieldSpec>,
     /// Dimensions of the iteration, in the order of a domain.
-    pub axes: Dims,
-    /// The fewest points that the domain has along each axis; 1 where it says nothing.
-    pub min_points: Extents,
-    /// Whether memory is read as typed items, so that misaligned ones are impossible.
-    pub typed: bool,
-    /// Where it computes.
-    pub target: Target,
-    /// What `fast` of the fields is about, for messages.
-    pub backend: &'static str,
-    /// Whether it computes where it likes: its fields need not agree about a domain.
-    pub decides_domain: bool,
-    /// Whether it is told where the domain begins in each field.
-    pub told_origin: bool,
-    /// Whether it is told how many points to compute. A stencil that lacks one of the two sees arrays
-    /// alone, and cannot tell where in one of them the points of another lie.
-    pub told_domain: bool,
-    /// Whether `reach` tells all that is read.
-    pub reach_known: bool,
-    /// What becomes of memory on another device.
-    pub on_device: OnMismatch,
-    /// What becomes of memory that is not laid out as it must be.
-    pub on_memory: OnMismatch,
+    pub(crate) axes: Dims,
+    /// The fewest points that the domain has along each axis; 1 for axes beyond its length.
+    pub(crate) min_points: Extents,
+    /// True if memory is read as typed items, which must be aligned.
+    pub(crate) typed: bool,
+    /// Device that it computes on.
+    pub(crate) target: Target,
+    /// Name of the backend that `FieldSpec::fast` is about, for messages.
+    pub(crate) backend: &'static str,
+    /// True if it computes where it likes, so that its fields need not agree about a domain.
+    pub(crate) decides_domain: bool,
+    /// True if it gets the origin of the domain in each field.
+    pub(crate) takes_origin: bool,
+    /// True if it gets the number of points to compute. A stencil that lacks one of the two sees
+    /// arrays alone, and cannot tell where in one of them the points of another lie.
+    pub(crate) takes_domain: bool,
+    /// True if it runs where the domain has no points, too. Compiled code need not cope with that.
+    pub(crate) runs_empty: bool,
+    /// True if `FieldSpec::reach` covers everything that is read.
+    pub(crate) reach_known: bool,
+    /// True if it gets a copy of memory on another device, copied back if it was written.
+    pub(crate) copy_device: bool,
+    /// True if it gets a copy of memory that is not laid out as it must be.
+    pub(crate) copy_memory: bool,
 }
-
-/// `(position among the axes of the iteration, position among the declared dimensions)`.
-pub(super) type Spatial = SmallVec<[(u8, u8); 8]>;
 
 impl StencilSpec {
-    /// Where the dimensions of a field stand in the iteration. Data dimensions do not.
-    pub(super) fn spatial(&self, field: &FieldSpec) -> Spatial {
-        let axis = |dim: &Dim| self.axes.iter().position(|axis| axis == dim);
-        let small = |at: usize| u8::try_from(at).ok(); // at most 64 dimensions
-        let dims = field.dims.iter().enumerate();
-        dims.filter_map(|(at, dim)| Some((small(axis(dim)?)?, small(at)?))).collect()
-    }
-
     /// The fewest points along an axis.
     pub(super) fn fewest(&self, axis: usize) -> i64 {
         self.min_points.get(axis).copied().unwrap_or(1).max(1)

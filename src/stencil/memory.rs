@@ -1,192 +1,149 @@
-//! Whether the memory of an argument is where and as the stencil needs it, and as it likes it.
+//! Compares device, alignment and layout of an argument with what the stencil needs and prefers.
 
-use smallvec::SmallVec;
-
-use super::bound::Bound;
-use super::{Mismatch, OnMismatch, StencilSpec};
+use super::placed::Placed;
+use super::{Copied, Mismatch};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::layout::{Extents, falls_along};
 
-/// Why the stencil gets a copy of each argument; `None`: it gets the argument. In a functional call
-/// what it writes is a copy already.
+/// Gives the reason why the stencil gets a copy of an argument; `None`: it gets the argument.
 ///
 /// # Errors
-/// [`Error::Buffer`] where copies are not wanted, or would not help.
-pub(super) fn mismatches(
-    spec: &StencilSpec,
-    bound: &[Bound<'_>],
-    functional: bool,
-) -> Result<SmallVec<[Option<Mismatch>; 8]>> {
-    let of = |field: &Bound<'_>| {
-        if functional && field.spec.access.writes() { Ok(None) } else { mismatch(spec, field) }
-    };
-    let copies = bound.iter().map(of).collect::<Result<_>>()?;
-    check_one_device(bound)?;
-    Ok(copies)
-}
-
-fn mismatch(spec: &StencilSpec, field: &Bound<'_>) -> Result<Option<Mismatch>> {
-    let device = field.argument.managed.device();
-    if let Some(text) = &field.argument.brought {
-        return Ok(Some(Mismatch::Device(about(field, text))));
+/// [`Error::Buffer`] if copies are not wanted, or do not help.
+pub(super) fn mismatch(field: &Placed<'_>) -> Result<Option<Mismatch>> {
+    let (spec, managed) = (field.stencil, &field.argument.managed);
+    let on_host = managed.device().is_host();
+    if let Some(Copied::ToHost(text)) = &field.argument.copied {
+        return Ok(Some(Mismatch::Device(field.about(text))));
     }
-    if !spec.target.reaches(device) {
-        return elsewhere(spec, field, device);
+    if !spec.target.reaches(managed.device()) {
+        return elsewhere(field, managed.device());
     }
-    let Some(text) = unusable(spec, field) else { return Ok(None) };
-    if spec.on_memory == OnMismatch::Copy && device.is_host() {
-        return Ok(Some(Mismatch::Memory(about(field, &text))));
+    let Some(text) = unusable(field) else { return Ok(None) };
+    if spec.copy_memory && on_host {
+        return Ok(Some(Mismatch::Memory(field.about(text))));
     }
-    let way_out = if device.is_host() {
+    let way_out = if on_host {
         ", or let bind make one at each call: on_mismatch={\"memory\": \"copy\"}"
     } else {
         ""
     };
-    let copy = if field.argument.managed.is_aligned() && field.argument.stands_for.is_none() {
+    let copy = if managed.is_aligned() && field.argument.original().is_none() {
         "dlfield.storage(x, layout=..., alignment_size=...)"
     } else {
         "x.copy()"
     };
-    Err(Error::Buffer(format!("{}; pass a copy, for example {copy}{way_out}", about(field, &text))))
+    let text = format_args!("{text}; pass a copy, for example {copy}{way_out}");
+    Err(Error::Buffer(field.about(text)))
 }
 
-/// Memory that the stencil does not reach. From one device to another nothing is copied.
-fn elsewhere(spec: &StencilSpec, field: &Bound<'_>, device: Device) -> Result<Option<Mismatch>> {
-    let text = about(field, &format!("expected memory of {}, got {device}", spec.target));
-    if !device.is_host() {
-        return Err(Error::Buffer(format!(
-            "{text}; copy it there by the means of its own library"
-        )));
-    }
-    match spec.on_device {
-        OnMismatch::Copy => Ok(Some(Mismatch::Device(text))),
-        OnMismatch::Raise => Err(Error::Buffer(format!(
-            "{text}; copy it there first, or let bind do so at each call: on_mismatch={{\"device\": \"copy\"}}"
-        ))),
-    }
+/// Judges memory that the stencil does not reach. Nothing is copied from one device to another.
+fn elsewhere(field: &Placed<'_>, device: Device) -> Result<Option<Mismatch>> {
+    let text = format!("expected memory of {}, got {device}", field.stencil.target);
+    let way_out = match (device.is_host(), field.stencil.copy_device) {
+        (true, true) => return Ok(Some(Mismatch::Device(field.about(text)))),
+        (true, false) => {
+            "copy it there first, or let bind do so at each call: on_mismatch={\"device\": \"copy\"}"
+        }
+        (false, _) => "copy it there by the means of its own library",
+    };
+    Err(Error::Buffer(field.about(format_args!("{text}; {way_out}"))))
 }
 
-/// Memory of devices is of one device, but for what every device reaches.
-fn check_one_device(bound: &[Bound<'_>]) -> Result<()> {
-    let on_device = |field: &&Bound<'_>| !field.argument.managed.device().is_host();
-    let mut fields = bound.iter().filter(on_device);
+/// Refuses memory of two devices.
+pub(super) fn check_one_device(placed: &[Placed<'_>]) -> Result<()> {
+    let on_device = |field: &&Placed<'_>| !field.argument.managed.device().is_host();
+    let mut fields = placed.iter().filter(on_device);
     let Some(first) = fields.next() else { return Ok(()) };
     let here = first.argument.managed.device();
     match fields.find(|field| field.argument.managed.device() != here) {
         None => Ok(()),
-        Some(other) => Err(Error::Buffer(format!(
-            "{}: expected memory of {here}, as '{}' has, got {}; copy it there by the means of its own library",
-            other.about(),
+        Some(other) => Err(Error::Buffer(other.about(format_args!(
+            "expected memory of {here}, as '{}' has, got {}; copy it there by the means of its own \
+             library",
             first.spec.name,
             other.argument.managed.device()
-        ))),
+        )))),
     }
 }
 
-fn about(field: &Bound<'_>, text: &str) -> String {
-    format!("{}: {text}", field.about())
-}
-
-/// What stands in the way of reading the memory as the stencil does.
-fn unusable(spec: &StencilSpec, field: &Bound<'_>) -> Option<String> {
+/// Reason why the stencil cannot read the memory.
+fn unusable(field: &Placed<'_>) -> Option<String> {
     let managed = &field.argument.managed;
-    if let Some(original) = &field.argument.stands_for {
+    if let Some(original) = field.argument.original() {
         return Some(original.text.clone());
     }
-    if spec.typed && !managed.is_aligned() {
-        let boundary = managed.dtype().alignment();
-        return Some(format!(
-            "expected items aligned to {boundary} bytes, got ones {} bytes behind such a boundary",
-            managed.address().checked_rem(boundary).unwrap_or(0)
-        ));
+    if !field.stencil.typed {
+        return None; // a declared layout or alignment makes it slow at worst
     }
-    if !spec.typed {
-        return None; // what is declared of the memory makes it slow at worst
+    if managed.is_aligned() {
+        return undeclared(field);
     }
-    declared(field)
+    let boundary = managed.dtype().alignment();
+    Some(format!(
+        "expected items aligned to {boundary} bytes, got ones {} bytes behind such a boundary",
+        managed.position().checked_rem(boundary).unwrap_or(0)
+    ))
 }
 
-/// What the declaration demands of the memory and the argument does not have.
-fn declared(field: &Bound<'_>) -> Option<String> {
+/// The demand of the declaration that the memory does not meet.
+fn undeclared(field: &Placed<'_>) -> Option<String> {
     match &field.spec.ranks {
-        Some(ranks) if !is_ordered(field, ranks) => Some(out_of_order(field, ranks)),
+        Some(ranks) if !is_ordered(field, ranks) => {
+            let strides = field.argument.managed.layout().strides();
+            Some(format!(
+                "expected memory ordered as {:?}, got strides of {:?} elements",
+                ranks.as_slice(),
+                field.in_declared_order(strides).as_slice()
+            ))
+        }
         _ => misplaced(field),
     }
 }
 
-fn out_of_order(field: &Bound<'_>, ranks: &Extents) -> String {
-    let strides = field.argument.managed.layout().strides();
-    let ordered: Extents =
-        field.axes.iter().filter_map(|&axis| strides.get(axis).copied()).collect();
-    format!(
-        "expected memory ordered as {:?}, got strides of {:?} elements",
-        ranks.as_slice(),
-        ordered.as_slice()
-    )
-}
-
-/// Whether the first point of the domain is off the boundary that the declaration asks for.
-fn misplaced(field: &Bound<'_>) -> Option<String> {
-    let managed = &field.argument.managed;
-    let wanted = i128::try_from(field.spec.alignment).unwrap_or(1);
-    if wanted <= 1 || managed.layout().size() == 0 {
+/// Describes rows whose first point of the domain is off the boundary that the declaration demands.
+fn misplaced(field: &Placed<'_>) -> Option<String> {
+    let wanted = field.spec.alignment;
+    if wanted <= 1 {
         return None;
     }
-    let strides = managed.layout().byte_strides();
-    let first = field.axes.iter().zip(&field.origin).fold(
-        managed.address() as i128,
-        |sum, (&axis, &at)| {
-            sum + i128::from(strides.get(axis).copied().unwrap_or(0)) * i128::from(at)
-        },
-    );
-    let inner =
-        managed.layout().axes().filter(|axis| axis.0 > 1).map(|axis| axis.1.unsigned_abs()).min();
-    let rows = managed.layout().axes().zip(strides).all(|((extent, stride), &bytes)| {
-        extent <= 1 || Some(stride.unsigned_abs()) == inner || i128::from(bytes) % wanted == 0
-    });
-    (first % wanted != 0 || !rows).then(|| {
+    let managed = &field.argument.managed;
+    let (layout, index) = (managed.layout(), field.in_own_order(&field.origin));
+    (!layout.rows_are_on_boundary(managed.position(), &index, wanted)).then(|| {
         format!(
-            "expected the first point of the domain in every row on a boundary of {wanted} bytes, got one {} \
-             bytes behind such a boundary and strides of {:?} bytes",
-            first % wanted,
-            strides
+            "expected the first point of the domain in every row on a boundary of {wanted} bytes, \
+             got one {} bytes behind such a boundary and strides of {:?} bytes",
+            layout.bytes_behind_boundary(managed.position(), &index, wanted),
+            layout.byte_strides()
         )
     })
 }
 
-fn is_ordered(field: &Bound<'_>, ranks: &Extents) -> bool {
+fn is_ordered(field: &Placed<'_>, ranks: &Extents) -> bool {
     let layout = field.argument.managed.layout();
-    let extent_and_stride = |&axis: &usize| {
-        let get = |from: &[i64]| from.get(axis).copied().unwrap_or(0);
-        (get(layout.shape()), get(layout.strides()))
-    };
-    falls_along(ranks, field.axes.iter().map(extent_and_stride))
+    let (shape, strides) = (layout.shape(), layout.strides());
+    let extent_and_stride = |&axis: &usize| Some((*shape.get(axis)?, *strides.get(axis)?));
+    falls_along(ranks, field.axes.iter().filter_map(extent_and_stride))
 }
 
-/// What works but is slower than it could be: memory that is not ordered as the backend likes it,
-/// and what a declaration demands where the backend reads any memory.
-pub(super) fn slow(spec: &StencilSpec, bound: &[Bound<'_>]) -> Vec<String> {
-    bound.iter().filter_map(|field| slow_field(spec, field)).collect()
-}
-
-fn slow_field(spec: &StencilSpec, field: &Bound<'_>) -> Option<String> {
-    let text = match (&field.spec.ranks, &field.spec.fast) {
-        _ if !spec.typed
-            && let Some(text) = declared(field) =>
-        {
-            text
-        }
-        (None, Some(fast)) if !is_ordered(field, fast) => {
-            let layout = field.argument.managed.layout().permute(&field.axes).ok()?;
-            format!(
-                "expected memory ordered as {:?}, in which '{}' is fast, got {:?}",
-                fast.as_slice(),
-                spec.backend,
-                layout.ranks(&[]).as_slice() // no strides: the text is the same for every size
-            )
-        }
-        _ => return None,
-    };
-    Some(format!("{}: {text}", field.about()))
+/// The reason why an argument makes the call slow: memory that is not in the order with which the
+/// backend is fast, or an unmet demand of the declaration if the backend reads any memory.
+pub(super) fn slow(field: &Placed<'_>) -> Option<String> {
+    let spec = field.stencil;
+    if !spec.typed
+        && let Some(text) = undeclared(field)
+    {
+        return Some(field.about(text));
+    }
+    let fast = field.spec.fast.as_ref().filter(|_| field.spec.ranks.is_none())?;
+    if is_ordered(field, fast) {
+        return None;
+    }
+    let layout = field.argument.managed.layout().permute(&field.axes).ok()?;
+    Some(field.about(format_args!(
+        "expected memory ordered as {:?}, in which '{}' is fast, got {:?}",
+        fast.as_slice(),
+        spec.backend,
+        layout.ranks(&[]).as_slice() // no strides: the text is the same for every size
+    )))
 }

@@ -1,15 +1,15 @@
-//! Where the domain begins in a field.
+//! The first point of the domain in a field.
 
-use super::bound::Bound;
 use super::frame::Frame;
-use crate::error::{Error, Result};
+use super::placed::{Placed, Spatial};
+use crate::error::Result;
 use crate::layout::Extents;
 
-/// What helps where fields do not agree.
+/// The way out if fields do not agree.
 pub(super) const WAY_OUT: &str = "pass origin= and domain=";
 
-/// As it was given. It may name the spatial dimensions only; data dimensions then start at 0.
-pub(super) fn given(field: &Bound<'_>, origin: &Extents) -> Result<Extents> {
+/// Reads a given origin, which may be of the spatial dimensions only; data dimensions start at 0.
+pub(super) fn given(field: &Placed<'_>, origin: &Extents) -> Result<Extents> {
     let (spatial, all) = (field.spatial.len(), field.axes.len());
     if origin.len() != spatial && origin.len() != all {
         return Err(
@@ -25,89 +25,81 @@ pub(super) fn given(field: &Bound<'_>, origin: &Extents) -> Result<Extents> {
     Ok(origin)
 }
 
-/// The domain of the halos begins at the lower halo. From anywhere else it would be a silent shift.
-pub(super) fn check_shift(field: &Bound<'_>, origin: &Extents) -> Result<()> {
-    let at_halo = field.spatial().all(|(_, at)| origin.get(at) == Some(&field.halo_at(at).0));
-    if at_halo || !field.carries_halo() {
+/// Refuses a silent shift: the domain that follows from halos begins at the lower halo.
+pub(super) fn check_shift(field: &Placed<'_>) -> Result<()> {
+    let mut spatial = field.spatial.iter();
+    if spatial.all(|one| field.origin_at(one.at) == one.halo.0) || !field.carries_halo() {
         return Ok(());
     }
     Err(field.error(format!(
         "expected a domain= beside an origin other than the lower halo, got origin {:?} alone",
-        origin.as_slice()
+        field.origin.as_slice()
     )))
 }
 
-/// An origin behind the array is no point of it. One before it is: the field begins later.
-pub(super) fn check_inside(field: &Bound<'_>, origin: &Extents) -> Result<()> {
-    for (axis, at) in field.spatial() {
-        let (first, extent) = (origin.get(at).copied().unwrap_or(0), field.extent_at(at));
-        if first > extent {
-            return Err(field.error(format!(
-                "origin: expected at most {extent} along {}, as many points as there are, got {first}",
-                field.axis_name(axis)
-            )));
-        }
+/// Refuses an origin behind the array. One before it is legal: the field begins later.
+pub(super) fn check_inside(field: &Placed<'_>) -> Result<()> {
+    match field.spatial.iter().find(|one| field.origin_at(one.at) > one.extent) {
+        None => Ok(()),
+        Some(one) => Err(field.error(format!(
+            "origin: expected at most {} along {}, as many points as there are, got {}",
+            one.extent,
+            one.name,
+            field.origin_at(one.at)
+        ))),
     }
-    Ok(())
 }
 
-/// For a field about which nothing is said, beside the fields with a halo that `frame` is about.
-/// `inner`: points of the domain along an axis, where they are known.
+/// Finds the origin of a field that has none, from the `frame` of the fields with a halo. `inner`
+/// gives the points of the domain along an axis, if they are known.
 pub(super) fn found(
-    field: &Bound<'_>,
+    field: &Placed<'_>,
     frame: &[Frame],
     inner: impl Fn(usize) -> Option<i64>,
 ) -> Result<Extents> {
-    if !field.knows_halo() {
+    if field.argument.halo.is_none() {
         return Err(
             field.error("expected a known halo, got a view whose halo is unknown; pass origin=")
         );
     }
     let mut origin = Extents::from_elem(0, field.axes.len()); // data dimensions start at 0
-    for (axis, at) in field.spatial() {
-        let Some(first) = origin.get_mut(at) else { continue };
-        *first = match frame.get(axis) {
+    for one in &field.spatial {
+        let Some(first) = origin.get_mut(one.at) else { continue };
+        *first = match frame.get(one.axis) {
             None => 0,
-            Some(_) if field.carries_halo() => field.halo_at(at).0,
-            Some(&frame) => beside_halos(field, (axis, at), inner(axis), frame)?,
+            Some(_) if field.carries_halo() => one.halo.0,
+            Some(&frame) => beside_halos(field, one, inner(one.axis), frame)?,
         };
     }
     Ok(origin)
 }
 
-/// A field without a halo beside others that have one: the domain, or the whole of the others.
+/// For a field without a halo beside others that have one: its extent is that of the domain, or
+/// that of the others with their halos.
 fn beside_halos(
-    field: &Bound<'_>,
-    (axis, at): (usize, usize),
+    field: &Placed<'_>,
+    one: &Spatial<'_>,
     inner: Option<i64>,
     frame: Frame,
 ) -> Result<i64> {
-    let extent = field.extent_at(at);
     let between = match frame {
         Frame::Agreed(whole, (low, high)) => Some(whole.saturating_sub(low).saturating_sub(high)),
         _ => None,
     };
-    match (inner.or(between), frame) {
-        (Some(inner), _) if inner == extent => Ok(0),
-        (_, Frame::Agreed(whole, (low, _))) if whole == extent => Ok(low),
-        (None, Frame::Open) => Ok(0),
-        (inner, _) => Err(neither(field, axis, at, inner, frame)),
-    }
-}
-
-fn neither(field: &Bound<'_>, axis: usize, at: usize, inner: Option<i64>, frame: Frame) -> Error {
-    let domain = inner.map(|points| format!("{points} points (the domain)"));
-    let expected = match (domain, frame) {
-        (Some(domain), Frame::Agreed(whole, _)) => format!("{domain} or {whole} (with halo)"),
-        (None, Frame::Agreed(whole, (low, high))) => {
-            format!("{} points (the domain) or {whole} (with halo)", whole - low - high)
+    let expected = match (inner.or(between), frame) {
+        (Some(inner), _) if inner == one.extent => return Ok(0),
+        (_, Frame::Agreed(whole, (low, _))) if whole == one.extent => return Ok(low),
+        (None, Frame::Open) => return Ok(0),
+        (Some(inner), Frame::Agreed(whole, _)) => {
+            format!("{inner} points (the domain) or {whole} (with halo)")
         }
-        (Some(domain), Frame::Differs) => {
-            format!("{domain}, since the halos of the others differ,")
+        (Some(inner), Frame::Differs) => {
+            format!("{inner} points (the domain), since the halos of the others differ,")
         }
-        (Some(domain), Frame::Open) => domain,
+        (Some(inner), Frame::Open) => format!("{inner} points (the domain)"),
         (None, _) => "a halo, since those of the others differ,".into(),
     };
-    let (name, extent) = (field.axis_name(axis), field.extent_at(at));
-    field.error(format!("expected {expected} along {name}, got {extent} and no halo; {WAY_OUT}"))
+    let (name, extent) = (one.name, one.extent);
+    Err(field
+        .error(format!("expected {expected} along {name}, got {extent} and no halo; {WAY_OUT}")))
 }

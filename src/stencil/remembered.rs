@@ -1,12 +1,13 @@
 //! The last plan of a stencil, for calls that ask for the same again.
 //!
-//! The key holds everything that a plan depends on but where the memory lies: of that, only how far
-//! it is from a boundary counts, and whether arguments overlap, which is asked at every call. Nothing
-//! is remembered of a call that is refused, copied or slow: those are looked at anew each time.
+//! The key holds everything that a plan depends on except addresses. Of an address only the
+//! distance from a boundary counts; overlap is checked at every call. Calls that are refused,
+//! copied or slow are not remembered.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Argument, CallPlan, Request, StencilSpec, overlap, resolve};
+use super::resolve::resolve;
+use super::{Argument, CallOptions, CallPlan, StencilSpec, overlap};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::Result;
@@ -15,16 +16,16 @@ use crate::layout::{Extents, Layout};
 
 /// The last plan, if it is worth remembering.
 #[derive(Debug, Default)]
-pub struct Remembered(Mutex<Option<Arc<Call>>>);
+pub(crate) struct Remembered(Mutex<Option<Arc<LastCall>>>);
 
 #[derive(Debug)]
-struct Call {
+struct LastCall {
     keys: Vec<Option<Key>>,
-    request: Request,
+    options: CallOptions,
     plan: Arc<CallPlan>,
 }
 
-/// What of an argument a plan depends on.
+/// The properties of an argument that a plan depends on.
 #[derive(Debug)]
 struct Key {
     layout: Layout,
@@ -34,35 +35,36 @@ struct Key {
     dims: Option<Dims>,
     halo: Option<Halo>,
     origin: Option<Extents>,
-    /// Bytes behind a boundary of [`modulus`].
+    /// The boundary in bytes that checks of alignment depend on.
+    boundary: usize,
+    /// Distance in bytes from the last such boundary.
     past: usize,
 }
 
 impl Remembered {
-    /// As [`resolve`], which it only calls where something is not as in the last call.
+    /// As [`resolve`], which runs only if something differs from the last call.
     ///
     /// # Errors
     /// As [`resolve`].
-    pub fn resolve(
+    pub(crate) fn resolve<'a>(
         &self,
-        spec: &StencilSpec,
-        arguments: &[Option<Argument>],
-        request: &Request,
+        spec: &'a StencilSpec,
+        arguments: impl Iterator<Item = Option<&'a Argument>> + Clone,
+        options: &'a CallOptions,
     ) -> Result<Arc<CallPlan>> {
         let last = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(last) = last.filter(|last| last.serves(spec, arguments, request)) {
+        if let Some(last) = last.filter(|last| last.serves(spec, arguments.clone(), options)) {
             return Ok(Arc::clone(&last.plan));
         }
-        let plan = Arc::new(resolve(spec, arguments, request)?);
-        let copied = plan.fields.iter().flatten().any(|field| field.copy.is_some());
-        let call = (!copied && plan.slow.is_empty() && !request.functional).then(|| {
-            let keys = spec.fields.iter().enumerate().map(|(at, field)| {
-                let argument = arguments.get(at).and_then(Option::as_ref);
-                argument.map(|argument| Key::of(argument, modulus(field.alignment)))
+        let plan = Arc::new(resolve(spec, arguments.clone(), options)?);
+        let fast = plan.first_copy().is_none() && plan.slow.is_empty();
+        let call = (fast && !options.functional).then(|| {
+            let keys = spec.fields.iter().zip(arguments).map(|(field, argument)| {
+                argument.map(|argument| Key::new(argument, field.alignment))
             });
-            Arc::new(Call {
+            Arc::new(LastCall {
                 keys: keys.collect(),
-                request: request.clone(),
+                options: options.clone(),
                 plan: Arc::clone(&plan),
             })
         });
@@ -71,33 +73,30 @@ impl Remembered {
     }
 }
 
-impl Call {
-    fn serves(
+impl LastCall {
+    fn serves<'a>(
         &self,
         spec: &StencilSpec,
-        arguments: &[Option<Argument>],
-        request: &Request,
+        arguments: impl Iterator<Item = Option<&'a Argument>> + Clone,
+        options: &CallOptions,
     ) -> bool {
-        let fields = spec.fields.iter().zip(&self.keys).zip(arguments);
-        *request == self.request
-            && arguments.len() == self.keys.len()
-            && fields.clone().all(|((field, key), argument)| match (key, argument) {
-                (None, None) => true,
-                (Some(key), Some(argument)) => key.is_of(argument, modulus(field.alignment)),
-                _ => false,
-            })
+        let mut given = arguments.clone();
+        let fits = |key: &Option<Key>| match (key, given.next().flatten()) {
+            (None, None) => true,
+            (Some(key), Some(argument)) => key.fits(argument),
+            _ => false,
+        };
+        *options == self.options
+            && self.keys.iter().all(fits)
             && overlap::are_all_apart(spec, arguments)
     }
 }
 
-/// What a check of alignment may ask for, in bytes: an item's own boundary, or a declared one.
-fn modulus(alignment: usize) -> usize {
-    alignment.max(1).saturating_mul(16) // every type of elements is aligned where this is
-}
-
 impl Key {
-    fn of(argument: &Argument, modulus: usize) -> Self {
+    fn new(argument: &Argument, alignment: usize) -> Self {
         let managed = &argument.managed;
+        // A multiple of the declared alignment, and of the alignment of every type.
+        let boundary = alignment.max(1).saturating_mul(16);
         Self {
             layout: managed.layout().clone(),
             dtype: managed.dtype(),
@@ -106,18 +105,18 @@ impl Key {
             dims: argument.dims.clone(),
             halo: argument.halo.clone(),
             origin: argument.origin.clone(),
-            past: past(argument, modulus),
+            boundary,
+            past: past(argument, boundary),
         }
     }
 
-    fn is_of(&self, argument: &Argument, modulus: usize) -> bool {
+    fn fits(&self, argument: &Argument) -> bool {
         let managed = &argument.managed;
-        argument.stands_for.is_none()
-            && argument.brought.is_none()
+        argument.copied.is_none()
             && self.dtype == managed.dtype()
             && self.device == managed.device()
             && self.readonly == managed.readonly()
-            && self.past == past(argument, modulus)
+            && self.past == past(argument, self.boundary)
             && self.layout == *managed.layout()
             && self.dims == argument.dims
             && self.halo == argument.halo
@@ -125,6 +124,6 @@ impl Key {
     }
 }
 
-fn past(argument: &Argument, modulus: usize) -> usize {
-    argument.managed.address().checked_rem(modulus).unwrap_or(0)
+fn past(argument: &Argument, boundary: usize) -> usize {
+    argument.managed.position().checked_rem(boundary).unwrap_or(0)
 }

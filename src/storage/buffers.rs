@@ -1,20 +1,18 @@
-//! The buffers of a storage, and how each is brought up to date.
+//! The buffers of a storage.
 
-use std::sync::Arc;
-
-use super::Residence;
-use crate::error::{Error, Result};
+use super::residence::Residence;
+use crate::error::Result;
 use crate::managed::Managed;
-use crate::sync::{Mirrored, Newer, SyncState};
+use crate::sync::Mirrored;
 
-/// What a storage holds.
+/// The buffers of a storage.
 #[derive(Debug, Clone)]
-pub(crate) enum Buffers {
+pub(super) enum Buffers {
     /// Memory of the host.
     Host(Managed),
     /// Memory of a device alone.
     Device(Managed),
-    /// Memory on both sides, kept in step here.
+    /// Memory on both sides, kept in step by dlfield.
     Mirrored(Mirrored),
     /// The host's buffer of a pair, as a storage of its own.
     HostOf(Mirrored),
@@ -25,8 +23,8 @@ pub(crate) enum Buffers {
 }
 
 impl Buffers {
-    /// Shape, strides and type; of a pair those on the host.
-    pub(crate) fn managed(&self) -> &Managed {
+    /// Shape, strides and type; for a pair those of the host's buffer.
+    pub(super) fn managed(&self) -> &Managed {
         match self {
             Self::Host(one) | Self::Device(one) | Self::Unified(one) => one,
             Self::Mirrored(pair) | Self::HostOf(pair) => pair.host(),
@@ -34,16 +32,16 @@ impl Buffers {
         }
     }
 
-    /// The pair of which there is at least one side.
-    pub(crate) fn pair(&self) -> Option<&Mirrored> {
+    /// The pair that the storage is, or is one side of.
+    pub(super) fn pair(&self) -> Option<&Mirrored> {
         match self {
             Self::Mirrored(pair) | Self::HostOf(pair) | Self::DeviceOf(pair) => Some(pair),
             Self::Host(_) | Self::Device(_) | Self::Unified(_) => None,
         }
     }
 
-    /// The buffer of the device as it is, where there is one.
-    pub(crate) fn of_device(&self) -> Option<&Managed> {
+    /// The buffer of the device as it is, if there is one.
+    pub(super) fn device_as_is(&self) -> Option<&Managed> {
         match self {
             Self::Host(_) | Self::HostOf(_) => None,
             Self::Device(one) | Self::Unified(one) => Some(one),
@@ -51,8 +49,8 @@ impl Buffers {
         }
     }
 
-    /// The buffer of the host as it is, where there is one.
-    pub(crate) fn of_host(&self) -> Option<&Managed> {
+    /// The buffer of the host as it is, if there is one.
+    pub(super) fn host_as_is(&self) -> Option<&Managed> {
         match self {
             Self::Device(_) | Self::DeviceOf(_) => None,
             Self::Host(one) | Self::Unified(one) => Some(one),
@@ -60,74 +58,24 @@ impl Buffers {
         }
     }
 
-    pub(super) fn on_host(&self) -> Result<Managed> {
-        if let Self::Mirrored(pair) | Self::HostOf(pair) = self {
-            pair.to_host(false)?;
+    /// The same memory with another residence, without a copy; `None` if that is impossible. A side
+    /// of a pair shares its state.
+    pub(super) fn with_residence(&self, wanted: Residence) -> Option<Self> {
+        if self.residence() == wanted {
+            return Some(self.clone());
         }
-        let host = self.of_host().ok_or_else(|| {
-            Error::Device(
-                "host buffer: expected one, got a storage on a GPU alone; use copies, to_cupy(), or managed='gt4py'"
-                    .into(),
-            )
-        })?;
-        host.wait()?; // WAIT before the host reads or writes what a device may be working on
-        host.check_there()?;
-        Ok(host.clone())
-    }
-
-    pub(super) fn on_device(&self) -> Result<Managed> {
-        if let Self::Mirrored(pair) | Self::DeviceOf(pair) = self {
-            pair.to_device(false)?;
-        }
-        self.of_device().cloned().ok_or_else(|| {
-            Error::Device(
-                "device buffer: expected one, got a storage in host memory; make one with device='gpu'".into(),
-            )
-        })
-    }
-
-    /// The buffer of the side where a storage is wanted, up to date; the other where there is none.
-    ///
-    /// # Errors
-    /// What CUDA refuses.
-    #[cfg(feature = "python")]
-    pub(crate) fn on_side(&self, wanted: Residence) -> Result<Managed> {
-        match (wanted, self) {
-            (_, Self::Host(one)) | (Residence::Host, Self::Device(one)) => Ok(one.clone()),
-            (_, Self::HostOf(_)) | (Residence::Host, Self::Mirrored(_) | Self::Unified(_)) => {
-                self.on_host()
-            }
-            _ => self.on_device(),
-        }
-    }
-
-    /// One side of a pair, or all of it, which goes on sharing its state; `None` where there is no pair
-    /// or none on that device.
-    #[cfg(feature = "python")]
-    pub(crate) fn seen_as(&self, wanted: Residence) -> Option<Self> {
-        let pair = self.pair()?.clone();
-        let here = wanted.ordinal().is_none_or(|ordinal| ordinal == pair.device().device().ordinal);
+        let pair = self.pair()?;
+        let number = pair.device().device().ordinal;
         match wanted {
-            _ if !here => None,
-            Residence::Host => Some(Self::HostOf(pair)),
-            Residence::Device(_) => Some(Self::DeviceOf(pair)),
-            Residence::Mirrored(_) => Some(Self::Mirrored(pair)),
-            Residence::Unified(_) => None,
-        }
-    }
-
-    #[cfg(feature = "python")]
-    /// Whether the device's values count, where there are two buffers: those are newer or the same.
-    pub(crate) fn is_on_device(&self) -> bool {
-        match self {
-            Self::Host(_) | Self::HostOf(_) => false,
-            Self::Device(_) | Self::DeviceOf(_) | Self::Unified(_) => true,
-            Self::Mirrored(pair) => pair.state().newer() != Newer::Host,
+            Residence::Host => Some(Self::HostOf(pair.clone())),
+            Residence::Device(on) if on == number => Some(Self::DeviceOf(pair.clone())),
+            Residence::Mirrored(on) if on == number => Some(Self::Mirrored(pair.clone())),
+            _ => None,
         }
     }
 
     pub(super) fn residence(&self) -> Residence {
-        let ordinal = self.of_device().map_or(0, |one| one.device().ordinal);
+        let ordinal = self.device_as_is().map_or(0, |one| one.device().ordinal);
         match self {
             Self::Host(_) | Self::HostOf(_) => Residence::Host,
             Self::Device(_) | Self::DeviceOf(_) => Residence::Device(ordinal),
@@ -136,17 +84,7 @@ impl Buffers {
         }
     }
 
-    pub(super) fn set_newer(&self, newer: Newer) {
-        if let Some(state) = self.sync_state() {
-            state.set(newer);
-        }
-    }
-
-    pub(super) fn sync_state(&self) -> Option<&Arc<SyncState>> {
-        self.pair().map(Mirrored::state)
-    }
-
-    /// The same part of each.
+    /// The same part of each buffer.
     pub(super) fn map(&self, part: impl Fn(&Managed) -> Result<Managed>) -> Result<Self> {
         Ok(match self {
             Self::Host(one) => Self::Host(part(one)?),

@@ -1,6 +1,6 @@
-//! Wishes for a storage, one after the other.
+//! Describing a fresh storage, one request after the other.
 
-use super::{ManagedBy, Order, Spec, Storage};
+use super::{ManagedBy, Order, Residence, Spec, Storage};
 use crate::alloc::Fill;
 use crate::device::Target;
 use crate::dtype::DType;
@@ -11,8 +11,8 @@ use crate::layout::Extents;
 use crate::managed::Managed;
 use crate::preset::Preset;
 
-/// What somebody wishes for a fresh storage, from [`Storage::builder`]. Wishes that make no sense are
-/// refused by the call that allocates.
+/// Requests for a fresh storage, from [`Storage::builder`]. The call that allocates refuses
+/// requests that cannot be met.
 ///
 /// # Example
 ///
@@ -33,126 +33,97 @@ use crate::preset::Preset;
 /// ```
 #[derive(Debug, Clone)]
 #[must_use = "nothing is allocated before zeros, ones, full or like them"]
-pub struct Builder {
-    shape: Result<Extents>,
-    spec: Result<Spec>,
-}
+pub struct Builder(Result<(Extents, Spec)>);
 
 impl Storage {
-    /// Starts the description of a fresh storage; the shape is in elements. Unless it is told otherwise it is in
-    /// C order, without names and halo, in host memory whose first element lies on a boundary of 64 bytes.
+    /// Starts the description of a fresh storage; the shape is in elements. By default it is in C
+    /// order, without names and halo, in host memory whose first element lies on a boundary of 64
+    /// bytes.
     pub fn builder<N: TryInto<i64>>(shape: impl IntoIterator<Item = N>) -> Builder {
-        Builder { shape: numbers("shape", shape), spec: Ok(Spec::default()) }
+        Builder(numbers("shape", shape).map(|shape| (shape, Spec::default())))
     }
 
-    /// As [`Storage::builder`], for a storage of this shape, with these names, halo and order in memory.
+    /// As [`Storage::builder`], with the shape, names, halo and order in memory of this storage.
     pub fn like(&self) -> Builder {
-        Builder::like(self.managed(), self.field())
+        Builder::like(self.managed(), &self.field())
     }
 }
 
 impl Builder {
-    /// For a field like another.
+    /// Describes a field like another.
     pub(crate) fn like(memory: &Managed, field: &Field) -> Self {
         let ranks = memory.layout().ranks(field.order.as_deref().unwrap_or_default());
         let (dims, halo, origin) = (field.dims.clone(), field.halo.clone(), field.origin.clone());
-        let spec = Spec {
-            layout: Order::Ranks(ranks),
-            unknown_halo: halo.is_none(),
-            field: Field { dims, halo, origin, ..Field::default() },
-            ..Spec::default()
-        };
-        Self { shape: Ok(memory.layout().shape().into()), spec: Ok(spec) }
+        let labels = Field { dims, halo, origin, ..Field::default() };
+        let spec = Spec { layout: Order::Ranks(ranks), ..Spec::like(labels, Residence::default()) };
+        Self(Ok((memory.layout().shape().into(), spec)))
     }
 
-    fn with(mut self, wish: impl FnOnce(&mut Spec) -> Result<()>) -> Self {
-        if let Ok(spec) = &mut self.spec
-            && let Err(error) = wish(spec)
-        {
-            self.spec = Err(error);
-        }
-        self
+    /// Records a value, or the first error.
+    fn with<V>(self, value: Result<V>, put: impl FnOnce(&mut Spec, V)) -> Self {
+        Self(self.0.and_then(|(shape, mut spec)| {
+            put(&mut spec, value?);
+            Ok((shape, spec))
+        }))
     }
 
     /// Names of the dimensions, in the order of the shape.
     pub fn dims<D: Into<Dim>>(self, names: impl IntoIterator<Item = D>) -> Self {
-        self.with(|spec| {
-            spec.field.dims = Some(names.into_iter().map(Into::into).collect());
-            Ok(())
-        })
+        let names = names.into_iter().map(Into::into).collect();
+        self.with(Ok(names), |spec, names| spec.field.dims = Some(names))
     }
 
     /// Points at the lower and upper end of each dimension that lie outside the domain.
     pub fn halo<N: TryInto<i64>>(self, widths: impl IntoIterator<Item = (N, N)>) -> Self {
-        self.with(|spec| {
+        let width = |(low, high)| Ok((number("halo", low)?, number("halo", high)?));
+        self.with(widths.into_iter().map(width).collect(), |spec, halo| {
             spec.unknown_halo = false;
-            let width = |(low, high)| Ok((number("halo", low)?, number("halo", high)?));
-            spec.field.halo = Some(widths.into_iter().map(width).collect::<Result<_>>()?);
-            Ok(())
+            spec.field.halo = Some(halo);
         })
     }
 
     /// Rank of each dimension in memory, 0 = the largest stride.
     pub fn layout<N: TryInto<i64>>(self, ranks: impl IntoIterator<Item = N>) -> Self {
-        self.with(|spec| {
-            spec.layout = Order::Ranks(numbers("layout", ranks)?);
-            Ok(())
-        })
+        self.with(numbers("layout", ranks), |spec, ranks| spec.layout = Order::Ranks(ranks))
     }
 
     /// Boundary in bytes for the aligned element of every row; rows are padded for it.
     pub fn alignment(self, bytes: usize) -> Self {
-        self.with(|spec| {
-            spec.alignment = Some(bytes);
-            Ok(())
-        })
+        self.with(Ok(bytes), |spec, bytes| spec.alignment = Some(bytes))
     }
 
     /// Index of the element that rows are aligned at, instead of the first one inside the halo.
     pub fn aligned_index<N: TryInto<i64>>(self, index: impl IntoIterator<Item = N>) -> Self {
-        self.with(|spec| {
-            spec.field.aligned_index = Some(numbers("aligned_index", index)?);
-            Ok(())
-        })
+        let index = numbers("aligned_index", index);
+        self.with(index, |spec, index| spec.field.aligned_index = Some(index))
     }
 
-    /// Layout, alignment and device that suit a backend of GT4Py, where nothing else is wished for.
+    /// Layout, alignment and device that suit a backend of GT4Py. Other requests override them.
     pub fn backend(self, name: &str) -> Self {
-        self.with(|spec| {
-            spec.preset = Some(Preset::from_name(name)?);
-            Ok(())
-        })
+        self.with(Preset::from_name(name), |spec, preset| spec.preset = Some(preset))
     }
 
-    /// Where stencils begin unless they are told otherwise, in the order I, J, K, data dimensions.
+    /// Default origin of stencils, in the order I, J, K, data dimensions.
     pub fn default_origin<N: TryInto<i64>>(self, origin: impl IntoIterator<Item = N>) -> Self {
-        self.with(|spec| {
-            spec.field.origin = Some(numbers("default_origin", origin)?);
-            Ok(())
-        })
+        let origin = numbers("default_origin", origin);
+        self.with(origin, |spec, origin| spec.field.origin = Some(origin))
     }
 
-    /// Where it is to be, whatever the backend is for.
+    /// Device of the storage, whatever the backend computes on.
     pub fn device(self, device: Target) -> Self {
-        self.with(|spec| {
-            spec.device = Some(device);
-            Ok(())
-        })
+        self.with(Ok(device), |spec, device| spec.device = Some(device))
     }
 
-    /// Who keeps host and device in step, for a storage on a GPU; by default dlfield.
+    /// What keeps host and device in step, for a storage on a GPU; by default dlfield.
     pub fn managed_by(self, by: ManagedBy) -> Self {
-        self.with(|spec| {
-            spec.managed = Some(by);
-            Ok(())
-        })
+        self.with(Ok(by), |spec, by| spec.managed = Some(by))
     }
 
-    /// Allocates it full of zeros, which are written only where the system does not hand them out.
+    /// Allocates it full of zeros. They are written only if the system hands out other memory.
     ///
     /// # Errors
-    /// [`Error::Argument`] for wishes that contradict each other or the shape, [`Error::OutOfMemory`],
-    /// [`Error::Device`] for a device that cannot be had.
+    /// [`Error::Argument`] for requests that contradict each other or the shape,
+    /// [`Error::OutOfMemory`], [`Error::Device`] for a device that is not there.
     pub fn zeros<T: Element>(self) -> Result<Storage> {
         self.filled(T::DTYPE, Fill::Zeros)
     }
@@ -170,7 +141,8 @@ impl Builder {
     /// # Errors
     /// As [`Builder::zeros`]; [`Error::Argument`] for an item of another size.
     pub fn filled(self, dtype: DType, fill: Fill<'_>) -> Result<Storage> {
-        Storage::allocate(&self.shape?, dtype, &self.spec?, fill)
+        let (shape, spec) = self.0?;
+        Storage::allocate(&shape, dtype, &spec, fill)
     }
 }
 
@@ -189,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_wish_reaches_the_storage() {
+    fn every_request_reaches_the_storage() {
         let field = Storage::builder([6, 5, 4])
             .dims(["I", "J", "K"])
             .halo([(2, 1), (0, 0), (1, 1)])
@@ -205,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_wish_that_makes_no_sense_is_the_error() {
+    fn the_first_request_that_cannot_be_met_is_the_error() {
         let error = Storage::builder([4]).backend("gt:cpu").dims(["I", "J"]).zeros::<f64>();
         assert!(error.unwrap_err().to_string().contains("gt:cpu"));
         let error = Storage::builder([4]).halo([(3, 3)]).zeros::<f64>().unwrap_err();

@@ -1,12 +1,35 @@
-//! Whether memory that exists already is as somebody wants it.
+//! Checks of memory against what is requested of it.
 
+use super::residence::Residence;
 use crate::alloc::check_ranks;
+use crate::device::{Device, DeviceKind};
 use crate::error::{Error, Result};
 use crate::field::Field;
 use crate::layout::falls_along;
 use crate::managed::Managed;
 
-/// The strides, largest first by the wanted ranks, must not grow.
+/// Refuses a model or a sibling where dlfield cannot allocate: memory of ROCm only passes through.
+pub(super) fn check_allocatable(device: Device) -> Result<()> {
+    if device.kind != DeviceKind::Rocm {
+        return Ok(());
+    }
+    Err(Error::Device(format!(
+        "device: expected the host or a CUDA device, got {device}, where dlfield cannot allocate; \
+         request memory of the host, or copy it with the library that made it"
+    )))
+}
+
+/// Refuses memory that is not on a GPU.
+pub(crate) fn check_on_gpu(device: Device) -> Result<()> {
+    if Residence::for_memory_on(device) != Residence::Host {
+        return Ok(());
+    }
+    Err(Error::Buffer(format!(
+        "device_data: expected memory on a GPU, got memory on {device}; pass it as data"
+    )))
+}
+
+/// Refuses memory whose strides grow from one requested rank to the next.
 pub(super) fn check_order(host: &Managed, ranks: &[i64]) -> Result<()> {
     let layout = host.layout();
     check_ranks(ranks, layout.ndim())?;
@@ -14,8 +37,8 @@ pub(super) fn check_order(host: &Managed, ranks: &[i64]) -> Result<()> {
         return Ok(());
     }
     Err(Error::Argument(format!(
-        "layout: expected memory ordered as {ranks:?}, got strides of {:?} elements, which is {:?}; \
-         leave the layout open, or pass copy=True to storage()",
+        "layout: expected memory ordered as {ranks:?}, got strides of {:?} elements, which is \
+         {:?}; leave the layout open, or make a copy with that layout",
         layout.strides(),
         layout.ranks(&[]).as_slice()
     )))
@@ -23,28 +46,19 @@ pub(super) fn check_order(host: &Managed, ranks: &[i64]) -> Result<()> {
 
 pub(super) fn check_alignment(host: &Managed, field: &Field) -> Result<()> {
     let (layout, alignment) = (host.layout(), field.alignment);
-    if alignment <= 1 || layout.size() == 0 {
+    if alignment <= 1 {
         return Ok(());
     }
-    let boundary = i128::try_from(alignment).unwrap_or(i128::MAX);
-    let strides = layout.byte_strides();
     let index = field.aligned_index(layout.ndim());
-    let first = strides
-        .iter()
-        .zip(&index)
-        .fold(host.address() as i128, |at, (&stride, &i)| at + i128::from(stride) * i128::from(i));
-    let inner = layout.axes().filter(|axis| axis.0 > 1).map(|axis| axis.1.unsigned_abs()).min();
-    let rows = layout.axes().zip(strides).all(|((extent, stride), &bytes)| {
-        extent <= 1 || Some(stride.unsigned_abs()) == inner || i128::from(bytes) % boundary == 0
-    });
-    if first % boundary == 0 && rows {
+    if layout.rows_are_on_boundary(host.position(), &index, alignment) {
         return Ok(());
     }
     Err(Error::Argument(format!(
         "alignment_size: expected the element at {:?} of every row on a boundary of {alignment} \
-         bytes, got memory at {first:#x} with strides of {:?} bytes; leave the alignment open, or \
-         pass copy=True to storage()",
+         bytes, got memory at {:#x} with strides of {:?} bytes; leave the alignment open, or make \
+         a copy with that alignment",
         index.as_slice(),
-        strides
+        layout.address_of(host.position(), &index),
+        layout.byte_strides()
     )))
 }

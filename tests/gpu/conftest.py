@@ -1,28 +1,23 @@
 """Tests of everything that needs a GPU, on the stand-in for the driver or on a real one.
 
 A process has one driver, so these run in a process of their own: `DLFIELD_TEST_CUDA=stand-in` or
-`=real`, see the Makefile. What only the stand-in can tell (its counters, that work is done late)
+`=real`, see the Makefile. Tests that need the stand-in (its counters, its late execution)
 has the mark `stand_in`, what it cannot do has the mark `real`.
 """
 
 import ctypes
 import gc
 import os
-import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
-
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "fake_cuda"), str(HERE.parent / "python")]
 
 WHICH = os.environ.get("DLFIELD_TEST_CUDA")
 if WHICH not in ("stand-in", "real"):
     raise pytest.UsageError("tests/gpu: set DLFIELD_TEST_CUDA to stand-in or real (make test)")
 os.environ.setdefault("DLFIELD_FAKE_CUDA_DEVICES", "2")  # read when the driver starts
 
-import cuda_calls  # noqa: E402 -- loads the driver, before anybody else does
+from support.cuda import driver  # noqa: E402 -- loads the driver, before anybody else does
 
 settings.register_profile("dlfield", deadline=None, derandomize=True, max_examples=100)
 settings.load_profile("dlfield")
@@ -37,28 +32,28 @@ def pytest_collection_modifyitems(items):
 
 
 def finish():
-    """Let go of what nobody holds any more; a pool frees when its stream comes to it."""
+    """Free what is no longer referenced; a pool frees when its stream reaches the release."""
     gc.collect()
-    for number in range(cuda_calls.made("cuDeviceGetCount", kind=ctypes.c_int)):
-        cuda_calls.call("cuCtxPushCurrent_v2", cuda_calls.made("cuDevicePrimaryCtxRetain", number))
-        cuda_calls.call("cuCtxSynchronize")
-        cuda_calls.made("cuCtxPopCurrent_v2")
+    for number in range(driver.made("cuDeviceGetCount", kind=ctypes.c_int)):
+        driver.call("cuCtxPushCurrent_v2", driver.made("cuDevicePrimaryCtxRetain", number))
+        driver.call("cuCtxSynchronize")
+        driver.made("cuCtxPopCurrent_v2")
 
 
 @pytest.fixture(autouse=True)
 def nothing_left(request):
     """Every test gives back what it has allocated, and breaks nothing (on the stand-in)."""
-    cuda_calls.start()
+    driver.start()
     finish()
     gc.freeze()  # collections then look at what the test makes, and not at every imported library
     if WHICH == "real":
         yield
         return
-    before = cuda_calls.stats().live_bytes
-    cuda_calls.reset()
+    before = driver.stats().live_bytes
+    driver.reset()
     yield
     finish()
-    after = cuda_calls.stats()
+    after = driver.stats()
     assert after.violations == 0, "the stand-in has seen accesses that are not allowed"
     if not request.node.get_closest_marker("keeps_memory"):
         # Less may be there: what an earlier test that failed has held until now.

@@ -50,7 +50,7 @@ def _no_extension(_folder, names):
 
 
 def find():
-    """Give file and line number of every wait."""
+    """Return file and line number of every wait."""
     for path in sorted((CRATE / "src").rglob("*.rs")):
         for number, line in enumerate(path.read_text().splitlines()):
             if MARK in line:
@@ -58,7 +58,7 @@ def find():
 
 
 def without(line):
-    """Give the line without its wait."""
+    """Return the line without its wait."""
     code, _, reason = line.partition(MARK)
     code = code.rstrip()
     indent = re.match(r"\s*", code).group()

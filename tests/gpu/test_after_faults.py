@@ -6,7 +6,8 @@ Each test has a process of its own on the stand-in: a fault stays in its process
 import textwrap
 
 import pytest
-from fake_driver import end_of, run
+
+from support.cuda.stand_in import end_of, run
 
 pytestmark = pytest.mark.stand_in
 
@@ -96,7 +97,7 @@ def test_whatever_needs_the_device_is_an_error_that_says_what_helps(event):
     after(event, "fail_each()")
 
 
-def test_what_is_in_a_context_that_was_replaced_is_not_to_be_had():
+def test_memory_of_a_replaced_context_cannot_be_used():
     after(
         "restart",
         """
@@ -232,7 +233,7 @@ def test_the_process_ends_well_with_storages_on_a_device_that_has_failed(event):
 
 
 def test_a_fault_of_dlfields_own_copy_is_an_error_where_it_is_waited_for():
-    """Its source was freed by somebody else, who was wrong."""
+    """The source was freed by mistake outside dlfield."""
     run("""
         start()
         import dlfield as dlf

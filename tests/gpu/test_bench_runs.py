@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from cuda_calls import REAL, library_path
+
+from support.cuda.driver import REAL, library_path
 
 BENCHES = Path(__file__).parents[2] / "benches"
-# torch and CuPy find no device on the stand-in, and take their time to say so.
+# torch and CuPy find no device on the stand-in, and need long to notice.
 RUN = """
 import runpy, sys
 if {hidden}:
@@ -22,7 +23,7 @@ runpy.run_path({script!r}, run_name="__main__")
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """Give what the benchmark has printed, and the rows that it has kept."""
+    """Return what the benchmark has printed, and the rows that it has kept."""
     folder = tmp_path_factory.mktemp("gpu")
     environment = {**os.environ}
     if not REAL:

@@ -3,17 +3,19 @@
 import dlfield as dlf
 import numpy as np
 import pytest
-from cuda_calls import call, stats
-from devices import LEGACY, OnDevice, new_stream, read
-from marks import every_device, every_kind
-from order import own_stream, put_from, seen_from
-from support import NUMPY_DTYPES, import_or_skip
+
+from support.cuda.devices import LEGACY, OnDevice, new_stream, read
+from support.cuda.driver import call, stats
+from support.cuda.kinds import every_device, every_kind
+from support.cuda.order import own_stream, put_from, seen_from
+from support.optional import library
+from support.parameters import NUMPY_DTYPES
 
 VALUES = np.arange(6.0).reshape(2, 3)
 
 
 def made(values=VALUES, managed=None, **options):
-    """Give a storage on a GPU with these values, and nothing in flight."""
+    """Return a storage on a GPU with these values, and nothing in flight."""
     storage = dlf.storage(values, device="gpu", managed=managed, **options)
     storage.synchronize()
     call("cuCtxSynchronize")
@@ -24,6 +26,25 @@ def interface(storage):
     return storage.__cuda_array_interface__
 
 
+@pytest.mark.source(
+    "GDP-3", "Abstract, Motivation and Scope", "storages speak the CUDA array interface"
+)
+@pytest.mark.source(
+    "GDP-3",
+    "Attributes and Properties",
+    "`__cuda_array_interface__` exists if there is a device buffer",
+)
+@pytest.mark.source(
+    "GDP-3 draft", "Methods", "`__cuda_array_interface__` exists if there is a device buffer"
+)
+@pytest.mark.source(
+    "CUDA array interface",
+    "Python Interface Specification",
+    "`__cuda_array_interface__` is a dict",
+    "`shape` is a tuple of ints",
+    "the device can access the address",
+    "`version` is 3",
+)
 @every_device
 @every_kind
 def test_the_dict_says_all_that_version_three_asks_for_and_nothing_else(managed, device):
@@ -37,6 +58,9 @@ def test_the_dict_says_all_that_version_three_asks_for_and_nothing_else(managed,
     assert not read(address, (2, 3), "f4", device).any()
 
 
+@pytest.mark.source(
+    "CUDA array interface", "Python Interface Specification", "`typestr` is as in NumPy's interface"
+)
 @pytest.mark.parametrize("name", NUMPY_DTYPES)
 def test_every_type_of_numpy_has_its_name(name):
     assert interface(made(np.zeros(3, name)))["typestr"] == np.dtype(name).str
@@ -45,7 +69,7 @@ def test_every_type_of_numpy_has_its_name(name):
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn"])
 @every_kind
 def test_a_type_that_the_interface_cannot_name_makes_it_absent(managed, name):
-    dtype = getattr(import_or_skip("ml_dtypes"), name)
+    dtype = getattr(library("ml_dtypes"), name)
     storage = dlf.zeros((3,), dtype, device="gpu", managed=managed)
     assert not hasattr(storage, "__cuda_array_interface__")
     with pytest.raises(dlf.GTNoSuchBufferError, match="__cuda_array_interface__: it cannot name"):
@@ -58,6 +82,12 @@ def test_a_storage_of_the_host_has_no_such_attribute():
     assert not hasattr(type(storage), "__cuda_array_interface__")
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Python Interface Specification",
+    "absent `strides`, or None, means C order",
+    "`strides` are in bytes",
+)
 @pytest.mark.parametrize(
     ("view", "strides"),
     [
@@ -85,6 +115,11 @@ def test_the_address_of_a_view_is_that_of_its_first_element(managed):
     assert interface(storage[::-1, ::-1])["data"][0] == start + 40
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Python Interface Specification",
+    "an array of size zero has the address 0",
+)
 @pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 5, 2)])
 @every_kind
 def test_of_no_elements_the_address_is_0_and_nothing_is_in_flight(managed, shape):
@@ -98,17 +133,40 @@ def test_an_empty_view_has_the_address_0_too(managed):
     assert interface(made(managed=managed)[2:])["data"] == (0, False)
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Python Interface Specification",
+    "`data` is an address and a read-only flag",
+)
 @pytest.mark.parametrize("managed", [None, "gt4py"])
 def test_memory_that_must_not_be_written_says_so(managed):
     storage = dlf.as_storage(OnDevice(VALUES, readonly=True), managed=managed)
     assert interface(storage)["data"][1] is True
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Python Interface Specification",
+    "`stream` is None or an int to synchronise on",
+)
+@pytest.mark.source(
+    "CUDA array interface",
+    "Interface Requirements",
+    "without pending work the stream is absent or None",
+)
 @every_kind
 def test_what_is_done_needs_no_stream(managed):
     assert interface(made(managed=managed))["stream"] is None
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Python Interface Specification",
+    "`stream` is None or an int to synchronise on",
+)
+@pytest.mark.source(
+    "CUDA array interface", "Interface Requirements", "both options are off by default"
+)
 @pytest.mark.stand_in
 @every_device
 @every_kind
@@ -127,6 +185,11 @@ def test_the_stream_is_named_until_the_work_is_done(managed):
     assert interface(storage)["stream"] is None
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Lifetime management: Streams",
+    "a stream lives as long as the object that exported it",
+)
 @pytest.mark.stand_in
 @pytest.mark.parametrize("stream", [LEGACY, "new"])
 def test_work_on_a_stream_of_the_user_is_exported_on_that_of_dlfield(stream):
@@ -136,9 +199,14 @@ def test_work_on_a_stream_of_the_user_is_exported_on_that_of_dlfield(stream):
         assert interface(storage)["stream"] == own
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Interface Requirements",
+    "waiting for the stream of a producer waits for all its work on the data",
+)
 @every_kind
 @pytest.mark.parametrize("on", ["own", "new", LEGACY])
-def test_who_waits_for_the_exported_stream_alone_finds_the_values(managed, on):
+def test_waiting_for_the_exported_stream_is_enough(managed, on):
     storage = made(managed=managed)
     source = dlf.full((2, 3), 7.0, device="gpu", managed=None)
     if on == "own":
@@ -152,6 +220,11 @@ def test_who_waits_for_the_exported_stream_alone_finds_the_values(managed, on):
     assert seen_from(new_stream(), found["data"][0], (2, 3)).tolist() == [[7.0] * 3] * 2
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Interface Requirements",
+    "a consumer that works in the producer's stream may return at once",
+)
 def test_work_that_is_put_on_the_exported_stream_comes_after_that_of_dlfield():
     storage = made()
     with dlf.use_stream(new_stream()):
@@ -198,6 +271,9 @@ def test_the_halo_of_a_field_is_in_the_memory_that_is_exported():
     assert interface(inner)["strides"] == (40, 8)
 
 
+@pytest.mark.source(
+    "GDP-3", "Abstract, Motivation and Scope", "storages speak the CUDA array interface"
+)
 def test_an_import_of_an_export_shares_the_memory():
     storage = made()
     again = dlf.as_storage(Exported(storage), managed=None)
@@ -206,7 +282,7 @@ def test_an_import_of_an_export_shares_the_memory():
 
 
 class Exported:
-    """Speaks the CUDA array interface of a storage and nothing else."""
+    """Has only the CUDA array interface of a storage."""
 
     def __init__(self, storage):
         self.storage = storage

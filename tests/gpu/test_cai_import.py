@@ -6,23 +6,24 @@ from types import MappingProxyType
 import dlfield as dlf
 import numpy as np
 import pytest
-from cuda_calls import call, made, stats
-from devices import Memory, OnDevice, Pinned, current, new_stream
-from fake_driver import run
-from marks import two_devices
-from order import device_address
-from support import Watch
+
+from support.cuda.devices import Memory, OnDevice, Pinned, current, new_stream
+from support.cuda.driver import call, made, stats
+from support.cuda.kinds import two_devices
+from support.cuda.order import device_address
+from support.cuda.stand_in import run
+from support.owners import Watch
 
 VALUES = np.arange(6.0).reshape(2, 3)
 
 
 def taken(exporter, **options):
-    """Give a storage over the memory of the device alone."""
+    """Return a storage over the memory of the device alone."""
     return dlf.as_storage(exporter, managed=None, **options)
 
 
 def values_of(storage):
-    """Give the values, by a copy."""
+    """Return the values, by a copy."""
     return dlf.storage(storage, device="cpu").to_numpy()
 
 
@@ -32,6 +33,29 @@ def without(exporter, *keys):
     return exporter
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Abstract, Motivation and Scope",
+    "an object with only a CUDA array interface counts as GPU memory",
+)
+@pytest.mark.source(
+    "GDP-3", "Data Interface", "without the interface, a CUDA array interface counts as GPU memory"
+)
+@pytest.mark.source("CUDA array interface", "Python Interface Specification", "`version` is 3")
+@pytest.mark.source(
+    "CUDA array interface",
+    "Differences with earlier versions",
+    "version 0 does not have a mask",
+    "versions before 3 do not define synchronisation",
+)
+@pytest.mark.source(
+    "Interface note",
+    "Storages without the interface",
+    "without the interface, `__cuda_array_interface__` is read, depending on the backend",
+)
+@pytest.mark.source(
+    "Allocation note", "Supported Buffer Interfaces", "`__cuda_array_interface__` is accepted"
+)
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 4, 99])
 def test_every_version_comes_in_at_its_address(version):
     exporter = OnDevice(VALUES, version=version)
@@ -41,11 +65,21 @@ def test_every_version_comes_in_at_its_address(version):
     assert (storage.shape, storage.strides, storage.dtype) == ((2, 3), (24, 8), np.float64)
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Differences with earlier versions",
+    "versions 0 and 1 do not define strides in C order, nor size zero",
+)
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
 def test_strides_may_be_spelled_out_for_c_order(version):
     assert taken(OnDevice(VALUES, version=version, strides=(24, 8))).strides == (24, 8)
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Python Interface Specification",
+    "absent `strides`, or None, means C order",
+)
 @pytest.mark.parametrize("keys", [("strides",), ("strides", "version")])
 def test_a_missing_version_is_refused_and_missing_strides_are_c_order(keys):
     exporter = without(OnDevice(VALUES), *keys)
@@ -62,11 +96,19 @@ def test_a_key_that_has_to_be_there_is_missed_by_name(key):
         taken(without(OnDevice(VALUES), key))
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Python Interface Specification",
+    "`mask` is None or an array of the valid elements",
+)
 @pytest.mark.parametrize("words", [{}, {"mask": None, "descr": None, "stream": None}], ids=str)
 def test_optional_keys_may_be_left_out_or_none(words):
     np.testing.assert_array_equal(values_of(taken(OnDevice(VALUES, **words))), VALUES)
 
 
+@pytest.mark.source(
+    "CUDA array interface", "Python Interface Specification", "`strides` are in bytes"
+)
 @pytest.mark.parametrize(
     ("strides", "offset", "expected"),
     [
@@ -89,12 +131,20 @@ def test_memory_in_which_indices_share_an_element_becomes_read_only():
     assert taken(exporter).readonly
 
 
+@pytest.mark.source(
+    "CUDA array interface", "Python Interface Specification", "`typestr` is as in NumPy's interface"
+)
 @pytest.mark.parametrize("name", ["bool", "i1", "u2", "i4", "u8", "f2", "f4", "c8", "c16"])
 def test_numpys_types_come_in_as_themselves(name):
     source = np.array([0, 1, 1], name)
     np.testing.assert_array_equal(values_of(taken(OnDevice(source))), source, strict=True)
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Python Interface Specification",
+    "`data` is an address and a read-only flag",
+)
 @pytest.mark.parametrize("readonly", [True, False, np.True_, 1, 0])
 def test_the_read_only_flag_is_honoured_and_passed_on(readonly):
     storage = taken(OnDevice(VALUES, readonly=readonly))
@@ -109,14 +159,14 @@ def test_a_read_only_import_is_not_written():
     np.testing.assert_array_equal(exporter.values(), VALUES)
 
 
-def test_a_write_is_seen_on_the_other_side():
+def test_a_write_through_the_cuda_array_interface_is_seen_on_the_other_side():
     exporter = OnDevice(VALUES)
     taken(exporter)[1, :2] = [70, 80]
     np.testing.assert_array_equal(exporter.values(), [[0, 1, 2], [70, 80, 5]])
 
 
 @pytest.mark.stand_in
-def test_nothing_is_copied_or_waited_for_by_an_import():
+def test_importing_a_cuda_array_interface_neither_copies_nor_waits():
     exporter = OnDevice(VALUES, stream=new_stream())
     before = stats()
     storage = taken(exporter)
@@ -125,7 +175,7 @@ def test_nothing_is_copied_or_waited_for_by_an_import():
     assert storage.shape == (2, 3)
 
 
-def test_the_attribute_is_read_once():
+def test_the_cuda_array_interface_is_read_once():
     class Counting(OnDevice):
         reads = 0
 
@@ -140,7 +190,7 @@ def test_the_attribute_is_read_once():
 
 
 @pytest.mark.parametrize("wrapped", [MappingProxyType, type("Own", (dict,), {})])
-def test_any_mapping_is_taken_for_a_dict(wrapped):
+def test_any_mapping_is_accepted_as_a_cuda_array_interface(wrapped):
     exporter = OnDevice(VALUES)
     exporter.interface = wrapped(exporter.interface)
     assert taken(exporter).shape == (2, 3)
@@ -153,6 +203,11 @@ def test_the_dict_may_change_afterwards():
     np.testing.assert_array_equal(values_of(storage), VALUES)
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Lifetime management: Data",
+    "the user keeps the owner alive while a consumer uses the memory",
+)
 def test_the_exporting_object_is_held_by_every_view_and_released_once():
     exporter = OnDevice(VALUES)
     interface, watch = exporter.interface, Watch(exporter)
@@ -183,6 +238,16 @@ def test_an_exporter_that_frees_its_memory_in_del_does_so_after_the_last_view():
     assert freed == [there]
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Python Interface Specification",
+    "the driver gives the address that is valid in the current context",
+)
+@pytest.mark.source(
+    "CUDA array interface",
+    "Pointer Attributes",
+    "the driver tells the context of a pointer, and whether it is host or managed memory",
+)
 @two_devices
 @pytest.mark.parametrize("current_device", [0, 1])
 def test_memory_of_the_second_device_is_found_there_whichever_context_is_current(current_device):
@@ -211,6 +276,16 @@ def test_managed_memory_comes_in_as_memory_of_a_device():
         call("cuMemFree_v2", start)
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Python Interface Specification",
+    "an array of size zero has the address 0",
+)
+@pytest.mark.source(
+    "CUDA array interface",
+    "Differences with earlier versions",
+    "versions 0 and 1 do not define strides in C order, nor size zero",
+)
 @pytest.mark.parametrize("there", [0, 1, 8, 2**47 - 8, 2**64 - 1])
 @pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 2**40)])
 def test_of_an_empty_array_the_address_is_never_looked_at(shape, there):
@@ -234,6 +309,16 @@ def page_locked():
     return start
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Python Interface Specification",
+    "the device can access the address",
+)
+@pytest.mark.source(
+    "CUDA array interface",
+    "Pointer Attributes",
+    "the driver tells the context of a pointer, and whether it is host or managed memory",
+)
 @pytest.mark.parametrize(
     ("place", "text"),
     [
@@ -294,6 +379,6 @@ def test_without_a_device_it_is_the_device_that_is_missed():
 
 @two_devices
 @pytest.mark.parametrize("ask", [lambda one: dlf.as_storage(one, device="cpu"), dlf.as_numpy])
-def test_who_wants_memory_of_the_host_is_told_which_gpu_has_it(ask):
+def test_a_request_for_host_memory_gets_an_error_that_names_the_gpu(ask):
     with pytest.raises(dlf.DeviceUnavailable, match="cuda:1"):
         ask(OnDevice(np.zeros(4), device=1))

@@ -1,11 +1,12 @@
-"""CUDA array interfaces that lie: each is refused by name, and the exporter let go."""
+"""CUDA array interfaces that lie: each is refused by name, and the exporter is released."""
 
 import dlfield as dlf
 import numpy as np
 import pytest
-from cuda_calls import stats
-from devices import OnDevice
-from support import Watch
+
+from support.cuda.devices import OnDevice
+from support.cuda.driver import stats
+from support.owners import Watch
 
 LIES = {
     # what is put into the dict, error, text
@@ -24,7 +25,7 @@ LIES = {
     "shape of 70 bits": ({"shape": (2**70,)}, ValueError, "int of 64 bits"),
     "shape overflows": ({"shape": (2**33, 2**33)}, ValueError, str(2**33)),
     "shape wraps to 0": ({"shape": (2**32, 2**32, 16)}, ValueError, str(2**32)),
-    "65 dimensions": ({"shape": (1,) * 65}, ValueError, "at most 64 dimensions, got 65"),
+    "65 dimensions": ({"shape": (1,) * 65}, ValueError, "expected at most 64 dimensions"),
     "typestr none": ({"typestr": None}, TypeError, "typestr: expected a text"),
     "typestr number": ({"typestr": 42}, TypeError, "typestr: expected a text"),
     "typestr bytes": ({"typestr": b"<f8"}, TypeError, "typestr: expected a text"),
@@ -67,8 +68,16 @@ LIES = {
 }
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Python Interface Specification",
+    "`shape` is a tuple of ints",
+    "`descr` describes types as in NumPy's interface",
+    "`mask` is None or an array of the valid elements",
+    "`stream` 0 is not allowed",
+)
 @pytest.mark.parametrize(("words", "error", "text"), LIES.values(), ids=LIES)
-def test_a_lie_is_refused_by_name_and_the_exporter_let_go(words, error, text):
+def test_a_lie_is_refused_by_name_and_the_exporter_is_released(words, error, text):
     exporter = OnDevice(np.zeros((2, 3)))
     exporter.interface.update(words)
     watch = Watch(exporter)
@@ -89,13 +98,21 @@ def test_a_refusal_allocates_copies_and_waits_for_nothing(lie):
     assert (after.allocs, after.copies, after.syncs) == (before.allocs, before.copies, before.syncs)
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Python Interface Specification",
+    "`descr` describes types as in NumPy's interface",
+)
 @pytest.mark.parametrize("descr", [[("", "<f8")], None])
-def test_a_description_that_says_the_same_is_no_lie(descr):
+def test_a_redundant_description_is_accepted(descr):
     assert dlf.as_storage(OnDevice(np.zeros((2, 3)), descr=descr)).shape == (2, 3)
 
 
+@pytest.mark.source(
+    "CUDA array interface", "Python Interface Specification", "`__cuda_array_interface__` is a dict"
+)
 @pytest.mark.parametrize("got", [None, 3, "interface", [("shape", (3,))], ("shape",)], ids=str)
-def test_what_is_no_dict_is_refused(got):
+def test_a_cuda_array_interface_must_be_a_mapping(got):
     exporter = OnDevice(np.zeros(3))
     exporter.interface = got
     with pytest.raises(TypeError, match="__cuda_array_interface__: expected a dict"):
@@ -116,7 +133,7 @@ def test_what_the_property_raises_passes_unchanged(error):
     assert caught.value is raised
 
 
-def test_an_exporter_without_the_attribute_speaks_no_protocol():
+def test_an_exporter_without_the_attribute_is_refused():
     class Silent:
         @property
         def __cuda_array_interface__(self):
@@ -126,6 +143,6 @@ def test_an_exporter_without_the_attribute_speaks_no_protocol():
         dlf.as_storage(Silent())
 
 
-def test_a_class_in_place_of_its_object_speaks_no_protocol():
+def test_a_class_in_place_of_its_object_is_refused():
     with pytest.raises(TypeError, match="the class 'OnDevice'"):
         dlf.as_storage(OnDevice)

@@ -3,19 +3,20 @@
 import dlfield as dlf
 import numpy as np
 import pytest
-from apart import run
-from cuda_calls import call, stats
-from devices import LEGACY, PER_THREAD, OnDevice, current, new_stream, write_late
-from devices import delay as keep_busy
-from marks import every_device, two_devices
-from order import own_stream, put_from, seen_from
+
+from support.cuda.apart import run
+from support.cuda.devices import LEGACY, PER_THREAD, OnDevice, current, new_stream, write_late
+from support.cuda.devices import delay as keep_busy
+from support.cuda.driver import call, stats
+from support.cuda.kinds import every_device, two_devices
+from support.cuda.order import own_stream, put_from, seen_from
 
 OLD, NEW = np.arange(4.0), np.arange(4.0) + 10
 STREAMS = pytest.mark.parametrize("name", ["new", "blocking", LEGACY, PER_THREAD])
 
 
 def stream_called(name, device=0):
-    """Give the handle of a stream of a device."""
+    """Return the handle of a stream of a device."""
     with current(device):
         made = {"new": new_stream, "blocking": lambda: new_stream(0)}
         return made[name]() if name in made else name
@@ -44,6 +45,18 @@ def finish(*devices):
             call("cuCtxSynchronize")
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Python Interface Specification",
+    "`stream` is None or an int to synchronise on",
+    "`stream` 1 is the legacy default stream, 2 that of the thread, others are handles",
+)
+@pytest.mark.source(
+    "CUDA array interface",
+    "Interface Requirements",
+    "with a stream, a consumer synchronises with it or works in it",
+    "both options are off by default",
+)
 @every_device
 @STREAMS
 def test_values_that_the_producer_is_still_writing_come_to_the_host(name, device):
@@ -52,8 +65,13 @@ def test_values_that_the_producer_is_still_writing_come_to_the_host(name, device
         assert values_of(storage) == NEW.tolist()
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Interface Requirements",
+    "with a stream, a consumer synchronises with it or works in it",
+)
 @STREAMS
-def test_a_copy_on_the_device_comes_after_the_producers_work(name):
+def test_a_device_copy_comes_after_work_on_the_named_stream(name):
     storage = taken(Producer(stream_called(name)))
     copy = dlf.storage(storage, device="gpu", managed=None)
     there, _readonly = copy.__cuda_array_interface__["data"]
@@ -61,6 +79,11 @@ def test_a_copy_on_the_device_comes_after_the_producers_work(name):
     finish()
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Interface Requirements",
+    "with a stream, a consumer synchronises with it or works in it",
+)
 @pytest.mark.stand_in
 def test_the_producers_stream_is_waited_for_by_the_device_and_not_by_the_host():
     storage = taken(Producer(new_stream()))
@@ -81,6 +104,11 @@ def test_work_that_the_producer_puts_on_its_stream_after_the_import_is_waited_fo
     assert late.start
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Design Motivations",
+    "exchange is free of data races by default, without action of the user",
+)
 def test_a_copy_from_one_producer_to_another_comes_after_the_work_of_both():
     source, target = Producer(new_stream()), Producer(new_stream())
     taken(target)[...] = taken(source)
@@ -90,6 +118,11 @@ def test_a_copy_from_one_producer_to_another_comes_after_the_work_of_both():
     assert target.values().tolist() == [5, 5, *NEW[2:]]
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Interface Requirements",
+    "a consumer in another stream makes the producer's wait for it, or returns when done",
+)
 @every_device
 @STREAMS
 def test_a_producer_that_overwrites_at_once_does_not_reach_a_read_that_is_under_way(name, device):
@@ -101,6 +134,16 @@ def test_a_producer_that_overwrites_at_once_does_not_reach_a_read_that_is_under_
     assert values_of(copy) == OLD.tolist()
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Python Interface Specification",
+    "`stream` 1 is the legacy default stream, 2 that of the thread, others are handles",
+)
+@pytest.mark.source(
+    "CUDA array interface",
+    "Interface Requirements",
+    "a consumer in another stream makes the producer's wait for it, or returns when done",
+)
 @STREAMS
 def test_the_producer_finds_on_its_stream_what_dlfield_has_written(name):
     stream = stream_called(name)
@@ -133,9 +176,14 @@ def test_what_is_read_through_a_view_holds_the_producer_up_too():
     assert values_of(copy) == OLD[1:].tolist()
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Interface Requirements",
+    "without a stream a consumer need not synchronise, and may work on any stream",
+)
 @pytest.mark.stand_in
-def test_a_producer_that_names_no_stream_is_waited_for_by_nobody():
-    """None says that nothing is pending; what is, is the producer's lie."""
+def test_a_producer_without_a_stream_is_not_waited_for():
+    """None means that nothing is pending; if work is pending, the producer lies."""
     storage = taken(Producer(new_stream(), named=False))
     before = stats().syncs
     copy = dlf.storage(storage, device="gpu", managed=None)
@@ -163,7 +211,7 @@ def test_the_stream_may_be_one_of_another_device_than_the_memory():
 
 
 @two_devices
-def test_a_copy_to_another_device_comes_after_the_producers_work():
+def test_a_copy_to_another_device_comes_after_work_on_the_named_stream():
     with current(1):
         stream = new_stream()
     copy = dlf.storage(taken(Producer(stream, device=1)), device=("gpu", 0), managed=None)
@@ -196,6 +244,11 @@ def test_gt4pys_functions_wait_for_the_producers_work_with_the_host(wait, manage
     assert seen_from(new_stream(), gpu["data"][0]).tolist() == NEW.tolist()
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Interface Requirements",
+    "waiting for the stream of a producer waits for all its work on the data",
+)
 def test_the_re_export_of_an_import_names_a_stream_that_waits_for_the_producer():
     storage = taken(Producer(new_stream()))
     found = storage.__cuda_array_interface__
@@ -204,6 +257,12 @@ def test_the_re_export_of_an_import_names_a_stream_that_waits_for_the_producer()
     finish()
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Interface Requirements",
+    "a user may tell a consumer to ignore streams",
+    "a consumer may have an option to ignore streams",
+)
 @pytest.mark.stand_in
 @pytest.mark.parametrize(("setting", "seen"), [("0", "old"), ("1", "new")])
 def test_the_environment_may_say_that_streams_of_producers_are_ignored(setting, seen):
@@ -237,6 +296,11 @@ def test_a_stream_that_is_ignored_has_to_be_one_all_the_same():
     assert printed.split() == ["ValueError", "ValueError", "TypeError"]
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Interface Requirements",
+    "a producer may have an option to always export None",
+)
 @pytest.mark.stand_in
 @pytest.mark.parametrize(("setting", "named"), [("0", False), ("1", True)])
 def test_the_environment_may_say_that_no_stream_is_exported(setting, named):

@@ -3,11 +3,13 @@
 import dlfield as dlf
 import numpy as np
 import pytest
-from cuda_calls import call, stats
-from devices import LEGACY, current, device_view, new_stream, write_late
-from devices import OnDevice as Foreign
-from kernel_calls import launch
-from stand_in import SHAPE, StandIn, field, refused
+
+from support.cuda.devices import LEGACY, current, device_view, new_stream, write_late
+from support.cuda.devices import OnDevice as Foreign
+from support.cuda.driver import call, stats
+from support.cuda.kernel_calls import launch
+from support.errors import refused
+from support.stencils.stand_ins import SHAPE, StandIn, field
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::dlfield.DeviceCopyWarning", "ignore::dlfield.MemoryCopyWarning"
@@ -84,6 +86,28 @@ def values_of(array):
     return dlf.storage(array, device="cpu").to_numpy()
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Abstract, Motivation and Scope",
+    "an object with only a CUDA array interface counts as GPU memory",
+)
+@pytest.mark.source(
+    "GDP-3",
+    "Data Interface",
+    "without the interface, a CUDA array interface counts as GPU memory",
+    "a stencil uses the buffer on the device where it computes",
+)
+@pytest.mark.source(
+    "Interface note",
+    "Storages without the interface",
+    "without the interface, `__cuda_array_interface__` is read, depending on the backend",
+)
+@pytest.mark.source(
+    "Allocation note",
+    "Supported Buffer Interfaces",
+    "any interface that `cupy.asarray` accepts can be used on a GPU",
+    "`__cuda_array_interface__` is accepted",
+)
 @pytest.mark.parametrize("make_out", ON_GPU.values(), ids=ON_GPU)
 @pytest.mark.parametrize("make_inp", ON_GPU.values(), ids=ON_GPU)
 def test_arrays_of_the_gpu_are_computed_with_where_they_are(make_inp, make_out):
@@ -147,6 +171,16 @@ HOST = {
 }
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Data Interface",
+    "a host buffer is copied to the GPU that computes, and results are copied back",
+)
+@pytest.mark.source(
+    "Interface note",
+    "`__gt_interface__`",
+    "a buffer that does not fit may be copied: to the GPU that computes, and results back",
+)
 @pytest.mark.parametrize("make_out", HOST.values(), ids=HOST)
 @pytest.mark.parametrize("make_inp", HOST.values(), ids=HOST)
 def test_arrays_of_the_host_are_copied_to_the_gpu_and_back(make_inp, make_out):
@@ -156,7 +190,13 @@ def test_arrays_of_the_host_are_copied_to_the_gpu_and_back(make_inp, make_out):
     assert np.array_equal(np.asarray(out), VALUES)
 
 
-def test_arrays_of_the_host_are_refused_without_leave():
+@pytest.mark.source(
+    "GDP-3", "Data Interface", "a buffer on the other side is copied without being asked for"
+)
+@pytest.mark.source(
+    "GDP-3 draft", "Annotation of Stencils", "a buffer that is only on the other device is an error"
+)
+def test_a_stencil_of_a_gpu_refuses_host_arrays_without_leave():
     _, run = copying()
     with refused(BufferError, "on_mismatch", "'inp'"):
         run(VALUES.copy(), np.zeros(SHAPE))
@@ -172,6 +212,18 @@ def test_nothing_is_allocated_or_copied_for_a_call_that_is_refused():
     assert (after.allocs, after.copies) == (before.allocs, before.copies)
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Data Interface",
+    "a GPU buffer is copied to the host that computes",
+    "results for a GPU buffer are copied back to the GPU",
+)
+@pytest.mark.source(
+    "Interface note",
+    "`__gt_interface__`",
+    "a buffer that does not fit may be copied: from a GPU to the host that computes",
+    "a buffer that does not fit may be copied: results back to a GPU, to debug on the host",
+)
 @pytest.mark.parametrize("make", ON_GPU.values(), ids=ON_GPU)
 @pytest.mark.parametrize("side", ["inp", "out"])
 def test_a_stencil_of_the_host_takes_arrays_of_a_gpu_by_copies(make, side):
@@ -182,12 +234,24 @@ def test_a_stencil_of_the_host_takes_arrays_of_a_gpu_by_copies(make, side):
     assert np.array_equal(values_of(out), VALUES)
 
 
+@pytest.mark.source(
+    "GDP-3", "Data Interface", "a buffer on the other side is copied without being asked for"
+)
+@pytest.mark.source(
+    "GDP-3 draft", "Annotation of Stencils", "a buffer that is only on the other device is an error"
+)
+@pytest.mark.source(
+    "Interface note", "`__gt_interface__`", "a buffer that does not fit is an error: device"
+)
 @pytest.mark.parametrize("name", ["GPUStorage", "foreign array"])
 def test_a_stencil_of_the_host_refuses_arrays_of_a_gpu_without_leave(name):
     with refused(dlf.DeviceUnavailable, "'inp'", "on_mismatch"):
         host_stencil()(ON_GPU[name](VALUES), np.zeros(SHAPE))
 
 
+@pytest.mark.source(
+    "GDP-3", "Data Interface", "a stencil uses the buffer on the device where it computes"
+)
 @pytest.mark.parametrize("name", ["pair whose device is newer", "managed storage"])
 def test_a_stencil_of_the_host_computes_in_the_buffer_of_the_host_where_there_is_one(name):
     inp, out = ON_GPU[name](VALUES), ON_GPU[name](np.zeros(SHAPE))

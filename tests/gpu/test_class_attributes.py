@@ -1,4 +1,4 @@
-"""What storages on a GPU are called, what they say of themselves, which doors they have."""
+"""Names, attributes and doors of storages on a GPU."""
 
 import copy
 import json
@@ -7,7 +7,9 @@ import pickle
 import dlfield as dlf
 import numpy as np
 import pytest
-from pairs import (
+
+from support.cuda.buffers import pair, values
+from support.cuda.kinds import (
     CLASSES,
     CLEAN,
     DEVICE_NEWER,
@@ -17,11 +19,9 @@ from pairs import (
     every_kind,
     every_state,
     host_backed,
-    pair,
     two_devices,
-    values,
 )
-from support import import_or_skip
+from support.optional import library
 
 
 @every_class
@@ -38,6 +38,9 @@ def test_the_names_that_gdp_3_uses_are_the_same_classes():
     assert dlf.CudaManagedGPUStorage is dlf.CUDAManagedGPUStorage
 
 
+@pytest.mark.source(
+    "GDP-3", "Attributes and Properties", "`device` names the device of a device buffer"
+)
 @every_kind
 def test_a_storage_on_a_gpu_says_what_it_is(managed):
     made = dlf.zeros(
@@ -64,6 +67,9 @@ def test_a_storage_on_the_host_has_no_device():
     assert (made.device, made.device_id, made.device_data) == (None, None, None)
 
 
+@pytest.mark.source(
+    "GDP-3", "Attributes and Properties", "`device` names the device of a device buffer"
+)
 @two_devices
 @every_kind
 def test_the_number_of_the_gpu_is_kept_by_views(managed):
@@ -157,9 +163,18 @@ DOORS = {
 }
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Attributes and Properties",
+    "`__cuda_array_interface__` exists if there is a device buffer",
+    "`sync_state` is absent from storages with one buffer",
+)
+@pytest.mark.source(
+    "GDP-3 draft", "Methods", "`__cuda_array_interface__` exists if there is a device buffer"
+)
 @every_class
 @pytest.mark.parametrize("attribute", DOORS)
-def test_an_attribute_is_there_exactly_where_it_can_be_served(attribute, name, options):
+def test_a_gpu_storage_has_exactly_the_attributes_that_it_can_serve(attribute, name, options):
     made = dlf.zeros((3, 4), **options)
     for storage in (made, made[1:, ::-1], made.T, dlf.zeros((0, 3), **options)):
         assert hasattr(storage, attribute) is (name in DOORS[attribute])
@@ -175,13 +190,18 @@ def test_names_and_origin_for_gt4py_are_there_where_they_are_known(managed):
 
 @every_kind
 def test_interfaces_that_cannot_name_a_type_are_absent(managed):
-    import_or_skip("ml_dtypes")
+    library("ml_dtypes")
     made = dlf.ones(3, "bfloat16", device="gpu", managed=managed)
     for attribute in ("__array_interface__", "__cuda_array_interface__", "__gt_data_interface__"):
         assert not hasattr(made, attribute)
     assert hasattr(made, "__dlpack__")
 
 
+@pytest.mark.source("GDP-3", "Attributes and Properties", "`data` is None without a host buffer")
+@pytest.mark.source("GDP-3", "Storage Types", "`GPUStorage` has device memory and no host buffer")
+@pytest.mark.source(
+    "GDP-3 draft", "Storage Types", "`GPUStorage` has device memory and no host buffer"
+)
 @every_class
 def test_memory_of_the_host_is_a_buffer_and_that_of_a_gpu_is_none(name, options):
     made = dlf.ones((2, 3), **options)
@@ -201,16 +221,22 @@ LACKING = {
 }
 
 
+@pytest.mark.source(
+    "GDP-3", "Methods", "`to_numpy()` raises `GTNoSuchBufferError` without a host buffer"
+)
 @pytest.mark.parametrize("use", LACKING.values(), ids=LACKING)
 def test_what_needs_a_buffer_on_the_host_says_what_to_do_without(use):
     made = dlf.ones(3, device="gpu", managed=None)
-    with pytest.raises(dlf.GTNoSuchBufferError, match=r"buffer on the host.*on a GPU alone; use "):
+    with pytest.raises(dlf.GTNoSuchBufferError, match=r"buffer on the host.*a GPU alone; copy it"):
         use(made)
     assert values(made).tolist() == [1, 1, 1]
 
 
+@pytest.mark.source(
+    "GDP-3", "Methods", "`__array__` is a CuPy array if there is only a device buffer"
+)
 @pytest.mark.parametrize("use", [np.asarray, np.array, lambda storage: storage.__array__()])
-def test_numpy_is_told_by_an_error_that_no_property_takes_for_its_absence(use):
+def test_the_error_for_numpy_is_not_taken_for_a_missing_attribute(use):
     made = dlf.ones(3, device="gpu", managed=None)
     with pytest.raises(BufferError, match=r"buffer on the host.*on a GPU alone; use ") as caught:
         use(made)
@@ -218,7 +244,7 @@ def test_numpy_is_told_by_an_error_that_no_property_takes_for_its_absence(use):
 
 
 def test_what_needs_a_buffer_on_a_gpu_says_what_to_do_without():
-    text = r"to_cupy: expected a storage with a buffer on a GPU.*host memory; use to_numpy\(\)"
+    text = "to_cupy: expected a storage with a buffer on a GPU.*host memory; make it on the GPU"
     with pytest.raises(dlf.GTNoSuchBufferError, match=text):
         dlf.ones(3).to_cupy()
 

@@ -3,10 +3,17 @@
 import dlfield as dlf
 import numpy as np
 import pytest
-from devices import OnDevice
-from pairs import CLASSES, every_class, every_kind, two_devices, values
+
+from support.cuda.buffers import values
+from support.cuda.devices import OnDevice
+from support.cuda.kinds import CLASSES, every_class, every_kind, two_devices
 
 
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Storage Constructors",
+    "the constructors of the classes behind it are not for users",
+)
 @every_class
 def test_a_class_that_is_called_gives_a_storage_of_itself_with_the_values(name, options):
     kind = getattr(dlf, name)
@@ -35,10 +42,12 @@ def test_the_base_class_gives_what_fits(name, options):
 def test_a_class_refuses_a_device_of_the_other_kind(managed):
     kind = CLASSES[managed]
     for device in (None, "cpu"):
-        with pytest.raises(ValueError, match=f"{kind.__name__}: expected a GPU, got device="):
+        with pytest.raises(
+            ValueError, match=f"{kind.__name__}: expected device='gpu', got device="
+        ):
             kind([1, 2], device=device)
     for device in ("gpu", ("gpu", 0)):
-        with pytest.raises(ValueError, match="CPUStorage: expected host memory, got device="):
+        with pytest.raises(ValueError, match="CPUStorage: expected device=None, got device="):
             dlf.CPUStorage([1, 2], device=device)
 
 
@@ -46,7 +55,9 @@ def test_a_class_refuses_a_device_of_the_other_kind(managed):
 def test_a_class_refuses_to_be_managed_otherwise(managed):
     for other in CLASSES:
         if other != managed:
-            with pytest.raises(ValueError, match=f"expected managed={managed!r}, got {other!r}"):
+            with pytest.raises(
+                ValueError, match=f"expected managed={managed!r}, got managed={other!r}"
+            ):
                 CLASSES[managed]([1, 2], managed=other)
 
 
@@ -72,7 +83,7 @@ def test_a_class_gives_itself_or_refuses_a_preset_of_the_other_kind(kind, preset
 
 @two_devices
 @every_kind
-def test_a_class_takes_the_gpu_of_the_data_unless_told_otherwise(managed):
+def test_a_class_uses_the_gpu_of_the_data_unless_asked_otherwise(managed):
     source = dlf.ones(3, device=("gpu", 1))
     assert CLASSES[managed](source).device_id == 1
     assert CLASSES[managed](source, device=("gpu", 0)).device_id == 0
@@ -87,7 +98,7 @@ def test_a_class_without_copy_shares_memory_or_refuses(name, options):
 
 
 @every_class
-def test_nobody_makes_a_class_of_storages_of_his_own(name, options):
+def test_users_cannot_subclass_the_classes_of_storages(name, options):
     with pytest.raises(TypeError):
         type("Mine", (getattr(dlf, name),), {})
 
@@ -109,7 +120,7 @@ def test_the_device_of_a_storage_names_its_gpu(managed):
 
 @two_devices
 @pytest.mark.parametrize("managed", [None, "cuda"])
-def test_memory_that_cuda_manages_is_not_said_to_be_on_another_gpu(managed):
+def test_managed_memory_is_not_labelled_with_another_gpu(managed):
     made = dlf.zeros(3, device=("gpu", 1), managed="cuda")
     with pytest.raises(
         dlf.DeviceUnavailable, match="expected memory on GPU 0, got memory on GPU 1"
@@ -117,11 +128,28 @@ def test_memory_that_cuda_manages_is_not_said_to_be_on_another_gpu(managed):
         dlf.as_storage(made, device=("gpu", 0), managed=managed)
 
 
-def test_a_backend_of_the_host_means_the_host():
+@pytest.mark.parametrize("option", ["backend", "defaults"])
+def test_a_preset_decides_the_device_by_either_option(option):
     made = dlf.ones((2, 3), device="gpu")
-    assert type(dlf.storage(made, backend="gt:cpu_ifirst")) is dlf.CPUStorage
-    assert type(dlf.zeros_like(made, backend="numpy")) is dlf.CPUStorage
-    assert dlf.storage(made, defaults="gt:cpu_ifirst").device == "gpu"
+    for name in ("gt:cpu_ifirst", "numpy"):
+        for make in (dlf.storage, dlf.zeros_like):
+            assert type(make(made, **{option: name})) is dlf.CPUStorage
+    assert type(dlf.storage(np.ones((2, 3)), **{option: "gt:gpu"})) is type(made)
+
+
+@pytest.mark.parametrize("option", ["backend", "defaults"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_an_order_of_numpy_says_nothing_of_a_device(option, order):
+    made = dlf.ones((2, 3), device="gpu")
+    for make in (dlf.storage, dlf.zeros_like):
+        assert type(make(made, **{option: order})) is type(made)
+        assert type(make(np.ones((2, 3)), **{option: order})) is dlf.CPUStorage
+
+
+def test_an_explicit_device_beats_that_of_defaults():
+    made = dlf.ones((2, 3), device="gpu")
+    assert dlf.storage(made, defaults="numpy", device=made.device).device_id == made.device_id
+    assert dlf.storage(made, device=made.device, defaults="numpy").device_id == made.device_id
 
 
 @pytest.mark.parametrize(

@@ -5,20 +5,12 @@ import itertools
 import dlfield as dlf
 import numpy as np
 import pytest
-from devices import OnDevice, current
-from pairs import (
-    CLASSES,
-    CLEAN,
-    DEVICE_NEWER,
-    HOST_NEWER,
-    Counted,
-    buffers,
-    every_kind,
-    pair,
-    two_devices,
-    values,
-)
-from support import ML_DTYPES, NUMPY_DTYPES, import_or_skip
+
+from support.cuda.buffers import Counted, buffers, pair, values
+from support.cuda.devices import OnDevice, current
+from support.cuda.kinds import CLASSES, CLEAN, DEVICE_NEWER, HOST_NEWER, every_kind, two_devices
+from support.optional import library
+from support.parameters import ML_DTYPES, NUMPY_DTYPES
 
 FILLED = {
     "zeros": (dlf.zeros, 0.0),
@@ -35,6 +27,23 @@ def assert_filled(storage, expected):
     np.testing.assert_array_equal(values(storage), expected, strict=True)
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Optional Keyword-Only Parameters",
+    '`device="gpu"` asks for a buffer on a GPU',
+    "`managed` says what synchronises two buffers; GT4Py unless given",
+)
+@pytest.mark.source("GDP-3", "Storage Types", "`device` and `managed` decide the class")
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Storage Constructors",
+    "`managed` says what copies to the GPU; GT4Py unless given",
+)
+@pytest.mark.source(
+    "Allocation note",
+    "Optional Keyword-Only Parameters",
+    '`device="gpu"` asks for a buffer on a GPU',
+)
 @every_kind
 @every_fill
 @pytest.mark.parametrize("device", ["gpu", ("gpu", 0)], ids=str)
@@ -51,12 +60,28 @@ def test_device_and_managed_decide_the_class_of_what_is_empty(managed):
     assert (storage.shape, storage.dtype) == ((2, 3), np.int16)
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Optional Keyword-Only Parameters",
+    "`managed` says what synchronises two buffers; GT4Py unless given",
+)
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Storage Constructors",
+    "`managed` says what copies to the GPU; GT4Py unless given",
+)
 @pytest.mark.parametrize("make", [dlf.empty, dlf.zeros, dlf.ones])
-def test_dlfield_keeps_both_sides_in_step_unless_told_otherwise(make):
+def test_dlfield_synchronises_both_sides_unless_asked_otherwise(make):
     for options in ({}, {"managed": dlf.UNSET}):
         assert type(make(3, device="gpu", **options)) is dlf.SoftwareManagedGPUStorage
 
 
+@pytest.mark.source(
+    "GDP-3", "Optional Keyword-Only Parameters", "`managed` affects only storages on a GPU"
+)
+@pytest.mark.source(
+    "GDP-3 draft", "Storage Constructors", "`managed` affects only storages on a GPU"
+)
 @every_kind
 @pytest.mark.parametrize("device", [None, "cpu"])
 def test_managed_has_no_effect_in_host_memory(device, managed):
@@ -84,6 +109,7 @@ def test_other_devices_are_refused(device):
         dlf.zeros(3, device=device)
 
 
+@pytest.mark.source("GDP-3", "Optional Keyword-Only Parameters", "`device` takes nothing else")
 @two_devices
 @every_kind
 @every_fill
@@ -122,10 +148,13 @@ def test_a_fill_copies_nothing_and_waits_for_nothing(make, value, managed):
     assert_filled(storage, np.full((4, 5), value))
 
 
+@pytest.mark.source(
+    "GDP-3", "Functionality", "the supported types are those of both NumPy and CuPy"
+)
 @every_kind
 @pytest.mark.parametrize("name", NUMPY_DTYPES + ML_DTYPES)
 def test_every_type_is_filled(name, managed):
-    dtype = np.dtype(getattr(import_or_skip("ml_dtypes"), name)) if name in ML_DTYPES else name
+    dtype = np.dtype(getattr(library("ml_dtypes"), name)) if name in ML_DTYPES else name
     for make, wanted in ((dlf.ones, 1), (lambda *a, **k: dlf.full(a[0], 0.5, *a[1:], **k), 0.5)):
         storage = make((3, 5), dtype, device="gpu", managed=managed)
         expected = np.full((3, 5), wanted).astype(dtype)
@@ -171,6 +200,16 @@ def assert_rows_aligned(storage, boundary):
             assert (start + sum(i * stride for i, stride in steps)) % boundary == 0
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Optional Keyword-Only Parameters",
+    "the address of the aligned point is a multiple of `alignment_size` bytes",
+)
+@pytest.mark.source(
+    "Allocation note",
+    "Optional Keyword-Only Parameters",
+    "the address of the aligned point is a multiple of `alignment_size`",
+)
 @every_kind
 @pytest.mark.parametrize("layout", [(0, 1, 2), (2, 1, 0), (1, 2, 0)], ids=str)
 @pytest.mark.parametrize("alignment", [32, 256, 512])
@@ -201,6 +240,11 @@ PRESETS = {
 }
 
 
+@pytest.mark.source(
+    "Allocation note",
+    "Optional Keyword-Only Parameters",
+    "`backend` is a preset of layout, alignment and device",
+)
 @pytest.mark.parametrize("option", ["backend", "defaults"])
 @pytest.mark.parametrize("name", PRESETS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -228,7 +272,7 @@ def test_managed_stands_beside_a_preset(option, managed):
     assert_rows_aligned(storage, 256)
 
 
-def test_explicit_options_override_defaults():
+def test_an_explicit_option_overrides_a_gpu_preset():
     for device in (None, "cpu"):
         storage = dlf.zeros((4, 5, 6), defaults="gt:gpu", device=device)
         assert type(storage) is dlf.CPUStorage

@@ -5,7 +5,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from places import HOST, MANAGED, Block, Plan, Shown, asked, assign, field, plans, shapes
+
+from support.cuda.places import (
+    HOST,
+    MANAGED,
+    Block,
+    Plan,
+    Shown,
+    asked,
+    assign,
+    field,
+    plans,
+    shapes,
+)
 
 pytestmark = pytest.mark.stand_in
 SHAPE = (10, 40, 48)

@@ -1,12 +1,14 @@
-"""Who waits for a copy: the host where it must, and never between devices."""
+"""Waits for copies: the host waits where it must, and never for a copy between devices."""
 
-import cuda_calls
 import dlfield as dlf
 import numpy as np
 import pytest
-from cuda_calls import NON_BLOCKING, call
-from devices import delay, device_view
-from places import MANAGED, PINNED, Block, Plan, Shown, asked, assign, device_count, field
+
+from support.cuda import driver
+from support.cuda.devices import delay, device_view
+from support.cuda.driver import NON_BLOCKING, call
+from support.cuda.order import device_count
+from support.cuda.places import MANAGED, PINNED, Block, Plan, Shown, asked, assign, field
 
 SHAPE = (10, 40, 48)
 WITHOUT_A_WAIT = {
@@ -46,7 +48,7 @@ def test_the_host_does_not_wait_for_fresh_memory(make, managed):
 @pytest.fixture
 def busy():
     """Let dlfield work on a stream that is busy, so that a copy is late on a real GPU, too."""
-    on = cuda_calls.stream(0)
+    on = driver.stream(0)
     delay(on)
     with dlf.use_stream(on):
         yield
@@ -55,7 +57,7 @@ def busy():
 
 @pytest.fixture(params=["page-locked", "registered"])
 def users(request, busy):
-    """Host memory that somebody has made known to CUDA: copies from and to it are asynchronous."""
+    """Host memory registered with CUDA outside dlfield: copies from and to it are asynchronous."""
     if request.param == "page-locked":
         block = Block(np.zeros(8 * 40 * 48, np.uint8), PINNED)
         yield block.bytes.view("f8").reshape(40, 48)
@@ -144,8 +146,8 @@ def test_a_pair_may_be_dropped_with_a_copy_in_flight():
 
 
 @pytest.mark.stand_in
-def test_foreign_memory_is_copied_after_what_its_stream_does_and_nobody_waits():
-    on = cuda_calls.stream(NON_BLOCKING)
+def test_foreign_memory_is_copied_after_its_streams_work_without_a_wait():
+    on = driver.stream(NON_BLOCKING)
     block = Block(np.zeros(8 * 5, np.uint8), 0)
     shown = Shown(block.address, Plan(40, 0, (8,)), (5,), np.dtype("f8"))
     shown.__cuda_array_interface__["stream"] = on

@@ -3,14 +3,17 @@
 CuPy itself is not needed: a module of its name notes what it is given.
 """
 
+import inspect
 import sys
 import types
 
 import dlfield as dlf
 import numpy as np
 import pytest
-from devices import OnDevice
-from pairs import HOST_NEWER, every_kind, every_state, pair, values
+
+from support.cuda.buffers import pair, values
+from support.cuda.devices import OnDevice
+from support.cuda.kinds import HOST_NEWER, every_kind, every_state
 
 VALUES = np.arange(6.0).reshape(2, 3)
 
@@ -27,7 +30,7 @@ class Array:
 
 @pytest.fixture
 def cupy(monkeypatch):
-    """A module that makes arrays of whatever it is given."""
+    """A module that makes arrays of any argument."""
     monkeypatch.setitem(sys.modules, "cupy", types.SimpleNamespace(from_dlpack=Array))
 
 
@@ -45,6 +48,12 @@ NEED_CUPY = {
 every_need = pytest.mark.parametrize("need", NEED_CUPY)
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Methods",
+    "`to_cupy()` is a view of the device buffer",
+    "`to_ndarray()` is a view of the device buffer if there is one",
+)
 @pytest.mark.usefixtures("cupy")
 @every_kind
 @every_need
@@ -72,9 +81,12 @@ def test_the_side_of_the_device_is_up_to_date_for_cupy(need, state):
     np.testing.assert_array_equal(values(made.to_cupy().source), VALUES)
 
 
+@pytest.mark.source(
+    "GDP-3", "Functionality", "advanced indexing of device memory follows CuPy's rules"
+)
 @pytest.mark.usefixtures("cupy")
 @pytest.mark.parametrize("key", [[1, 0], VALUES > 2, (0, [2])], ids=["list", "mask", "both"])
-def test_cupy_selects_by_advanced_keys_where_there_is_no_buffer_on_the_host(key):
+def test_cupy_selects_by_advanced_keys_if_there_is_no_host_buffer(key):
     made = dlf.storage(VALUES, device="gpu", managed=None)
     source, given = made[key]
     assert type(source) is dlf.GPUStorage
@@ -86,8 +98,17 @@ def test_cupy_selects_by_advanced_keys_where_there_is_no_buffer_on_the_host(key)
 @every_need
 def test_without_cupy_an_error_names_it(need, managed):
     made = dlf.storage(VALUES, device="gpu", managed=managed)
-    with pytest.raises(ImportError, match=f"{need}: expected CuPy.*install cupy"):
+    kind = AttributeError if need == "device_data" else ImportError
+    with pytest.raises(kind, match=f"{need}: expected CuPy.*install cupy"):
         NEED_CUPY[need](made)
+
+
+@pytest.mark.usefixtures("without_cupy")
+@every_kind
+def test_without_cupy_there_is_no_device_data_and_members_can_be_listed(managed):
+    made = dlf.storage(VALUES, device="gpu", managed=managed)
+    assert not hasattr(made, "device_data")
+    assert "device_id" in dict(inspect.getmembers(made))
 
 
 @pytest.mark.usefixtures("without_cupy")
@@ -101,7 +122,8 @@ def test_without_cupy_an_advanced_key_of_a_gpu_alone_is_an_error_that_names_it(k
 @every_need
 def test_what_must_not_be_written_is_not_given_to_cupy(need):
     made = dlf.as_storage(OnDevice(VALUES, readonly=True), managed=None)
-    with pytest.raises(BufferError, match=r"read-only.*copy\(\)"):
+    kind = AttributeError if need == "device_data" else BufferError
+    with pytest.raises(kind, match=r"read-only.*copy\(\)"):
         NEED_CUPY[need](made)
     assert made.copy().to_cupy() is not None
 

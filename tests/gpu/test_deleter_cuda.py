@@ -1,14 +1,15 @@
-"""Deleters of GPU memory: who calls one may hold a lock, and the interpreter be held by another."""
+"""Deleters of GPU memory: the caller may hold a lock while another thread holds the interpreter."""
 
 import pytest
-from apart import run
+
+from support.cuda.apart import run
 
 
 @pytest.mark.parametrize("managed", [None, "gt4py", "cuda"], ids=["device", "pair", "managed"])
 def test_a_deleter_that_is_called_without_the_interpreter_does_not_ask_for_it(managed):
     run(
         f"""
-        from dlpack_structs import consume
+        from support.dlpack_structs import consume
         keeping = ctypes.PyDLL(None)  # whose calls keep the interpreter
         storage = dlf.zeros(4, device="gpu", managed={managed!r})
         tensor = consume(storage.__dlpack__(max_version=(1, 0)))

@@ -3,11 +3,13 @@
 import dlfield as dlf
 import numpy as np
 import pytest
-from devices import device_view
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from places import DTYPES, HOST, MANAGED, PINNED, Block, device_count, plans, shapes
-from view_model import basic_keys
+
+from support.cuda.devices import device_view
+from support.cuda.order import device_count
+from support.cuda.places import DTYPES, HOST, MANAGED, PINNED, Block, plans, shapes
+from support.view_model import basic_keys
 
 PLACES = [HOST, PINNED, MANAGED, *range(min(device_count(), 2))]
 ON_HOST = (HOST, PINNED)
@@ -49,7 +51,7 @@ def options(draw, ndim):
 
 
 def values_of(storage):
-    """Give the values of any storage, through a copy where the host has no buffer."""
+    """Return the values of any storage, through a copy if there is no host buffer."""
     if isinstance(storage, dlf.GPUStorage):
         return device_view(storage)
     return storage.to_numpy().copy()

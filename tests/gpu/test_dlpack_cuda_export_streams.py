@@ -1,16 +1,17 @@
-"""The `stream` of `__dlpack__`, out of storages on a GPU: who waits for what is in flight."""
+"""The `stream` of `__dlpack__` of storages on a GPU: what waits for work in flight."""
 
 from functools import partial
 
 import dlfield as dlf
 import numpy as np
-import order
 import pytest
-from cuda_calls import call, stats
-from devices import LEGACY, PER_THREAD, new_stream, read
-from dlpack_structs import consume, contents, release
-from marks import every_kind, two_devices
-from order import put_from, seen_from
+
+from support.cuda import order
+from support.cuda.devices import LEGACY, PER_THREAD, new_stream, read
+from support.cuda.driver import call, stats
+from support.cuda.kinds import every_kind, two_devices
+from support.cuda.order import put_from, seen_from
+from support.dlpack_structs import consume, contents, release
 
 NEW = {"max_version": (1, 3)}
 OLD, SEVENS = np.arange(6.0).reshape(2, 3), np.full((2, 3), 7.0)
@@ -18,7 +19,7 @@ in_flight = partial(order.in_flight, OLD, SEVENS)
 
 
 def consumer_called(name):
-    """Give the handle of a consumer's stream."""
+    """Return the handle of a consumer's stream."""
     return {"new": new_stream, "blocking": lambda: new_stream(0)}.get(name, lambda: name)()
 
 

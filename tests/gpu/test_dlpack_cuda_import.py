@@ -5,12 +5,12 @@ import gc
 import dlfield as dlf
 import numpy as np
 import pytest
-from cuda_calls import made, stats
-from devices import LEGACY, PER_THREAD, current, new_stream
-from dlpack_structs import READ_ONLY
-from marks import every_device, two_devices
-from order import device_address, own_stream
-from producers import (
+
+from support.cuda.devices import LEGACY, PER_THREAD, current, new_stream
+from support.cuda.driver import made, stats
+from support.cuda.kinds import every_device, two_devices
+from support.cuda.order import device_address, own_stream
+from support.cuda.producers import (
     CPU,
     CUDA,
     MANAGED,
@@ -23,6 +23,7 @@ from producers import (
     WithoutCopy,
     workshop,
 )
+from support.dlpack_structs import READ_ONLY
 
 
 @pytest.fixture
@@ -111,7 +112,7 @@ def test_a_producer_with_an_older_signature_is_asked_in_its_own_words(producer, 
     assert (one.contexts, values_of(storage)) == ([device], VALUES.tolist())
 
 
-def test_a_type_error_from_inside_a_producer_is_its_own(producer):
+def test_a_type_error_from_inside_a_producer_is_shown_after_calls_with_fewer_keywords(producer):
     class Confused(OnGpu):
         def __dlpack__(self, **keywords):
             self.calls.append(keywords)
@@ -120,12 +121,17 @@ def test_a_type_error_from_inside_a_producer_is_its_own(producer):
     one = producer(Confused)
     with pytest.raises(TypeError, match="has no len"):
         taken(one)
-    assert len(one.calls) == 1
+    assert [sorted(asked) for asked in one.calls] == [
+        ["copy", "max_version", "stream"],
+        ["max_version", "stream"],
+        ["stream"],
+        [],
+    ]
 
 
 @every_device
 @pytest.mark.parametrize("legacy", [False, True], ids=["versioned", "legacy"])
-def test_memory_of_a_device_comes_in_where_it_is(producer, device, legacy):
+def test_a_device_capsule_comes_in_at_its_address(producer, device, legacy):
     one = producer(device=device, legacy=legacy)
     storage = taken(one)
     assert (type(storage), storage.door) == (dlf.GPUStorage, "dlpack")
@@ -153,7 +159,7 @@ def test_page_locked_memory_comes_in_as_memory_of_the_host(producer):
     assert storage.to_numpy().tolist() == VALUES.tolist()
 
 
-def test_managed_memory_comes_in_for_both_sides(producer):
+def test_a_capsule_of_managed_memory_serves_both_sides(producer):
     one = producer(kind=MANAGED)
     storage = dlf.as_storage(one)
     assert (type(storage), storage.device_id) == (dlf.CUDAManagedGPUStorage, 0)
@@ -167,7 +173,7 @@ def test_managed_memory_of_the_second_device_is_found_there(producer):
     assert dlf.as_storage(producer(kind=MANAGED, device=1)).device_id == 1
 
 
-def test_memory_of_the_host_is_not_believed_to_be_managed(producer):
+def test_host_memory_that_claims_to_be_managed_is_refused(producer):
     with pytest.raises(BufferError):
         dlf.as_storage(producer(kind=CPU, announces=(MANAGED, 0)))
 
@@ -195,7 +201,7 @@ def test_memory_of_rocm_goes_out_to_streams_of_rocm(producer, stream):
 
 
 @pytest.mark.parametrize(("stream", "error"), [(1, ValueError), (2, ValueError), (True, TypeError)])
-def test_what_is_no_stream_of_rocm_is_refused(producer, stream, error):
+def test_a_value_that_is_not_a_stream_of_rocm_is_refused(producer, stream, error):
     """1 and 2 stand for CUDA's default streams."""
     storage = dlf.as_storage(producer(kind=ROCM))
     with pytest.raises(error, match="stream: expected"):
@@ -205,7 +211,7 @@ def test_what_is_no_stream_of_rocm_is_refused(producer, stream, error):
 @two_devices
 @pytest.mark.parametrize("claims", [(CUDA, 0), (CUDA, 7)])
 @pytest.mark.parametrize("announces", [(CUDA, 0), (CUDA, 1)])
-def test_the_address_says_which_device_it_is_and_not_the_number(producer, announces, claims):
+def test_the_address_of_a_capsule_decides_the_device(producer, announces, claims):
     one = producer(device=1, announces=announces, claims=claims)
     storage = taken(one)
     assert storage.device_id == 1
@@ -227,7 +233,7 @@ def test_a_capsule_of_the_host_from_a_producer_that_announces_a_device_is_of_the
 
 
 @pytest.mark.parametrize("kind", [CPU, PINNED])
-def test_memory_of_the_host_is_not_believed_to_be_on_a_device(producer, kind):
+def test_a_capsule_of_host_memory_that_claims_a_device_is_refused(producer, kind):
     one = producer(kind=kind, announces=(CUDA, 0))
     with pytest.raises(BufferError, match="expected an address on a GPU"):
         dlf.as_storage(one)
@@ -235,7 +241,7 @@ def test_memory_of_the_host_is_not_believed_to_be_on_a_device(producer, kind):
 
 
 @pytest.mark.stand_in
-def test_nothing_is_copied_or_waited_for_by_an_import(producer):
+def test_importing_a_device_capsule_neither_copies_nor_waits(producer):
     one = producer(late=new_stream())
     before = stats()
     storage = taken(one)

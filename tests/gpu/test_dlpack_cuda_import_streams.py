@@ -1,18 +1,29 @@
 """DLPack in, from producers that are still working: dlfield's work comes after theirs.
 
 A producer lets the stream that it is asked with wait for its work. From then on this is what is in
-flight on the memory, whichever stream dlfield works on next and whoever gets it then.
+flight on the memory, on every stream of dlfield and for every later consumer.
 """
 
 import dlfield as dlf
 import pytest
-from cuda_calls import call, stats
-from devices import LEGACY, PER_THREAD, current, new_stream
-from dlpack_structs import contents
-from exchange_structs import Exchange
-from marks import every_device, two_devices
-from order import device_address, idle, own_stream, seen_from
-from producers import MANAGED, VALUES, OfNoKeywords, OfStreamAlone, OnGpu, WithoutCopy, workshop
+
+from support.cuda.devices import LEGACY, PER_THREAD, current, new_stream
+from support.cuda.driver import call, stats
+from support.cuda.kinds import every_device, two_devices
+from support.cuda.order import device_address, idle, own_stream, seen_from
+from support.cuda.producers import (
+    CUDA,
+    MANAGED,
+    VALUES,
+    OfNoKeywords,
+    OfStreamAlone,
+    OnGpu,
+    WithoutCopy,
+    workshop,
+)
+from support.dlpack_structs import LEGACY as LEGACY_NAME
+from support.dlpack_structs import capsule_name, contents
+from support.exchange_structs import Exchange
 
 LATE = (VALUES + 10).tolist()
 
@@ -34,11 +45,33 @@ def values_of(storage):
 
 @pytest.mark.parametrize("cls", [OnGpu, WithoutCopy, OfStreamAlone, OfNoKeywords])
 @every_device
-def test_values_that_are_still_written_come_to_the_host(producer, cls, device):
+def test_late_values_of_a_capsule_come_to_the_host(producer, cls, device):
     with current(device):
         stream = new_stream()
     legacy = cls in (OfStreamAlone, OfNoKeywords)
     assert values_of(taken(producer(cls, device=device, late=stream, legacy=legacy))) == LATE
+
+
+@pytest.mark.parametrize("kind", [CUDA, MANAGED])
+@every_device
+def test_late_values_of_a_capsule_without_its_producer_come_to_the_host(producer, kind, device):
+    with current(device):
+        one = producer(OfNoKeywords, kind=kind, device=device, late=new_stream(), legacy=True)
+        capsule = one.__dlpack__()  # which makes the legacy default stream wait
+    storage = dlf.as_storage(capsule, managed="cuda") if kind == MANAGED else taken(capsule)
+    assert values_of(storage) == LATE
+
+
+def test_a_capsule_that_is_out_of_reach_is_refused_and_can_be_taken_elsewhere(producer):
+    one = producer(OfNoKeywords, legacy=True)
+    capsule = one.__dlpack__()
+    with pytest.raises(dlf.DeviceUnavailable, match="expected memory that the host can reach"):
+        dlf.as_numpy(capsule)
+    assert (capsule_name(capsule), one.freed) == (LEGACY_NAME, 0)
+    storage = taken(capsule)
+    assert (values_of(storage), one.freed) == (VALUES.tolist(), 0)
+    del storage, capsule
+    assert one.freed == 1
 
 
 def test_values_that_are_still_written_come_to_the_sibling_on_the_host(producer):
@@ -46,7 +79,7 @@ def test_values_that_are_still_written_come_to_the_sibling_on_the_host(producer)
 
 
 @pytest.mark.parametrize("stream", [None, LEGACY, PER_THREAD, "new"])
-def test_a_copy_on_the_device_comes_after_the_producers_work(producer, stream):
+def test_a_device_copy_of_a_capsule_comes_after_the_producers_work(producer, stream):
     target = idle()
     stream = new_stream() if stream == "new" else stream or own_stream()
     with dlf.use_stream(stream):
@@ -64,19 +97,19 @@ def test_the_host_does_not_wait_for_the_producer(producer):
 
 
 @two_devices
-def test_a_copy_to_another_device_comes_after_the_producers_work(producer):
+def test_a_copy_of_a_capsule_to_another_device_comes_after_the_producers_work(producer):
     target = idle(device=1)
     target[...] = taken(producer(late=new_stream()))
     assert values_of(target) == LATE
 
 
-def test_what_was_taken_in_use_stream_is_waited_for_outside(producer):
+def test_a_capsule_imported_in_use_stream_is_in_order_outside(producer):
     with dlf.use_stream(new_stream()):
         storage = taken(producer(late=new_stream()))
     assert values_of(storage) == LATE
 
 
-def test_what_was_taken_outside_is_waited_for_in_use_stream(producer):
+def test_a_capsule_imported_outside_is_in_order_in_use_stream(producer):
     target, storage, stream = idle(), taken(producer(late=new_stream())), new_stream()
     there = device_address(target)
     with dlf.use_stream(stream):
@@ -91,7 +124,7 @@ def test_what_an_old_producer_has_in_flight_is_waited_for_in_use_stream(producer
     assert values_of(target) == LATE
 
 
-def test_what_is_in_flight_is_waited_for_by_who_gets_the_memory_by_the_cuda_array_interface(
+def test_an_export_by_the_cuda_array_interface_waits_for_work_in_flight(
     producer,
 ):
     storage = taken(producer(late=new_stream()))
@@ -101,14 +134,14 @@ def test_what_is_in_flight_is_waited_for_by_who_gets_the_memory_by_the_cuda_arra
 
 
 @pytest.mark.parametrize("stream", [PER_THREAD, "new"])
-def test_what_is_in_flight_is_waited_for_by_who_gets_the_memory_by_dlpack(producer, stream):
+def test_an_export_by_dlpack_waits_for_work_in_flight(producer, stream):
     storage = taken(producer(late=new_stream()))
     stream = new_stream() if stream == "new" else stream
     there = contents(storage.__dlpack__(stream=stream, max_version=(1, 3))).dl_tensor.data
     assert seen_from(stream, there).tolist() == LATE
 
 
-def test_what_is_in_flight_is_waited_for_by_who_gets_the_memory_by_the_table(producer):
+def test_an_export_by_the_table_waits_for_work_in_flight(producer):
     storage, stream, ours = taken(producer(late=new_stream())), new_stream(), Exchange(dlf.Storage)
     with dlf.use_stream(stream):
         there = ours.view_of(storage).data
@@ -117,7 +150,7 @@ def test_what_is_in_flight_is_waited_for_by_who_gets_the_memory_by_the_table(pro
     call("cuCtxSynchronize")
 
 
-def test_what_is_in_flight_in_managed_memory_is_waited_for_by_the_host(producer):
+def test_the_host_waits_for_work_on_a_capsule_of_managed_memory(producer):
     assert dlf.as_storage(producer(kind=MANAGED, late=new_stream())).to_numpy().tolist() == LATE
 
 

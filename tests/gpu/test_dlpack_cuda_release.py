@@ -5,10 +5,11 @@ import threading
 
 import dlfield as dlf
 import pytest
-from cuda_calls import call, stats
-from devices import delay, new_stream, read
-from dlpack_structs import DELETER
-from producers import VALUES, workshop
+
+from support.cuda.devices import delay, new_stream, read
+from support.cuda.driver import call, stats
+from support.cuda.producers import VALUES, workshop
+from support.dlpack_structs import DELETER
 
 
 @pytest.fixture
@@ -103,7 +104,7 @@ def test_memory_is_given_back_when_the_work_on_it_is_done(producer, use, legacy)
 
 
 @pytest.mark.stand_in
-def test_memory_that_nobody_works_on_is_given_back_without_a_wait(producer):
+def test_an_idle_tensor_is_released_without_a_wait(producer):
     one = producer()
     storage = taken(one)
     before = stats().syncs

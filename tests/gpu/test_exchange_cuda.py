@@ -7,14 +7,15 @@ import threading
 import dlfield as dlf
 import numpy as np
 import pytest
-from cuda_calls import call, stats
-from devices import LEGACY, PER_THREAD, OnDevice, current, delay, new_stream, read
-from dlpack_structs import READ_ONLY, release
-from exchange_structs import ALLOCATOR, ALLOCATOR_WITHOUT_GIL, Exchange, prototype
-from marks import every_device, every_kind, two_devices
-from order import CUDA, device_address, own_stream, put_from, seen_from
-from producers import VALUES, workshop
-from support import address
+
+from support.addresses import address_of
+from support.cuda.devices import LEGACY, PER_THREAD, OnDevice, current, delay, new_stream, read
+from support.cuda.driver import call, stats
+from support.cuda.kinds import every_device, every_kind, two_devices
+from support.cuda.order import CUDA, device_address, own_stream, put_from, seen_from
+from support.cuda.producers import VALUES, workshop
+from support.dlpack_structs import READ_ONLY, release
+from support.exchange_structs import ALLOCATOR, ALLOCATOR_WITHOUT_GIL, Exchange, prototype
 
 OURS = Exchange(dlf.Storage)
 SEVENS = [7.0] * 4
@@ -28,7 +29,7 @@ def producer():
 
 
 def made(managed=None, values=VALUES, device=0):
-    """Give a storage on a GPU with these values, both sides up to date and nothing in flight."""
+    """Return a storage on a GPU with these values, both sides up to date and nothing in flight."""
     storage = dlf.storage(values, device=("gpu", device), managed=managed)
     storage.synchronize()
     with current(device):
@@ -87,7 +88,7 @@ def test_a_pair_whose_host_is_newer_shows_the_host():
     storage = made("gt4py")
     storage.set_host_modified()
     tensor = OURS.view_of(storage)
-    assert (tensor.device.device_type, tensor.data) == (1, address(storage))
+    assert (tensor.device.device_type, tensor.data) == (1, address_of(storage))
 
 
 def test_the_buffer_of_the_host_is_shown_when_the_copies_from_it_are_done():
@@ -100,7 +101,7 @@ def test_the_buffer_of_the_host_is_shown_when_the_copies_from_it_are_done():
     assert read(there, (4,), "f8").tolist() == VALUES.tolist()
 
 
-def test_read_only_memory_says_so_or_is_refused_where_the_struct_cannot():
+def test_a_device_tensor_of_the_table_is_marked_read_only_or_refused():
     storage = dlf.as_storage(OnDevice(VALUES, readonly=True), managed=None)
     managed = OURS.tensor_of(storage)
     assert managed.flags & READ_ONLY
@@ -167,8 +168,8 @@ def test_the_allocators_memory_is_there_for_work_on_the_stream_of_the_user():
     release(managed)
 
 
-def test_the_allocators_memory_outlives_the_work_of_whoever_has_it():
-    """It was handed out, so that whoever releases it may have put work on any stream."""
+def test_memory_of_the_allocator_outlives_the_work_on_it():
+    """Its address was exposed, so its consumer may have queued work on any stream."""
     managed, stream = OURS.allocate(prototype((4,), device=(CUDA, 0)))[1], new_stream()
     target, there = OnDevice(np.zeros(4)), managed.dl_tensor.data
     put_from(own_stream(), there, VALUES)
@@ -187,7 +188,7 @@ def test_the_allocators_memory_outlives_the_work_of_whoever_has_it():
         (prototype(device=(13, 0)), "RuntimeError", "cuda_managed"),
     ],
 )
-def test_what_cannot_be_allocated_is_told_to_set_error(asked, error, text):
+def test_a_failed_device_allocation_calls_set_error(asked, error, text):
     code, managed, said = OURS.allocate(asked)
     assert (code, managed, len(said)) == (-1, None, 1)
     _context, name, message = said[0]

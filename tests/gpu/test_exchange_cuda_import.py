@@ -1,17 +1,18 @@
-"""DLPack's exchange table of others, with memory on a GPU: its stream says what is in flight."""
+"""Foreign exchange tables of DLPack with memory on a GPU: the stream orders work in flight."""
 
 import ctypes
 import gc
 
 import dlfield as dlf
 import pytest
-from cuda_calls import call, stats
-from devices import LEGACY, PER_THREAD, current, delay, new_stream, stream_on
-from dlpack_structs import READ_ONLY, never_freed
-from exchange_structs import STREAM, raising, table, with_table
-from marks import every_device, two_devices
-from order import CUDA, device_address, own_stream, put_from, seen_from
-from producers import CPU, VALUES, OnGpu, workshop
+
+from support.cuda.devices import LEGACY, PER_THREAD, current, delay, new_stream, stream_on
+from support.cuda.driver import call, stats
+from support.cuda.kinds import every_device, two_devices
+from support.cuda.order import CUDA, device_address, own_stream, put_from, seen_from
+from support.cuda.producers import CPU, VALUES, OnGpu, workshop
+from support.dlpack_structs import READ_ONLY, never_freed
+from support.exchange_structs import STREAM, raising, table, with_table
 
 LATE = (VALUES + 10).tolist()
 DOOR = "dlpack_c_exchange_api"
@@ -22,7 +23,7 @@ def held():
     """Makes objects that have a table and nothing else, over a producer each.
 
     `work_stream` is what the table's function of that name does: a callback, a number for a stream,
-    or None where there is no function.
+    or None without such a function.
     """
     with workshop() as make:
 
@@ -71,18 +72,18 @@ def test_a_tensor_on_a_device_comes_in_where_it_is(held, device):
     assert (storage.readonly, values_of(storage)) == (False, VALUES.tolist())
 
 
-def test_read_only_memory_stays_read_only(held):
+def test_a_read_only_device_tensor_stays_read_only(held):
     assert taken(held(flags=READ_ONLY)).readonly
 
 
 @two_devices
 @pytest.mark.parametrize("number", [0, 7])
-def test_the_address_says_which_device_it_is_and_not_the_number(held, number):
+def test_the_address_of_a_tensor_of_the_table_decides_the_device(held, number):
     storage = taken(held(device=1, claims=(CUDA, number)))
     assert (storage.device_id, values_of(storage)) == (1, VALUES.tolist())
 
 
-def test_memory_of_the_host_is_not_believed_to_be_on_a_device(held):
+def test_a_tensor_of_host_memory_that_claims_a_device_is_refused(held):
     one = held(kind=CPU, claims=(CUDA, 0))
     with pytest.raises(BufferError, match="expected an address on a GPU"):
         dlf.as_storage(one)

@@ -1,14 +1,17 @@
 """Fresh memory of a GPU holds what it is filled with, in every type, layout and alignment."""
 
-import cuda_calls
 import dlfield as dlf
 import numpy as np
 import pytest
 from dlfield._core import live_allocations
 from hypothesis import given
 from hypothesis import strategies as st
-from places import asked, device_count, shapes
-from support import ML_DTYPES, NUMPY_DTYPES, import_or_skip
+
+from support.cuda import driver
+from support.cuda.order import device_count
+from support.cuda.places import asked, shapes
+from support.optional import library
+from support.parameters import ML_DTYPES, NUMPY_DTYPES
 
 KINDS = [None, "gt4py", "cuda"]
 every_kind = pytest.mark.parametrize("managed", KINDS)
@@ -17,12 +20,12 @@ every_dtype = pytest.mark.parametrize("name", NUMPY_DTYPES + ML_DTYPES)
 
 def dtype_of(name):
     if name in ML_DTYPES:
-        return np.dtype(getattr(import_or_skip("ml_dtypes"), name))
+        return np.dtype(getattr(library("ml_dtypes"), name))
     return np.dtype(name)
 
 
 def values_of(storage):
-    """Give what is on the device, by a copy: of a pair it is newer there."""
+    """Return what is on the device, by a copy: of a pair it is newer there."""
     return dlf.storage(storage, device=None, dtype=storage.dtype).to_numpy()
 
 
@@ -37,7 +40,7 @@ def test_zeros_and_ones_are_numpys(name, managed):
     assert values_of(zeros).tobytes() == bytes(one.nbytes)
 
 
-#: Values of which no part repeats, and some whose bytes are easily taken for others.
+#: Values of which no part repeats, and some whose bytes are easily confused.
 VALUES = [
     ("int8", -2),
     ("uint16", 0x1234),
@@ -173,7 +176,7 @@ def test_of_no_elements_nothing_is_filled(managed):
 
 @every_kind
 def test_a_fill_is_in_order_with_a_stream_of_the_users(managed):
-    on = cuda_calls.stream()
+    on = driver.stream()
     with dlf.use_stream(on):
         field = dlf.full((30, 40), 0.1, device="gpu", managed=managed)
     other = dlf.zeros((30, 40), device="gpu", managed=managed)
@@ -181,4 +184,4 @@ def test_a_fill_is_in_order_with_a_stream_of_the_users(managed):
     field[...] = dlf.full((30, 40), 7.0, device="gpu", managed=None)
     assert (values_of(other) == 0.1).all()
     assert (values_of(field) == 7).all()
-    cuda_calls.call("cuStreamSynchronize", on)
+    driver.call("cuStreamSynchronize", on)

@@ -3,18 +3,20 @@
 import gc
 from itertools import product
 
-import cuda_calls
 import dlfield as dlf
 import numpy as np
 import pytest
-from cuda_calls import call, made, pointer_attribute
-from devices import device_view
 from dlfield._core import live_allocations
-from fake_driver import run
 from hypothesis import given
 from hypothesis import strategies as st
-from places import device_count, shapes
-from support import address
+
+from support.addresses import address_of
+from support.cuda import driver
+from support.cuda.devices import device_view
+from support.cuda.driver import call, made, pointer_attribute
+from support.cuda.order import device_count
+from support.cuda.places import shapes
+from support.cuda.stand_in import run
 
 KINDS = [None, "gt4py", "cuda"]
 every_kind = pytest.mark.parametrize("managed", KINDS)
@@ -23,9 +25,9 @@ MEMORY_TYPE, IS_MANAGED, ORDINAL = 2, 8, 9
 
 
 def addresses(storage):
-    """Give the address of the first element on every side that a storage has."""
+    """Return the address of the first element on every side that a storage has."""
     there = [storage.__cuda_array_interface__["data"][0]]
-    return there if isinstance(storage, dlf.GPUStorage) else [*there, address(storage)]
+    return there if isinstance(storage, dlf.GPUStorage) else [*there, address_of(storage)]
 
 
 def attribute(number, there):
@@ -69,6 +71,33 @@ def test_without_a_wish_a_gpu_begins_on_256_bytes_and_the_host_on_64(managed):
         assert not here or here[0] % 64 == 0
 
 
+@pytest.mark.source(
+    "GDP-3", "Optional Keyword-Only Parameters", '`device="gpu"` asks for a buffer on a GPU'
+)
+@pytest.mark.source(
+    "GDP-3",
+    "Storage Types",
+    "`GPUStorage` has device memory and no host buffer",
+    "`CUDAManagedGPUStorage` has unified memory that CUDA synchronises",
+    "`SoftwareManagedGPUStorage` has a host and a device buffer, kept equal by the library",
+)
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Storage Types",
+    "`SoftwareManagedGPUStorage` has a host and a device buffer",
+    "`CUDAManagedGPUStorage` has unified memory that CUDA synchronises",
+    "`GPUStorage` has device memory and no host buffer",
+)
+@pytest.mark.source(
+    "CUDA array interface",
+    "Pointer Attributes",
+    "the driver tells the context of a pointer, and whether it is host or managed memory",
+)
+@pytest.mark.source(
+    "Allocation note",
+    "Optional Keyword-Only Parameters",
+    '`device="gpu"` asks for a buffer on a GPU',
+)
 @pytest.mark.parametrize("number", range(min(device_count(), 2)))
 def test_every_buffer_is_what_its_class_says(number):
     alone = dlf.empty(3, device=("gpu", number), managed=None)
@@ -188,7 +217,7 @@ def test_a_pair_whose_half_on_the_host_does_not_fit_leaves_nothing_behind():
 
 
 @pytest.mark.stand_in
-def test_a_copy_for_which_there_is_no_room_leaves_source_and_device_as_they_were():
+def test_a_copy_without_enough_memory_leaves_source_and_device_unchanged():
     run(
         """
         start()
@@ -267,13 +296,13 @@ def test_without_memory_pools_everything_works_and_is_given_back(devices):
 
 @pytest.mark.stand_in
 def test_memory_is_given_back_when_its_last_view_is_gone():
-    before = cuda_calls.stats().live_bytes
+    before = driver.stats().live_bytes
     for managed in KINDS:
         view = dlf.zeros((40, 50), device="gpu", managed=managed)[3:].T
-        assert cuda_calls.stats().live_bytes >= before + 16_000
+        assert driver.stats().live_bytes >= before + 16_000
         del view
         call("cuCtxSynchronize")
-        assert cuda_calls.stats().live_bytes == before
+        assert driver.stats().live_bytes == before
 
 
 def free_bytes():
@@ -282,7 +311,7 @@ def free_bytes():
     return made("cuMemGetInfo_v2", total.ctypes.data)
 
 
-def test_many_rounds_need_no_more_memory_than_one():
+def test_many_rounds_need_as_much_memory_as_one():
     dlf.zeros(1 << 20, "uint8", device="gpu").to_numpy()
     before = free_bytes()
     for _ in range(50):

@@ -1,23 +1,22 @@
-"""NumPy's functions of storages on a GPU: what they give is there too, or they say what to do."""
+"""NumPy's functions of storages on a GPU: results are on the GPU, or an error gives a way out."""
 
 import io
 
 import dlfield as dlf
 import numpy as np
 import pytest
-from devices import OnDevice
-from pairs import (
+
+from support.cuda.buffers import Counted, pair, values
+from support.cuda.devices import OnDevice
+from support.cuda.kinds import (
     CLASSES,
     CLEAN,
     DEVICE_NEWER,
     HOST_NEWER,
-    Counted,
     every_kind,
     every_state,
     host_backed,
-    pair,
     two_devices,
-    values,
 )
 
 VALUES = np.arange(12.0).reshape(3, 4)
@@ -95,7 +94,7 @@ def test_of_a_pair_the_newer_values_are_put_together(state, join):
 
 
 @every_kind
-def test_the_parts_of_a_field_together_have_its_halo(managed):
+def test_the_joined_parts_of_a_field_on_a_gpu_have_its_halo(managed):
     storage = made(managed)
     joined = np.concatenate([storage[:2], storage[2:]])
     assert (joined.dims, joined.halo) == (("I", "J"), storage.halo)
@@ -220,7 +219,7 @@ def test_copies_and_models_are_of_the_same_kind(managed, call):
 
 
 @every_kind
-def test_a_model_of_another_shape_is_of_the_same_kind_or_where_it_is_told(managed):
+def test_a_like_of_another_shape_has_the_class_of_its_model_unless_asked_otherwise(managed):
     storage = made(managed)
     assert type(np.zeros_like(storage, shape=(2, 2))) is CLASSES[managed]
     assert type(np.zeros_like(storage, shape=(2, 2), device="cpu")) is dlf.CPUStorage

@@ -5,26 +5,25 @@ from functools import partial
 
 import dlfield as dlf
 import numpy as np
-import order
 import pytest
-from arrow_structs import Taken
-from devices import OnDevice, new_stream
-from marks import every_device
-from order import idle
-from pairs import (
+
+from support.arrow_structs import Taken
+from support.cuda import order
+from support.cuda.buffers import Counted, buffers, pair
+from support.cuda.devices import OnDevice, new_stream
+from support.cuda.kinds import (
     CLEAN,
     DEVICE_NEWER,
     HOST_NEWER,
-    Counted,
-    buffers,
     every_class,
+    every_device,
     every_kind,
     every_state,
     host_backed,
-    pair,
 )
-from producers import ROCM, workshop
-from support import import_or_skip
+from support.cuda.order import idle
+from support.cuda.producers import ROCM, workshop
+from support.optional import library
 
 CPU, CUDA = (1, -1), 2
 VALUES, SEVENS = np.arange(4.0), np.full(4, 7.0)
@@ -40,7 +39,7 @@ def device_of(taken):
 
 
 def buffer_of(storage, key="gpu"):
-    """Give the address of a storage's buffer on one side, without a copy."""
+    """Return the address of a storage's buffer on one side, without a copy."""
     return storage.__gt_data_interface__[key]["data"][0]
 
 
@@ -172,7 +171,7 @@ def test_memory_with_gaps_is_refused(managed):
 
 
 @every_kind
-def test_a_keyword_that_nobody_knows_yet_is_refused_by_name(managed):
+def test_an_unknown_keyword_of_the_device_export_is_refused_by_name(managed):
     storage = dlf.zeros(4, device="gpu", managed=managed)
     with pytest.raises(NotImplementedError, match="got stream"):
         storage.__arrow_c_device_array__(stream=1)
@@ -196,7 +195,7 @@ def test_only_what_has_a_buffer_on_the_host_has_the_door_of_the_host(name, optio
 
 @pytest.mark.parametrize("copy", [False, True])
 @pytest.mark.parametrize("ask", ["to_arrow", "to_arrow_batch"])
-def test_memory_of_a_device_alone_is_no_array_of_pyarrow(ask, copy):
+def test_pyarrow_refuses_memory_of_a_device(ask, copy):
     storage = dlf.zeros(4, device="gpu", managed=None)
     arguments = ("name",) if ask == "to_arrow_batch" else ()
     with pytest.raises(dlf.GTNoSuchBufferError, match=ask):
@@ -224,7 +223,7 @@ def test_a_side_on_the_host_is_finished_when_it_is_shown(managed):
 
 @pytest.mark.parametrize("state", [HOST_NEWER, DEVICE_NEWER], ids=["host", "device"])
 def test_to_arrow_brings_the_host_up_to_date_and_copies_nothing_else(state):
-    import_or_skip("pyarrow")
+    library("pyarrow")
     storage = pair(VALUES, state)
     array = storage.to_arrow()
     assert array.to_pylist() == VALUES.tolist()
@@ -234,7 +233,7 @@ def test_to_arrow_brings_the_host_up_to_date_and_copies_nothing_else(state):
 
 @host_backed
 def test_to_arrow_waits_for_what_is_in_flight(managed):
-    import_or_skip("pyarrow")
+    library("pyarrow")
     storage = in_flight(managed, new_stream)
     assert storage.to_arrow(copy=True).to_pylist() == SEVENS.tolist()
     storage = in_flight(managed, new_stream)

@@ -1,4 +1,4 @@
-"""Arrow's C device interface out of storages on a GPU: its event, and who frees what."""
+"""Arrow's C device interface of storages on a GPU: its event, and the release."""
 
 import ctypes
 import gc
@@ -6,17 +6,27 @@ from functools import partial
 
 import dlfield as dlf
 import numpy as np
-import order
 import pytest
-from apart import run
-from arrow_structs import DEVICE_ARRAY, ArrowDeviceArray, Taken
-from cuda_calls import call, stats, status
-from devices import LEGACY, OnDevice, current, delay, is_done, new_stream, read, write_late
-from dlpack_structs import call_on_a_bare_thread
-from marks import every_device, two_devices
-from order import idle, own_stream, seen_from
-from pairs import HOST_NEWER, Counted, every_kind, pair
-from support import Watch
+
+from support.arrow_structs import DEVICE_ARRAY, ArrowDeviceArray, Taken
+from support.cuda import order
+from support.cuda.apart import run
+from support.cuda.buffers import Counted, pair
+from support.cuda.devices import (
+    LEGACY,
+    OnDevice,
+    current,
+    delay,
+    is_done,
+    new_stream,
+    read,
+    write_late,
+)
+from support.cuda.driver import call, stats, status
+from support.cuda.kinds import HOST_NEWER, every_device, every_kind, two_devices
+from support.cuda.order import idle, own_stream, seen_from
+from support.dlpack_structs import call_on_a_bare_thread
+from support.owners import Watch
 
 VALUES, SEVENS = np.arange(4.0), np.full(4, 7.0)
 in_flight = partial(order.in_flight, VALUES, SEVENS)
@@ -29,7 +39,7 @@ def taken_from(storage):
 
 
 def handle_of(device_array):
-    """Give the event that the struct points to."""
+    """Return the event that the struct points to."""
     return ctypes.c_uint64.from_address(device_array.sync_event).value
 
 
@@ -39,14 +49,14 @@ def is_there(event):
 
 
 def live_bytes():
-    """Give how much memory the driver has, once everything is done."""
+    """Return how much memory the driver has, once everything is done."""
     gc.collect()
     call("cuCtxSynchronize")
     return stats().live_bytes
 
 
 def seen(there, device=0):
-    """Give what a stream finds that keeps no order with any other."""
+    """Return what a stream finds that keeps no order with any other."""
     with current(device):
         return seen_from(new_stream(), there, device=device).tolist()
 
@@ -213,7 +223,7 @@ def test_an_array_of_no_elements_has_no_event_or_one_that_lives_as_long_as_it(ma
 
 @pytest.mark.stand_in
 @every_kind
-def test_a_capsule_that_nobody_takes_frees_memory_and_event(managed):
+def test_an_arrow_capsule_that_is_never_consumed_frees_memory_and_event(managed):
     capsules = idle(managed=managed).__arrow_c_device_array__()
     event = handle_of(ArrowDeviceArray.from_address(in_capsule(capsules[1], DEVICE_ARRAY)))
     before = live_bytes()
@@ -235,7 +245,7 @@ def test_every_array_has_memory_and_event_for_itself():
 
 
 @every_kind
-def test_memory_that_is_released_outlives_the_work_of_whoever_had_it(managed):
+def test_released_memory_outlives_the_work_of_its_consumer(managed):
     storage, stream, target = idle(managed=managed), new_stream(), OnDevice(SEVENS)
     taken = taken_from(storage)
     delay(stream)
@@ -260,8 +270,8 @@ def test_an_array_may_be_released_on_a_thread_that_neither_python_nor_cuda_knows
 def test_an_array_may_be_released_after_python_has_ended(managed, shape):
     run(
         f"""
-        from arrow_structs import Taken
-        from dlpack_structs import never_freed
+        from support.arrow_structs import Taken
+        from support.dlpack_structs import never_freed
 
         libc = ctypes.CDLL(None)
         storage = dlf.zeros({shape}, device="gpu", managed={managed!r})

@@ -8,57 +8,20 @@ import gc
 import dlfield as dlf
 import numpy as np
 import pytest
-from arrow_structs import OnDevice as Shown
-from arrow_structs import Producer, lists, shown
-from cuda_calls import call, event
-from devices import LEGACY, current, new_stream, read, stream_on, write_late
-from marks import every_device, two_devices
-from order import device_address, put_from, seen_from
-from pairs import DEVICE_NEWER, values
-from producers import CPU, CUDA, MANAGED, PINNED, ROCM, VALUES, OnGpu, workshop
-from stand_in import GpuStandIn, StandIn, field
+
+from support.arrow_structs import OnDevice as Shown
+from support.arrow_structs import Producer, lists, shown
+from support.cuda.arrow import OfArrow
+from support.cuda.buffers import values
+from support.cuda.devices import LEGACY, new_stream, read, stream_on
+from support.cuda.driver import call, event
+from support.cuda.kinds import DEVICE_NEWER, every_device, two_devices
+from support.cuda.order import device_address, seen_from
+from support.cuda.producers import CPU, CUDA, MANAGED, PINNED, ROCM, VALUES, workshop
+from support.stencils.stand_ins import GpuStandIn, StandIn, field
 
 LATE = (VALUES + 10).tolist()
 METHOD = "__arrow_c_device_array__"
-
-
-class OfArrow(Producer):
-    """Four float64 numbers of a kind of memory, 0 to 3 unless others are still to be written.
-
-    `late` is a stream, of the device `on`, on which 10 to 13 are written later; `sync_event` comes
-    after it, and goes when the array is released. With `reuses`, a stream, the memory then has a
-    new owner, who writes -1 there on that stream.
-    """
-
-    def __init__(self, *, kind=CUDA, device=0, late=None, on=None, reuses=None):
-        super().__init__()
-        self.owner, self.reuses, self.event = OnGpu(kind=kind, device=device), reuses, None
-        self.memory, self.source = self.owner.memory, None
-        self.device.device_type, self.device.device_id = kind, device
-        self.buffers[1] = self.memory.address
-        if late is not None:
-            with current(device if on is None else on):
-                self.source = write_late(self.memory.address, VALUES + 10, late)
-                self.record(late)
-
-    def record(self, stream):
-        """Let the end of what is on a stream now be what consumers wait for."""
-        self.event = ctypes.c_uint64(event())
-        call("cuEventRecord", self.event.value, stream)
-        self.device.sync_event = ctypes.addressof(self.event)
-
-    def _free_array(self, address):
-        super()._free_array(address)
-        if self.reuses is not None:
-            put_from(self.reuses, self.memory.address, np.full(4, -1.0), self.owner.device)
-        if self.event is not None:
-            call("cuEventDestroy_v2", self.event.value)
-            self.event = None
-
-    def let_go(self):
-        """Free the memory, when nobody uses it any more."""
-        self.memory = self.source = None
-        self.owner.let_go()
 
 
 class Anew:
@@ -88,7 +51,7 @@ def taken(one, **options):
 
 @every_device
 @pytest.mark.parametrize("late", [False, True], ids=["ready", "late"])
-def test_memory_of_a_device_comes_in_where_it_is(producer, device, late):
+def test_an_arrow_device_array_comes_in_at_its_address(producer, device, late):
     one = producer(device=device, late=stream_on(device) if late else None)
     storage = taken(one)
     assert (type(storage), storage.door) == (dlf.GPUStorage, "arrow")
@@ -131,7 +94,7 @@ def test_the_offset_is_counted_in_elements_of_the_device(producer):
 
 
 def in_pairs(one):
-    """Give lists of two numbers each over the memory of a producer of four."""
+    """Return lists of two numbers each over the memory of a producer of four."""
     metadata = b'{"shape": [2], "dim_names": ["J"]}'
     names = {b"ARROW:extension:name": b"arrow.fixed_shape_tensor"}
     outer = lists(2, one, length=2).says({**names, b"ARROW:extension:metadata": metadata})
@@ -166,7 +129,7 @@ def test_no_elements_are_taken_from_anywhere(producer):
         assert taken(one).shape == (0,)
 
 
-def test_managed_memory_comes_in_for_both_sides(producer):
+def test_an_arrow_array_of_managed_memory_serves_both_sides(producer):
     one = producer(kind=MANAGED)
     storage = dlf.as_storage(Shown(one))
     assert (type(storage), storage.readonly) == (dlf.CUDAManagedGPUStorage, True)
@@ -189,7 +152,7 @@ def test_memory_of_rocm_that_is_ready_passes_through(producer):
 
 @two_devices
 @pytest.mark.parametrize("late", [False, True], ids=["ready", "late"])
-def test_the_address_says_which_device_it_is_and_not_the_number(producer, late):
+def test_the_address_of_an_arrow_array_decides_the_device(producer, late):
     one = producer(device=1, late=stream_on(1) if late else None)
     one.device.device_id = 0
     storage = taken(one)
@@ -216,12 +179,12 @@ for_the_host = pytest.mark.parametrize(
 
 
 @for_the_host
-def test_who_wants_the_host_gets_a_device_array_that_is_there(producer, take):
+def test_a_request_for_the_host_accepts_a_device_array_of_host_memory(producer, take):
     assert np.asarray(take(Shown(producer(kind=CPU)))).tolist() == VALUES.tolist()
 
 
 @for_the_host
-def test_who_wants_the_host_is_told_which_gpu_has_the_memory(producer, take):
+def test_a_request_for_the_host_gets_an_error_that_names_the_gpu(producer, take):
     one = producer()
     with pytest.raises(dlf.DeviceUnavailable, match="cuda:0"):
         take(Shown(one))
@@ -245,7 +208,7 @@ def test_a_copy_may_be_written_wherever_it_is_wanted(producer, managed, device):
     assert (copy.device_id, copy.readonly, values(copy).tolist()) == (device, False, LATE)
 
 
-def test_a_copy_is_a_pair_unless_told_otherwise(producer):
+def test_a_copy_is_a_pair_unless_asked_otherwise(producer):
     copy = dlf.storage(Shown(producer()))
     assert type(copy) is dlf.SoftwareManagedGPUStorage
 
@@ -264,7 +227,7 @@ def test_memory_of_a_device_is_assigned_to_a_storage_of_the_host(producer):
 
 
 def bound(kind, access="READ", **options):
-    """Give a stand-in for a stencil with one argument along K, and a call of it."""
+    """Return a stand-in for a stencil with one argument along K, and a call of it."""
     stencil = kind(x=field(access, axes="K"))
     run = dlf.bind(stencil, **options)
     return stencil, lambda x: run(x, domain=(1, 1, 4))
@@ -320,7 +283,7 @@ def with_event_off_its_boundary(one):
 
 
 def with_bitmap(count):
-    """Put a validity bitmap on the device, where nobody on the host may read it."""
+    """Put a validity bitmap on the device, where the host must not read it."""
 
     def lie(one):
         one.buffers[0], one.array.null_count = one.memory.address, count

@@ -1,4 +1,4 @@
-"""Arrow's C device interface in, from producers that are still working: who waits for whom, and
+"""Arrow's C device interface in, from producers that are still working: what waits for what, and
 when the memory is given back.
 """
 
@@ -9,11 +9,13 @@ import threading
 import dlfield as dlf
 import numpy as np
 import pytest
-from apart import run
-from arrow_structs import OnDevice as Shown
-from arrow_structs import Taken
-from cuda_calls import call, event, stats
-from devices import (
+
+from support.arrow_structs import OnDevice as Shown
+from support.arrow_structs import Taken
+from support.cuda.apart import run
+from support.cuda.arrow import OfArrow
+from support.cuda.buffers import Counted, values
+from support.cuda.devices import (
     LEGACY,
     PER_THREAD,
     Memory,
@@ -24,12 +26,11 @@ from devices import (
     write,
     write_late,
 )
-from dlpack_structs import contents
-from marks import two_devices
-from order import device_address, idle, own_stream, seen_from
-from pairs import Counted, values
-from producers import MANAGED, PINNED, VALUES, workshop
-from test_gpu_arrow_import import OfArrow
+from support.cuda.driver import call, event, stats
+from support.cuda.kinds import two_devices
+from support.cuda.order import device_address, idle, own_stream, seen_from
+from support.cuda.producers import MANAGED, PINNED, VALUES, workshop
+from support.dlpack_structs import contents
 
 LATE = (VALUES + 10).tolist()
 
@@ -55,7 +56,7 @@ def test_nothing_is_copied_allocated_or_waited_for_by_an_import(producer):
 
 
 @pytest.mark.parametrize("name", ["new", "blocking", LEGACY, PER_THREAD])
-def test_values_that_are_still_written_come_to_the_host(producer, name):
+def test_late_values_of_an_arrow_array_come_to_the_host(producer, name):
     stream = {"new": new_stream, "blocking": lambda: new_stream(0)}.get(name, lambda: name)()
     one = producer(late=stream)
     assert dlf.as_storage(Shown(one)).to_numpy().tolist() == LATE
@@ -81,8 +82,8 @@ def test_the_host_does_not_wait_for_the_event(producer):
 
 
 @pytest.mark.stand_in
-def test_without_an_event_nobody_waits(producer):
-    """NULL says that nothing is pending; what is, is the producer's lie."""
+def test_without_an_event_there_is_no_wait(producer):
+    """NULL means that nothing is pending; if work is pending, the producer lies."""
     one = producer(late=new_stream())
     one.device.sync_event = None
     copy = dlf.storage(taken(one), device="gpu", managed=None)
@@ -101,13 +102,13 @@ def test_what_comes_on_the_stream_after_the_event_is_not_waited_for(producer):
     assert again.start
 
 
-def test_what_was_taken_in_use_stream_is_waited_for_outside(producer):
+def test_an_arrow_array_imported_in_use_stream_is_in_order_outside(producer):
     with dlf.use_stream(new_stream()):
         storage = taken(producer(late=new_stream()))
     assert values(storage).tolist() == LATE
 
 
-def test_what_was_taken_outside_is_waited_for_in_use_stream(producer):
+def test_an_arrow_array_imported_outside_is_in_order_in_use_stream(producer):
     target, storage, stream = idle(), taken(producer(late=new_stream())), new_stream()
     there = device_address(target)
     with dlf.use_stream(stream):
@@ -152,13 +153,13 @@ def by_arrow(storage, stream):
 
 
 @pytest.mark.parametrize("door", [by_dlpack, by_interface, by_arrow])
-def test_what_is_in_flight_is_waited_for_by_who_gets_the_memory_next(producer, door):
+def test_an_export_of_an_arrow_array_waits_for_work_in_flight(producer, door):
     storage, stream = taken(producer(late=new_stream())), new_stream()
     assert seen_from(stream, door(storage, stream)).tolist() == LATE
     call("cuCtxSynchronize")
 
 
-def test_what_is_in_flight_in_managed_memory_is_waited_for_by_the_host(producer):
+def test_the_host_waits_for_work_on_an_arrow_array_of_managed_memory(producer):
     one = producer(kind=MANAGED, late=new_stream())
     assert dlf.as_storage(Shown(one)).to_numpy().tolist() == LATE
 
@@ -176,7 +177,7 @@ def test_what_is_in_flight_in_page_locked_memory_is_waited_for_by_the_host(produ
 def test_the_host_waits_for_an_event_with_the_interpreter_free_for_others(kind):
     run(
         f"""
-        from arrow_structs import OnDevice, Producer
+        from support.arrow_structs import OnDevice, Producer
 
         name = "cuMemAllocManaged" if {kind} == 13 else "cuMemHostAlloc"
         one, stream, mark = Producer(), new_stream(), event()
@@ -286,7 +287,7 @@ def test_memory_that_was_shown_to_others_is_released_when_their_work_is_done(pro
 
 @pytest.mark.stand_in
 @pytest.mark.parametrize("late", [False, True], ids=["ready", "late"])
-def test_memory_that_nobody_works_on_is_released_without_a_wait(producer, late):
+def test_an_idle_arrow_array_is_released_without_a_wait(producer, late):
     one = producer(late=new_stream() if late else None)
     storage = taken(one)
     before = stats().syncs
@@ -347,7 +348,7 @@ def test_an_exception_on_its_way_survives_the_release(producer):
 def test_the_end_of_an_array_waits_with_the_interpreter_free_for_others():
     run(
         """
-        from arrow_structs import OnDevice as Shown, Producer
+        from support.arrow_structs import OnDevice as Shown, Producer
 
         one, data = Producer(), OnDevice(np.ones(4))
         one.buffers[1] = data.address

@@ -6,26 +6,25 @@ import warnings
 import dlfield as dlf
 import numpy as np
 import pytest
-from devices import OnDevice
-from pairs import (
+
+from support.cuda.buffers import buffers, pair, values
+from support.cuda.devices import OnDevice
+from support.cuda.kinds import (
     CLASSES,
     CLEAN,
     DEVICE_NEWER,
     HOST_NEWER,
-    buffers,
     every_kind,
     every_state,
     host_backed,
-    pair,
-    values,
 )
-from support import NUMPY_DTYPES
+from support.parameters import NUMPY_DTYPES
 
 VALUES = np.arange(24).reshape(2, 3, 4)
 
 
 def after(target, key, value):
-    """Give the class of what an assignment raises, and the values after it."""
+    """Return the class of what an assignment raises, and the values after it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of values that a type cannot hold
         try:
@@ -61,7 +60,7 @@ NUMBERS = [
 
 @every_kind
 @pytest.mark.parametrize("number", NUMBERS, ids=lambda one: f"{type(one).__name__} {one}"[:24])
-def test_a_number_is_converted_or_refused_as_by_numpy(number, managed):
+def test_a_number_is_converted_or_refused_on_a_gpu_as_by_numpy(number, managed):
     for key in (..., (0, 1, 2), (slice(None), 1), [1, 0]):
         assert_as_numpy(managed, key, number)
 
@@ -90,7 +89,7 @@ LISTS = [
 
 @every_kind
 @pytest.mark.parametrize("numbers", LISTS, ids=lambda one: repr(one)[:40])
-def test_a_list_is_taken_or_refused_as_by_numpy(numbers, managed):
+def test_a_list_is_taken_or_refused_on_a_gpu_as_by_numpy(numbers, managed):
     for key in (..., (0, slice(None, None, -1)), slice(0, 0), (..., [0, 2], slice(None))):
         assert_as_numpy(managed, key, numbers, ["float64", "int16", "complex64", "bool"])
 
@@ -122,6 +121,9 @@ REFUSED = {
 }
 
 
+@pytest.mark.source(
+    "GDP-3", "Functionality", "basic indexing of device memory follows CuPy's rules"
+)
 @every_kind
 @pytest.mark.parametrize(("error", "key", "value"), REFUSED.values(), ids=REFUSED)
 def test_what_is_refused_writes_nothing(error, key, value, managed):

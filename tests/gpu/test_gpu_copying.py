@@ -6,25 +6,24 @@ import pickle
 from itertools import permutations
 
 import dlfield as dlf
-import fake_driver
 import numpy as np
 import pytest
-from devices import LEGACY, OnDevice, delay
-from pairs import (
+
+from support.cuda import stand_in
+from support.cuda.buffers import Counted, buffers, pair, values
+from support.cuda.devices import LEGACY, OnDevice, delay
+from support.cuda.kinds import (
     CLASSES,
     CLEAN,
     DEVICE_NEWER,
     HOST_NEWER,
-    Counted,
-    buffers,
     every_kind,
     every_state,
     host_backed,
-    pair,
     two_devices,
-    values,
 )
-from support import KNOWN, ML_DTYPES, NUMPY_DTYPES, every_view, import_or_skip
+from support.optional import library
+from support.parameters import KNOWN, ML_DTYPES, NUMPY_DTYPES, every_view
 
 VALUES = np.arange(42.0).reshape(6, 7)
 
@@ -66,6 +65,9 @@ def known(storage):
     return [getattr(storage, name) for name in KNOWN]
 
 
+@pytest.mark.source(
+    "GDP-3", "Methods", "`copy()` gives a storage with the same parameters and its own values"
+)
 @every_kind
 @every_way
 def test_a_copy_is_as_the_original_in_memory_of_its_own(way, managed):
@@ -145,8 +147,8 @@ def test_a_copy_stays_on_its_gpu_and_a_pickle_goes_to_the_current_one(managed):
 @every_kind
 @three_ways
 @pytest.mark.parametrize("name", NUMPY_DTYPES + ML_DTYPES)
-def test_every_type_is_copied(name, way, managed):
-    dtype = np.dtype(getattr(import_or_skip("ml_dtypes"), name)) if name in ML_DTYPES else name
+def test_every_type_is_copied_on_a_gpu(name, way, managed):
+    dtype = np.dtype(getattr(library("ml_dtypes"), name)) if name in ML_DTYPES else name
     array = np.array([[1, 0, 2], [0.5, 1, 0]]).astype(dtype)
     made = dlf.storage(array, device="gpu", managed=managed, layout=(1, 0))
     for one in (way(made), way(made.T[1:, ::-1])):
@@ -158,7 +160,7 @@ def test_every_type_is_copied(name, way, managed):
 @every_kind
 @three_ways
 @pytest.mark.parametrize("shape", [(), (1,), (0,), (3, 0, 2), (1,) * 12, (2,) * 9], ids=str)
-def test_every_shape_is_copied(shape, way, managed):
+def test_every_shape_is_copied_on_a_gpu(shape, way, managed):
     array = np.arange(np.prod(shape, dtype=int)).reshape(shape) + 0.5
     copied = way(dlf.storage(array, device="gpu", managed=managed))
     assert type(copied) is CLASSES[managed]
@@ -182,7 +184,7 @@ def test_a_pickle_of_memory_on_a_gpu_needs_one_where_it_arrives(managed):
         except dlfield.DeviceUnavailable:
             raise SystemExit(3)
         """
-    assert fake_driver.end_of(code, DLFIELD_FAKE_CUDA_DEVICES="0").returncode == 3
+    assert stand_in.end_of(code, DLFIELD_FAKE_CUDA_DEVICES="0").returncode == 3
 
 
 @every_kind
@@ -205,6 +207,11 @@ TRANSPOSED = {
 }
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "NumPy Functions",
+    "`np.transpose` gives a view with the strides in the order of `axes`",
+)
 @every_kind
 @pytest.mark.parametrize(("turn", "axes"), TRANSPOSED.values(), ids=TRANSPOSED)
 def test_a_transposition_is_a_view_on_both_sides(turn, axes, managed):

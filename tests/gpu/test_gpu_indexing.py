@@ -5,22 +5,21 @@ import itertools
 import dlfield as dlf
 import numpy as np
 import pytest
-from devices import LEGACY, OnDevice, delay
-from pairs import (
+
+from support.cuda.buffers import Counted, buffers, pair, values
+from support.cuda.devices import LEGACY, OnDevice, delay
+from support.cuda.kinds import (
     CLASSES,
     CLEAN,
     DEVICE_NEWER,
     HOST_NEWER,
-    Counted,
-    buffers,
     every_kind,
     every_state,
     host_backed,
-    pair,
     two_devices,
-    values,
 )
-from support import ML_DTYPES, NUMPY_DTYPES, import_or_skip
+from support.optional import library
+from support.parameters import ML_DTYPES, NUMPY_DTYPES
 
 VALUES = np.arange(24).reshape(2, 3, 4)
 NEW = -np.arange(4.0) - 1
@@ -33,7 +32,7 @@ def made(managed, dtype="float64"):
 
 
 def value_of(kind, state=CLEAN, numbers=NEW):
-    """Give a value of a kind, and the side that it is written on."""
+    """Return a value of a kind, and the side that it is written on."""
     if kind == "number":
         return 5, HOST_NEWER
     if kind == "list":
@@ -56,6 +55,13 @@ VALUE_KINDS = [(kind, CLEAN) for kind in KINDS] + [
 every_value = pytest.mark.parametrize(("kind", "newer"), VALUE_KINDS, ids=str)
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Choosing the Device",
+    "a value without the interface is on a GPU if CuPy takes it",
+    "assignment to a synchronised pair runs on the GPU exactly if the value is on a GPU",
+    "a synchronised storage is on the GPU unless its host buffer is newer",
+)
 @every_value
 @every_state
 def test_a_pair_is_written_on_the_device_where_the_value_is_there(kind, newer, state):
@@ -187,7 +193,7 @@ def test_numpy_arrays_over_a_storages_own_memory_are_copied_first(state, managed
 
 @pytest.mark.parametrize("owner", ["gt4py", "cuda", None])
 def test_an_array_may_be_written_as_soon_as_its_values_are_assigned(owner):
-    """`owner` says whose memory the array is over: a storage's, or NumPy's own."""
+    """`owner` is the owner of the array's memory: a storage, or NumPy."""
     source = np.ones(4) if owner is None else dlf.ones(4, device="gpu", managed=owner)
     array = source if owner is None else source.to_numpy()
     if owner == "gt4py":
@@ -213,7 +219,7 @@ def test_an_element_is_a_number_of_its_type(dtype, managed):
 @every_kind
 @pytest.mark.parametrize("name", ML_DTYPES)
 def test_types_of_ml_dtypes_are_read_and_assigned(name, managed):
-    dtype = np.dtype(getattr(import_or_skip("ml_dtypes"), name))
+    dtype = np.dtype(getattr(library("ml_dtypes"), name))
     storage = dlf.storage(np.array([1, 0.5, 2]).astype(dtype), device="gpu", managed=managed)
     assert [float(storage[i]) for i in range(3)] == [1, 0.5, 2]
     storage[0], storage[1:] = 4, np.array([0.25, 1], dtype)
@@ -233,6 +239,9 @@ def test_a_storage_of_one_element_is_a_number(managed):
         storage == 3  # noqa: B015 -- raises
 
 
+@pytest.mark.source(
+    "GDP-3", "Methods", "an object with a CUDA array interface can be used as an index array"
+)
 @every_kind
 def test_keys_and_masks_may_be_on_a_gpu(managed):
     indices, mask = np.array([2, 0]), VALUES[:, 0, 0] > 5

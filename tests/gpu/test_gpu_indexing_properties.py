@@ -2,12 +2,15 @@
 
 import dlfield as dlf
 import numpy as np
-from devices import OnDevice
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, integer_array_indices
-from pairs import CLASSES, CLEAN, DEVICE_NEWER, HOST_NEWER, buffers, values
-from view_model import basic_keys, slices, storages
+
+from support.cuda.buffers import buffers, values
+from support.cuda.devices import OnDevice
+from support.cuda.kinds import CLASSES, CLEAN, DEVICE_NEWER, HOST_NEWER
+from support.view_model import basic_keys, slices, storages
 
 REALS = ["int8", "uint16", "int32", "float32", "float64"]
 FEWER = settings(max_examples=60)
@@ -16,7 +19,7 @@ STATES = st.sampled_from([CLEAN, HOST_NEWER, DEVICE_NEWER])
 
 
 def on_gpu(data, managed, state=CLEAN):
-    """Give a copy on a GPU, of a pair in a state, its older buffer spoilt; and its values."""
+    """Return a copy on a GPU, of a pair in a state, its older buffer spoilt; and its values."""
     storage, expected = dlf.storage(data, device="gpu", managed=managed), values(data)
     if managed == "gt4py" and state != HOST_NEWER:
         memory = storage.to_numpy()
@@ -86,8 +89,11 @@ def chains(draw, storage, array, most=3):
     return storage, array
 
 
+@pytest.mark.source(
+    "GDP-3", "Functionality", "basic indexing of device memory follows CuPy's rules"
+)
 @given(gpu_storages(), st.data())
-def test_a_basic_key_gives_what_numpy_gives(made, data):
+def test_a_basic_key_gives_on_a_gpu_what_numpy_gives(made, data):
     storage, array = made
     key = data.draw(basic_keys(storage.shape))
     found, expected = storage[key], array[key]
@@ -106,9 +112,18 @@ def test_a_view_of_a_view_has_on_both_sides_what_numpy_has(made, data):
     assert_holds(view, expected)
 
 
+@pytest.mark.source(
+    "GDP-3", "Functionality", "basic indexing of device memory follows CuPy's rules"
+)
+@pytest.mark.source(
+    "GDP-3",
+    "Choosing the Device",
+    "assignment to a synchronised pair runs on the GPU exactly if the value is on a GPU",
+    "a synchronised storage is on the GPU unless its host buffer is newer",
+)
 @given(gpu_storages(dtypes=REALS), st.data())
 @settings(max_examples=200)
-def test_an_assignment_by_a_basic_key_is_numpys(made, data):
+def test_an_assignment_by_a_basic_key_on_a_gpu_is_numpys(made, data):
     storage, expected = made
     key = data.draw(basic_keys(storage.shape))
     if isinstance(expected[key], np.generic):
@@ -158,7 +173,7 @@ def overlapping(draw, shape):
 
 
 @given(gpu_storages(dtypes=REALS), st.data())
-def test_parts_of_one_storage_are_assigned_as_if_they_lay_apart(made, data):
+def test_parts_of_one_storage_on_a_gpu_are_assigned_as_if_they_lay_apart(made, data):
     storage, expected = made
     to, source = data.draw(overlapping(storage.shape))
     assume(expected[to].ndim)
@@ -172,7 +187,9 @@ def test_parts_of_one_storage_are_assigned_as_if_they_lay_apart(made, data):
 
 @given(st.integers(1, 6), st.integers(1, 3), KINDS, STATES, st.data())
 @FEWER
-def test_a_storage_is_transposed_into_itself_as_if_it_lay_apart(extent, ndim, managed, state, data):
+def test_a_storage_on_a_gpu_is_transposed_into_itself_as_if_it_lay_apart(
+    extent, ndim, managed, state, data
+):
     shape, axes = (extent,) * ndim, data.draw(st.permutations(range(ndim)))
     model = dlf.empty(shape, layout=data.draw(st.permutations(range(ndim))))
     model.to_numpy()[...] = np.arange(extent**ndim).reshape(shape)

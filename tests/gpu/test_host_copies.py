@@ -3,8 +3,9 @@
 import dlfield as dlf
 import numpy as np
 import pytest
-from cuda_calls import call
-from devices import LEGACY, OnDevice, delay, is_done, new_stream
+
+from support.cuda.devices import LEGACY, OnDevice, delay, is_done, new_stream
+from support.cuda.driver import call
 
 VALUES = np.arange(12.0).reshape(3, 4)
 
@@ -20,7 +21,7 @@ def test_values_that_a_gpu_is_still_writing_to_managed_memory_are_copied_when_th
     assert target.to_numpy().tolist() == VALUES.tolist()
 
 
-def test_page_locked_memory_outlives_the_copy_that_somebody_makes_of_it():
+def test_page_locked_memory_outlives_a_foreign_copy_of_it():
     storage = dlf.storage(VALUES, device="gpu")
     array, target, stream = storage.to_numpy(), OnDevice(np.zeros(VALUES.shape)), new_stream()
     delay(stream)

@@ -1,14 +1,15 @@
-"""Nothing waits for a device with Python's interpreter in its hands, nor for who does.
+"""Nothing waits for a device while it holds Python's interpreter.
 
 In a stream there may be host functions that need the interpreter (CuPy's `launch_host_func`, the
-callbacks of PyCUDA): whoever holds it and waits for the stream, by whatever way, waits for ever.
+callbacks of PyCUDA): a thread that holds it and waits for the stream waits for ever.
 """
 
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from apart import end_of
+
+from support.cuda.apart import end_of
 
 #: `gate` is closed, and opened once another thread has run.
 WAITS = {
@@ -176,7 +177,7 @@ CASES = {
 
 
 def function(number, name):
-    """Make a function of a case, which says its name once it has come through."""
+    """Make a function of a case, which prints its name when it is done."""
     code = textwrap.indent(textwrap.dedent(CASES[name]), "    ")
     call = f'case_{number}(); faulthandler.cancel_dump_traceback_later(); call("cuCtxSynchronize")'
     return f"def case_{number}():{code}\n{call}\nprint({name!r}, flush=True)\n"

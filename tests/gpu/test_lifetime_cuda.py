@@ -8,21 +8,22 @@ import threading
 import dlfield as dlf
 import numpy as np
 import pytest
-from apart import run
-from cuda_calls import call, stats
-from devices import OnDevice, current, delay, is_done, new_stream, read
-from dlpack_structs import call_on_a_bare_thread, consume, contents, release
-from exchange_structs import Exchange
-from marks import every_device, every_kind, two_devices
-from order import device_address, own_stream, seen_from
-from support import Watch
+
+from support.cuda.apart import run
+from support.cuda.devices import OnDevice, current, delay, is_done, new_stream, read
+from support.cuda.driver import call, stats
+from support.cuda.kinds import every_device, every_kind, two_devices
+from support.cuda.order import device_address, own_stream, seen_from
+from support.dlpack_structs import call_on_a_bare_thread, consume, contents, release
+from support.exchange_structs import Exchange
+from support.owners import Watch
 
 OURS = Exchange(dlf.Storage)
 VALUES, SEVENS = np.arange(4.0), np.full(4, 7.0)
 
 
 def on_gpu(values=VALUES, managed=None, device=0):
-    """Give a storage with nothing in flight, of which nobody else has heard."""
+    """Return a storage with nothing in flight, whose address was never exposed."""
     storage = dlf.storage(values, device=("gpu", device), managed=managed)
     storage.synchronize()
     with current(device):
@@ -62,7 +63,7 @@ DOORS = [by_interface, by_capsule, by_legacy_capsule, by_tensor, by_view, by_par
 
 @pytest.mark.parametrize("door", DOORS)
 @every_kind
-def test_memory_whose_address_went_out_outlives_the_work_of_whoever_has_it(managed, door):
+def test_exposed_memory_outlives_the_work_on_it(managed, door):
     storage, stream, target = on_gpu(managed=managed), new_stream(), OnDevice(SEVENS)
     there = door(storage)
     delay(stream)
@@ -96,7 +97,7 @@ def test_it_is_the_device_of_the_memory_whose_work_is_waited_for():
 
 @pytest.mark.stand_in
 @every_device
-def test_memory_that_nobody_else_knew_is_freed_without_a_wait(device):
+def test_memory_that_was_never_exposed_is_freed_without_a_wait(device):
     storage, before = dlf.zeros((4,), device=("gpu", device), managed=None), stats()
     del storage
     after = stats()

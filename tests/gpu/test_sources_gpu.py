@@ -5,23 +5,14 @@ import gc
 import dlfield as dlf
 import numpy as np
 import pytest
-from cuda_calls import call, stats
-from devices import OnDevice, delay, new_stream, write, write_late
-from order import own_stream, put_from, seen_from
-from pairs import (
-    CLASSES,
-    CLEAN,
-    DEVICE_NEWER,
-    HOST_NEWER,
-    Counted,
-    buffers,
-    every_kind,
-    host_backed,
-    pair,
-    values,
-)
-from stand_in import SHAPE, GpuStandIn, StandIn, field
-from support import import_or_skip
+
+from support.cuda.buffers import Counted, buffers, pair, values
+from support.cuda.devices import OnDevice, delay, new_stream, write, write_late
+from support.cuda.driver import call, stats
+from support.cuda.kinds import CLASSES, CLEAN, DEVICE_NEWER, HOST_NEWER, every_kind, host_backed
+from support.cuda.order import own_stream, put_from, seen_from
+from support.optional import library
+from support.stencils.stand_ins import SHAPE, GpuStandIn, StandIn, field
 
 VALUES = np.arange(6.0).reshape(2, 3)
 
@@ -36,6 +27,9 @@ class Shown:
 # GDP-3, "Data Interface"
 
 
+@pytest.mark.source(
+    "GDP-3", "Data Interface", "copying a buffer from the other side gives a warning"
+)
 @pytest.mark.parametrize(
     ("make", "given"),
     [(StandIn, OnDevice), (GpuStandIn, np.array)],
@@ -50,6 +44,11 @@ def test_a_copy_that_a_stencil_needs_of_memory_on_the_other_side_comes_with_a_wa
 # GDP-3, "Attributes and Properties"
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Attributes and Properties",
+    '`__gt_data_interface__` has the CUDA array interface under "gpu", with `acquire` and `touch`',
+)
 @every_kind
 def test_under_gpu_the_data_interface_has_the_cuda_array_interface_and_two_functions(managed):
     storage = dlf.storage(VALUES, device="gpu", managed=managed, dims="IJ", halo=(0, 1))
@@ -61,6 +60,11 @@ def test_under_gpu_the_data_interface_has_the_cuda_array_interface_and_two_funct
     assert entry == {**storage.__cuda_array_interface__, "stream": None}
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Attributes and Properties",
+    '`__gt_data_interface__` has the CUDA array interface under "gpu", with `acquire` and `touch`',
+)
 def test_the_functions_under_gpu_bring_the_device_up_to_date_and_mark_it():
     storage = pair(VALUES, HOST_NEWER)
     entry = storage.__gt_data_interface__["gpu"]
@@ -75,6 +79,7 @@ def test_the_functions_under_gpu_bring_the_device_up_to_date_and_mark_it():
 # GDP-3, "Storage Creation"
 
 
+@pytest.mark.source("GDP-3", "Storage Creation", "`storage(device_data=…)` copies a device buffer")
 @pytest.mark.parametrize("options", [{}, *({"managed": managed} for managed in CLASSES)], ids=str)
 def test_device_data_is_copied_into_a_new_buffer_of_the_device(options):
     data = OnDevice(VALUES)
@@ -87,6 +92,11 @@ def test_device_data_is_copied_into_a_new_buffer_of_the_device(options):
 # GDP-3, "Choosing the Device"
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Choosing the Device",
+    "assignment to memory managed by CUDA runs on the GPU exactly if the value is on a GPU",
+)
 @pytest.mark.stand_in
 def test_managed_memory_is_written_on_the_gpu_exactly_where_the_value_is_there():
     storage = dlf.zeros((2, 3), device="gpu", managed="cuda")
@@ -98,6 +108,11 @@ def test_managed_memory_is_written_on_the_gpu_exactly_where_the_value_is_there()
         np.testing.assert_array_equal(values(storage), VALUES)
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Choosing the Device",
+    'a value is on a GPU if its interface has "gpu", and is acquired first',
+)
 @host_backed
 @pytest.mark.parametrize("others", [{}, {None: VALUES.__array_interface__}], ids=["alone", "both"])
 def test_a_value_under_gpu_is_acquired_before_it_is_read(others, managed):
@@ -123,8 +138,13 @@ class Around:
         return self.storage.__gt_data_interface__
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Choosing the Device",
+    "the interface of a DataArray decides, not the array that it holds",
+)
 def test_a_data_array_counts_by_its_interface_and_not_by_what_it_holds():
-    xarray = import_or_skip("xarray")
+    xarray = library("xarray")
     held = pair(VALUES, HOST_NEWER)
     target = pair(np.zeros((2, 3)))
     target[...] = held
@@ -137,6 +157,9 @@ def test_a_data_array_counts_by_its_interface_and_not_by_what_it_holds():
 # CUDA array interface, "Synchronization"
 
 
+@pytest.mark.source(
+    "GDP-3", "Data Interface", "the CUDA array interface of a CuPy array can be passed on unchanged"
+)
 def test_the_stream_under_gpu_is_waited_for():
     stream, there = new_stream(), OnDevice(np.zeros((2, 3)))
     late = write_late(there.address, VALUES, stream)
@@ -145,6 +168,11 @@ def test_the_stream_under_gpu_is_waited_for():
     assert late.start
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Interface Requirements",
+    "a producer with work on several streams makes the exported one wait for the others",
+)
 def test_the_exported_stream_waits_for_work_on_several_others():
     storage = dlf.zeros((3, 4), device="gpu", managed=None)
     sources = [dlf.full((4,), row + 1.0, device="gpu", managed=None) for row in range(3)]
@@ -159,9 +187,14 @@ def test_the_exported_stream_waits_for_work_on_several_others():
     assert seen_from(found["stream"], found["data"][0], (3, 4))[:, 0].tolist() == [1, 2, 3]
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Interface Requirements",
+    "a consumer that works in the producer's stream may return at once",
+)
 @pytest.mark.stand_in
 @pytest.mark.parametrize("on", ["own", "new"])
-def test_who_works_in_the_producers_stream_returns_at_once_and_in_order(on):
+def test_a_copy_in_the_producers_stream_returns_at_once_and_in_order(on):
     stream = own_stream() if on == "own" else new_stream()
     producer = OnDevice(np.zeros((2, 3)), stream=stream)
     target = dlf.zeros((2, 3), device="gpu", managed=None)
@@ -179,6 +212,9 @@ def test_who_works_in_the_producers_stream_returns_at_once_and_in_order(on):
 # CUDA array interface, "Lifetime management"
 
 
+@pytest.mark.source(
+    "CUDA array interface", "Lifetime management: Data", "the interface does not hold the owner"
+)
 @pytest.mark.stand_in
 @every_kind
 def test_a_description_alone_keeps_no_memory_of_a_gpu(managed):
@@ -190,6 +226,11 @@ def test_a_description_alone_keeps_no_memory_of_a_gpu(managed):
     assert (stats().live_bytes, described["shape"]) == (before, (40, 50))
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Lifetime management: Streams",
+    "a stream lives as long as the object that exported it",
+)
 def test_an_exported_stream_outlives_what_was_exported():
     storage, other = dlf.zeros((2, 3), device="gpu", managed=None), OnDevice(VALUES)
     delay(own_stream())

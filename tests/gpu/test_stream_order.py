@@ -5,16 +5,26 @@ import threading
 import dlfield as dlf
 import numpy as np
 import pytest
-from cuda_calls import call, start, stats
-from devices import LEGACY, PER_THREAD, OnDevice, current, delay, is_done, new_stream, write_late
-from marks import every_device
-from order import device_address, own_stream, seen_from
+
+from support.cuda.devices import (
+    LEGACY,
+    PER_THREAD,
+    OnDevice,
+    current,
+    delay,
+    is_done,
+    new_stream,
+    write_late,
+)
+from support.cuda.driver import call, start, stats
+from support.cuda.kinds import every_device
+from support.cuda.order import device_address, own_stream, seen_from
 
 VALUES, SEVENS = np.arange(4.0), np.full(4, 7.0)
 
 
 def on_gpu(values=VALUES, device=0):
-    """Give a storage with nothing in flight."""
+    """Return a storage with nothing in flight."""
     storage = dlf.storage(values, device=("gpu", device), managed=None)
     with current(device):
         call("cuCtxSynchronize")
@@ -62,7 +72,7 @@ def test_a_copy_to_the_host_waits_for_the_stream_alone():
 
 @every_device
 def test_dlfields_own_stream_keeps_order_with_the_legacy_one(device):
-    """Where most libraries work unless told otherwise; nobody has to say anything."""
+    """The default of most libraries; it needs no `use_stream`."""
     source, target = on_gpu(SEVENS, device), on_gpu(VALUES, device)
     there = device_address(target)
     with current(device):

@@ -5,11 +5,13 @@ import threading
 import dlfield as dlf
 import numpy as np
 import pytest
-from cuda_calls import call, made
-from devices import LEGACY, PER_THREAD, current, new_stream, stream_on
-from marks import every_device, two_devices
-from order import own_stream
-from support import Watch
+
+from support.cuda.devices import LEGACY, PER_THREAD, current, new_stream, stream_on
+from support.cuda.driver import call, made
+from support.cuda.kinds import every_device, two_devices
+from support.cuda.order import own_stream
+from support.owners import Watch
+from support.parameters import readable
 
 VALUES, SEVENS = np.arange(4.0), np.full(4, 7.0)
 
@@ -58,7 +60,7 @@ SPEAK = [int, Versioned, Attribute, Torch, CuPy, Both]
 
 
 def on_gpu(values=VALUES, device=0):
-    """Give a storage with nothing in flight."""
+    """Return a storage with nothing in flight."""
     storage = dlf.storage(values, device=("gpu", device), managed=None)
     with current(device):
         call("cuCtxSynchronize")
@@ -111,9 +113,9 @@ def test_the_object_is_kept_as_long_as_the_block():
         (Torch(None), TypeError),
         (CuPy(1.5), TypeError),
     ],
-    ids=str,
+    ids=readable,
 )
-def test_what_is_no_stream_is_refused(stream, error):
+def test_an_object_that_is_not_a_stream_is_refused(stream, error):
     own = own_stream()
     with pytest.raises(error):
         dlf.use_stream(stream)

@@ -5,19 +5,10 @@ import pickle
 import dlfield as dlf
 import numpy as np
 import pytest
-from devices import LEGACY, delay, read
-from pairs import (
-    CLEAN,
-    DEVICE_NEWER,
-    HOST_NEWER,
-    KINDS,
-    Counted,
-    buffers,
-    every_class,
-    every_state,
-    pair,
-    values,
-)
+
+from support.cuda.buffers import Counted, buffers, pair, values
+from support.cuda.devices import LEGACY, delay, read
+from support.cuda.kinds import CLEAN, DEVICE_NEWER, HOST_NEWER, KINDS, every_class, every_state
 
 VALUES = np.arange(6.0).reshape(2, 3)
 
@@ -79,6 +70,9 @@ NEITHER = {
 }
 
 
+@pytest.mark.source(
+    "GDP-3", "Methods", "after `set_device_modified`, the next access on the host copies first"
+)
 @pytest.mark.parametrize("access", ON_HOST.values(), ids=ON_HOST)
 def test_an_access_on_the_host_finds_the_newer_values_there(access):
     made = pair(VALUES, DEVICE_NEWER)
@@ -87,6 +81,9 @@ def test_an_access_on_the_host_finds_the_newer_values_there(access):
     assert made.sync_state.state == CLEAN
 
 
+@pytest.mark.source(
+    "GDP-3", "Methods", "after `set_host_modified`, the next access on the device copies first"
+)
 @pytest.mark.parametrize("access", ON_DEVICE.values(), ids=ON_DEVICE)
 def test_an_access_on_the_device_finds_the_newer_values_there(access):
     made = pair(VALUES, HOST_NEWER)
@@ -175,7 +172,7 @@ def test_a_view_of_the_host_may_be_written_as_soon_as_its_values_are_on_their_wa
 
 @pytest.mark.stand_in
 @pytest.mark.parametrize("method", ["host_to_device", "synchronize"])
-def test_whoever_is_told_of_no_stream_is_waited_for(method):
+def test_a_consumer_without_a_stream_waits_for_the_work(method):
     made = pair(VALUES, HOST_NEWER)
     with Counted() as copies:
         getattr(made, method)()
@@ -183,6 +180,19 @@ def test_whoever_is_told_of_no_stream_is_waited_for(method):
     assert copies.waits > 0
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Methods",
+    "`device_to_host` copies if the device is modified, or with `force=True`",
+    "`host_to_device` copies if the host is modified, or with `force=True`",
+    "after `device_to_host` or `host_to_device`, both buffers count as equal",
+)
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Methods",
+    "`host_to_device` and `device_to_host` copy if needed, or with `force=True`",
+    "after `host_to_device` or `device_to_host`, both buffers count as equal",
+)
 @every_state
 def test_force_copies_whatever_the_state_is(state):
     made = pair(VALUES, state)
@@ -205,7 +215,8 @@ def test_force_is_given_by_name(wrong):
             method(*wrong)
 
 
-def test_what_is_said_to_be_equal_is_not_copied():
+@pytest.mark.source("GDP-3", "Methods", "`set_synchronized` marks both buffers as equal")
+def test_buffers_marked_as_equal_are_not_copied():
     made = pair(VALUES, HOST_NEWER)
     made.set_synchronized()
     assert made.sync_state.state == CLEAN
@@ -228,8 +239,18 @@ def test_every_class_has_the_methods_of_gdp_3_and_keeps_its_values(name, options
     np.testing.assert_array_equal(values(made), VALUES)
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Methods",
+    "every storage has the six synchronisation methods, which do nothing with one buffer",
+)
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Methods",
+    "every storage has the synchronisation methods, which do nothing with one buffer",
+)
 @pytest.mark.stand_in
-@pytest.mark.parametrize("name", KINDS.keys() - {"SoftwareManagedGPUStorage"})
+@pytest.mark.parametrize("name", sorted(KINDS.keys() - {"SoftwareManagedGPUStorage"}))
 def test_where_there_is_one_buffer_the_methods_copy_nothing(name):
     made = dlf.storage(VALUES, **KINDS[name])
     with Counted() as copies:

@@ -3,12 +3,14 @@
 import dlfield as dlf
 import numpy as np
 import pytest
-from cuda_calls import REAL
-from devices import OnDevice, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pairs import CLEAN, DEVICE_NEWER, HOST_NEWER, Counted, buffers
-from view_model import basic_keys
+
+from support.cuda.buffers import Counted, buffers
+from support.cuda.devices import OnDevice, write
+from support.cuda.driver import REAL
+from support.cuda.kinds import CLEAN, DEVICE_NEWER, HOST_NEWER
+from support.view_model import basic_keys
 
 
 class Model:
@@ -196,6 +198,17 @@ def pairs(draw):
     return Model(storage, key)
 
 
+@pytest.mark.source(
+    "GDP-3", "Abstract, Motivation and Scope", "a pair of buffers tracks which one has changed"
+)
+@pytest.mark.source(
+    "GDP-3",
+    "Storage Types",
+    "`SoftwareManagedGPUStorage` has a host and a device buffer, kept equal by the library",
+)
+@pytest.mark.source(
+    "GDP-3 draft", "Storage Types", "`SoftwareManagedGPUStorage` has a host and a device buffer"
+)
 @given(pairs(), st.data())
 @settings(max_examples=60)
 def test_a_pair_and_its_views_are_what_their_buffers_and_their_state_say(model, data):
@@ -217,6 +230,24 @@ def test_a_pair_and_its_views_are_what_their_buffers_and_their_state_say(model, 
         model.check()
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Methods",
+    "`device_to_host` copies if the device is modified, or with `force=True`",
+    "`host_to_device` copies if the host is modified, or with `force=True`",
+    "after `device_to_host` or `host_to_device`, both buffers count as equal",
+    "after `set_device_modified`, the next access on the host copies first",
+    "after `set_host_modified`, the next access on the device copies first",
+    "`synchronize` copies the newer buffer, and both count as equal",
+)
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Methods",
+    "`set_device_modified` and `set_host_modified` mark a buffer",
+    "`host_to_device` and `device_to_host` copy if needed, or with `force=True`",
+    "after `host_to_device` or `device_to_host`, both buffers count as equal",
+    "`synchronize` copies the newer buffer",
+)
 @pytest.mark.parametrize("name", sorted(OPERATIONS))
 @pytest.mark.parametrize("state", [CLEAN, HOST_NEWER, DEVICE_NEWER])
 def test_every_operation_does_in_every_state_what_the_model_says(name, state):

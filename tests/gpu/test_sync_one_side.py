@@ -6,8 +6,10 @@ import pickle
 import dlfield as dlf
 import numpy as np
 import pytest
-from devices import OnDevice
-from pairs import CLEAN, DEVICE_NEWER, HOST_NEWER, buffers, every_state, pair, two_devices, values
+
+from support.cuda.buffers import buffers, pair, values
+from support.cuda.devices import OnDevice
+from support.cuda.kinds import CLEAN, DEVICE_NEWER, HOST_NEWER, every_state, two_devices
 
 VALUES = np.arange(6.0).reshape(2, 3)
 
@@ -93,7 +95,7 @@ def test_both_sides_share_the_memory_of_the_pair():
     there = both.__cuda_array_interface__["data"][0]
     assert device.__cuda_array_interface__["data"][0] == there
     host[...] = 7.0
-    assert np.all(buffers(device)[1] == VALUES)  # until somebody asks for it
+    assert np.all(buffers(device)[1] == VALUES)  # until it is requested
     assert np.all(values(device) == 7)
 
 

@@ -5,23 +5,25 @@ import gc
 import dlfield as dlf
 import numpy as np
 import pytest
-from devices import OnDevice, is_done, new_stream, write_late
-from pairs import (
+
+from support.cuda.buffers import buffers, pair, values
+from support.cuda.devices import OnDevice, is_done, new_stream, write_late
+from support.cuda.kinds import (
     CLEAN,
     DEVICE_NEWER,
     HOST_NEWER,
-    buffers,
     every_class,
     every_kind,
     every_state,
     host_backed,
-    pair,
-    values,
 )
 
 VALUES = np.arange(6.0).reshape(2, 3)
 
 
+@pytest.mark.source(
+    "GDP-3", "Attributes and Properties", "`sync_state` says which buffer was modified"
+)
 @every_state
 def test_the_block_of_the_host_gives_the_newer_values_and_says_that_they_are_written(state):
     made = pair(VALUES, state)
@@ -34,6 +36,9 @@ def test_the_block_of_the_host_gives_the_newer_values_and_says_that_they_are_wri
     np.testing.assert_array_equal(buffers(made)[1], -VALUES)
 
 
+@pytest.mark.source(
+    "GDP-3", "Attributes and Properties", "`sync_state` says which buffer was modified"
+)
 @every_state
 def test_the_block_of_the_device_gives_the_newer_values_and_says_that_they_are_written(state):
     made = pair(VALUES, state)
@@ -127,7 +132,7 @@ def test_a_block_is_entered_once():
 
 
 @every_kind
-def test_the_end_of_the_block_waits_for_work_of_anybody_on_any_stream(managed):
+def test_the_end_of_the_block_waits_for_work_on_any_stream(managed):
     made, stream = dlf.storage(VALUES, device="gpu", managed=managed), new_stream()
     with made.device() as side:
         kept = write_late(side.__cuda_array_interface__["data"][0], -VALUES, stream)
@@ -152,6 +157,14 @@ def test_the_end_of_the_block_waits_also_where_it_raises(managed):
     np.testing.assert_array_equal(values(made), -VALUES)
 
 
+@pytest.mark.source(
+    "GDP-3", "Storage Types", "`CUDAManagedGPUStorage` has unified memory that CUDA synchronises"
+)
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Storage Types",
+    "`CUDAManagedGPUStorage` has unified memory that CUDA synchronises",
+)
 @host_backed
 def test_blocks_of_both_sides_take_turns(managed):
     made = dlf.storage(VALUES, device="gpu", managed=managed)
@@ -177,7 +190,7 @@ def test_the_state_is_one_of_three_numbers():
 
 
 @pytest.mark.parametrize("wrong", [3, -1, 256, 2**70], ids=repr)
-def test_other_numbers_are_no_state(wrong):
+def test_other_numbers_are_refused_as_a_state(wrong):
     made = pair(VALUES, HOST_NEWER)
     with pytest.raises(ValueError, match="state: expected SYNC_CLEAN, SYNC_HOST_DIRTY or"):
         made.sync_state.state = wrong
@@ -185,11 +198,14 @@ def test_other_numbers_are_no_state(wrong):
 
 
 @pytest.mark.parametrize("wrong", [None, "clean", 1.0, [1]], ids=repr)
-def test_what_is_no_number_is_no_state(wrong):
+def test_a_state_must_be_a_number(wrong):
     with pytest.raises(TypeError):
         dlf.SyncState().state = wrong
 
 
+@pytest.mark.source(
+    "GDP-3", "Sync State", "the `SyncState` is the attribute `sync_state` of a storage"
+)
 def test_the_state_that_is_set_by_its_object_is_acted_on():
     made = pair(VALUES)
     made.to_numpy()[...] = -VALUES
@@ -198,12 +214,15 @@ def test_the_state_that_is_set_by_its_object_is_acted_on():
     np.testing.assert_array_equal(buffers(made)[1], -VALUES)
 
 
+@pytest.mark.source(
+    "GDP-3", "Sync State", "the `SyncState` is the attribute `sync_state` of a storage"
+)
 def test_the_state_of_a_pair_cannot_be_replaced_by_another():
     with pytest.raises(AttributeError):
         pair(VALUES).sync_state = dlf.SyncState()
 
 
-def test_a_pair_is_held_by_nobody_who_holds_its_state():
+def test_a_state_does_not_hold_its_pair():
     made = pair(VALUES, DEVICE_NEWER)
     state = made.sync_state
     del made

@@ -1,14 +1,19 @@
 """Pairs that several threads use at once."""
 
+import os
+import signal
 import threading
+import time
 
 import dlfield as dlf
-import fake_driver
 import numpy as np
 import pytest
-from cuda_calls import HOST_FUNCTION, call
-from devices import LEGACY, OnDevice
-from pairs import CLEAN, DEVICE_NEWER, HOST_NEWER, Counted, buffers, pair, values
+
+from support.cuda import stand_in
+from support.cuda.buffers import Counted, buffers, pair, values
+from support.cuda.devices import LEGACY, OnDevice
+from support.cuda.driver import HOST_FUNCTION, call
+from support.cuda.kinds import CLEAN, DEVICE_NEWER, HOST_NEWER
 
 VALUES = np.arange(6.0).reshape(2, 3)
 
@@ -22,7 +27,7 @@ ACCESSES = {
 
 @pytest.mark.stand_in
 @pytest.mark.parametrize("access", ACCESSES.values(), ids=ACCESSES)
-def test_who_asks_while_a_copy_is_made_waits_for_it_and_makes_no_other(access):
+def test_a_request_during_a_copy_waits_for_it_and_does_not_copy_again(access):
     made = dlf.as_storage(np.zeros((2, 3)), device="gpu")
     with made.device() as side:
         side[...] = OnDevice(VALUES)
@@ -45,6 +50,39 @@ def test_who_asks_while_a_copy_is_made_waits_for_it_and_makes_no_other(access):
         second.join()
     assert copies.to_host == 1
     np.testing.assert_array_equal(made.to_numpy(), VALUES)
+
+
+@pytest.mark.stand_in
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("access", [*ACCESSES.values(), dlf.as_storage, dlf.storage])
+def test_a_child_that_was_forked_during_a_copy_is_refused_at_once(access):
+    made = dlf.as_storage(np.zeros((2, 3)), device="gpu")
+    with made.device() as side:
+        side[...] = OnDevice(VALUES)
+    inside, go = threading.Event(), threading.Event()
+
+    @HOST_FUNCTION
+    def copying(_nothing):
+        inside.set()
+        go.wait(60)
+
+    call("cuLaunchHostFunc", LEGACY, copying, 0)
+    thread = threading.Thread(target=made.to_numpy)
+    thread.start()
+    inside.wait(60)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(5)
+        made.set_host_modified()
+        try:
+            access(made if access is dlf.storage else made[...])
+        except dlf.DeviceUnavailable as error:
+            os._exit(0 if "forked" in str(error) else 2)
+        os._exit(1)
+    _, status = os.waitpid(child, 0)
+    go.set()
+    thread.join()
+    assert status == 0
 
 
 @pytest.mark.parametrize("state", [HOST_NEWER, DEVICE_NEWER], ids=["host newer", "device newer"])
@@ -100,14 +138,14 @@ def test_threads_that_use_a_pair_as_they_like_leave_it_whole():
     "asks",
     ["__dlpack__()", "copy()", "__repr__()"],
 )
-def test_nobody_who_asks_while_a_copy_is_made_keeps_python_from_it(asks):
+def test_a_request_during_a_copy_does_not_block_python(asks):
     """A function of Python's in the stream needs the interpreter before the copy can be made."""
-    done = fake_driver.end_of(
+    done = stand_in.end_of(
         f"""
         import signal, threading
         import dlfield as dlf
         start()
-        signal.alarm(60)  # whoever waits for ever is ended
+        signal.alarm(60)  # ends a process that waits for ever
         made = dlf.as_storage(np.zeros(4), device="gpu")
         made.host_to_device()
         made.set_device_modified()
@@ -128,3 +166,30 @@ def test_nobody_who_asks_while_a_copy_is_made_keeps_python_from_it(asks):
         """
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_copy_in_one_thread_does_not_refuse_the_update_of_the_host_in_another():
+    made, failed = pair(np.zeros((256, 1024))), []
+    ended = threading.Event()
+
+    def work(step):
+        try:
+            while not ended.is_set():
+                step()
+        except Exception as error:
+            failed.append(error)
+
+    def update():
+        made.set_host_modified()
+        time.sleep(0.0005)  # a copy of the host's values begins
+        made.set_device_modified()
+        made.to_numpy()
+
+    threads = [threading.Thread(target=work, args=(step,)) for step in (made.copy, update)]
+    for thread in threads:
+        thread.start()
+    ended.wait(0.5)
+    ended.set()
+    for thread in threads:
+        thread.join()
+    assert failed == []

@@ -7,8 +7,10 @@ import pickle
 import dlfield as dlf
 import numpy as np
 import pytest
-from devices import OnDevice
-from pairs import CLEAN, DEVICE_NEWER, HOST_NEWER, buffers, pair
+
+from support.cuda.buffers import buffers, pair
+from support.cuda.devices import OnDevice
+from support.cuda.kinds import CLEAN, DEVICE_NEWER, HOST_NEWER
 
 VALUES = np.arange(6.0).reshape(2, 3)
 
@@ -33,6 +35,7 @@ def named(state):
     return pair(VALUES, state, dims="IJ", halo=(0, (1, 0)))
 
 
+@pytest.mark.source("GDP-3", "Sync State", "all views of one pair of buffers share one `SyncState`")
 @every_view
 def test_a_view_shares_the_state_of_its_storage(view):
     made = named(CLEAN)
@@ -43,6 +46,10 @@ def test_a_view_shares_the_state_of_its_storage(view):
     assert view(made).sync_state.state == DEVICE_NEWER
 
 
+@pytest.mark.source(
+    "GDP-3", "Methods", "`synchronize` copies the newer buffer, and both count as equal"
+)
+@pytest.mark.source("GDP-3 draft", "Methods", "`synchronize` copies the newer buffer")
 @every_view
 @pytest.mark.parametrize("state", [HOST_NEWER, DEVICE_NEWER], ids=["host newer", "device newer"])
 def test_a_view_brings_the_whole_pair_up_to_date(view, state):

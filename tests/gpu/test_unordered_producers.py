@@ -2,15 +2,16 @@
 
 import dlfield as dlf
 import pytest
-from cuda_calls import call, stats
-from devices import OnDevice, delay, new_stream, write_late
-from producers import VALUES, OnGpu, workshop
+
+from support.cuda.devices import OnDevice, delay, new_stream, write_late
+from support.cuda.driver import call, stats
+from support.cuda.producers import VALUES, OnGpu, workshop
 
 LATE = (VALUES + 10).tolist()
 
 
 class WithBoth(OnGpu):
-    """Speaks DLPack, which orders its work, and a CUDA array interface, which does not."""
+    """Has DLPack, which orders its work, and a CUDA array interface, which does not."""
 
     @property
     def __cuda_array_interface__(self):
@@ -19,14 +20,14 @@ class WithBoth(OnGpu):
 
 
 def unordered(version):
-    """Give an array with work in flight that its interface does not tell of."""
+    """Return an array with work in flight that its interface does not mention."""
     made = OnDevice(VALUES, version=version)
     made.kept = write_late(made.address, VALUES + 10, new_stream())
     return made
 
 
 def assigned(one):
-    """Give a storage that the array was assigned to."""
+    """Return a storage that the array was assigned to."""
     target = dlf.zeros(4, device="gpu", managed=None)
     target[...] = one
     return target

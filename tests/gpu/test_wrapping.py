@@ -5,23 +5,21 @@ import itertools
 import dlfield as dlf
 import numpy as np
 import pytest
-from devices import OnDevice
-from pairs import (
+
+from support.cuda.buffers import Counted, buffers, pair, values
+from support.cuda.devices import OnDevice
+from support.cuda.kinds import (
     CLASSES,
     CLEAN,
     DEVICE_NEWER,
     HOST_NEWER,
-    Counted,
-    buffers,
     every_kind,
     every_state,
-    pair,
     two_devices,
-    values,
 )
 
 VALUES = np.arange(6.0).reshape(2, 3)
-#: How data is made, and the class that it is of where nobody wishes otherwise.
+#: How data is made, and the default class of a storage over it.
 SOURCES = {
     "NumPy array": (VALUES.copy, dlf.CPUStorage),
     "CPUStorage": (lambda: dlf.storage(VALUES), dlf.CPUStorage),
@@ -42,7 +40,7 @@ every_wish = pytest.mark.parametrize(
 
 
 def kind_of(own, wish):
-    """Give the class for data of a class: explicit wishes come first, then the data, then GDP-3."""
+    """Return the class for data of a class: options come first, then the data, then GDP-3."""
     on_gpu = wish.get("device", "gpu" if own is not dlf.CPUStorage else None) is not None
     if not on_gpu:
         return dlf.CPUStorage
@@ -123,7 +121,7 @@ def test_sharing_copies_nothing(source, wish):
 
 @pytest.mark.parametrize("managed", [None, "cuda"])
 def test_host_memory_that_is_wanted_on_a_gpu_alone_is_refused_with_what_helps(managed):
-    with pytest.raises(dlf.DeviceUnavailable, match=r"got memory of the host.*use storage\(...\)"):
+    with pytest.raises(dlf.DeviceUnavailable, match=r"got memory of the host.*; make a copy"):
         dlf.as_storage(VALUES.copy(), device="gpu", managed=managed)
 
 
@@ -136,6 +134,14 @@ def test_host_data_is_the_newer_side_of_its_pair():
     np.testing.assert_array_equal(buffers(made)[1], VALUES)
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Storage Creation",
+    "`as_storage(device_data=…)` takes a device buffer, alone or beside a host buffer",
+)
+@pytest.mark.source(
+    "GDP-3 draft", "Storage Constructors", "`device_data` is the buffer of the device"
+)
 def test_device_data_is_the_newer_side_of_its_pair():
     data = OnDevice(VALUES)
     for made in (dlf.as_storage(data), dlf.as_storage(device_data=data)):

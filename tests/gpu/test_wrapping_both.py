@@ -3,24 +3,24 @@
 import dlfield as dlf
 import numpy as np
 import pytest
-from devices import OnDevice
-from pairs import (
-    CLEAN,
-    DEVICE_NEWER,
-    HOST_NEWER,
-    Counted,
-    buffers,
-    every_state,
-    in_state,
-    pair,
-    two_devices,
-    values,
-)
+
+from support.cuda.buffers import Counted, buffers, in_state, pair, values
+from support.cuda.devices import OnDevice
+from support.cuda.kinds import CLEAN, DEVICE_NEWER, HOST_NEWER, every_state, two_devices
+from support.parameters import readable
 
 VALUES = np.arange(6.0).reshape(2, 3)
 SyncState = dlf.SyncState
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Storage Creation",
+    "`as_storage(device_data=…)` takes a device buffer, alone or beside a host buffer",
+)
+@pytest.mark.source(
+    "GDP-3 draft", "Storage Constructors", "`device_data` is the buffer of the device"
+)
 @pytest.mark.parametrize("make", [dlf.as_storage, lambda *a, **k: dlf.storage(*a, copy=False, **k)])
 def test_two_buffers_become_a_pair_over_both(make):
     array, data = VALUES.copy(), OnDevice(VALUES)
@@ -38,6 +38,12 @@ def test_without_a_state_two_buffers_count_as_equal():
     np.testing.assert_array_equal(buffers(made)[1], -VALUES)
 
 
+@pytest.mark.source(
+    "GDP-3", "Storage Creation", "`sync_state` says which of two buffers is up to date"
+)
+@pytest.mark.source(
+    "GDP-3 draft", "Storage Constructors", "`sync_state` says which buffer is up to date"
+)
 @every_state
 def test_the_state_that_is_given_says_which_buffer_is_newer(state):
     given, array, data = in_state(state), VALUES.copy(), OnDevice(-VALUES)
@@ -73,6 +79,9 @@ def test_of_one_buffer_the_state_is_that_it_is_newer(state):
         del made
 
 
+@pytest.mark.source(
+    "GDP-3 draft", "Storage Constructors", '`sync_state` affects only `managed="gt4py"`'
+)
 @every_state
 def test_a_state_has_no_effect_where_there_is_one_buffer(state):
     given = in_state(state)
@@ -87,12 +96,17 @@ def test_a_state_has_no_effect_where_there_is_one_buffer(state):
 
 
 def parts_of(storage, part):
-    """Give the same part of both buffers of a pair."""
+    """Return the same part of both buffers of a pair."""
     with storage.device() as side:
         there = side[part]
     return storage.to_numpy()[part], there
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Storage Creation",
+    "two buffers taken from a storage are wrapped with its `SyncState`",
+)
 @pytest.mark.parametrize(
     "part", [..., np.s_[1:], np.s_[:, ::2], np.s_[::-1, 1], np.s_[:0]], ids=repr
 )
@@ -129,23 +143,44 @@ def test_the_state_of_a_pair_may_be_given_beside_it(state):
     np.testing.assert_array_equal(made.to_numpy(), VALUES)
 
 
-@pytest.mark.parametrize(
-    ("state", "given"),
-    [
-        (HOST_NEWER, (True, False)),
-        (HOST_NEWER, (False, True)),
-        (HOST_NEWER, (True, True)),
-        (DEVICE_NEWER, (False, True)),
-        (DEVICE_NEWER, (True, False)),
-        (DEVICE_NEWER, (True, True)),
-    ],
-)
-def test_a_pair_that_is_given_without_its_state_is_up_to_date(state, given):
+@every_state
+def test_buffers_that_are_taken_from_a_storage_bring_its_state(state):
     whole = pair(VALUES, state)
-    data = whole if given[0] else VALUES.copy()
-    made = dlf.as_storage(data, whole if given[1] else OnDevice(VALUES))
-    assert made.sync_state.state == CLEAN
-    np.testing.assert_array_equal(buffers(made), [VALUES, VALUES])
+    made = dlf.as_storage(whole, whole)
+    assert made.sync_state is whole.sync_state
+    made[...] = -VALUES
+    np.testing.assert_array_equal(values(whole), -VALUES)
+
+
+def test_one_buffer_of_a_storage_brings_its_state_to_the_other():
+    whole = pair(VALUES, DEVICE_NEWER)
+    made = dlf.as_storage(whole.to_numpy(), whole)
+    assert made.sync_state is whole.sync_state
+
+
+@pytest.mark.parametrize("times", [1, 2], ids=["as data", "as data and device_data"])
+def test_another_state_for_the_buffers_of_a_storage_is_refused(times):
+    whole = pair(VALUES, DEVICE_NEWER)
+    with pytest.raises(ValueError, match="sync_state: expected the buffers of one pair"):
+        dlf.as_storage(*[whole] * times, sync_state=SyncState())
+    np.testing.assert_array_equal(values(whole), VALUES)
+
+
+STRANGERS = {
+    "other rows": lambda whole: (whole[0:1], whole[1:2]),
+    "halves of two pairs": lambda whole: (whole, pair(-VALUES)),
+    "a foreign buffer on the GPU": lambda whole: (whole, OnDevice(-VALUES)),
+    "a foreign buffer on the host": lambda whole: (-VALUES, whole),
+}
+
+
+@every_state
+@pytest.mark.parametrize("strangers", STRANGERS.values(), ids=STRANGERS)
+def test_a_buffer_of_a_storage_is_not_paired_with_one_that_is_no_sibling(strangers, state):
+    whole = pair(VALUES, state)
+    with pytest.raises(ValueError, match="sync_state: expected the buffers of one pair"):
+        dlf.as_storage(*strangers(whole))
+    np.testing.assert_array_equal(values(whole), VALUES)
 
 
 def of_others(array, data):
@@ -157,11 +192,16 @@ def of_others(array, data):
     }
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Storage Creation",
+    "two buffers taken from a storage are wrapped with its `SyncState`",
+)
 @pytest.mark.parametrize("way", ["host", "device", "both"])
 def test_the_state_of_a_pair_cannot_be_that_of_other_buffers(way):
     whole = pair(VALUES)
     make = of_others(VALUES.copy(), OnDevice(VALUES))[way]
-    with pytest.raises(ValueError, match="sync_state: expected that of the storage which these"):
+    with pytest.raises(ValueError, match="sync_state: expected the buffers of one pair"):
         make(whole.sync_state)
 
 
@@ -192,8 +232,8 @@ def test_the_state_of_a_pair_that_is_gone_may_be_given_to_another():
     np.testing.assert_array_equal(made.to_numpy(), -VALUES)
 
 
-@pytest.mark.parametrize("state", [1, True, "clean", SyncState, object()], ids=repr)
-def test_what_is_no_state_is_refused(state):
+@pytest.mark.parametrize("state", [1, True, "clean", SyncState, object()], ids=readable)
+def test_a_sync_state_must_be_a_sync_state(state):
     for make in (dlf.as_storage, dlf.storage):
         with pytest.raises(TypeError, match="sync_state: expected a SyncState or None, got"):
             make(VALUES, OnDevice(VALUES), sync_state=state)
@@ -216,7 +256,7 @@ def test_two_buffers_of_other_shapes_or_types_are_refused(other):
 
 
 def test_buffers_of_the_wrong_side_are_refused():
-    with pytest.raises(dlf.DeviceUnavailable, match=r"device_data: expected memory on a GPU.*cpu"):
+    with pytest.raises(BufferError, match=r"device_data: expected memory on a GPU.*cpu"):
         dlf.as_storage(VALUES, VALUES)
     with pytest.raises(dlf.DeviceUnavailable, match=r"that the host can reach, got cuda:0"):
         dlf.as_storage(OnDevice(VALUES), OnDevice(VALUES))
@@ -226,7 +266,7 @@ def test_buffers_of_the_wrong_side_are_refused():
 
 @pytest.mark.parametrize("managed", [None, "cuda"])
 def test_two_buffers_are_kept_in_step_by_dlfield_alone(managed):
-    with pytest.raises(ValueError, match=r"data: expected none beside device_data unless managed"):
+    with pytest.raises(ValueError, match="data: expected no buffer of the host beside one"):
         dlf.as_storage(VALUES.copy(), OnDevice(VALUES), managed=managed)
 
 

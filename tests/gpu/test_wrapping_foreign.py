@@ -5,9 +5,11 @@ GT4Py's data interface.
 import dlfield as dlf
 import numpy as np
 import pytest
-from devices import OnDevice
-from pairs import CLASSES, DEVICE_NEWER, HOST_NEWER, buffers, every_kind, host_backed, values
-from support import tracked
+
+from support.cuda.buffers import buffers, values
+from support.cuda.devices import OnDevice
+from support.cuda.kinds import CLASSES, DEVICE_NEWER, HOST_NEWER, every_kind, host_backed
+from support.owners import tracked
 
 VALUES = np.arange(6.0).reshape(2, 3)
 
@@ -34,9 +36,6 @@ def test_a_pair_around_host_memory_that_must_not_be_written_is_read_only():
 
 def test_a_pair_around_host_memory_that_must_not_be_written_can_be_read_on_the_gpu():
     made = dlf.as_storage(read_only(), device="gpu")
-    np.testing.assert_array_equal(
-        dlf.storage(made[1:], managed=None).copy()[0].__class__, None
-    ) if 0 else None
     made.host_to_device()
     np.testing.assert_array_equal(buffers(made)[1], VALUES)
 
@@ -156,6 +155,15 @@ class OnGpu:
         return {name: lambda name=name: self.calls.append(f"{name} {side}") for name in names}
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Data Interface",
+    'the key "gpu" stands for memory of a GPU',
+    "the CUDA array interface of a CuPy array can be passed on unchanged",
+)
+@pytest.mark.source(
+    "Interface note", "`__gt_interface__`", 'the key None is main memory, "gpu" a GPU'
+)
 @pytest.mark.parametrize(
     "options", [{}, {"device": "gpu"}, {"managed": None}, {"managed": "gt4py"}], ids=repr
 )
@@ -189,6 +197,9 @@ def test_a_data_interface_may_be_the_device_data_of_a_pair():
     assert data.calls[2:] == ["release gpu"] * 2
 
 
+@pytest.mark.source(
+    "Interface note", "Examples", "a class with buffers on host and GPU copies when it is told"
+)
 def test_a_data_interface_with_both_buffers_serves_both_sides_of_a_pair():
     array = -VALUES
     data = OnGpu(VALUES, array)
@@ -209,3 +220,37 @@ def test_what_a_pair_brings_up_to_date_is_the_buffer_of_the_interface(state):
     newer = -VALUES if state == HOST_NEWER else VALUES
     np.testing.assert_array_equal(array, newer)
     np.testing.assert_array_equal(data.there.values(), newer)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_buffer_of_the_gpu_with_the_requested_number_is_taken(number):
+    parts = [OnDevice(VALUES, device=number) for number in range(2)]
+
+    class OnTwo:
+        @property
+        def __gt_data_interface__(self):
+            return {("gpu", at): part.interface for at, part in enumerate(parts)}
+
+    made = dlf.as_storage(OnTwo(), device=("gpu", number), managed=None)
+    assert made.__cuda_array_interface__["data"][0] == parts[number].address
+    assert made.device_id == number
+
+
+@pytest.mark.parametrize("option", ["device", "defaults", "backend"])
+def test_the_buffer_of_an_object_is_taken_where_a_preset_computes(option):
+    host, device = np.zeros(6), OnDevice(np.zeros(6))
+
+    class OnBoth:
+        __gt_data_interface__ = property(
+            lambda _self: {None: host.__array_interface__, "gpu": device.interface}
+        )
+
+    value = "gpu" if option == "device" else "gt:gpu"
+    made = dlf.as_storage(OnBoth(), **{option: value}, managed=None)
+    assert made.__cuda_array_interface__["data"][0] == device.address
+
+
+@pytest.mark.parametrize(("option", "value"), [("dtype", "float32"), ("shape", (7,))])
+def test_buffers_that_are_shared_are_neither_converted_nor_reshaped(option, value):
+    with pytest.raises(ValueError, match=f"{option}: expected .*, got"):
+        dlf.storage(VALUES.copy(), OnDevice(VALUES), copy=False, **{option: value})

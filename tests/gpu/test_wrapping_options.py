@@ -3,8 +3,10 @@
 import dlfield as dlf
 import numpy as np
 import pytest
-from devices import OnDevice
-from pairs import CLEAN, DEVICE_NEWER, HOST_NEWER, every_kind, in_state, values
+
+from support.cuda.buffers import in_state, values
+from support.cuda.devices import OnDevice
+from support.cuda.kinds import CLEAN, DEVICE_NEWER, HOST_NEWER, every_kind
 
 VALUES = np.arange(6.0).reshape(2, 3)
 
@@ -47,6 +49,7 @@ def test_buffers_whose_names_contradict_each_other_are_refused():
         dlf.as_storage(dlf.zeros((2, 2), dims="IJ"), dlf.zeros((2, 2), dims="JI", **options))
 
 
+@pytest.mark.source("GDP-3", "Storage Creation", "`storage(device_data=…)` copies a device buffer")
 @pytest.mark.parametrize(
     ("state", "sign"), [(None, -1), (CLEAN, -1), (HOST_NEWER, 1), (DEVICE_NEWER, -1)]
 )
@@ -69,7 +72,7 @@ def test_options_have_to_hold_for_one_buffer_too(managed):
 
 
 @every_kind
-def test_what_is_said_of_shared_memory_is_said_of_the_new_storage_alone(managed):
+def test_labels_for_shared_memory_belong_to_the_new_storage_only(managed):
     made = dlf.storage(VALUES, device="gpu", managed=managed)
     shared = dlf.as_storage(made, dims="IJ", halo=(0, (1, 0)))
     assert (shared.dims, shared.halo) == (("I", "J"), ((0, 0), (1, 0)))

@@ -1,11 +1,8 @@
-"""What every test here shares: helpers by plain import, and one profile for hypothesis."""
-
-import sys
-from pathlib import Path
+"""One profile of hypothesis for all tests here, and quick collections of garbage."""
 
 from hypothesis import settings
 
-sys.path.insert(0, str(Path(__file__).parent))
+from support.garbage import libraries_are_not_searched as libraries_are_not_searched
 
 # A loaded machine may be slow, and a failure should come back at the next run.
 settings.register_profile("dlfield", deadline=None, derandomize=True, max_examples=150)

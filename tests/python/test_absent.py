@@ -3,11 +3,12 @@
 import dlfield as dlf
 import numpy as np
 import pytest
-from support import import_or_skip
+
+from support.optional import library
 
 
 def of_a_type_numpy_lacks():
-    return dlf.zeros(3, dtype=import_or_skip("ml_dtypes").bfloat16)
+    return dlf.zeros(3, dtype=library("ml_dtypes").bfloat16)
 
 
 def read_only():
@@ -66,9 +67,20 @@ PRESENT = {
 }
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Attributes and Properties",
+    "`__array_interface__` exists if there is a host buffer",
+    "`__cuda_array_interface__` is absent from all other storages",
+)
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Methods",
+    "`__array__` and `__array_interface__` exist if there is a host buffer",
+)
 @pytest.mark.parametrize("attribute", PRESENT)
 @pytest.mark.parametrize("how", STORAGES)
-def test_an_attribute_is_there_exactly_where_it_can_be_served(how, attribute):
+def test_a_host_storage_has_exactly_the_attributes_that_it_can_serve(how, attribute):
     assert hasattr(STORAGES[how](), attribute) is (how in PRESENT[attribute])
 
 
@@ -102,7 +114,10 @@ DEFINED = {
     },
     HOST_BACKED: {"__array__", "__array_interface__", "__arrow_c_array__"},
     dlf.CPUStorage: {"ndarray"},
-    dlf.GPUStorage: {"__array__", "__cuda_array_interface__"},  # the first says why there is none
+    dlf.GPUStorage: {
+        "__array__",
+        "__cuda_array_interface__",
+    },  # the first raises an error with a reason
     dlf.SoftwareManagedGPUStorage: {"__cuda_array_interface__"},
     dlf.CUDAManagedGPUStorage: {"__cuda_array_interface__"},
 }
@@ -121,5 +136,5 @@ def test_what_has_a_buffer_on_the_host_shares_a_class_between():
 
 
 @pytest.mark.parametrize("function", [dlf.bind, dlf.explain, dlf.get_dims, dlf.as_numpy])
-def test_a_function_is_no_array(function):
+def test_a_function_is_not_an_array(function):
     assert not {name for name in PRESENT if hasattr(function, name)}

@@ -9,7 +9,8 @@ import dlfield as dlf
 import numpy as np
 import pytest
 from dlfield.annotations import *
-from support import import_or_skip
+
+from support.optional import library
 
 NONE = ((0, 0),) * 3
 
@@ -72,6 +73,21 @@ FORMS = {
 }
 
 
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Annotation of Stencils",
+    "`DType` is the type in an annotation",
+    "`LayoutMap` is the layout in an annotation",
+    "`Alignment` is the alignment in an annotation, in elements",
+    "`Axes` gives the axes in an annotation, as text or as I, IJ and so on",
+    "the type is required, other parameters are optional",
+    "type and axes may be positional, other parameters are named in brackets",
+)
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Alternatives",
+    "parameters of an annotation are given in brackets, not as slices",
+)
 @pytest.mark.parametrize(("made", "expected"), FORMS.values(), ids=FORMS)
 def test_each_form_declares_what_it_says(made, expected):
     assert made == expected
@@ -137,7 +153,7 @@ def test_a_layout_that_is_a_function_is_asked_with_the_number_of_dimensions():
 
 
 def test_a_dtype_of_ml_dtypes_is_taken_by_its_name():
-    ml_dtypes = import_or_skip("ml_dtypes")
+    ml_dtypes = library("ml_dtypes")
     assert Field["bfloat16"].dtype == ml_dtypes.bfloat16
     assert Field[ml_dtypes.bfloat16, "IJ"] == Field["bfloat16", IJ]
 
@@ -185,8 +201,8 @@ WRONG = {
         "DType: expected 1 or more elements, got (0,); leave out what is empty",
     ),
     "an axis twice": (lambda: Axes["II"], ValueError, "Axes: expected distinct names, got ('I', "),
-    "a decimal": (lambda: Axes["0"], ValueError, "Axes: expected names that are no numbers, got"),
-    "an empty name": (lambda: Axes[""], ValueError, "Axes: expected names that are no numbers"),
+    "a decimal": (lambda: Axes["0"], ValueError, "Axes: expected names other than numbers, got"),
+    "an empty name": (lambda: Axes[""], ValueError, "Axes: expected names other than numbers"),
     "an axis by number": (lambda: Axes[3], TypeError, "Axes: expected names, got 3; write such as"),
     "no permutation": (
         lambda: LayoutMap[0, 0],
@@ -219,7 +235,12 @@ WRONG = {
     "an unknown preset": (
         lambda: DefaultParameters["gtx87"],
         ValueError,
-        "preset: expected one of C, F, numpy, debug, gt:cpu_kfirst",
+        "DefaultParameters: expected one of C, F, numpy, debug, gt:cpu_kfirst",
+    ),
+    "a layout without its name": (
+        lambda: Field[np.float32, (0, 2, 1)],
+        ValueError,
+        "DType: expected 1 or more elements, got (0, 2, 1); write LayoutMap[(0, 2, 1)] for a",
     ),
     "a preset by number": (
         lambda: DefaultParameters[8],
@@ -244,6 +265,17 @@ WRONG = {
 }
 
 
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Annotation of Stencils",
+    "the type is required, other parameters are optional",
+    "type and axes may be positional, other parameters are named in brackets",
+)
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Alternatives",
+    "parameters of an annotation are given in brackets, not as slices",
+)
 @pytest.mark.parametrize(("make", "kind", "text"), WRONG.values(), ids=WRONG)
 def test_what_is_wrong_is_one_error_when_the_annotation_is_made(make, kind, text):
     with pytest.raises((TypeError, ValueError)) as caught:
@@ -252,6 +284,9 @@ def test_what_is_wrong_is_one_error_when_the_annotation_is_made(make, kind, text
     assert text in str(caught.value)
 
 
+@pytest.mark.source(
+    "GDP-3 draft", "Annotation of Stencils", "`DefaultParameters` is a preset in an annotation"
+)
 def test_every_preset_that_dlfield_knows_is_taken():
     with pytest.raises(ValueError, match="expected one of") as caught:
         dlf.empty((), backend="?")
@@ -260,6 +295,11 @@ def test_every_preset_that_dlfield_knows_is_taken():
     assert {"C", "F", "numpy", "debug", "gtcuda"} <= set(listed)
 
 
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Annotation of Stencils",
+    "`Axes` gives the axes in an annotation, as text or as I, IJ and so on",
+)
 def test_the_constants_are_the_axes_of_their_letters():
     constants = [I, J, K, IJ, IK, JK, IJK]
     assert ["".join(Field[one, float].axes) for one in constants] == [

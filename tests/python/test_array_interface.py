@@ -6,11 +6,15 @@ from types import MappingProxyType
 import dlfield as dlf
 import numpy as np
 import pytest
-from support import ML_DTYPES, NUMPY_DTYPES, Watch, address, import_or_skip, tracked
+
+from support.addresses import address_of
+from support.optional import library
+from support.owners import Watch, tracked
+from support.parameters import ML_DTYPES, NUMPY_DTYPES
 
 
 class Interface:
-    """Speaks the array interface and nothing else."""
+    """Has only the array interface."""
 
     def __init__(self, array, **changes):
         self.array = array
@@ -23,6 +27,22 @@ class Interface:
         return self.interface
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Abstract, Motivation and Scope",
+    "an object with only an array interface counts as host memory",
+)
+@pytest.mark.source(
+    "GDP-3", "Data Interface", "without the interface, an array interface counts as host memory"
+)
+@pytest.mark.source(
+    "Interface note",
+    "Storages without the interface",
+    "objects without the interface are read through `__array_interface__`",
+)
+@pytest.mark.source(
+    "Allocation note", "Supported Buffer Interfaces", "`__array_interface__` is accepted"
+)
 @pytest.mark.parametrize(
     "view",
     [
@@ -38,12 +58,12 @@ class Interface:
 def test_every_view_comes_in_with_its_address_and_strides(view):
     storage = dlf.as_storage(Interface(view))
     assert (storage.door, storage.shape) == ("array_interface", view.shape)
-    assert address(storage) == address(view)
+    assert address_of(storage) == address_of(view)
     assert storage.strides == view.strides or view.size == 0
     np.testing.assert_array_equal(storage.to_numpy(), view)
 
 
-def test_a_write_is_seen_on_the_other_side():
+def test_a_write_through_the_array_interface_is_seen_on_the_other_side():
     source = np.zeros((2, 3))
     dlf.as_storage(Interface(source)).to_numpy()[1, 2] = 5
     assert source[1, 2] == 5
@@ -60,7 +80,7 @@ def test_the_exporting_object_is_held_until_the_last_view_is_gone():
     assert watch.freed
 
 
-def test_read_only_memory_stays_read_only():
+def test_a_read_only_array_interface_stays_read_only():
     source = np.zeros(3)
     source.flags.writeable = False
     storage = dlf.as_storage(Interface(source))
@@ -69,14 +89,14 @@ def test_read_only_memory_stays_read_only():
 
 
 @pytest.mark.parametrize("name", NUMPY_DTYPES)
-def test_every_numpy_type_comes_in_as_itself(name):
+def test_every_numpy_type_comes_in_through_its_array_interface(name):
     source = np.ones(3, name)
     storage = dlf.as_storage(Interface(source))
     np.testing.assert_array_equal(storage.to_numpy(), source, strict=True)
 
 
-@pytest.mark.parametrize("typestr", ["<f8", "=f8"])
-def test_native_order_has_two_spellings(typestr):
+@pytest.mark.parametrize("typestr", ["<f8", "=f8", "|f8"])
+def test_native_order_has_three_spellings(typestr):
     assert dlf.as_storage(Interface(np.zeros(3), typestr=typestr, descr=None)).dtype == np.float64
 
 
@@ -85,7 +105,7 @@ def test_no_strides_are_c_order(strides):
     assert dlf.as_storage(Interface(np.zeros((2, 3)), strides=strides)).strides == (24, 8)
 
 
-def test_the_attribute_is_read_once():
+def test_the_array_interface_is_read_once():
     exporter = Interface(np.zeros(3))
     dlf.as_storage(exporter)
     assert exporter.reads == 1
@@ -96,13 +116,13 @@ def test_the_version_does_not_matter(version):
     assert dlf.as_storage(Interface(np.zeros(3), version=version)).shape == (3,)
 
 
-def test_any_mapping_is_taken_for_a_dict():
+def test_any_mapping_is_accepted_as_an_array_interface():
     exporter = Interface(np.zeros(3))
     exporter.interface = MappingProxyType(exporter.interface)
     assert dlf.as_storage(exporter).shape == (3,)
 
 
-def test_shape_and_strides_are_copied_when_they_are_read():
+def test_an_array_interface_is_copied_when_it_is_read():
     exporter = Interface(np.zeros((2, 3)))
     storage = dlf.as_storage(exporter)
     exporter.interface.update(shape=(99,), strides=(1,))
@@ -180,6 +200,11 @@ def test_every_numpy_type_is_written_as_numpy_writes_it(name):
     assert (ours["typestr"], ours["shape"]) == (theirs["typestr"], theirs["shape"])
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Attributes and Properties",
+    "`__array_interface__` exists if there is a host buffer",
+)
 def test_strides_are_always_explicit_and_in_bytes():
     assert dlf.zeros((2, 3)).__array_interface__["strides"] == (24, 8)
     assert dlf.zeros(()).__array_interface__["strides"] == ()
@@ -191,6 +216,7 @@ def test_the_version_is_three():
     assert dlf.zeros((2, 3)).__array_interface__["version"] == 3
 
 
+@pytest.mark.source("GDP-3", "Abstract, Motivation and Scope", "storages speak the array interface")
 def test_what_goes_out_comes_in_again():
     field = dlf.full((2, 3), 4.0, layout=(1, 0))
     array = np.asarray(Interface(field))
@@ -205,13 +231,14 @@ def test_a_broadcast_is_written_as_read_only():
 
 @pytest.mark.parametrize("name", ML_DTYPES)
 def test_a_type_that_it_cannot_name_has_no_interface(name):
-    storage = dlf.zeros((2,), getattr(import_or_skip("ml_dtypes"), name))
+    storage = dlf.zeros((2,), getattr(library("ml_dtypes"), name))
     assert not hasattr(storage, "__array_interface__")
     with pytest.raises(dlf.GTNoSuchBufferError, match=f"cannot name {name}"):
         _ = storage.__array_interface__
 
 
-def test_every_door_of_a_storage_tells_the_same():
+@pytest.mark.source("GDP-3", "Abstract, Motivation and Scope", "storages speak the array interface")
+def test_every_door_of_a_storage_describes_the_same_memory():
     source, _ = tracked(np.arange(24.0).reshape(4, 6))
     storage = dlf.as_storage(source[1:3, 2:5])
     views = (
@@ -220,4 +247,4 @@ def test_every_door_of_a_storage_tells_the_same():
         np.from_dlpack(storage),
     )
     for view in (*views, storage.to_numpy(), np.asarray(storage)):
-        assert (view.ctypes.data, view.strides) == (address(storage), storage.strides)
+        assert (view.ctypes.data, view.strides) == (address_of(storage), storage.strides)

@@ -25,6 +25,11 @@ def where_positive(arrays):
 # --- values ------------------------------------------------------------------------------------
 
 
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Abstract, Motivation and Scope, Backward Compatibility",
+    "storages implement NumPy's function protocol (NEP 18)",
+)
 @every_join
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_the_values_are_those_that_numpy_puts_together(join, axis):
@@ -113,7 +118,7 @@ def test_names_on_which_all_agree_are_those_of_the_result():
 
 @pytest.mark.parametrize("join", [*JOINS.values(), where_positive])
 @pytest.mark.parametrize("other", ["JI", "IK", ("I", "x")], ids=str)
-def test_names_that_contradict_each_other_are_refused(join, other):
+def test_joined_fields_with_contradicting_names_are_refused(join, other):
     with pytest.raises(ValueError, match=r"dims agree, got \('I', 'J'\) .*; transpose or rename"):
         join([field(), field(dims=other)])
 
@@ -139,7 +144,7 @@ def test_a_new_axis_has_no_name():
 
 
 @given(st.data())
-def test_the_parts_of_a_field_together_have_its_halo(data):
+def test_the_joined_parts_of_a_field_have_its_halo(data):
     low, inside, high = (data.draw(st.integers(0, 3)) for _ in range(3))
     whole = field((low + inside + high, 3), halo=((low, high), 1))
     cuts = data.draw(st.lists(st.integers(0, len(whole)), max_size=4))
@@ -166,7 +171,7 @@ def test_a_halo_in_between_is_unknown():
     assert np.concatenate([field()[:5], np.zeros((1, 4))]).halo == ((1, 0), (0, 0))
 
 
-def test_an_unknown_halo_stays_unknown():
+def test_a_join_with_an_unknown_halo_has_an_unknown_halo():
     assert np.concatenate([field()[::2], field(halo=(0, 0))]).halo is None
     assert np.stack([field()[::2], field()[::2]]).halo is None
     assert np.where(field()[::2], 1, 0).halo is None

@@ -3,7 +3,9 @@
 import dlfield as dlf
 import numpy as np
 import pytest
-from support import address, import_or_skip
+
+from support.addresses import address_of
+from support.optional import library
 
 
 @pytest.fixture
@@ -12,9 +14,10 @@ def storage():
 
 
 def is_shared(array, storage):
-    return array.ctypes.data == address(storage)
+    return array.ctypes.data == address_of(storage)
 
 
+@pytest.mark.source("GDP-3", "Methods", "`__array__` is a view of the host buffer as a NumPy array")
 @pytest.mark.parametrize("dtype", [None, float, "float64", np.dtype("float64")], ids=repr)
 @pytest.mark.parametrize("copy", [None, False])
 def test_the_memory_itself_where_nothing_is_to_be_converted(storage, dtype, copy):
@@ -44,6 +47,11 @@ def test_copy_false_with_another_dtype_is_refused(storage):
         storage.__array__("float32", copy=False)
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Backward Compatibility",
+    "code that used universal functions uses other libraries for them",
+)
 @pytest.mark.parametrize("copy", [None, False])
 def test_asarray_shares_the_memory(storage, copy):
     assert is_shared(np.asarray(storage, copy=copy), storage)
@@ -58,7 +66,7 @@ def test_asarray_keeps_padding_and_order():
     assert np.asarray(storage).strides == storage.strides
 
 
-def test_numpy_functions_that_are_no_ufuncs_read_a_storage(storage):
+def test_numpy_functions_other_than_ufuncs_read_a_storage(storage):
     assert np.shares_memory(storage, storage.to_numpy())
     assert np.concatenate([storage, storage]).to_numpy().sum() == 18
 
@@ -73,14 +81,14 @@ def test_read_only_memory_gives_a_read_only_array():
         array.flags.writeable = True
 
 
-def test_a_copy_of_read_only_memory_is_writable():
+def test_an_array_copied_from_read_only_memory_is_writable():
     copied = dlf.as_storage(b"\1\2\3").__array__(copy=True)
     copied[0] = 9
     assert copied.tolist() == [9, 2, 3]
 
 
 def test_asarray_of_a_type_without_a_buffer_goes_through_array():
-    bfloat16 = np.dtype(import_or_skip("ml_dtypes").bfloat16)
+    bfloat16 = np.dtype(library("ml_dtypes").bfloat16)
     storage = dlf.full((2, 3), 1.5, bfloat16)
     array = np.asarray(storage)
     array[0, 0] = 3

@@ -6,10 +6,11 @@ import math
 import dlfield as dlf
 import numpy as np
 import pytest
-from arrow_structs import EXTENSION, ITS_METADATA, TENSOR, Producer, Taken
 from hypothesis import given
 from hypothesis import strategies as st
-from support import address
+
+from support.addresses import address_of
+from support.arrow_structs import EXTENSION, ITS_METADATA, TENSOR, Producer, Taken
 
 FORMATS = {
     "int8": b"c",
@@ -34,19 +35,19 @@ every_export = pytest.mark.parametrize("export", EXPORTS.values(), ids=EXPORTS)
 
 
 def first(storage, taken, array=None):
-    """Give where the first element lies that an array shows."""
+    """Return where the first element lies that an array shows."""
     array = array or taken.array
     return taken.buffer(1, array) + array.offset * storage.itemsize
 
 
 def expected(storage):
-    """Give the list axis and what a tensor says of the others, in the order of memory."""
+    """Return the list axis and the tensor's axes, in the order of memory."""
     order = sorted(range(storage.ndim), key=storage.layout.__getitem__)
     inner, logical = order[1:], [axis for axis in range(storage.ndim) if axis != order[0]]
     said = {"shape": [storage.shape[axis] for axis in inner]}
     if storage.dims is not None:
         said["dim_names"] = [storage.dims[axis] for axis in inner]
-    elif order[0] != 0:  # so that the list axis is not taken for the first
+    elif order[0] != 0:  # otherwise the list axis would count as the first
         said["dim_names"] = [f"dim_{axis}" for axis in inner]
     permutation = [inner.index(axis) for axis in logical]
     if permutation != sorted(permutation):
@@ -66,7 +67,7 @@ def test_numbers_in_a_row_are_an_array_of_their_type(dtype, export):
     assert (schema.format, schema.n_children, schema.dictionary) == (FORMATS[dtype], 0, None)
     assert (array.length, array.null_count, array.n_children) == (5, 0, 0)
     assert (array.n_buffers, taken.buffer(0), array.dictionary) == (2, None, None)
-    assert first(storage, taken) == address(storage)
+    assert first(storage, taken) == address_of(storage)
     taken.release()
 
 
@@ -76,7 +77,7 @@ def test_truth_values_are_bytes_that_call_themselves_so():
     assert taken.schema.format == b"c"
     assert taken.words()[EXTENSION] == b"arrow.bool8"
     assert taken.words().get(ITS_METADATA, b"") == b""
-    assert first(storage, taken) == address(storage)
+    assert first(storage, taken) == address_of(storage)
     taken.release()
 
 
@@ -86,7 +87,7 @@ def test_a_part_of_a_row_begins_at_its_own_first_element(part):
     taken = Taken(storage.__arrow_c_array__())
     assert taken.array.length == len(storage)
     if len(storage):
-        assert first(storage, taken) == address(storage)
+        assert first(storage, taken) == address_of(storage)
     taken.release()
 
 
@@ -101,7 +102,7 @@ def test_few_numbers_are_an_array_too(dtype, length):
 def test_memory_that_must_not_be_written_is_exported_too():
     storage = dlf.as_storage(np.frombuffer(bytes(16), np.float64))
     taken = Taken(storage.__arrow_c_array__())
-    assert first(storage, taken) == address(storage)
+    assert first(storage, taken) == address_of(storage)
     taken.release()
 
 
@@ -123,7 +124,7 @@ def assert_tensor(storage, taken):
     assert (inner.n_buffers, inner.null_count, taken.buffer(0, inner)) == (2, 0, None)
     start = inner.offset + array.offset * size
     if storage.size:
-        assert taken.buffer(1, inner) + start * storage.itemsize == address(storage)
+        assert taken.buffer(1, inner) + start * storage.itemsize == address_of(storage)
 
 
 def test_a_field_in_c_order_is_lists_along_its_first_axis():
@@ -156,7 +157,7 @@ def test_a_tensor_holds_numbers_of_every_type(dtype, export):
 
 @pytest.mark.parametrize("dims", [None, "IJKL"])
 @pytest.mark.parametrize("layout", tuple(itertools.permutations(range(4))))
-def test_every_order_of_axes_is_said_in_the_words_of_arrow(layout, dims):
+def test_every_order_of_axes_is_written_in_arrows_metadata(layout, dims):
     storage = dlf.zeros((5, 4, 3, 2), layout=layout, dims=dims)
     taken = Taken(storage.__arrow_c_array__())
     assert_tensor(storage, taken)
@@ -194,11 +195,11 @@ def test_a_part_without_gaps_begins_at_its_own_first_element(part):
     if storage.ndim > 1:
         assert_tensor(storage, taken)
     else:
-        assert first(storage, taken) == address(storage)
+        assert first(storage, taken) == address_of(storage)
     taken.release()
 
 
-# --- what is said beside the type ----------------------------------------------------------------
+# --- metadata beside the type --------------------------------------------------------------------
 
 
 def words(storage):
@@ -221,7 +222,7 @@ def test_an_origin_is_in_the_metadata():
     assert said["default_origin"] == [1, 2, 0]
 
 
-def test_what_nobody_named_has_no_names_in_the_metadata():
+def test_a_storage_without_names_has_none_in_the_metadata():
     said = words(dlf.zeros(4))
     assert (said["shape"], said["axis"], said.get("dims")) == ([4], 0, None)
 
@@ -270,12 +271,12 @@ def test_a_schema_that_is_asked_for_changes_nothing_and_is_released_once(method,
     storage, asked = dlf.zeros(3), Producer(format)
     taken = Taken(getattr(storage, method)(requested_schema=asked.schema_capsule()))
     assert taken.schema.format == b"g"
-    assert first(storage, taken) == address(storage)
+    assert first(storage, taken) == address_of(storage)
     taken.release()
     assert asked.schema_freed == 1
 
 
-def test_a_keyword_that_nobody_knows_is_refused():
+def test_an_unknown_keyword_of_the_arrow_export_is_refused():
     with pytest.raises(NotImplementedError, match="unheard_of"):
         dlf.zeros(3).__arrow_c_device_array__(unheard_of=3)
 

@@ -1,13 +1,16 @@
-"""What Arrow has no words for is refused; and who frees what of an export, when and where."""
+"""Exports that Arrow cannot express are refused; when and where an export is freed."""
 
 import gc
 
 import dlfield as dlf
 import numpy as np
 import pytest
-from arrow_structs import Taken
-from dlpack_structs import call_on_a_bare_thread
-from support import import_or_skip, run_in_subprocess, tracked
+
+from support.arrow_structs import Taken
+from support.dlpack_structs import call_on_a_bare_thread
+from support.optional import library
+from support.owners import tracked
+from support.processes import run_in_subprocess
 
 EXPORTS = {
     "array": lambda storage: storage.__arrow_c_array__(),
@@ -58,7 +61,7 @@ def test_types_without_a_word_in_arrow_are_named(dtype, export):
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn"])
 def test_types_of_ml_dtypes_are_named(dtype):
-    import_or_skip("ml_dtypes")
+    library("ml_dtypes")
     with pytest.raises(BufferError, match=dtype):
         dlf.zeros(3, dtype=dtype).__arrow_c_array__()
 
@@ -76,7 +79,7 @@ def test_memory_off_the_boundary_of_its_type_is_refused(export):
         export(storage)
 
 
-# --- who frees what, when and where --------------------------------------------------------------
+# --- release: when, where, and how often ---------------------------------------------------------
 
 
 def watched(shape=(4, 3)):
@@ -86,7 +89,7 @@ def watched(shape=(4, 3)):
 
 @every_export
 @pytest.mark.parametrize("shape", [4, (4, 3)])
-def test_capsules_that_nobody_takes_free_the_memory(shape, export):
+def test_arrow_capsules_that_are_never_consumed_free_the_memory(shape, export):
     storage, watch = watched(shape)
     capsules = export(storage)
     del storage
@@ -155,8 +158,8 @@ def test_an_array_that_is_released_after_the_interpreter_ended_does_no_harm():
         import ctypes
         import numpy as np
         import dlfield as dlf
-        from arrow_structs import Taken
-        from dlpack_structs import never_freed
+        from support.arrow_structs import Taken
+        from support.dlpack_structs import never_freed
 
         at_exit = ctypes.CDLL(None).__cxa_atexit
         for storage in (dlf.as_storage(np.zeros((3, 4))), dlf.zeros((3, 4)), dlf.zeros(3)):
@@ -182,7 +185,7 @@ def test_several_threads_export_and_release_one_field():
         run_in_subprocess("""
 import threading
 import dlfield as dlf
-from arrow_structs import Taken, shown
+from support.arrow_structs import Taken, shown
 storage = dlf.zeros((4, 3), dims="IJ", halo=(1, 0))
 
 def work():
@@ -216,12 +219,12 @@ for export in (lambda one: one.to_arrow(), lambda one: one.to_arrow_batch("a")):
 
 
 def test_pyarrow_is_not_imported_for_the_protocol():
-    import_or_skip("pyarrow")
+    library("pyarrow")
     assert (
         run_in_subprocess("""
 import sys
 import dlfield as dlf
-from arrow_structs import Producer
+from support.arrow_structs import Producer
 dlf.as_storage(Producer())
 dlf.zeros(3).__arrow_c_array__()
 print("pyarrow" in sys.modules)

@@ -6,10 +6,12 @@ import json
 import dlfield as dlf
 import numpy as np
 import pytest
-from arrow_structs import OnDevice, Producer, Stream, batch, lists, nested, shown, tensor
 from hypothesis import given
 from hypothesis import strategies as st
-from support import address, tracked
+
+from support.addresses import address_of
+from support.arrow_structs import OnDevice, Producer, Stream, batch, lists, nested, shown, tensor
+from support.owners import tracked
 
 
 class ByArrow:
@@ -49,7 +51,7 @@ def test_the_memory_is_shared_and_read_only():
         storage[0] = 1.0
 
 
-def test_the_door_is_named():
+def test_the_door_of_an_arrow_array_is_arrow():
     producer = Producer()
     assert dlf.as_storage(producer).door == "arrow"
     producer.arm()
@@ -118,7 +120,7 @@ def test_a_permutation_leads_to_the_logical_axes(permutation, key):
     logical = physical.transpose(0, *(1 + axis for axis in permutation))
     assert np.array_equal(storage.to_numpy(), logical)
     assert storage.dims == ("dim_0", *("abc"[axis] for axis in permutation))
-    assert address(storage) == producer.children[0].buffers[1]
+    assert address_of(storage) == producer.children[0].buffers[1]
 
 
 def test_two_spellings_have_to_say_the_same():
@@ -155,7 +157,7 @@ def test_tensors_whose_values_are_lists_are_not_taken_for_flat_ones():
     assert np.array_equal(storage.to_numpy(), np.arange(24.0).reshape(4, 3, 2))
 
 
-# --- what dlfield said ---------------------------------------------------------------------------
+# --- metadata of dlfield -------------------------------------------------------------------------
 
 
 def known(storage):
@@ -171,7 +173,7 @@ def test_a_storage_that_goes_through_arrow_comes_back_whole(layout, show):
     storage = dlf.storage(np.arange(60.0).reshape(5, 4, 3), **options)
     back = dlf.as_storage(show(storage))
     assert known(back) == known(storage)
-    assert (address(back), back.strides) == (address(storage), storage.strides)
+    assert (address_of(back), back.strides) == (address_of(storage), storage.strides)
     assert np.array_equal(back.to_numpy(), storage.to_numpy())
     assert (back.door, back.readonly) == ("arrow", True)
 
@@ -182,7 +184,7 @@ def test_a_row_that_goes_through_arrow_comes_back_whole(dtype):
     back = dlf.as_storage(ByArrow(storage))
     assert known(back) == known(storage)
     assert values(back) == values(storage)
-    assert address(back) == address(storage)
+    assert address_of(back) == address_of(storage)
 
 
 @st.composite
@@ -206,11 +208,11 @@ def test_a_field_without_elements_keeps_the_order_of_its_axes():
 @given(fields())
 def test_any_field_that_goes_through_arrow_comes_back_whole(storage):
     back = dlf.as_storage(ByArrow(storage))
-    told_by_strides = min(storage.shape) > 1  # the order of axes; otherwise nobody tells it
+    told_by_strides = min(storage.shape) > 1  # only then strides give the order of axes
     assert told_by_strides <= (back.layout == storage.layout)
     assert known(back)[:4] == known(storage)[:4]
     if told_by_strides:
-        assert (address(back), back.strides) == (address(storage), storage.strides)
+        assert (address_of(back), back.strides) == (address_of(storage), storage.strides)
 
 
 def words(**said):
@@ -253,13 +255,13 @@ def test_a_part_has_no_origin_that_lies_outside():
     assert not hasattr(storage, "default_origin") or storage.default_origin <= (2,)
 
 
-def test_what_is_said_of_a_column_counts():
+def test_metadata_of_a_column_is_used():
     column = Producer(name=b"wind").says(words(shape=[4], axis=0, dims=["K"], halo=[[1, 0]]))
     storage = dlf.as_storage(batch(column))
     assert (storage.dims, storage.halo) == (("K",), ((1, 0),))
 
 
-def test_what_is_said_of_a_column_in_a_stream_counts():
+def test_metadata_of_a_column_in_a_stream_is_used():
     column = tensor((3, 2), field={"shape": [4, 3, 2], "axis": 0, "dims": ["I", "J", "K"]})
     assert dlf.as_storage(Stream(batch(column))).dims == ("I", "J", "K")
 
@@ -279,7 +281,7 @@ def test_an_option_may_name_the_list_axis_take_names_away_and_not_contradict_the
     assert producer.freed == [1, 1]
 
 
-# --- who is asked --------------------------------------------------------------------------------
+# --- which method is called ----------------------------------------------------------------------
 
 
 def test_a_copy_of_an_arrow_array_is_writable_and_its_own():
@@ -290,7 +292,7 @@ def test_a_copy_of_an_arrow_array_is_writable_and_its_own():
     assert producer.children[0].values[0] == 0.0
 
 
-def test_an_array_that_speaks_of_no_arrow_is_told_of_it():
+def test_an_array_without_arrow_gets_an_error_that_names_arrow():
     with pytest.raises(TypeError, match="expected an array that speaks"):
         dlf.as_storage(shown(None, "__arrow_c_schema__"))
 

@@ -1,7 +1,8 @@
 """Arrow's paths many times over: memory, objects, references and release counts stay flat."""
 
 import pytest
-from rounds import assert_flat, refused
+
+from support.rounds import assert_flat, refused
 
 ROUNDS = 10_000
 
@@ -35,7 +36,7 @@ REFUSED = {
 }
 
 SETTING = """
-from arrow_structs import *
+from support.arrow_structs import *
 
 class ByArrow:
     def __arrow_c_array__(self, requested_schema=None):
@@ -74,13 +75,13 @@ def freed():
 
 
 @pytest.mark.parametrize("path", TAKEN)
-def test_what_is_taken_leaves_nothing_behind(path):
+def test_arrow_imports_leave_nothing_behind(path):
     what, released = TAKEN[path]
     assert_flat(SETTING, what, ROUNDS, released=bool(released))
 
 
 @pytest.mark.parametrize("path", REFUSED)
-def test_what_is_refused_leaves_nothing_behind(path):
+def test_refused_arrow_imports_leave_nothing_behind(path):
     what, released = REFUSED[path]
     errors = "TypeError, ValueError, OSError, BufferError, NotImplementedError"
     assert_flat(SETTING, refused(what, errors), ROUNDS, released=bool(released))

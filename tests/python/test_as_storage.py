@@ -1,15 +1,23 @@
-"""Taking an array as it is: what is kept, what must hold already, and what is no array."""
+"""Wrapping arrays without copying: what is kept, what must hold, and what is refused."""
 
 import dlfield as dlf
 import numpy as np
 import pytest
-from support import Watch, address, no_driver, readable, tracked, without_driver
+
+from support.addresses import address_of
+from support.no_driver import no_driver, without_driver
+from support.owners import Watch, tracked
+from support.parameters import readable
 
 
+@pytest.mark.source("GDP-3", "Storage Creation", "`data` is a buffer or a storage")
+@pytest.mark.source(
+    "GDP-3 draft", "Storage Constructors", "`data` is what `asstorage` and `storage` start from"
+)
 def test_a_storage_of_a_storage_shares_memory_and_what_it_knows():
     field = dlf.zeros((4, 5), dims="IJ", halo=(1, 1), layout=(1, 0), alignment_size=64)
     again = dlf.as_storage(field)
-    assert (address(again), again.strides) == (address(field), field.strides)
+    assert (address_of(again), again.strides) == (address_of(field), field.strides)
     assert (again.dims, again.halo, again.alignment_size) == (field.dims, field.halo, 64)
 
 
@@ -28,6 +36,16 @@ def test_the_door_that_was_used_is_remembered():
     assert dlf.as_storage(dlf.zeros(3)).door is None
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Abstract, Motivation and Scope",
+    "names and halo, which memory does not carry, are given as options",
+)
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Abstract, Motivation and Scope, Backward Compatibility",
+    "what memory does not carry is given to the constructor",
+)
 def test_names_and_halo_are_added_to_foreign_memory():
     storage = dlf.as_storage(np.zeros((4, 5)), dims="JK", halo=(1, 0))
     assert (storage.dims, storage.halo) == (("J", "K"), ((1, 1), (0, 0)))
@@ -39,15 +57,27 @@ def test_names_that_contradict_the_array_are_refused():
         dlf.as_storage(field, dims="JI")
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Storage Creation",
+    "`as_storage(data, …)` wraps a buffer without copying",
+)
+@pytest.mark.source(
+    "GDP-3",
+    "Optional Keyword-Only Parameters",
+    'Fortran and C memory can be wrapped with "F" and "C" without copying',
+)
 def test_the_layout_that_memory_has_already_may_be_asked_for():
     array = np.zeros((4, 5), order="F")
     assert dlf.as_storage(array, layout=(1, 0)).strides == array.strides
     assert dlf.as_storage(array, defaults="F").strides == array.strides
 
 
+@pytest.mark.source("GDP-3", "Storage Creation", "with data, options must hold for it")
+@pytest.mark.source("GDP-3 draft", "Storage Constructors", "with data, options must hold for it")
 @pytest.mark.parametrize("options", [{"layout": (0, 1)}, {"defaults": "C"}], ids=str)
 def test_another_layout_is_refused_with_the_way_out(options):
-    with pytest.raises(ValueError, match=r"layout: expected memory ordered as.*copy=True"):
+    with pytest.raises(ValueError, match=r"layout: expected memory ordered as.*make a copy"):
         dlf.as_storage(np.zeros((4, 5), order="F"), **options)
 
 
@@ -58,7 +88,7 @@ def test_extents_of_one_fit_every_layout():
 
 @pytest.mark.parametrize("option", ["backend", "defaults"])
 def test_the_layout_of_a_gpu_preset_must_hold_whether_there_is_a_gpu_or_not(option):
-    with pytest.raises(ValueError, match=r"layout: expected memory ordered as \[1, 0\].*copy=True"):
+    with pytest.raises(ValueError, match=r"expected memory ordered as \[1, 0\].*make a copy"):
         dlf.as_storage(np.zeros((4, 5)), **{option: "gt:gpu"})
 
 
@@ -70,16 +100,19 @@ def test_host_memory_in_the_layout_of_a_gpu_preset_still_asks_for_the_gpu(option
         dlf.as_storage(array, **{option: "gt:gpu"})
 
 
-@pytest.mark.parametrize(
-    "thing", [[1.0, 2.0], (1,), None, 3, 2.5, "text", {}, object()], ids=readable
+@pytest.mark.source(
+    "Allocation note",
+    "Supported Buffer Interfaces",
+    "lists, and objects with only `__array__`, can be used on a CPU",
 )
-def test_what_is_no_array_is_refused_with_the_way_out(thing):
+@pytest.mark.parametrize("thing", [[1.0, 2.0], (1,), 3, 2.5, "text", {}, object()], ids=readable)
+def test_an_object_that_is_not_an_array_is_refused_with_a_way_out(thing):
     with pytest.raises(TypeError, match=rf"'{type(thing).__name__}'.*np\.asarray"):
         dlf.as_storage(thing)
 
 
 @pytest.mark.parametrize("cls", [np.ndarray, dlf.CPUStorage, np.float64, bytearray])
-def test_a_class_is_no_array(cls):
+def test_a_class_is_not_an_array(cls):
     with pytest.raises(TypeError, match=f"the class '{cls.__name__}'"):
         dlf.as_storage(cls)
 
@@ -95,6 +128,12 @@ def test_a_numpy_scalar_is_a_read_only_storage_without_dims():
     assert (storage.shape, storage.readonly, storage.to_numpy()[()]) == ((), True, 2.5)
 
 
+@pytest.mark.source(
+    "Allocation note",
+    "Dimension Mapping",
+    "an object may have a method `__gt_dims__`",
+    "`__gt_dims__` gives names in the order of the axes",
+)
 def test_dims_are_read_off_an_attribute_or_a_method():
     class Named(np.ndarray):
         __gt_dims__ = "KI"
@@ -115,7 +154,7 @@ def test_dims_that_do_not_fit_the_array_are_refused():
         dlf.as_storage(np.zeros((2, 3)).view(Named))
 
 
-def test_dims_of_none_are_no_dims():
+def test_dims_of_none_mean_no_names():
     class Unnamed(np.ndarray):
         __gt_dims__ = None
 
@@ -141,7 +180,7 @@ class Wrapper:
 def test_the_array_of_a_wrapper_is_taken_and_kept():
     source, watch = tracked(np.arange(3.0))
     storage = dlf.as_storage(Wrapper(source))
-    assert (storage.door, address(storage)) == ("ndarray", source.ctypes.data)
+    assert (storage.door, address_of(storage)) == ("ndarray", source.ctypes.data)
     del source
     assert not watch.freed
     del storage
@@ -154,7 +193,7 @@ def test_wrappers_without_an_end_are_refused():
         def ndarray(self):
             return Endless()
 
-    with pytest.raises(TypeError, match="without an end"):
+    with pytest.raises(RecursionError, match="around each other"):
         dlf.as_storage(Endless())
 
 

@@ -1,4 +1,4 @@
-"""`storage[key] = value`: numbers, lists and arrays of anybody, converted as by NumPy."""
+"""`storage[key] = value`: numbers, lists and arrays of any library, converted as by NumPy."""
 
 import array as arrays
 import decimal
@@ -7,8 +7,10 @@ import fractions
 import dlfield as dlf
 import numpy as np
 import pytest
-from gt_objects import Described, Synchronised
-from support import ML_DTYPES, NUMPY_DTYPES, import_or_skip
+
+from support.gt_objects import Described, Synchronised
+from support.optional import library
+from support.parameters import ML_DTYPES, NUMPY_DTYPES, readable
 
 VALUES = np.arange(24).reshape(2, 3, 4)
 OTHERS = -np.arange(24).reshape(2, 3, 4) - 1.0
@@ -20,7 +22,7 @@ class Index:
 
 
 class Interface:
-    """Speaks the array interface alone."""
+    """Has only the array interface."""
 
     def __init__(self, array):
         self.array = array
@@ -28,7 +30,7 @@ class Interface:
 
 
 class Dlpack:
-    """Speaks DLPack alone."""
+    """Has only DLPack."""
 
     def __init__(self, array):
         self.__dlpack__, self.__dlpack_device__ = array.__dlpack__, array.__dlpack_device__
@@ -40,7 +42,7 @@ def made(dtype="float64"):
 
 
 def after(target, key, value):
-    """Give the class of what an assignment raises, and the values after it."""
+    """Return the class of what an assignment raises, and the values after it."""
     try:
         target[key] = value
     except Exception as error:
@@ -53,7 +55,7 @@ def assert_as_numpy(key, value, plain=None, dtype="float64"):
     error, values = after(made(dtype), key, value)
     wanted, expected = after(VALUES.astype(dtype), key, value if plain is None else plain)
     assert error is wanted
-    if expected.dtype.name not in NUMPY_DTYPES:  # NumPy does not know what is no number there
+    if expected.dtype.name not in NUMPY_DTYPES:  # of these NumPy does not know which are numbers
         assert values.dtype is expected.dtype
         values, expected = values.astype("float32"), expected.astype("float32")
     np.testing.assert_array_equal(values, expected, strict=True)
@@ -90,6 +92,7 @@ NUMBERS = [
 ]
 
 
+@pytest.mark.source("GDP-3", "Methods", "assigned values may be numbers or arrays")
 @pytest.mark.parametrize("number", NUMBERS, ids=lambda one: f"{type(one).__name__} {one}"[:24])
 def test_a_number_is_converted_or_refused_as_by_numpy(number):
     for dtype in NUMPY_DTYPES:
@@ -134,7 +137,7 @@ LISTS = [
 ]
 
 
-@pytest.mark.parametrize("values", LISTS, ids=lambda one: repr(one)[:40])
+@pytest.mark.parametrize("values", LISTS, ids=readable)
 def test_a_list_is_taken_or_refused_as_by_numpy(values):
     for key in (..., (slice(None), 1), (0, slice(None, None, -1)), slice(0, 0)):
         assert_as_numpy(key, values)
@@ -163,6 +166,7 @@ DOORS = {
 KEYS = [..., slice(1, None), (0, 1), (0, 1, 2), (..., None, 0), (slice(None, None, -1), 1), [1, 0]]
 
 
+@pytest.mark.source("GDP-3", "Methods", "assigned values may be numbers or arrays")
 @pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
 @pytest.mark.parametrize("dtype", ["float64", "int16"])
 @pytest.mark.parametrize("key", KEYS, ids=repr)
@@ -192,7 +196,7 @@ def test_a_column_of_a_record_can_be_assigned():
 
 @pytest.mark.parametrize("name", ML_DTYPES)
 def test_types_of_ml_dtypes_are_converted_in_both_directions(name):
-    import_or_skip("ml_dtypes")
+    library("ml_dtypes")
     values = np.array([[1], [0.5], [2]]).astype(dlf.empty((), name).dtype)
     for value in (values, dlf.storage(values), dlf.storage(values.T).T):
         assert_as_numpy(..., value, plain=values, dtype=values.dtype)
@@ -202,7 +206,7 @@ def test_types_of_ml_dtypes_are_converted_in_both_directions(name):
 
 
 def test_an_element_of_ml_dtypes_can_be_assigned_to_another():
-    import_or_skip("ml_dtypes")
+    library("ml_dtypes")
     storage = dlf.storage([1, 2], dtype="bfloat16")
     storage[0] = storage[1]
     assert storage.to_numpy().tolist() == [2, 2]

@@ -1,13 +1,15 @@
-"""`storage[key] = value` by name: where both have names, a dimension goes where its name says."""
+"""`storage[key] = value` by name: if both have names, dimensions are matched by name."""
 
 import itertools
+import re
 
 import dlfield as dlf
 import numpy as np
 import pytest
-from gt_objects import Described
 
-CUBE = np.arange(27.0).reshape(3, 3, 3)  # no shape tells the dimensions apart
+from support.gt_objects import Described
+
+CUBE = np.arange(27.0).reshape(3, 3, 3)  # the shape does not distinguish the dimensions
 ORDERS = ["".join(order) for order in itertools.permutations("IJK")]
 
 
@@ -31,6 +33,7 @@ VALUES = {
 }
 
 
+@pytest.mark.source("GDP-3 draft", "Methods", "assignment matches dimensions by name")
 @pytest.mark.parametrize("make", VALUES.values(), ids=VALUES)
 @pytest.mark.parametrize("own", ORDERS)
 @pytest.mark.parametrize("target", ORDERS)
@@ -47,6 +50,12 @@ def test_the_extents_follow_the_names():
     np.testing.assert_array_equal(storage.to_numpy(), value.T)
 
 
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Broadcasting",
+    "assigning a field with fewer dimensions repeats it along those that it lacks",
+    "an output with more dimensions gets the result along all of them",
+)
 @pytest.mark.parametrize("make", VALUES.values(), ids=VALUES)
 @pytest.mark.parametrize(
     ("dims", "index"),
@@ -62,6 +71,12 @@ def test_a_profile_is_repeated_along_the_dimensions_it_lacks(make, dims, index):
     np.testing.assert_array_equal(storage.to_numpy(), np.broadcast_to(profile[index], (3, 3, 3)))
 
 
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Broadcasting",
+    "assigning a field with fewer dimensions repeats it along those that it lacks",
+    "an output with more dimensions gets the result along all of them",
+)
 @pytest.mark.parametrize(
     ("dims", "expected"), [("IJ", CUBE[0][..., None]), ("KI", CUBE[0].T[:, None])]
 )
@@ -83,6 +98,7 @@ def test_a_number_without_dimensions_goes_everywhere():
     assert (storage.to_numpy() == 5).all()
 
 
+@pytest.mark.source("GDP-3 draft", "Methods", "assignment matches dimensions by name")
 @pytest.mark.parametrize(
     ("key", "dims", "order"),
     [
@@ -133,19 +149,37 @@ def test_names_of_any_kind_lead_to_their_place_where_the_target_has_them_all(own
     np.testing.assert_array_equal(storage.to_numpy(), CUBE[0].T)
 
 
-@pytest.mark.parametrize(
-    ("own", "target"),
-    [
-        (("lon", "lat"), "JI"),
-        ("JI", ("lon", "lat")),
-        ("KJ", ("I", "lev")),
-    ],
-    ids=repr,
-)
-def test_names_of_different_kinds_go_by_position(own, target):
-    storage = dlf.zeros((3, 3), dims=target)
-    storage[...] = named(CUBE[0], own)
+RENAMED = {
+    "names of coordinates": (
+        ("level", "lat", "lon"),
+        "IJK",
+        {"level": "K", "lat": "J", "lon": "I"},
+    ),
+    "names of GT4Py": ("KJ", ("I", "lev"), {"K": "lev", "J": "..."}),
+    "coordinates of another kind": (("y", "x"), ("lon", "lat"), {"y": "lat", "x": "lon"}),
+    "one of them": (("I", "height"), "IK", {"height": "K"}),
+    "one that means nothing": (("I", "Cell"), "IK", {"Cell": "K"}),
+    "names that mean nothing": (("a", "b"), "IJ", {"a": "...", "b": "..."}),
+}
+
+
+@pytest.mark.parametrize(("own", "target", "mapping"), RENAMED.values(), ids=RENAMED)
+def test_names_of_another_kind_are_refused_with_the_line_that_maps_them(own, target, mapping):
+    storage = dlf.zeros((3,) * len(target), dims=target)
+    pairs = ", ".join(f'"{name}": "{meant}"' for name, meant in mapping.items())
+    pairs = pairs.replace('"..."', "...")
+    with pytest.raises(ValueError, match=re.escape(f"with value.rename({{{pairs}}}), or")):
+        storage[...] = named(np.ones((3,) * len(own)), own)
+    assert not storage.to_numpy().any()
+
+
+def test_names_that_xarray_has_only_numbered_go_by_position():
+    storage = dlf.zeros((3, 3), dims="JI")
+    storage[...] = named(CUBE[0], ("dim_0", "dim_1"))
     np.testing.assert_array_equal(storage.to_numpy(), CUBE[0])
+    numbered = dlf.zeros((3, 3), dims=("dim_0", "dim_1"))
+    numbered[...] = named(CUBE[0], "JI")
+    np.testing.assert_array_equal(numbered.to_numpy(), CUBE[0])
 
 
 @pytest.mark.parametrize(
@@ -155,7 +189,7 @@ def test_names_of_different_kinds_go_by_position(own, target):
 )
 def test_names_of_which_one_has_a_place_and_one_has_none_are_refused(own, target):
     storage = dlf.zeros((3, 3), dims=target)
-    with pytest.raises(ValueError, match="dims: expected names among"):
+    with pytest.raises(ValueError, match=r"dims: expected names among"):
         storage[...] = named(CUBE[0], own)
     assert not storage.to_numpy().any()
 
@@ -175,7 +209,7 @@ def test_where_one_side_has_no_names_the_position_counts(own, target):
 @pytest.mark.parametrize("extent", [1, 3])
 def test_a_name_of_gt4py_that_the_target_lacks_is_refused(own, target, extent):
     storage = dlf.ones((extent,) * len(target), dims=target)
-    with pytest.raises(ValueError, match=r"dims: expected names among .*to_numpy\(\)") as refused:
+    with pytest.raises(ValueError, match=r"dims: expected names among .*by position") as refused:
         storage[...] = dlf.zeros((extent,) * len(own), dims=own)
     assert str(tuple(own)).strip("(),") in str(refused.value)
     assert storage.to_numpy().all()
@@ -234,6 +268,52 @@ def test_a_value_for_a_mask_goes_by_position_where_its_names_are_unrelated(dims)
     np.testing.assert_array_equal(storage.to_numpy()[mask], [1, 2, 3])
 
 
+PROFILE, MASK = np.arange(3.0), CUBE[0] % 2 == 0
+
+BEHIND = {
+    "a mask": (MASK, "K", PROFILE),
+    "a mask and a slice": ((MASK, slice(None)), "K", PROFILE),
+    "a mask and dots": ((MASK, ...), "K", PROFILE),
+    "a named mask in another order": (dlf.as_storage(MASK.T.copy(), dims="JI"), "K", PROFILE),
+    "a list": ([0, 2], "JK", CUBE[1]),
+    "a list and a slice": (([0, 2], slice(1, 3)), "JK", CUBE[1, 1:]),
+    "a list after a slice": ((slice(None), [0, 2]), "K", PROFILE),
+    "a list before a number": (([0, 2], slice(None), 1), "J", PROFILE),
+}
+
+
+@pytest.mark.parametrize(("key", "dims", "value"), BEHIND.values(), ids=BEHIND)
+def test_a_value_goes_along_the_dimensions_behind_a_mask_or_list(key, dims, value):
+    storage, expected = dlf.zeros((3, 3, 3), dims="IJK"), np.zeros((3, 3, 3))
+    storage[key] = named(value, dims)
+    plain = MASK if isinstance(key, dlf.Storage) else key
+    expected[plain] = value
+    np.testing.assert_array_equal(storage.to_numpy(), expected)
+
+
+BEFORE = {
+    "the dimension of a list": ([0, 1, 2], "I"),
+    "that between lists": (([0, 1, 2], slice(None), [0, 1, 2]), "J"),
+    "one that a number drops": (([0, 2], slice(None), 1), "K"),
+    "another order": ([0, 1, 2], "KJ"),
+    "a new axis": (([0, 2], None), "I"),
+}
+
+
+@pytest.mark.parametrize(("key", "dims"), BEFORE.values(), ids=BEFORE)
+def test_a_value_with_names_of_other_dimensions_is_refused_for_a_list(key, dims):
+    storage = dlf.zeros((3, 3, 3), dims="IJK")
+    with pytest.raises(ValueError, match="for an advanced key"):
+        storage[key] = named(CUBE[0] if len(dims) == 2 else PROFILE, dims)
+
+
+def test_two_names_of_another_kind_are_refused_for_an_advanced_key():
+    storage = dlf.zeros((3, 3), dims="IJ")
+    with pytest.raises(ValueError, match=r"for an advanced key, got \('lat', 'lon'\); pass to_"):
+        storage[[0, 1, 2]] = named(CUBE[0], ("lat", "lon"))
+    assert not storage.to_numpy().any()
+
+
 def test_a_value_without_dimensions_has_no_names_that_differ():
     storage = dlf.zeros((3, 3), dims="IJ")
     storage[[0, 2]] = named(5.0, ())
@@ -241,7 +321,7 @@ def test_a_value_without_dimensions_has_no_names_that_differ():
 
 
 @pytest.mark.parametrize("dims", ["I", "K", "0"])
-def test_a_value_for_a_mask_with_related_names_is_not_told_to_transpose(dims):
+def test_the_error_for_a_masked_value_does_not_suggest_transpose(dims):
     storage, mask = dlf.zeros((3, 3), dims="IJ"), CUBE[0] > 5
     with pytest.raises(
         ValueError, match=r"for an advanced key, got \(.*\); pass to_numpy\(\) to go"
@@ -250,7 +330,7 @@ def test_a_value_for_a_mask_with_related_names_is_not_told_to_transpose(dims):
     assert not storage.to_numpy().any()
 
 
-def test_a_value_with_names_that_speaks_no_protocol_is_not_left_to_its_position():
+def test_a_named_value_without_a_protocol_is_not_assigned_by_position():
     class Opaque:
         __gt_dims__ = ("J", "I")
 

@@ -9,7 +9,7 @@ OTHERS = -np.arange(24).reshape(2, 3, 4) - 1.0
 
 
 class Dlpack:
-    """Speaks DLPack alone."""
+    """Has only DLPack."""
 
     def __init__(self, array):
         self.__dlpack__, self.__dlpack_device__ = array.__dlpack__, array.__dlpack_device__
@@ -84,6 +84,8 @@ ADVANCED = {
 }
 
 
+@pytest.mark.source("GDP-3", "Functionality", "items are read and assigned by NumPy's rules")
+@pytest.mark.source("GDP-3", "Methods", "values are assigned by index, slice, or advanced index")
 @pytest.mark.parametrize("key", ADVANCED.values(), ids=ADVANCED)
 def test_advanced_keys_write_where_numpy_writes(key):
     picked = OTHERS[key]
@@ -112,6 +114,8 @@ def test_storages_and_foreign_arrays_are_keys():
         np.testing.assert_array_equal(storage.to_numpy(), expected)
 
 
+@pytest.mark.source("GDP-3", "Functionality", "items are read and assigned by NumPy's rules")
+@pytest.mark.source("GDP-3", "Methods", "values are assigned by index, slice, or advanced index")
 def test_what_is_written_into_a_view_of_a_view_is_in_the_storage():
     storage, expected = made(), VALUES.astype(float)
     for target in (storage, expected):

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from dlfield._core import live_allocations
 from dlfield.annotations import Access, Alignment, DefaultParameters, Field, LayoutMap
-from stand_in import SHAPE, StandIn, bound, column, field, misaligned, refused
-from support import tracked
+
+from support.errors import refused
+from support.owners import tracked
+from support.stencils.stand_ins import SHAPE, StandIn, bound, column, field, misaligned
 
 pytestmark = pytest.mark.filterwarnings("ignore::dlfield.MemoryCopyWarning")
 
@@ -22,6 +24,11 @@ def on_boundary(array, bytes_):
     return array.ctypes.data % bytes_ == 0
 
 
+@pytest.mark.source(
+    "Interface note",
+    "`__gt_interface__`",
+    "a buffer that does not fit may be copied, and the results back: memory",
+)
 @MADE
 @pytest.mark.parametrize("answer", ["copy", {"memory": "copy"}], ids=str)
 def test_an_input_that_cannot_be_read_in_place_is_read_from_a_copy(make, answer):
@@ -35,6 +42,11 @@ def test_an_input_that_cannot_be_read_in_place_is_read_from_a_copy(make, answer)
     assert seen.ctypes.data != inp.ctypes.data
 
 
+@pytest.mark.source(
+    "Interface note",
+    "`__gt_interface__`",
+    "a buffer that does not fit may be copied, and the results back: memory",
+)
 @MADE
 @pytest.mark.parametrize("answer", ["copy", {"memory": "copy", "device": "raise"}], ids=str)
 def test_an_output_that_cannot_be_written_in_place_gets_what_was_written(make, answer):
@@ -111,6 +123,9 @@ def test_an_output_that_may_not_be_written_is_refused(make, answer):
     assert (out == -1.0).all()
 
 
+@pytest.mark.source(
+    "Interface note", "`__gt_interface__`", "a buffer that does not fit is an error: memory"
+)
 @MADE
 @pytest.mark.parametrize("name", ["inp", "out"])
 @pytest.mark.parametrize("answer", [None, "raise", {"device": "copy"}, {}], ids=str)
@@ -123,6 +138,12 @@ def test_without_leave_nothing_is_copied_and_the_call_is_refused(make, name, ans
     assert stencil.seen is None
 
 
+@pytest.mark.source("GDP-3 draft", "Annotation of Stencils", "`DType` is the type in an annotation")
+@pytest.mark.source(
+    "Interface note",
+    "`__gt_interface__`",
+    "a buffer that does not fit may be copied: names or type",
+)
 @pytest.mark.parametrize("kind", ["<f4", "i8", "c16", "?"])
 @pytest.mark.parametrize("name", ["inp", "out"])
 def test_a_dtype_is_never_converted(name, kind):
@@ -185,6 +206,11 @@ def test_only_the_argument_that_needs_it_is_copied():
     assert stencil.seen["inp"].ctypes.data == inp.ctypes.data
 
 
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Run-time Checks",
+    "backends that compute with NumPy accept memory of any kind",
+)
 @pytest.mark.parametrize("backend", ["numpy", "debug"])
 def test_misaligned_memory_is_used_in_place_where_numpy_computes(backend):
     inp, out = misaligned(value=5.0), misaligned()
@@ -312,6 +338,12 @@ def test_memory_that_is_not_as_declared_is_copied_to_such_as_is(annotation, give
     assert (both == 1.0).all()
 
 
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Annotation of Stencils",
+    "`LayoutMap` is the layout in an annotation",
+    "`DefaultParameters` is a preset in an annotation",
+)
 @pytest.mark.parametrize(("annotation", "given", "holds"), DECLARED.values(), ids=DECLARED)
 def test_memory_that_is_not_as_declared_is_refused_without_leave(annotation, given, holds):
     seen, bind = declared(annotation)
@@ -321,6 +353,11 @@ def test_memory_that_is_not_as_declared_is_refused_without_leave(annotation, giv
     assert not holds(given)
 
 
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Annotation of Stencils",
+    "a storage whose layout differs from the backend's is declared to the stencil",
+)
 @pytest.mark.parametrize(("annotation", "given", "holds"), DECLARED.values(), ids=DECLARED)
 def test_memory_that_is_as_declared_is_not_copied(annotation, given, holds):
     made, bind = declared(annotation)
@@ -331,6 +368,11 @@ def test_memory_that_is_as_declared_is_not_copied(annotation, given, holds):
     assert again[0].ctypes.data == fitting.ctypes.data
 
 
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Annotation of Stencils",
+    "`Alignment` is the alignment in an annotation, in elements",
+)
 def test_the_alignment_is_that_of_the_first_point_of_the_domain():
     seen = []
 

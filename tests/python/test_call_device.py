@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 from dlfield._core import live_allocations
 from dlfield.annotations import Access, Field
-from stand_in import (
+
+from support.errors import refused
+from support.no_driver import no_driver, without_driver
+from support.stencils.stand_ins import (
     SHAPE,
     FromDevice,
     GpuStandIn,
@@ -23,10 +26,8 @@ from stand_in import (
     column,
     field,
     misaligned,
-    refused,
     values_on,
 )
-from support import no_driver, without_driver
 
 pytestmark = [
     without_driver,  # which would find out that the memory is of the host
@@ -67,6 +68,7 @@ class Shows:
         self.__gt_data_interface__ = devices
 
 
+@pytest.mark.source("GDP-3", "Data Interface", 'the key "gpu" stands for memory of a GPU')
 def test_a_stencil_of_a_gpu_computes_in_the_memory_of_its_arguments():
     stencil, run = gpu()
     inp, out = OnDevice(VALUES.copy()), OnDevice(np.zeros(SHAPE))
@@ -76,6 +78,14 @@ def test_a_stencil_of_a_gpu_computes_in_the_memory_of_its_arguments():
         assert interface_of(stencil, name)["data"] == (given.array.ctypes.data, False)
 
 
+@pytest.mark.source(
+    "GDP-3", "Data Interface", "a stencil uses the buffer on the device where it computes"
+)
+@pytest.mark.source(
+    "Interface note",
+    "`__gt_interface__`",
+    'keys with a number, such as ("gpu", 0), may follow later',
+)
 @pytest.mark.parametrize("device", ["gpu", ("gpu", 0), ("gpu", 1)], ids=str)
 def test_a_stencil_takes_the_memory_of_its_own_gpu(device):
     arrays = {None: 1.0, ("gpu", 0): 2.0, ("gpu", 1): 3.0}
@@ -128,6 +138,11 @@ def test_axes_with_names_come_in_the_order_of_the_definition():
     assert interface_of(stencil, "inp")["strides"] == array.transpose(1, 2, 0).strides
 
 
+@pytest.mark.source(
+    "Allocation note",
+    "Supported Buffer Interfaces",
+    "any interface that `cupy.asarray` accepts can be used on a GPU",
+)
 def test_a_capsule_on_the_device_is_taken():
     stencil, run = gpu(body=None, inp=field("READ"))
     producer = FromDevice(SHAPE)
@@ -139,6 +154,11 @@ def test_a_capsule_on_the_device_is_taken():
     assert producer.freed == 1
 
 
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Annotation of Stencils",
+    "the backend decides the device, not an annotation",
+)
 def test_a_plain_callable_with_a_backend_of_a_gpu_gets_arrays_of_the_device():
     fields = {"inp": Field[float, Access["in"]], "out": Field[float, Access["out"]]}
     out = OnDevice(np.zeros(SHAPE))
@@ -153,6 +173,16 @@ def test_read_only_memory_of_a_device_is_refused_as_output():
         gpu()[1](OnDevice(VALUES.copy()), OnDevice(array))
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Data Interface",
+    "a host buffer is copied to the GPU that computes, and results are copied back",
+)
+@pytest.mark.source(
+    "Interface note",
+    "`__gt_interface__`",
+    "a buffer that does not fit may be copied: to the GPU that computes, and results back",
+)
 def test_arrays_of_the_host_are_staged_and_the_output_is_copied_back():
     log = []
     _, run = staging(log=log)
@@ -162,6 +192,11 @@ def test_arrays_of_the_host_are_staged_and_the_output_is_copied_back():
     assert log == ["to_device", "to_device", "run", "synchronize", "to_host"]
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Data Interface",
+    "a host buffer is copied to the GPU that computes, and results are copied back",
+)
 def test_only_what_is_of_the_host_is_staged():
     log = []
     stencil, run = staging(log=log)
@@ -231,6 +266,9 @@ def test_columns_of_the_host_are_staged(name):
     assert [interface_of(stencil, name)["data"][0] for name in ("inp", "out")] == made
 
 
+@pytest.mark.source(
+    "Interface note", "`__gt_interface__`", "a buffer that does not fit is an error: device"
+)
 @pytest.mark.parametrize("answer", ["raise", {"memory": "copy"}, {}], ids=str)
 @pytest.mark.parametrize("name", ["inp", "out"])
 def test_arrays_of_the_host_are_refused_without_leave(name, answer):
@@ -335,6 +373,9 @@ def test_memory_of_a_device_that_nobody_can_copy_is_refused_before_anything_is_a
     assert log == []
 
 
+@pytest.mark.source(
+    "GDP-3", "Data Interface", "a buffer on the other side is copied without being asked for"
+)
 def test_a_stencil_of_the_host_refuses_an_array_of_a_device_and_asks_for_no_copy():
     stencil, run = bound()
     producer = FromDevice(SHAPE)
@@ -345,6 +386,7 @@ def test_a_stencil_of_the_host_refuses_an_array_of_a_device_and_asks_for_no_copy
     assert (producer.calls, stencil.seen) == ([], None)
 
 
+@pytest.mark.source("GDP-3", "Data Interface", "a GPU buffer is copied to the host that computes")
 @pytest.mark.parametrize("answer", ["copy", {"device": "copy"}], ids=str)
 def test_an_array_of_a_device_that_is_only_read_is_copied_by_its_producer(answer):
     stencil, run = bound(on_mismatch=answer)
@@ -378,6 +420,14 @@ def test_what_a_producer_says_to_the_wish_for_a_copy_is_raised():
     assert stencil.seen is None
 
 
+@pytest.mark.source(
+    "GDP-3", "Data Interface", "results for a GPU buffer are copied back to the GPU"
+)
+@pytest.mark.source(
+    "Interface note",
+    "`__gt_interface__`",
+    "a buffer that does not fit may be copied: results back to a GPU, to debug on the host",
+)
 @pytest.mark.parametrize("access", ["WRITE", "READ_WRITE"])
 def test_an_output_on_a_device_is_refused_by_a_stencil_of_the_host(access):
     stencil, _ = bound()

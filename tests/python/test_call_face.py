@@ -4,7 +4,8 @@ import dlfield as dlf
 import numpy as np
 import pytest
 from dlfield.annotations import Field, I
-from stand_in import SHAPE, StandIn, field
+
+from support.stencils.stand_ins import SHAPE, StandIn, field
 
 FIELDS = {"inp": field("READ"), "out": field("WRITE")}
 FACE = ["backend", "options", "field_info", "parameter_info", "domain_info"]

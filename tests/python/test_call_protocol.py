@@ -5,7 +5,11 @@ import warnings
 import dlfield as dlf
 import numpy as np
 import pytest
-from stand_in import (
+
+from support.errors import refused, unraisable
+from support.no_driver import without_driver
+from support.processes import run_in_subprocess
+from support.stencils.stand_ins import (
     SHAPE,
     GpuStandIn,
     Holds,
@@ -16,10 +20,7 @@ from stand_in import (
     column,
     field,
     misaligned,
-    refused,
-    unraisable,
 )
-from support import run_in_subprocess, without_driver
 
 ROLES = {"a": field("READ"), "b": field("WRITE"), "c": field("READ_WRITE")}
 
@@ -52,6 +53,19 @@ class Call:
         dlf.bind(self.stencil, on_mismatch="copy")(**self.fields)
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Data Interface",
+    "`acquire` of every object is called before a stencil computes",
+    "`release` of every object is called after the computation",
+    "`touch` of each written object is called after the computation",
+)
+@pytest.mark.source(
+    "Interface note",
+    "`__gt_interface__`",
+    "`acquire` is called before the computation, `release` after it",
+    "`touch` is called for outputs only, after the computation",
+)
 @without_driver
 def test_a_call_acquires_stages_runs_waits_copies_back_touches_and_releases_in_this_order():
     call = Call()
@@ -120,6 +134,10 @@ def test_what_release_raises_after_a_failed_acquire_is_reported():
     assert reported == ["release_a"]
 
 
+@pytest.mark.source(
+    "GDP-3", "Data Interface", "`acquire`, `touch` and `release` may be absent or None"
+)
+@pytest.mark.source("Interface note", "`__gt_interface__`", "None stands for an absent function")
 def test_an_argument_without_functions_is_told_nothing():
     log = []
     told = Told(log, "b", acquire=None, release=None)
@@ -184,6 +202,45 @@ def test_an_object_within_wrappers_is_told_once():
     assert log == ["acquire x", "run", "touch x", "release x"]
 
 
+def same_memory(log, *names):
+    memory = np.zeros(SHAPE)
+    return [Told(log, name, memory) for name in names]
+
+
+@pytest.mark.source(
+    "GDP-3",
+    "Data Interface",
+    "`touch` of each written object is called after the computation",
+)
+def test_an_input_whose_memory_is_written_through_another_argument_is_touched():
+    log = []
+    dlf.bind(StandIn(log, a=field("READ"), b=field("WRITE")))(*same_memory(log, "a", "b"))
+    assert log == ["acquire a", "acquire b", "run", "touch a", "touch b", "release a", "release b"]
+
+
+def test_an_input_beside_the_written_memory_is_not_touched():
+    log, memory = [], np.zeros((6, 4, 5))
+    told = Told(log, "a", memory[:3]), Told(log, "b", memory[3:])
+    dlf.bind(StandIn(log, a=field("READ"), b=field("WRITE")))(*told)
+    assert [entry for entry in log if "touch" in entry] == ["touch b"]
+
+
+def test_an_input_whose_memory_is_written_through_a_plain_array_is_touched():
+    log = []
+    [told] = same_memory(log, "a")
+    dlf.bind(StandIn(log, a=field("READ"), b=field("WRITE")))(told, told.array)
+    assert log == ["acquire a", "run", "touch a", "release a"]
+
+
+@pytest.mark.parametrize("make", [misaligned, column])
+def test_an_input_whose_memory_is_written_through_a_copy_is_touched(make):
+    log, memory = [], make()
+    run = dlf.bind(StandIn(log, a=field("READ"), b=field("WRITE")), on_mismatch="copy")
+    told = Told(log, "a", memory)
+    run(told if make is misaligned else memory, memory)
+    assert ("touch a" in log) == (make is misaligned)
+
+
 class Forwards:
     """The wrapper of the notes: shows what it wraps under its own interface, with names."""
 
@@ -214,6 +271,9 @@ def test_an_object_that_wrappers_show_as_their_own_is_told_once():
     assert log == ["acquire x", "run"]
 
 
+@pytest.mark.source(
+    "GDP-3", "Data Interface", "a stencil uses the buffer on the device where it computes"
+)
 @pytest.mark.parametrize("lazily", [False, True], ids=["dict", "function"])
 @pytest.mark.parametrize("keys", [(None, "gpu"), ("gpu", "cpu"), (("gpu", 0), None)], ids=str)
 def test_a_stencil_of_the_host_calls_the_functions_of_the_host_alone(keys, lazily):
@@ -225,6 +285,9 @@ def test_a_stencil_of_the_host_calls_the_functions_of_the_host_alone(keys, lazil
     assert log == [*shown, "acquire b", "run", "touch b", "release b"]
 
 
+@pytest.mark.source(
+    "GDP-3", "Data Interface", "a stencil uses the buffer on the device where it computes"
+)
 @without_driver
 @pytest.mark.parametrize("lazily", [False, True], ids=["dict", "function"])
 @pytest.mark.parametrize(
@@ -283,7 +346,7 @@ def test_a_later_call_with_the_same_object_tells_it_again():
 PROTECTED = """
     import ctypes, mmap, warnings
     import numpy as np, dlfield as dlf
-    from stand_in import StandIn, field
+    from support.stencils.stand_ins import StandIn, field
 
     memory = mmap.mmap(-1, mmap.PAGESIZE)
     whole = np.frombuffer(memory, "u1")

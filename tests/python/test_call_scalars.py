@@ -4,7 +4,9 @@ import dlfield as dlf
 import numpy as np
 import pytest
 from dlfield.annotations import Field
-from stand_in import SHAPE, refused
+
+from support.errors import refused
+from support.stencils.stand_ins import SHAPE
 
 
 def test_an_array_for_a_parameter_that_is_not_declared_is_refused():
@@ -25,3 +27,18 @@ def test_a_python_int_that_is_too_large_for_its_type_is_refused(number):
     run(np.zeros(SHAPE), 2**63 - 1)
     with refused(ValueError, "argument 'n'", "expected a scalar of int64", str(number)):
         run(np.zeros(SHAPE), number)
+
+
+@pytest.mark.parametrize("given", [{"scale": None}, {}])
+def test_none_for_a_scalar_that_gt4py_gives_the_default_none_is_a_missing_argument(given):
+    def step(inp: Field[float], scale: float = None): ...  # noqa: RUF013 (as GT4Py's signature)
+
+    with refused(TypeError, "expected an argument 'scale', got none"):
+        dlf.bind(step)(np.zeros(SHAPE), **given)
+
+
+def test_none_is_a_value_where_no_type_is_declared():
+    seen = []
+    run = dlf.bind(lambda inp, other=None: seen.append(other), fields={"inp": Field[float]})
+    run(np.zeros(SHAPE))
+    assert seen == [None]

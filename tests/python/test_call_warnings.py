@@ -8,7 +8,9 @@ import dlfield as dlf
 import numpy as np
 import pytest
 from dlfield.annotations import Access, Alignment, DefaultParameters, Field, LayoutMap
-from stand_in import (
+
+from support.no_driver import without_driver
+from support.stencils.stand_ins import (
     SHAPE,
     FromDevice,
     StagingStandIn,
@@ -18,7 +20,6 @@ from stand_in import (
     field,
     misaligned,
 )
-from support import without_driver
 
 IN_C, IN_F = np.zeros(SHAPE), np.zeros(SHAPE, order="F")
 
@@ -42,6 +43,9 @@ def only(caught):
     return warning.category, str(warning.message)
 
 
+@pytest.mark.source(
+    "GDP-3 draft", "Run-time Checks", "a field that does not fit but is safe to use gives a warning"
+)
 def test_a_layout_that_is_slow_is_named_with_its_ranks_and_the_backend():
     with warned() as caught:
         fast_with("gt:cpu_ifirst")(IN_C, IN_F)
@@ -52,6 +56,9 @@ def test_a_layout_that_is_slow_is_named_with_its_ranks_and_the_backend():
     assert only(caught) == (dlf.LayoutWarning, text)
 
 
+@pytest.mark.source(
+    "GDP-3 draft", "Run-time Checks", "a field that does not fit but is safe to use gives a warning"
+)
 @pytest.mark.parametrize(
     ("backend", "slow"), [("gt:cpu_kfirst", IN_F), ("gt:cpu_ifirst", IN_C), ("numpy", IN_F)]
 )
@@ -117,6 +124,9 @@ def test_a_column_that_is_copied_is_named_with_its_stride():
         assert said in text
 
 
+@pytest.mark.source(
+    "GDP-3", "Data Interface", "copying a buffer from the other side gives a warning"
+)
 @without_driver
 def test_an_array_of_a_device_that_is_copied_is_named_with_it():
     with warned() as caught:
@@ -127,6 +137,9 @@ def test_an_array_of_a_device_that_is_copied_is_named_with_it():
         assert said in text
 
 
+@pytest.mark.source(
+    "GDP-3", "Data Interface", "copying a buffer from the other side gives a warning"
+)
 @without_driver
 def test_arrays_of_the_host_that_a_gpu_gets_are_warned_of():
     stencil = StagingStandIn(inp=field("READ"), out=field("WRITE"), backend="of:mine")
@@ -225,6 +238,9 @@ def test_every_call_is_warned_of_where_a_filter_says_so(make):
     assert len(caught) == 3
 
 
+@pytest.mark.source(
+    "GDP-3 draft", "Run-time Checks", "a field that does not fit but is safe to use gives a warning"
+)
 @EVERY_KIND
 def test_a_call_that_is_warned_of_goes_on(make):
     run, (inp, out) = make()
@@ -253,6 +269,12 @@ EVERY_DECLARED = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Run-time Checks",
+    "backends that compute with NumPy accept memory of any kind",
+    "backends that compute with NumPy only warn of a field that does not fit",
+)
 @EVERY_DECLARED
 @pytest.mark.parametrize("backend", ["numpy", "debug"])
 @pytest.mark.parametrize("answer", ["copy", "raise"])

@@ -321,6 +321,9 @@ WRONG_TYPES = {
     ),
     NO_NAME: lambda: declare(described("Unknown[float]")),
 }
+WRONG_TYPES["backend: expected a name, got 3; write such as 'C' or 'F'"] = lambda: declare(
+    copy, backend=3
+)
 WRONG_VALUES = {
     "fields: expected parameters of 'copy', inp, out, got 'oot'; name one of them": (
         lambda: declare(copy, fields={"oot": Out})
@@ -328,7 +331,8 @@ WRONG_VALUES = {
     "fields: expected parameters of '<lambda>', which has none, got 'args'": (
         lambda: declare(lambda *args: None, fields={"args": Out})
     ),
-    "preset: expected one of C, F, numpy": lambda: declare(copy, backend="gtx87"),
+    "backend: expected one of C, F, numpy": lambda: declare(copy, backend="gtx87"),
+    "; did you mean 'gt:cpu_ifirst'": lambda: declare(copy, backend="gt:cpu_Ifirst"),
     "debug, gt:cpu_kfirst": lambda: declare(copy, backend=""),
     "parameter 'exec_info' of '<lambda>': expected another name, got that of an option; rename": (
         lambda: declare(lambda exec_info: None)
@@ -340,6 +344,9 @@ WRONG = [(TypeError, *one) for one in WRONG_TYPES.items()]
 WRONG += [(ValueError, *one) for one in WRONG_VALUES.items()]
 
 
+@pytest.mark.source(
+    "GDP-3 draft", "Annotation of Stencils", "the parameters are imported from `gtscript`"
+)
 @pytest.mark.parametrize(("kind", "text", "make"), WRONG, ids=[text for _, text, _ in WRONG])
 def test_what_cannot_be_meant_is_refused_when_it_is_declared(kind, text, make):
     with pytest.raises(kind, match=re.escape(text)):

@@ -6,8 +6,13 @@ from functools import partial
 import dlfield as dlf
 import numpy as np
 import pytest
-from stand_in import OnDevice
-from support import address, import_or_skip, no_driver, run_in_subprocess, without_driver
+
+from support.addresses import address_of
+from support.no_driver import no_driver, without_driver
+from support.optional import library
+from support.parameters import readable
+from support.processes import run_in_subprocess
+from support.stencils.stand_ins import OnDevice
 
 GPU_CLASSES = [dlf.GPUStorage, dlf.SoftwareManagedGPUStorage, dlf.CUDAManagedGPUStorage]
 HOST_MAKERS = [dlf.storage, dlf.Storage, dlf.CPUStorage]
@@ -18,6 +23,9 @@ def named(value):
     return value.__name__
 
 
+@pytest.mark.source(
+    "GDP-3 draft", "Storage Constructors", "`Storage(…)` does what `storage(…)` does"
+)
 @pytest.mark.parametrize("cls", [dlf.Storage, dlf.CPUStorage], ids=named)
 def test_a_class_makes_what_storage_makes(cls):
     source = np.arange(6.0).reshape(2, 3)
@@ -31,10 +39,10 @@ def test_a_class_makes_what_storage_makes(cls):
 
 
 @pytest.mark.parametrize("cls", [dlf.Storage, dlf.CPUStorage], ids=named)
-def test_a_class_copies_unless_it_is_told_not_to(cls):
+def test_a_class_copies_unless_copy_is_false(cls):
     source = np.zeros(3)
-    assert address(cls(source)) != address(source)
-    assert address(cls(source, copy=False)) == address(source)
+    assert address_of(cls(source)) != address_of(source)
+    assert address_of(cls(source, copy=False)) == address_of(source)
 
 
 @without_driver
@@ -49,6 +57,12 @@ def test_a_class_of_the_gpu_says_that_there_is_none(cls, options):
         cls(np.zeros((2, 3)), **options)
 
 
+@pytest.mark.source("GDP-3", "Storage Types", "`device` and `managed` decide the class")
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Storage Constructors",
+    "the constructors of the classes behind it are not for users",
+)
 @pytest.mark.parametrize(
     ("cls", "options"),
     [
@@ -85,12 +99,23 @@ def test_a_cpu_storage_is_in_host_memory_whatever_the_preset():
     assert made.layout == (2, 1, 0)
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Storage Types",
+    "`GT4PySyncedGPUStorage` and `CUDASyncedGPUStorage` are names of classes too",
+)
 def test_the_other_names_of_gdp_3_are_the_same_classes():
     assert dlf.GT4PySyncedGPUStorage is dlf.SoftwareManagedGPUStorage
     assert dlf.CUDASyncedGPUStorage is dlf.CUDAManagedGPUStorage
     assert dlf.CudaManagedGPUStorage is dlf.CUDAManagedGPUStorage
 
 
+@pytest.mark.source(
+    "GDP-3", "Storage Types", "every storage is an instance of a subclass of `Storage`"
+)
+@pytest.mark.source(
+    "GDP-3 draft", "Storage Types", "every storage is an instance of a subclass of `Storage`"
+)
 @pytest.mark.parametrize("cls", [dlf.CPUStorage, *GPU_CLASSES], ids=named)
 def test_every_kind_is_a_storage_and_no_kind_is_another(cls):
     assert issubclass(cls, dlf.Storage)
@@ -125,6 +150,8 @@ def test_no_storage_can_be_had_without_memory(cls):
     """)
 
 
+@pytest.mark.source("GDP-3", "Optional Keyword-Only Parameters", "a missing shape is an error")
+@pytest.mark.source("GDP-3 draft", "Storage Constructors", "what has no default is an error")
 @pytest.mark.parametrize("make", HOST_MAKERS, ids=named)
 @pytest.mark.parametrize("options", [{}, {"data": None}, {"copy": False}, {"dtype": int}], ids=str)
 def test_without_data_and_shape_both_are_asked_for(make, options):
@@ -132,6 +159,10 @@ def test_without_data_and_shape_both_are_asked_for(make, options):
         make(**options)
 
 
+@pytest.mark.source(
+    "GDP-3", "Storage Creation", "without data, memory of the given shape is allocated"
+)
+@pytest.mark.source("GDP-3 draft", "Storage Constructors", "without data, memory is allocated")
 @pytest.mark.parametrize("make", HOST_MAKERS, ids=named)
 def test_a_shape_without_data_allocates(make):
     made = make(shape=(2, 3), dtype="int16", dims="IJ", layout=(1, 0))
@@ -140,6 +171,10 @@ def test_a_shape_without_data_allocates(make):
     assert (made.layout, made.readonly, made.door) == ((1, 0), False, None)
 
 
+@pytest.mark.source(
+    "GDP-3", "Storage Creation", "without data, memory of the given shape is allocated"
+)
+@pytest.mark.source("GDP-3 draft", "Storage Constructors", "without data, memory is allocated")
 def test_float64_is_what_a_shape_alone_gives():
     assert dlf.storage(shape=3).dtype == np.float64
     assert dlf.storage(shape=3, copy=False).shape == (3,)
@@ -207,7 +242,7 @@ def test_a_number_that_the_type_asked_for_does_not_hold_is_refused_as_numpy_refu
 
 
 def test_numbers_may_become_of_a_type_of_ml_dtypes():
-    import_or_skip("ml_dtypes")
+    library("ml_dtypes")
     made = dlf.storage([1.5, 3, 2.0**70], dtype="bfloat16")
     assert made.to_numpy().astype(float).tolist() == [1.5, 3, 2.0**70]
 
@@ -225,22 +260,22 @@ def test_numbers_may_become_of_a_type_of_ml_dtypes():
         (range(3), TypeError, r"'range'.*np\.asarray"),
         (object(), TypeError, r"'object'.*np\.asarray"),
     ],
-    ids=repr,
+    ids=readable,
 )
-def test_what_is_no_block_of_numbers_is_refused(numbers, error, text):
+def test_an_object_that_is_not_a_block_of_numbers_is_refused(numbers, error, text):
     with pytest.raises(error, match=text):
         dlf.storage(numbers)
 
 
 @pytest.mark.parametrize("numbers", [[1, 2], 3, (1.5,)], ids=repr)
-def test_numbers_have_no_memory_to_share(numbers):
+def test_numbers_cannot_be_shared(numbers):
     with pytest.raises(TypeError, match=rf"'{type(numbers).__name__}'.*np\.asarray"):
         dlf.storage(numbers, copy=False)
 
 
 @without_driver
 @without_driver
-def test_a_host_storage_takes_no_buffer_of_a_device():
+def test_a_host_storage_refuses_a_device_buffer():
     expected = "device_data: memory on cuda:0: CUDA: expected the driver's library"
     for make in (
         dlf.as_storage,
@@ -258,6 +293,12 @@ def test_no_buffer_of_a_device_is_fine(nothing):
     assert dlf.as_storage(np.zeros(2), nothing, sync_state=nothing).shape == (2,)
 
 
+@pytest.mark.source(
+    "GDP-3", "Storage Creation", "`sync_state` says which of two buffers is up to date"
+)
+@pytest.mark.source(
+    "GDP-3 draft", "Storage Constructors", '`sync_state` affects only `managed="gt4py"`'
+)
 @pytest.mark.parametrize("make", [dlf.as_storage, dlf.storage], ids=named)
 def test_a_sync_state_changes_nothing_in_host_memory(make):
     state = dlf.SyncState()
@@ -267,7 +308,7 @@ def test_a_sync_state_changes_nothing_in_host_memory(make):
 
 
 @pytest.mark.parametrize("wrong", [0, "clean", dlf.SyncState], ids=repr)
-def test_a_sync_state_is_no_number(wrong):
+def test_a_sync_state_does_not_equal_its_number(wrong):
     with pytest.raises(TypeError, match="sync_state: expected a SyncState or None"):
         dlf.as_storage(np.zeros(2), sync_state=wrong)
 
@@ -279,6 +320,11 @@ def test_names_that_are_unset_change_nothing(make):
     assert (made.dims, getattr(made, "default_origin", None)) == (("I", "J"), (1, 2))
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Sync State",
+    "`SyncState.state` is one of SYNC_CLEAN, SYNC_HOST_DIRTY and SYNC_DEVICE_DIRTY",
+)
 def test_a_new_sync_state_is_clean_and_takes_each_of_three_values():
     state = dlf.SyncState()
     assert state.state == dlf.SyncState.SYNC_CLEAN
@@ -301,7 +347,7 @@ def test_a_new_sync_state_is_clean_and_takes_each_of_three_values():
         (256, ValueError),
     ],
 )
-def test_a_sync_state_takes_no_other_value_and_keeps_its_own(value, error):
+def test_a_sync_state_refuses_other_values_and_keeps_its_own(value, error):
     state = dlf.SyncState()
     with pytest.raises(error):
         state.state = value

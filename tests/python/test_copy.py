@@ -3,36 +3,35 @@
 import dlfield as dlf
 import numpy as np
 import pytest
-from support import ML_DTYPES, NUMPY_DTYPES, address, import_or_skip, readable, tracked
+
+from support.addresses import address_of
+from support.optional import library
+from support.parameters import ML_DTYPES, NUMPY_DTYPES, readable
 
 
-def test_a_copy_has_the_values_and_memory_of_its_own():
-    source = np.arange(6.0).reshape(2, 3)
-    copied = dlf.storage(source)
-    source[...] = -1
-    assert copied.to_numpy().tolist() == [[0, 1, 2], [3, 4, 5]]
-
-
+@pytest.mark.source("GDP-3", "Storage Creation", "`copy` is True unless given")
+@pytest.mark.source("GDP-3 draft", "Storage Constructors", "`copy` says whether `storage` copies")
 @pytest.mark.parametrize("options", [{}, {"copy": True}], ids=str)
 def test_copying_is_what_happens_unless_refused(options):
     source = np.zeros(3)
-    assert address(dlf.storage(source, **options)) != address(source)
+    assert address_of(dlf.storage(source, **options)) != address_of(source)
 
 
-def test_a_copy_does_not_hold_the_source():
-    source, watch = tracked(np.zeros(3))
-    copied = dlf.storage(source)
-    del source
-    assert watch.freed
-    assert copied.door is None
-
-
+@pytest.mark.source(
+    "GDP-3", "Storage Creation", "`storage(copy=False)` does what `as_storage` does"
+)
+@pytest.mark.source("GDP-3 draft", "Storage Constructors", "`copy` says whether `storage` copies")
 def test_copy_false_shares_the_memory():
     source = np.zeros(3)
     shared = dlf.storage(source, copy=False)
-    assert (address(shared), shared.door) == (address(source), "buffer")
+    assert (address_of(shared), shared.door) == (address_of(source), "buffer")
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Optional Keyword-Only Parameters",
+    "after the preset, a missing option comes from the data",
+)
 def test_a_copy_is_in_the_order_of_the_source_without_its_gaps():
     source = np.zeros((6, 8), order="F")[::2, ::-1]
     assert dlf.storage(source).strides == (8, 24)
@@ -45,25 +44,13 @@ def test_a_layout_and_an_alignment_may_be_asked_of_a_copy():
     np.testing.assert_array_equal(copied.to_numpy(), source)
 
 
-def test_a_copy_of_a_storage_keeps_what_it_knows():
-    field = dlf.full((4, 5), 2.0, dims="IJ", halo=(1, 1), layout=(1, 0), alignment_size=64)
-    copied = dlf.storage(field)
-    assert address(copied) != address(field)
-    assert (copied.dims, copied.halo, copied.strides) == (field.dims, field.halo, field.strides)
-    assert (copied.to_numpy() == 2).all()
-
-
-def test_a_copy_of_read_only_memory_is_writable():
-    copied = dlf.storage(b"\1\2\3")
-    copied.to_numpy()[0] = 9
-    assert copied.to_numpy().tolist() == [9, 2, 3]
-
-
+@pytest.mark.source("GDP-3", "Storage Creation", "`dtype` of `storage` is float64 unless given")
 def test_without_dtype_the_type_of_the_data_is_kept():
     for name in NUMPY_DTYPES:
         assert dlf.storage(np.ones(3, name)).dtype == np.dtype(name)
 
 
+@pytest.mark.source("GDP-3", "Storage Creation", "`dtype` of `storage` is the type of the copy")
 def test_another_dtype_is_converted_as_numpy_does():
     source = np.array([[1.75, -2.5], [3.0, 300.0]], order="F")
     copied = dlf.storage(source, dtype="int16")
@@ -77,6 +64,7 @@ def test_a_conversion_keeps_a_broadcast_dense():
     np.testing.assert_array_equal(dlf.storage(source).to_numpy(), source)
 
 
+@pytest.mark.source("GDP-3", "Storage Creation", "with data, options must hold for it")
 def test_a_dtype_that_needs_a_copy_is_refused_without_one():
     with pytest.raises(ValueError, match=r"expected float64.*copy=False, got float32.*astype"):
         dlf.storage(np.zeros(3), dtype="float32", copy=False)
@@ -101,7 +89,7 @@ def test_options_are_checked_for_copies_too(options):
 
 @pytest.mark.parametrize("name", ML_DTYPES)
 def test_a_copy_converts_from_and_to_ml_dtypes(name):
-    dtype = np.dtype(getattr(import_or_skip("ml_dtypes"), name))
+    dtype = np.dtype(getattr(library("ml_dtypes"), name))
     there = dlf.storage(np.array([1.0, 2.0, 4.0]), dtype=dtype)
     back = dlf.storage(there, dtype=float)
     assert there.dtype == dtype

@@ -6,8 +6,9 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from fake_driver import run
-from support import import_or_skip
+
+from support.cuda.stand_in import run
+from support.optional import library
 
 KERNELS = Path(__file__).parents[2] / "src" / "copy" / "kernels"
 WORDS = (1, 2, 4, 8, 16)
@@ -17,7 +18,7 @@ every_word = pytest.mark.parametrize("word", WORDS)
 def run_kernels(code, **names):
     """Run a snippet on the stand-in, with the kernels at hand and some names defined."""
     given = "\n".join(f"{name} = {value!r}" for name, value in names.items())
-    start = "from kernel_calls import *\nstart()\nrandom = np.random.default_rng(7)\n"
+    start = "from support.cuda.kernel_calls import *\nstart()\nrandom = np.random.default_rng(7)\n"
     return run(f"{start}{given}\n{textwrap.dedent(code)}")
 
 
@@ -210,7 +211,7 @@ def test_a_test_can_put_its_own_in_place_of_a_kernel():
 
 
 def test_the_committed_ptx_is_what_the_source_compiles_to():
-    import_or_skip("nvidia.cuda_nvrtc")
+    library("nvidia.cuda_nvrtc")
     kernels = compiler()
     committed = kernels.instructions(kernels.PTX.read_text())
     assert committed == kernels.instructions(kernels.compiled()), "run src/copy/kernels/compile.py"

@@ -1,16 +1,20 @@
-"""`copy()`, `copy.copy` and `copy.deepcopy`: the same values and knowledge in memory of its own."""
+"""`copy()`, `copy.copy`, `copy.deepcopy`, `storage()`: equal values and labels in other memory."""
 
 import copy
 
 import dlfield as dlf
 import numpy as np
 import pytest
-from support import KNOWN, ML_DTYPES, NUMPY_DTYPES, address, every_view, import_or_skip, tracked
+
+from support.addresses import address_of
+from support.optional import library
+from support.owners import tracked
+from support.parameters import KNOWN, ML_DTYPES, NUMPY_DTYPES, every_view
 
 every_way = pytest.mark.parametrize(
     "copied",
-    [lambda storage: storage.copy(), copy.copy, copy.deepcopy],
-    ids=["copy()", "copy.copy", "copy.deepcopy"],
+    [lambda storage: storage.copy(), copy.copy, copy.deepcopy, dlf.storage],
+    ids=["copy()", "copy.copy", "copy.deepcopy", "storage()"],
 )
 
 
@@ -23,6 +27,22 @@ def field():
     return storage
 
 
+@pytest.mark.source(
+    "GDP-3", "Methods", "`copy()` gives a storage with the same parameters and its own values"
+)
+@pytest.mark.source(
+    "GDP-3 draft", "Methods", "`copy` and `copy.deepcopy` allocate, and copy the values"
+)
+@pytest.mark.source(
+    "GDP-3",
+    "Optional Keyword-Only Parameters",
+    "after the preset, a missing option comes from the data",
+)
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Storage Constructors",
+    "a missing option comes from the preset, then the data, then a default",
+)
 @every_way
 def test_a_copy_knows_what_its_source_knows(field, copied):
     for name in KNOWN:
@@ -30,6 +50,24 @@ def test_a_copy_knows_what_its_source_knows(field, copied):
     assert copied(field).strides == field.strides
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Methods",
+    "`copy.deepcopy` works",
+    "`copy()` gives a storage with the same parameters and its own values",
+)
+@pytest.mark.source(
+    "GDP-3 draft", "Methods", "`copy` and `copy.deepcopy` allocate, and copy the values"
+)
+@pytest.mark.source(
+    "GDP-3", "Storage Creation", "`storage(data, …)` copies an array into a new storage"
+)
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Storage Constructors",
+    "`empty`, `zeros`, `ones`, `full` and `storage` allocate",
+    "`data` is what `asstorage` and `storage` start from",
+)
 @every_way
 def test_a_copy_has_the_values_and_memory_of_its_own(field, copied):
     other = copied(field)
@@ -42,7 +80,7 @@ def test_a_copy_has_the_values_and_memory_of_its_own(field, copied):
 def test_a_copy_is_aligned_as_its_source(field, copied):
     other = copied(field)
     strides = other.strides
-    assert (address(other) + 2 * strides[0] + 3 * strides[1]) % 64 == 0
+    assert (address_of(other) + 2 * strides[0] + 3 * strides[1]) % 64 == 0
 
 
 @every_way
@@ -55,7 +93,7 @@ def test_a_copy_of_a_view_has_what_the_view_shows(field, view, copied):
 
 
 @every_way
-def test_a_copy_keeps_an_origin_and_a_halo_that_nobody_knows(copied):
+def test_a_copy_keeps_an_origin_and_an_unknown_halo(copied):
     storage = dlf.zeros((4, 4), default_origin=(1, 2), halo=(1, 1))
     storage.halo = None
     assert (copied(storage).default_origin, copied(storage).halo) == ((1, 2), None)
@@ -64,7 +102,7 @@ def test_a_copy_keeps_an_origin_and_a_halo_that_nobody_knows(copied):
 @every_way
 @pytest.mark.parametrize("name", NUMPY_DTYPES + ML_DTYPES)
 def test_every_type_is_copied(name, copied):
-    dtype = np.dtype(getattr(import_or_skip("ml_dtypes"), name)) if name in ML_DTYPES else name
+    dtype = np.dtype(getattr(library("ml_dtypes"), name)) if name in ML_DTYPES else name
     storage = dlf.ones((2, 3), dtype)
     assert copied(storage).dtype == storage.dtype
     assert copied(storage).to_numpy().tobytes() == storage.to_numpy().tobytes()
@@ -117,6 +155,7 @@ def test_a_deep_copy_may_be_asked_for_without_a_memo(field):
     assert field.__deepcopy__({}).shape == field.__deepcopy__(None).shape == (6, 7)
 
 
+@pytest.mark.source("GDP-3", "Methods", "`__deepcopy__` may be called without a memo")
 def test_the_memo_of_a_deep_copy_may_be_left_out(field):
     assert field.__deepcopy__().shape == (6, 7)
 

@@ -3,25 +3,48 @@
 import dlfield as dlf
 import numpy as np
 import pytest
-from support import ML_DTYPES, NUMPY_DTYPES, address, import_or_skip, readable, run_in_subprocess
+
+from support.addresses import address_of
+from support.optional import library
+from support.parameters import ML_DTYPES, NUMPY_DTYPES, readable
+from support.processes import run_in_subprocess
 
 
+@pytest.mark.source("GDP-3", "Storage Creation", "`zeros(shape, dtype, **options)` holds zeros")
+@pytest.mark.source("Allocation note", "Allocation", "`zeros(shape, dtype, **options)` holds zeros")
 def test_zeros_holds_zeros_in_c_order():
     storage = dlf.zeros((2, 3, 4))
     assert not storage.to_numpy().any()
     assert (storage.shape, storage.strides) == ((2, 3, 4), (96, 32, 8))
 
 
+@pytest.mark.source("GDP-3", "Storage Creation", "`ones(shape, dtype, **options)` holds ones")
+@pytest.mark.source("Allocation note", "Allocation", "`ones(shape, dtype, **options)` holds ones")
 def test_ones_holds_ones_of_the_type_asked_for():
     storage = dlf.ones((2, 3), "int16")
     np.testing.assert_array_equal(storage.to_numpy(), np.ones((2, 3), "int16"), strict=True)
 
 
+@pytest.mark.source(
+    "GDP-3", "Storage Creation", "`full(shape, fill_value, dtype, **options)` holds one number"
+)
+@pytest.mark.source(
+    "Allocation note", "Allocation", "`full(shape, fill_value, dtype, **options)` holds one number"
+)
 def test_full_holds_the_value_everywhere_also_beside_padding():
     storage = dlf.full((5, 7), 2.5, alignment_size=64)
     np.testing.assert_array_equal(storage.to_numpy(), np.full((5, 7), 2.5), strict=True)
 
 
+@pytest.mark.source(
+    "GDP-3", "Storage Creation", "`empty(shape, dtype, **options)` leaves the values undefined"
+)
+@pytest.mark.source(
+    "GDP-3 draft", "Storage Constructors", "`empty`, `zeros`, `ones`, `full` and `storage` allocate"
+)
+@pytest.mark.source(
+    "Allocation note", "Allocation", "`empty(shape, dtype, **options)` leaves the values undefined"
+)
 def test_empty_gives_writable_memory_of_its_own():
     one, other = dlf.empty((3,)), dlf.empty((3,))
     one.to_numpy()[:] = 1
@@ -30,12 +53,35 @@ def test_empty_gives_writable_memory_of_its_own():
     assert not one.readonly
 
 
+@pytest.mark.source(
+    "GDP-3", "Storage Creation", "`dtype` of `empty`, `zeros` and `ones` is float64 unless given"
+)
+@pytest.mark.source(
+    "Allocation note",
+    "Allocation",
+    "`dtype` is anything that NumPy takes for one, and float64 unless given",
+)
 @pytest.mark.parametrize("make", [dlf.empty, dlf.zeros, dlf.ones], ids=lambda make: make.__name__)
 @pytest.mark.parametrize("nothing", [{}, {"dtype": None}, {"dtype": dlf.UNSET}], ids=repr)
 def test_float64_is_what_no_dtype_means(make, nothing):
     assert make((2,), **nothing).dtype == np.float64
 
 
+@pytest.mark.source(
+    "GDP-3", "Functionality", "the supported types are those of both NumPy and CuPy"
+)
+@pytest.mark.source("GDP-3", "Storage Creation", "`dtype` is anything that NumPy takes for one")
+@pytest.mark.source(
+    "GDP-3 draft", "Supported Functionality", "the supported types are those of both NumPy and CuPy"
+)
+@pytest.mark.source(
+    "GDP-3 draft", "Storage Constructors", "`dtype` is anything that NumPy takes for one"
+)
+@pytest.mark.source(
+    "Allocation note",
+    "Allocation",
+    "`dtype` is anything that NumPy takes for one, and float64 unless given",
+)
 @pytest.mark.parametrize("name", NUMPY_DTYPES)
 def test_every_numpy_type_is_filled_as_numpy_fills_it(name):
     made = dlf.full((3,), 1, name)
@@ -44,7 +90,7 @@ def test_every_numpy_type_is_filled_as_numpy_fills_it(name):
 
 @pytest.mark.parametrize("name", ML_DTYPES)
 def test_every_ml_dtype_is_filled_as_numpy_fills_it(name):
-    dtype = np.dtype(getattr(import_or_skip("ml_dtypes"), name))
+    dtype = np.dtype(getattr(library("ml_dtypes"), name))
     made = dlf.full((3,), 2, dtype)
     assert made.dtype == dtype
     assert made.to_numpy().astype(float).tolist() == [2.0, 2.0, 2.0]
@@ -57,11 +103,17 @@ def test_full_converts_the_value_as_numpy_does():
         dlf.full((1,), 300, "uint8")
 
 
+@pytest.mark.source(
+    "GDP-3", "Storage Creation", "`full(shape, fill_value, dtype, **options)` holds one number"
+)
 def test_full_refuses_what_is_more_than_one_number():
     with pytest.raises(ValueError, match="fill_value: expected one number"):
         dlf.full((2,), [1.0, 2.0])
 
 
+@pytest.mark.source("GDP-3", "Storage Creation", "`shape` has one extent for each dimension")
+@pytest.mark.source("GDP-3 draft", "Storage Constructors", "`shape` is a sequence of ints")
+@pytest.mark.source("Allocation note", "Allocation", "`shape` has one extent for each dimension")
 @pytest.mark.parametrize("shape", [3, np.int64(3), (3,), [3], np.array([3])], ids=repr)
 def test_a_shape_is_read_as_numpy_reads_it(shape):
     assert dlf.empty(shape).shape == np.empty(shape).shape
@@ -81,6 +133,7 @@ def test_sixty_four_dimensions_are_legal_and_one_more_is_refused():
         dlf.zeros((1,) * 65)
 
 
+@pytest.mark.source("GDP-3", "Storage Creation", "`shape` has one extent for each dimension")
 @pytest.mark.parametrize(
     ("shape", "error", "text"),
     [
@@ -94,7 +147,7 @@ def test_sixty_four_dimensions_are_legal_and_one_more_is_refused():
     ],
     ids=readable,
 )
-def test_what_is_no_shape_is_refused(shape, error, text):
+def test_a_shape_that_numpy_refuses_is_refused(shape, error, text):
     with pytest.raises(error, match=text):
         dlf.empty(shape)
 
@@ -108,6 +161,9 @@ def test_an_exception_of_an_extent_passes_unchanged():
         dlf.empty((2, Interrupted()))
 
 
+@pytest.mark.source(
+    "GDP-3", "Functionality", "the supported types are those of both NumPy and CuPy"
+)
 @pytest.mark.parametrize(
     "dtype", [object, "S3", "U3", "V8", "datetime64[s]", np.longdouble, [("a", "f4")]], ids=str
 )
@@ -121,6 +177,7 @@ def test_a_byte_swapped_type_is_refused_with_the_way_out():
         dlf.empty((2,), ">f8")
 
 
+@pytest.mark.source("GDP-3", "Storage Creation", "`dtype` is anything that NumPy takes for one")
 def test_what_numpy_knows_no_type_for_raises_what_numpy_raises():
     with pytest.raises(TypeError, match="data type 'nonsense' not understood"):
         dlf.empty((2,), "nonsense")
@@ -129,7 +186,7 @@ def test_what_numpy_knows_no_type_for_raises_what_numpy_raises():
 @pytest.mark.parametrize("extent", [0, 1, 7, 1000, 2**19 - 1, 2**19, 2**20 + 3])
 def test_the_first_element_lies_on_64_bytes_at_every_size(extent):
     for make in (dlf.empty, dlf.zeros, dlf.ones):
-        assert address(make((extent,))) % 64 == 0
+        assert address_of(make((extent,))) % 64 == 0
 
 
 def test_zeros_of_four_gibibytes_touches_no_page():

@@ -24,7 +24,7 @@ def test_an_origin_outside_the_field_is_refused(origin):
 
 
 @pytest.mark.parametrize("origin", [3, "ab", (1.5, 0), [None, 1]])
-def test_an_origin_that_is_no_sequence_of_ints_is_refused(origin):
+def test_an_origin_must_be_a_sequence_of_ints(origin):
     with pytest.raises(TypeError, match="default_origin: expected"):
         dlf.zeros((3, 4), default_origin=origin)
 
@@ -35,7 +35,7 @@ def test_an_origin_moves_with_the_domain():
 
 
 @pytest.mark.parametrize("name", ["default_origin", "__gt_origin__"])
-def test_who_asks_a_view_for_an_origin_that_it_lost_is_not_told_that_none_was_given(name):
+def test_the_error_for_a_lost_origin_says_that_the_view_lost_it(name):
     storage = dlf.zeros((3, 4), default_origin=(1, 1))
     for without in (storage[2:], storage[::2], dlf.zeros((3, 4))):
         with pytest.raises(AttributeError, match=f"^{name}: expected an origin, .* or a view that"):
@@ -60,7 +60,7 @@ def test_an_origin_can_be_given_to_memory_of_others():
     assert dlf.as_storage(np.zeros((3, 4)), default_origin=(1, 2)).__gt_origin__ == (1, 2)
 
 
-def test_names_without_a_place_in_the_order_of_gt4py_have_no_origin():
+def test_dims_that_gt4py_does_not_know_cannot_have_an_origin():
     with pytest.raises(ValueError, match=r"among I, J, K and decimals, .*'lev', 'lat'"):
         dlf.zeros((3, 4), dims=("lev", "lat"), default_origin=(1, 2))
 
@@ -76,7 +76,7 @@ class Placed(np.ndarray):
 
 
 @pytest.mark.parametrize("take", [dlf.as_storage, dlf.storage])
-def test_an_origin_that_an_array_tells_comes_along(take):
+def test_the_origin_of_an_array_is_kept(take):
     assert take(np.zeros((3, 4)).view(Placed)).default_origin == (1, 2)
 
 
@@ -89,5 +89,14 @@ def test_an_origin_of_an_array_that_is_none_is_named(origin):
     class Misplaced(np.ndarray):
         __gt_origin__ = origin
 
-    with pytest.raises(TypeError, match="__gt_origin__: expected a sequence of ints"):
+    with pytest.raises(TypeError, match=r"__gt_origin__: expected .* ints?, got"):
         dlf.as_storage(np.zeros(3).view(Misplaced))
+
+
+@pytest.mark.parametrize("inner", [np.zeros((3, 4)), dlf.zeros((3, 4))], ids=["array", "storage"])
+def test_an_origin_outside_the_memory_that_a_wrapper_states_is_left_out(inner):
+    class Wrapper:
+        ndarray = inner
+        __gt_origin__ = (-1, 0)
+
+    assert not hasattr(dlf.as_storage(Wrapper()), "__gt_origin__")

@@ -1,4 +1,4 @@
-"""`device_data=` where there is no driver: what claims to be on a GPU is not believed."""
+"""`device_data=` without a driver: memory that claims to be on a GPU is refused."""
 
 import re
 from functools import partial
@@ -6,9 +6,11 @@ from functools import partial
 import dlfield as dlf
 import numpy as np
 import pytest
-from dlpack_structs import DLDevice, Producer
-from stand_in import OnDevice
-from support import NO_DRIVER, readable, without_driver
+
+from support.dlpack_structs import DLDevice, Producer
+from support.no_driver import NO_DRIVER, without_driver
+from support.parameters import readable
+from support.stencils.stand_ins import OnDevice
 
 #: What takes a buffer of a device, alone or beside one of the host.
 TAKERS = {
@@ -49,9 +51,9 @@ every_door = pytest.mark.parametrize("make", ON_A_GPU.values(), ids=ON_A_GPU)
 
 @every_taker
 @every_data
-def test_memory_of_the_host_is_no_buffer_of_a_device(take, data):
+def test_host_memory_is_refused_as_a_device_buffer(take, data):
     with pytest.raises(
-        dlf.DeviceUnavailable,
+        BufferError,
         match="device_data: expected memory on a GPU, got memory on cpu; pass it as data",
     ):
         take(data, np.ones(2))

@@ -5,7 +5,9 @@ import enum
 import dlfield as dlf
 import numpy as np
 import pytest
-from dlpack_structs import (
+
+from support.addresses import address_of
+from support.dlpack_structs import (
     IS_COPIED,
     LEGACY,
     READ_ONLY,
@@ -17,7 +19,9 @@ from dlpack_structs import (
     contents,
     release,
 )
-from support import address, import_or_skip, readable, tracked
+from support.optional import library
+from support.owners import tracked
+from support.parameters import readable
 
 NEW = {"max_version": (1, 0)}
 
@@ -50,16 +54,16 @@ def test_a_consumer_that_does_not_gets_a_legacy_capsule(asked):
         ("max_version", (-1, 0), ValueError),
         ("max_version", (1, -1), ValueError),
         ("max_version", (2**70, 0), ValueError),
-        ("stream", 0, ValueError),
-        ("stream", 1, ValueError),
-        ("stream", 2, ValueError),
-        ("stream", 94, ValueError),
-        ("stream", -2, ValueError),
-        ("stream", 2**64, ValueError),
-        ("stream", True, TypeError),
-        ("stream", "x", TypeError),
-        ("stream", 1.5, TypeError),
-        ("stream", object(), TypeError),
+        ("stream", 0, RuntimeError),
+        ("stream", 1, RuntimeError),
+        ("stream", 2, RuntimeError),
+        ("stream", 94, RuntimeError),
+        ("stream", -2, RuntimeError),
+        ("stream", 2**64, RuntimeError),
+        ("stream", True, RuntimeError),
+        ("stream", "x", RuntimeError),
+        ("stream", 1.5, RuntimeError),
+        ("stream", object(), RuntimeError),
         ("dl_device", (2, 0), BufferError),
         ("dl_device", (3, 0), BufferError),
         ("dl_device", (13, 0), BufferError),
@@ -70,13 +74,13 @@ def test_a_consumer_that_does_not_gets_a_legacy_capsule(asked):
         ("dl_device", (1.0, 0), TypeError),
         ("dl_device", (None, 0), TypeError),
         ("dl_device", "cpu", TypeError),
-        ("copy", "yes", TypeError),
-        ("copy", 1, TypeError),
-        ("copy", np.array([1, 2]), TypeError),
+        ("copy", "yes", ValueError),
+        ("copy", 1, ValueError),
+        ("copy", np.array([1, 2]), ValueError),
     ],
     ids=readable,
 )
-def test_a_keyword_that_cannot_be_served_is_refused_by_name(keyword, value, error):
+def test_an_impossible_keyword_of_dlpack_is_refused_by_name(keyword, value, error):
     with pytest.raises(error, match=f"{keyword}: expected"):
         dlf.zeros((2,)).__dlpack__(**{**NEW, keyword: value})
 
@@ -96,7 +100,7 @@ def test_a_keyword_that_cannot_be_served_is_refused_by_name(keyword, value, erro
 )
 def test_a_keyword_that_asks_for_the_memory_as_it_is_gets_it(asked):
     storage = dlf.zeros((2,))
-    assert contents(storage.__dlpack__(**NEW, **asked)).dl_tensor.data == address(storage)
+    assert contents(storage.__dlpack__(**NEW, **asked)).dl_tensor.data == address_of(storage)
 
 
 def test_the_signature_has_these_keywords_and_no_other():
@@ -116,7 +120,7 @@ def test_the_methods_are_on_the_type():
 def test_the_struct_says_what_the_storage_is(asked):
     storage = dlf.zeros((2, 3, 4), "int16", layout=(2, 1, 0), alignment_size=64)
     tensor = contents(capsule := storage.__dlpack__(**asked)).dl_tensor
-    assert (tensor.data, tensor.byte_offset) == (address(storage), 0)
+    assert (tensor.data, tensor.byte_offset) == (address_of(storage), 0)
     assert (tensor.device.device_type, tensor.device.device_id) == (1, 0)
     assert (tensor.ndim, tensor.shape[:3], tensor.strides[:3]) == (3, [2, 3, 4], [1, 32, 96])
     assert (tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes) == (0, 16, 1)
@@ -146,7 +150,7 @@ def test_every_numpy_type_has_its_code_and_goes_to_numpy(name, code, bits):
     [("bfloat16", 4, 16), ("float8_e4m3fn", 10, 8), ("float8_e5m2", 12, 8)],
 )
 def test_types_that_numpy_lacks_go_out_and_come_in(name, code, bits):
-    storage = dlf.full((3,), 2, getattr(import_or_skip("ml_dtypes"), name))
+    storage = dlf.full((3,), 2, getattr(library("ml_dtypes"), name))
     capsule = storage.__dlpack__(**NEW)
     dtype = contents(capsule).dl_tensor.dtype
     assert (dtype.code, dtype.bits) == (code, bits)
@@ -173,7 +177,7 @@ def test_numpy_shares_the_memory_and_holds_it():
 
 
 @pytest.mark.parametrize("asked", [NEW, {}], ids=["versioned", "legacy"])
-def test_a_capsule_that_nobody_consumes_lets_go(asked):
+def test_a_capsule_that_is_never_consumed_frees_the_memory(asked):
     source, watch = tracked(np.zeros(3))
     capsule = dlf.as_storage(source).__dlpack__(**asked)
     del source
@@ -183,7 +187,7 @@ def test_a_capsule_that_nobody_consumes_lets_go(asked):
 
 
 @pytest.mark.parametrize("asked", [NEW, {}], ids=["versioned", "legacy"])
-def test_a_consumed_tensor_lets_go_when_its_deleter_is_called(asked):
+def test_the_deleter_of_a_consumed_tensor_frees_the_memory(asked):
     source, watch = tracked(np.zeros(3))
     capsule = dlf.as_storage(source).__dlpack__(**asked)
     managed = consume(capsule)
@@ -194,7 +198,7 @@ def test_a_consumed_tensor_lets_go_when_its_deleter_is_called(asked):
 
 
 @pytest.mark.parametrize("asked", [NEW, {}], ids=["versioned", "legacy"])
-def test_a_capsule_is_consumed_once(asked):
+def test_an_exported_capsule_is_consumed_once(asked):
     handover = Handover(dlf.zeros((3,)).__dlpack__(**asked))
     first = np.from_dlpack(handover)
     with pytest.raises(ValueError, match="incorrect name"):
@@ -219,7 +223,7 @@ def test_read_only_memory_says_so_in_a_versioned_capsule():
 
 
 def test_read_only_memory_is_refused_in_a_legacy_capsule_with_the_way_out():
-    with pytest.raises(BufferError, match=r"max_version=\(1, 0\).*to_jax\(\)"):
+    with pytest.raises(BufferError, match=r"max_version=\(1, 0\).*to_jax\(copy=None\)"):
         dlf.as_storage(b"abc").__dlpack__()
 
 
@@ -285,5 +289,5 @@ def test_a_copy_does_not_hold_the_storage():
 @pytest.mark.parametrize("copy", [None, True, False])
 def test_numpy_asks_for_a_copy_or_not(copy):
     storage = dlf.zeros((3,))
-    shared = np.from_dlpack(storage, copy=copy).ctypes.data == address(storage)
+    shared = np.from_dlpack(storage, copy=copy).ctypes.data == address_of(storage)
     assert shared is (copy is not True)

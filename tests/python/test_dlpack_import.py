@@ -3,7 +3,9 @@
 import dlfield as dlf
 import numpy as np
 import pytest
-from dlpack_structs import (
+
+from support.addresses import address_of
+from support.dlpack_structs import (
     READ_ONLY,
     USED_LEGACY,
     USED_VERSIONED,
@@ -12,7 +14,8 @@ from dlpack_structs import (
     Producer,
     capsule_name,
 )
-from support import address, import_or_skip, no_driver, without_driver
+from support.no_driver import no_driver, without_driver
+from support.optional import library
 
 BOTH = pytest.mark.parametrize("legacy", [False, True], ids=["versioned", "legacy"])
 
@@ -22,7 +25,7 @@ def test_memory_is_shared_written_through_and_given_back_once(legacy):
     producer = Producer((3, 4), legacy=legacy)
     storage = dlf.as_storage(producer)
     assert (storage.door, storage.shape, storage.strides) == ("dlpack", (3, 4), (32, 8))
-    assert address(storage) == producer.managed.dl_tensor.data
+    assert address_of(storage) == producer.managed.dl_tensor.data
     storage.to_numpy()[2, 3] = -1
     assert producer.values[11] == -1
     assert producer.freed == 0
@@ -73,71 +76,6 @@ def test_a_copy_gives_the_memory_back_at_once():
     copied = dlf.storage(producer)
     assert producer.freed == 1
     assert copied.to_numpy()[2, 3] == 11
-
-
-@BOTH
-def test_a_signature_without_keywords_is_called_again_without(legacy):
-    class Old(Producer):
-        def __dlpack__(self):
-            self.calls.append({})
-            return self.capsule()
-
-    producer = Old(legacy=legacy)
-    assert dlf.as_storage(producer).shape == (3, 4)
-    assert producer.calls == [{}]
-
-
-def test_a_signature_with_stream_alone_is_called_again_without():
-    class Older(Producer):
-        def __dlpack__(self, stream=None):
-            return super().__dlpack__(stream=stream)
-
-    producer = Older(legacy=True)
-    dlf.as_storage(producer)
-    assert producer.calls == [{"stream": None}]
-
-
-def test_a_type_error_inside_dlpack_is_not_retried():
-    class Broken(Producer):
-        def __dlpack__(self, **keywords):
-            self.calls.append(keywords)
-            raise TypeError("inside")
-
-    producer = Broken()
-    with pytest.raises(TypeError, match=r"^inside$"):
-        dlf.as_storage(producer)
-    assert len(producer.calls) == 1
-
-
-def test_where_every_call_fails_the_first_error_is_raised():
-    class Strange(Handover):
-        def __dlpack__(self, needed):
-            raise AssertionError("never entered")
-
-    with pytest.raises(TypeError, match=r"max_version|copy"):
-        dlf.as_storage(Strange(None))
-
-
-@pytest.mark.parametrize(
-    "error",
-    [BufferError, RuntimeError, ValueError, AssertionError, AttributeError, KeyboardInterrupt],
-)
-def test_an_exception_of_the_producer_passes_unchanged(error):
-    raised = error("of the producer")
-
-    class Raising(Handover):
-        def __dlpack__(self, **_keywords):
-            raise raised
-
-    with pytest.raises(error) as caught:
-        dlf.as_storage(Raising(None))
-    assert caught.value is raised
-
-
-@pytest.mark.parametrize("answer", [None, 3, b"dltensor", [], object()], ids=repr)
-def test_an_answer_that_is_no_capsule_is_refused(answer):
-    with pytest.raises(TypeError, match=rf"expected a capsule, got .*'{type(answer).__name__}'"):
-        dlf.as_storage(Handover(answer))
 
 
 @pytest.mark.parametrize("flags", [0, 0xF0, READ_ONLY, READ_ONLY | 0xF0])
@@ -215,7 +153,7 @@ def test_memory_that_the_host_reaches_is_host_memory(device):
     ],
 )
 def test_types_that_numpy_lacks_come_in(code, bits, name):
-    dtype = np.dtype(getattr(import_or_skip("ml_dtypes"), name))
+    dtype = np.dtype(getattr(library("ml_dtypes"), name))
     producer = Producer((4,))
     producer.managed.dl_tensor.dtype = DLDataType(code, bits, 1)
     storage = dlf.as_storage(producer)

@@ -9,8 +9,10 @@ import weakref
 import dlfield as dlf
 import numpy as np
 import pytest
-from dlpack_structs import DLDevice, Producer, contents
-from support import run_in_subprocess, without_driver
+
+from support.dlpack_structs import DLDevice, Producer, contents
+from support.no_driver import without_driver
+from support.processes import run_in_subprocess
 
 
 #: Managed memory is memory of a GPU where a driver can bring it there.
@@ -85,7 +87,7 @@ def test_a_lazy_module_that_cannot_be_loaded_does_not_matter(monkeypatch):
 @pytest.mark.parametrize(("legacy", "name"), [(True, b"dltensor_versioned"), (False, b"dltensor")])
 def test_a_struct_under_the_name_of_the_other_is_refused_without_a_crash(legacy, name):
     seen = run_in_subprocess(f"""
-        from lying_producers import Handover, Producer, report
+        from support.lying_producers import Handover, Producer, report
         producer = Producer(legacy={legacy})
         report(Handover(producer.raw_capsule({name!r})), producer)
     """)
@@ -95,11 +97,12 @@ def test_a_struct_under_the_name_of_the_other_is_refused_without_a_crash(legacy,
 
 
 @pytest.mark.parametrize("layout", [(5, 5), (0, 0), (-1, 3), (0,)])
-def test_a_layout_that_is_no_permutation_is_refused_for_existing_memory_too(layout):
+def test_a_layout_of_existing_memory_must_be_a_permutation_too(layout):
     with pytest.raises(ValueError, match=r"permutation of \[0, 1\]"):
         dlf.as_storage(np.zeros((3, 4)), layout=layout)
 
 
+@pytest.mark.source("GDP-3", "Optional Keyword-Only Parameters", "any dimension may have a halo")
 def test_a_halo_on_a_data_dimension_is_refused():
     with pytest.raises(ValueError, match="data dimension '0'"):
         dlf.zeros((6, 6, 3), dims=("I", "J", "0"), halo=(1, 1, 1))

@@ -3,7 +3,9 @@
 import dlfield as dlf
 import numpy as np
 import pytest
-from support import address, import_or_skip
+
+from support.addresses import address_of
+from support.optional import library
 
 VALUES = np.arange(6).reshape(2, 3)
 
@@ -26,7 +28,7 @@ def test_a_storage_without_dimensions_has_no_length_and_no_parts(call):
 def test_iteration_gives_views_of_the_first_dimension():
     storage = dlf.storage(VALUES, dims="IJ", halo=(0, 1))
     rows = list(storage)
-    assert [address(row) for row in rows] == [address(storage), address(storage) + 24]
+    assert [address_of(row) for row in rows] == [address_of(storage), address_of(storage) + 24]
     assert [(row.dims, row.halo) for row in rows] == [(("J",), ((1, 1),))] * 2
 
 
@@ -76,7 +78,7 @@ def test_item_alone_gives_the_only_element(name, kind, shape):
 
 
 def test_item_knows_the_types_of_ml_dtypes():
-    import_or_skip("ml_dtypes")
+    library("ml_dtypes")
     assert dlf.full((2, 2), 1.5, "bfloat16").item(0, 1) == 1.5
 
 

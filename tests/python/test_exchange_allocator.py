@@ -7,9 +7,13 @@ import threading
 import dlfield as dlf
 import numpy as np
 import pytest
-from dlpack_structs import contents, release
-from exchange_structs import ALLOCATOR, ALLOCATOR_WITHOUT_GIL, Exchange, prototype
-from support import NO_DRIVER, NUMPY_DTYPES, address, run_in_subprocess, without_driver
+
+from support.addresses import address_of
+from support.dlpack_structs import contents, release
+from support.exchange_structs import ALLOCATOR, ALLOCATOR_WITHOUT_GIL, Exchange, prototype
+from support.no_driver import NO_DRIVER, without_driver
+from support.parameters import NUMPY_DTYPES
+from support.processes import run_in_subprocess
 
 OURS = Exchange(dlf.Storage)
 
@@ -29,7 +33,7 @@ def test_the_allocator_gives_writable_memory_of_that_type_on_a_boundary_of_64_by
     made = contents(np.zeros(3, dtype).__dlpack__(max_version=(1, 0))).dl_tensor.dtype
     _code, managed, _said = OURS.allocate(prototype((3, 5), made))
     storage = OURS.object_over(ctypes.addressof(managed))
-    assert (storage.dtype, address(storage) % 64, storage.readonly) == (dtype, 0, False)
+    assert (storage.dtype, address_of(storage) % 64, storage.readonly) == (dtype, 0, False)
     storage.to_numpy()[...] = 1
     assert storage.to_numpy().all()
 
@@ -46,9 +50,9 @@ def test_what_the_allocator_gives_belongs_to_the_caller_alone():
 def test_released_memory_of_the_allocator_is_free():
     grown = run_in_subprocess("""
         import dlfield as dlf
-        from dlpack_structs import release
-        from exchange_structs import *
-        from lying_producers import resident
+        from support.dlpack_structs import release
+        from support.exchange_structs import *
+        from support.lying_producers import resident
 
         ours, before = Exchange(dlf.Storage), resident()
         for _ in range(20):
@@ -89,7 +93,7 @@ BOTH = pytest.mark.parametrize(
 
 @BOTH
 @pytest.mark.parametrize(("asked", "error", "text"), UNMADE.values(), ids=UNMADE)
-def test_what_cannot_be_allocated_is_told_to_set_error_once(kind, asked, error, text):
+def test_a_failed_allocation_calls_set_error_once(kind, asked, error, text):
     code, managed, said = OURS.allocate(asked, kind=kind)
     assert (code, managed, len(said)) == (-1, None, 1)
     context, name, message = said[0]
@@ -115,7 +119,7 @@ def test_the_allocator_may_be_called_from_another_thread(kind):
 def test_a_caller_without_a_set_error_gets_the_answer_alone():
     printed = run_in_subprocess("""
         import dlfield as dlf
-        from exchange_structs import *
+        from support.exchange_structs import *
 
         call = ALLOCATOR(Exchange(dlf.Storage).table.managed_tensor_allocator)
         print(call(None, Room(), None, SET_ERROR()))

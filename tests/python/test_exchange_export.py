@@ -8,7 +8,9 @@ import sys
 import dlfield as dlf
 import numpy as np
 import pytest
-from dlpack_structs import (
+
+from support.addresses import address_of
+from support.dlpack_structs import (
     READ_ONLY,
     Producer,
     call_on_a_bare_thread,
@@ -16,27 +18,18 @@ from dlpack_structs import (
     contents,
     release,
 )
-from exchange_structs import (
-    ATTRIBUTE,
-    NAME,
-    Exchange,
-    Table,
-)
-from support import (
-    NO_DRIVER,
-    NUMPY_DTYPES,
-    address,
-    import_or_skip,
-    run_in_subprocess,
-    without_driver,
-)
+from support.exchange_structs import ATTRIBUTE, NAME, Exchange, Table
+from support.no_driver import NO_DRIVER, without_driver
+from support.optional import library
+from support.parameters import NUMPY_DTYPES
+from support.processes import run_in_subprocess
 
 OURS = Exchange(dlf.Storage)
 DTYPES = pytest.mark.parametrize("dtype", NUMPY_DTYPES)
 
 
 def described(tensor):
-    """Give what a tensor says: address, shape, strides in elements, type, device, offset."""
+    """Return the fields of a tensor: address, shape, strides in elements, type, device, offset."""
     shape, strides = tensor.shape[: tensor.ndim], tensor.strides[: tensor.ndim]
     dtype = (tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes)
     device = (tensor.device.device_type, tensor.device.device_id)
@@ -48,8 +41,8 @@ def outcome(statement):
     printed = run_in_subprocess(f"""
         import json
         import dlfield as dlf
-        from dlpack_structs import *
-        from exchange_structs import *
+        from support.dlpack_structs import *
+        from support.exchange_structs import *
 
         ours, p = Exchange(dlf.Storage), Producer()
         t, error = p.managed.dl_tensor, None
@@ -98,7 +91,7 @@ def test_an_owning_tensor_describes_the_storage(options):
     storage = dlf.zeros((4, 3, 3), dtype="float32", **options).domain_view
     managed = OURS.tensor_of(storage)
     strides = [stride // 4 for stride in storage.strides]
-    expected = (address(storage), list(storage.shape), strides, (2, 32, 1), (1, 0), 0)
+    expected = (address_of(storage), list(storage.shape), strides, (2, 32, 1), (1, 0), 0)
     assert described(managed.dl_tensor) == expected
     assert (managed.version.major, managed.version.minor, managed.flags) == (1, 3, 0)
     release(managed)
@@ -154,7 +147,7 @@ VIEWS = pytest.mark.parametrize("give", [OURS.tensor_of, OURS.view_of], ids=["ow
 
 
 @VIEWS
-def test_negative_strides_are_refused(give):
+def test_negative_strides_are_refused_by_the_exchange_table(give):
     with pytest.raises(BufferError, match="expected strides of at least 0, got"):
         give(dlf.as_storage(np.zeros((3, 4))[:, ::-1]))
 
@@ -162,7 +155,7 @@ def test_negative_strides_are_refused(give):
 @VIEWS
 @pytest.mark.parametrize("other", [None, 3, np.zeros(3), dlf.Storage, type], ids=repr)
 def test_another_object_is_refused_by_type(give, other):
-    with pytest.raises(TypeError, match="expected a Storage, got another object"):
+    with pytest.raises(TypeError, match="DLPack exchange table: expected a Storage, got "):
         give(other)
 
 
@@ -177,7 +170,7 @@ def test_no_object_is_refused(name):
 
 def test_a_borrowed_tensor_describes_the_storage():
     storage = dlf.zeros((4, 3), layout=(1, 0))
-    expected = (address(storage), [4, 3], [1, 4], (2, 64, 1), (1, 0), 0)
+    expected = (address_of(storage), [4, 3], [1, 4], (2, 64, 1), (1, 0), 0)
     assert described(OURS.view_of(storage)) == expected
 
 
@@ -203,7 +196,7 @@ def test_a_borrowed_tensor_of_a_scalar_has_an_address_and_no_dimensions():
     storage = dlf.full((), 7.0)
     view = OURS.view_of(storage)
     assert (view.ndim, view.data, ctypes.c_double.from_address(view.data).value) == (
-        *(0, address(storage)),
+        *(0, address_of(storage)),
         7.0,
     )
 
@@ -225,7 +218,7 @@ def test_a_storage_is_made_over_a_foreign_tensor():
     assert type(storage) is dlf.CPUStorage
     assert (storage.shape, storage.dims, storage.door) == ((3, 4), None, "dlpack_c_exchange_api")
     storage.to_numpy()[2, 1] = 70.0
-    assert (address(storage), producer.values[9]) == (ctypes.addressof(producer.values), 70.0)
+    assert (address_of(storage), producer.values[9]) == (ctypes.addressof(producer.values), 70.0)
 
 
 def test_a_storage_over_a_foreign_tensor_frees_it_once():
@@ -258,7 +251,7 @@ def test_a_tensor_of_a_storage_becomes_a_storage_over_the_same_memory():
     storage = dlf.ones((4, 3), layout=(1, 0))
     managed = OURS.tensor_of(storage)
     back = OURS.object_over(ctypes.addressof(managed))
-    assert (address(back), back.strides) == (address(storage), storage.strides)
+    assert (address_of(back), back.strides) == (address_of(storage), storage.strides)
 
 
 REFUSED = {
@@ -286,7 +279,7 @@ def test_a_tensor_that_is_refused_is_still_the_callers_to_release(statement, err
 
 
 @pytest.mark.parametrize("at", ["None", "p.address + 4"])
-def test_a_pointer_that_is_no_tensor_is_refused(at):
+def test_a_pointer_to_another_object_is_refused(at):
     call = NULL.format("managed_tensor_to_py_object_no_sync")
     raised, said, *_ = outcome(f"{call}({at}, ctypes.addressof(Versioned()))")
     assert (raised, "expected a tensor, got" in said) == ("BufferError", True)
@@ -294,7 +287,7 @@ def test_a_pointer_that_is_no_tensor_is_refused(at):
 
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"])
 def test_types_that_numpy_lacks_go_out_and_come_back(name):
-    ml_dtypes = import_or_skip("ml_dtypes")
+    ml_dtypes = library("ml_dtypes")
     storage = dlf.zeros(3, dtype=getattr(ml_dtypes, name))
     back = OURS.object_over(ctypes.addressof(OURS.tensor_of(storage)))
     assert back.dtype == storage.dtype

@@ -6,9 +6,12 @@ import json
 import dlfield as dlf
 import numpy as np
 import pytest
-from dlpack_structs import READ_ONLY, Producer
-from exchange_structs import TRUTH, HeldWithDlpack, hand_out, raising, table, with_table
-from support import address, no_driver, run_in_subprocess, without_driver
+
+from support.addresses import address_of
+from support.dlpack_structs import READ_ONLY, Producer
+from support.exchange_structs import TRUTH, HeldWithDlpack, hand_out, raising, table, with_table
+from support.no_driver import no_driver, without_driver
+from support.processes import run_in_subprocess
 
 DOOR = "dlpack_c_exchange_api"
 Honest = with_table(table())
@@ -17,12 +20,12 @@ Honest = with_table(table())
 def test_a_tensor_comes_in_at_the_same_address():
     held = Honest((3, 4))
     storage = dlf.as_storage(held)
-    assert address(storage) == held.producer.managed.dl_tensor.data
+    assert address_of(storage) == held.producer.managed.dl_tensor.data
     assert (storage.shape, storage.strides, storage.dtype) == ((3, 4), (32, 8), np.float64)
     assert storage.door == DOOR
 
 
-def test_a_write_is_seen_on_the_other_side():
+def test_a_write_through_the_exchange_table_is_seen_on_the_other_side():
     held = Honest((3, 4))
     array = dlf.as_storage(held).to_numpy()
     array[2, 1] = 70.0
@@ -51,6 +54,11 @@ def test_scalars_empty_tensors_and_many_dimensions_come_in(shape):
     assert dlf.as_storage(Honest(shape)).shape == shape
 
 
+@pytest.mark.source(
+    "Allocation note",
+    "Supported Buffer Interfaces",
+    "the backend chooses among the interfaces of an object",
+)
 def test_the_table_goes_before_every_other_door():
     array = np.zeros(5).view(with_table(table(), np.ndarray))
     array.producer = Producer((3, 4))
@@ -142,8 +150,8 @@ LIES = {
 def outcome(lie):
     """Let a function spoil the tensor before it gives it away, in a process of its own."""
     printed = run_in_subprocess(f"""
-        from lying_producers import *
-        from exchange_structs import *
+        from support.lying_producers import *
+        from support.exchange_structs import *
 
         def hand_out_a_lie(held, room):
             p, t = held.producer, held.producer.managed.dl_tensor

@@ -5,26 +5,29 @@ import threading
 
 import dlfield as dlf
 import pytest
-from exchange_structs import ATTRIBUTE, HeldWithDlpack, hand_out, shown, table, with_table
-from support import Watch, address, run_in_subprocess
+
+from support.addresses import address_of
+from support.exchange_structs import ATTRIBUTE, HeldWithDlpack, hand_out, shown, table, with_table
+from support.owners import Watch
+from support.processes import run_in_subprocess
 
 DOOR = "dlpack_c_exchange_api"
 
 
 def printed_by(code):
     """Run code that may end the process, beside the helpers, and give what it printed."""
-    names = "import ctypes, gc\nimport dlfield as dlf\nfrom lying_producers import *"
-    return run_in_subprocess(f"{names}\nfrom exchange_structs import *\n{code}")
+    names = "import ctypes, gc\nimport dlfield as dlf\nfrom support.lying_producers import *"
+    return run_in_subprocess(f"{names}\nfrom support.exchange_structs import *\n{code}")
 
 
 def outcome(made, base="HeldWithDlpack", prepare=""):
-    """Import an object whose class has a table, and say what became of it and its memory."""
+    """Import an object whose class has a table, and return the outcome and its releases."""
     code = f"{prepare}\nheld = with_table({made}, {base})()\nreport(held, held.producer)"
     return json.loads(printed_by(code))
 
 
 def door_of(made):
-    """Say which door is taken where another one is there too."""
+    """Return the door that is used if there are two."""
     return printed_by(f"print(dlf.as_storage(with_table({made}, HeldWithDlpack)()).door)")
 
 
@@ -81,10 +84,10 @@ def test_behind_a_bad_table_the_next_door_is_tried(made):
 
 
 @pytest.mark.parametrize("made", BAD_TABLES.values(), ids=BAD_TABLES)
-def test_without_another_door_a_bad_table_is_no_protocol(made):
+def test_without_another_door_a_bad_table_is_refused(made):
     seen = outcome(made, "Held")
     assert (seen["error"], seen["freed"]) == ("TypeError", 0)
-    assert "speaks the buffer protocol, __dlpack__" in seen["text"]
+    assert "speaks the buffer protocol or one of" in seen["text"]
 
 
 @pytest.mark.parametrize("length", [1, 2, 5])
@@ -119,7 +122,7 @@ def test_a_class_that_gets_a_table_after_it_was_asked_still_imports():
     assert dlf.as_storage(Late()).door == "dlpack"
     setattr(Late, ATTRIBUTE, shown(table()))
     held = Late()
-    assert address(dlf.as_storage(held)) == held.producer.managed.dl_tensor.data
+    assert address_of(dlf.as_storage(held)) == held.producer.managed.dl_tensor.data
     assert held.producer.freed == 1
 
 
@@ -226,6 +229,6 @@ def test_what_a_metaclass_raises_passes_unchanged():
     assert caught.value is raised
 
 
-def test_an_attribute_error_of_a_metaclass_says_that_there_is_no_table():
+def test_an_attribute_error_of_a_metaclass_means_that_there_is_no_table():
     cls = meta(AttributeError("of the metaclass"))("Asked", (HeldWithDlpack,), {})
     assert dlf.as_storage(cls()).door == "dlpack"

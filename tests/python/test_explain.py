@@ -6,8 +6,12 @@ import importlib
 import dlfield as dlf
 import numpy as np
 import pytest
-from dlpack_structs import READ_ONLY, Producer
-from support import import_or_skip, tracked, without_driver
+
+from support.dlpack_structs import READ_ONLY, Producer
+from support.gt_objects import Synchronised
+from support.no_driver import without_driver
+from support.optional import library
+from support.owners import tracked
 
 
 def said(data, **options):
@@ -21,7 +25,7 @@ def misaligned():
 def test_the_door_that_was_taken_and_those_there_are_are_named():
     explanation = dlf.explain(np.zeros((2, 3)))
     assert explanation.door == "buffer"
-    assert explanation.doors == ("buffer", "dlpack", "array_interface")
+    assert explanation.doors == ("buffer", "dlpack", "array_interface", "array_struct")
     assert "shared through buffer" in str(explanation)
 
 
@@ -122,12 +126,12 @@ def test_a_backend_of_another_device_is_named():
 
 
 def test_a_backend_that_nobody_knows_is_refused():
-    with pytest.raises(ValueError, match="preset: expected one of"):
+    with pytest.raises(ValueError, match="backend: expected one of"):
         dlf.explain(np.zeros(3), backend="gt:cpu")
 
 
 def test_a_type_that_numpy_lacks_is_explained_too():
-    assert "bfloat16" in said(dlf.zeros(3, dtype=import_or_skip("ml_dtypes").bfloat16))
+    assert "bfloat16" in said(dlf.zeros(3, dtype=library("ml_dtypes").bfloat16))
 
 
 def test_an_explanation_keeps_the_memory_and_its_end_gives_it_back():
@@ -139,7 +143,15 @@ def test_an_explanation_keeps_the_memory_and_its_end_gives_it_back():
     assert watch.freed
 
 
-@pytest.mark.parametrize("name", ["annotations", "explaining", "protocols", "xarray"])
+def test_nothing_is_acquired_for_an_explanation():
+    field = Synchronised((2, 3))
+    explanation = dlf.explain(field)
+    assert (explanation.door, explanation.shape) == ("gt_data_interface", (2, 3))
+    del explanation
+    assert field.told == []
+
+
+@pytest.mark.parametrize("name", ["annotations", "explaining", "xarray"])
 def test_the_examples_of_the_documentation_run(name):
     module = importlib.import_module(f"dlfield.{name}")
     assert doctest.testmod(module, optionflags=doctest.ELLIPSIS).failed == 0

@@ -6,11 +6,14 @@ import dlfield as dlf
 import numpy as np
 import pytest
 from dlfield.annotations import IJ, Access, Axes, Boundary, Field
-from dlpack_structs import Producer
-from gt_objects import Synchronised
-from stand_in import GpuStandIn, StagingStandIn
-from stand_in import field as declared
-from support import run_in_subprocess, tracked, without_driver
+
+from support.dlpack_structs import Producer
+from support.gt_objects import Synchronised
+from support.no_driver import without_driver
+from support.owners import tracked
+from support.processes import run_in_subprocess
+from support.stencils.stand_ins import GpuStandIn, StagingStandIn
+from support.stencils.stand_ins import field as declared
 
 SHAPE = (5, 4, 3)
 VALUES = np.arange(60.0).reshape(SHAPE)
@@ -123,7 +126,7 @@ def test_a_layout_that_is_slow_has_a_line_with_what_is_fast():
 
 def test_a_layout_that_is_slow_warns_in_a_call_and_not_here(recwarn):
     run = dlf.bind(difference, backend="gt:cpu_ifirst")
-    assert dlf.explain(run, VALUES, VALUES.copy(), **PLACE).plan["slow"]
+    assert dlf.explain(run, VALUES, VALUES.copy(), **PLACE).plan.slow
     assert not recwarn.list
 
 
@@ -134,13 +137,10 @@ def test_a_field_that_the_stencil_does_not_use_need_not_be_given():
 
 def test_what_is_printed_is_there_as_numbers():
     plan = dlf.explain(RUN, VALUES, dlf.zeros(SHAPE), **PLACE).plan
-    assert (plan["axes"], plan["domain"]) == (("I", "J", "K"), (3, 4, 3))
-    inp = plan["fields"]["inp"]
-    assert (inp["shape"], inp["strides"], inp["origin"]) == (SHAPE, (12, 3, 1), (1, 0, 0))
-    assert (inp["door"], inp["own_dims"], inp["axes"], inp["copy"]) == (
-        *("buffer", None),
-        *((0, 1, 2), None),
-    )
+    assert (plan.axes, plan.domain) == (("I", "J", "K"), (3, 4, 3))
+    inp = plan.fields["inp"].given
+    assert (inp.shape, inp.strides, inp.origin) == (SHAPE, (12, 3, 1), (1, 0, 0))
+    assert (inp.door, inp.dims, inp.axes, inp.copy) == ("buffer", None, (0, 1, 2), None)
 
 
 def test_times_that_a_call_asks_for_change_nothing():
@@ -273,7 +273,7 @@ def test_an_explanation_keeps_no_argument():
     explanation = dlf.explain(RUN, array, np.zeros(SHAPE), **PLACE)
     del array
     assert watch.freed
-    assert explanation.plan["domain"] == (3, 4, 3)
+    assert explanation.plan.domain == (3, 4, 3)
 
 
 # --- wrong use ---------------------------------------------------------------------------------

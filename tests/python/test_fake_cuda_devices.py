@@ -1,7 +1,8 @@
 """Devices, contexts and threads of the stand-in driver."""
 
 import pytest
-from fake_driver import end_of, run
+
+from support.cuda.stand_in import end_of, run
 
 
 def test_two_devices_have_memory_streams_and_faults_of_their_own():

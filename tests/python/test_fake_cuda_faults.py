@@ -1,9 +1,10 @@
-"""The stand-in driver says when a caller is wrong, and counts."""
+"""The stand-in driver reports and counts errors of its callers."""
 
 import textwrap
 
 import pytest
-from fake_driver import run
+
+from support.cuda.stand_in import run
 
 FAULTS = {
     "a fill past the end": ('call("cuMemsetD8Async", there, 0, 9, s)', "at most 8 bytes"),

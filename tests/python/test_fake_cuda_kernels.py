@@ -2,8 +2,8 @@
 
 import textwrap
 
-from fake_driver import run
-from support import import_or_skip
+from support.cuda.stand_in import run
+from support.optional import library
 
 MODULE = """
     start()
@@ -133,13 +133,13 @@ def test_a_pool_keeps_its_settings_and_counts_its_memory():
 
 def test_a_bare_name_finds_the_newest_version_of_a_function():
     run("""
-        import cuda_calls
+        from support.cuda import driver
         def found(name):
             function, result = ctypes.c_void_p(), ctypes.c_uint(9)
             asked = name, byref(function), 12000, 0, byref(result)
             number = status("cuGetProcAddress_v2", *asked)
             return number, function.value, result.value
-        newest = ctypes.cast(cuda_calls._library.cuMemAlloc_v2, ctypes.c_void_p).value
+        newest = ctypes.cast(driver._library.cuMemAlloc_v2, ctypes.c_void_p).value
         assert found(b"cuMemAlloc") == (0, newest, 0)
         assert found(b"cuNothing") == (500, None, 1)
         assert found(b"malloc") == (500, None, 1)
@@ -168,7 +168,7 @@ def test_nothing_works_before_the_start():
 
 
 def test_the_bindings_of_nvidia_call_it():
-    import_or_skip("cuda.bindings")
+    library("cuda.bindings")
     run("""
         from cuda.bindings import driver
         assert driver.cuInit(0)[0] == 0

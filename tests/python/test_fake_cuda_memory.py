@@ -1,7 +1,8 @@
 """The stand-in driver's memory: where the host faults, what a copy or a fill takes."""
 
 import pytest
-from fake_driver import end_of, run
+
+from support.cuda.stand_in import end_of, run
 
 
 def test_the_host_cannot_touch_device_memory():
@@ -54,7 +55,7 @@ def test_more_memory_than_there_is_gives_out_of_memory():
     """)
 
 
-def test_an_address_that_is_no_allocation_is_refused_at_the_call():
+def test_an_address_outside_allocations_is_refused_at_the_call():
     said = run("""
         start()
         there = device_array([1])

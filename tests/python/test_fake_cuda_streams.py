@@ -1,7 +1,8 @@
 """The stand-in driver runs work as late and in as little order as `cuda.h` allows."""
 
 import pytest
-from fake_driver import run
+
+from support.cuda.stand_in import run
 
 
 def test_an_asynchronous_copy_runs_only_at_a_synchronisation():

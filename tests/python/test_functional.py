@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 from dlfield._core import live_allocations
 from dlfield.annotations import IJ, Access, Axes, Boundary, DefaultParameters, Field, K
-from support import address, tracked
+
+from support.addresses import address_of
+from support.errors import refused
+from support.owners import tracked
 
 SHAPE = (5, 4, 3)
 VALUES = np.arange(60.0).reshape(SHAPE)
@@ -101,6 +104,38 @@ def test_a_scalar_goes_to_the_stencil_and_its_default_counts():
     run = dlf.bind(several).functional
     assert (run(VALUES, VALUES, scale=3.0)[0] == 3.0 * VALUES).all()
     assert (run(VALUES, VALUES)[0] == 2.0 * VALUES).all()
+
+
+def weighted(inp: READ, out: WRITTEN, weight: float, bias: float = 0.0):
+    out[...] = inp * weight + bias
+
+
+def test_arguments_without_a_name_are_the_inputs():
+    run = dlf.bind(weighted)
+    assert (run.functional(VALUES, 2.0) == 2.0 * VALUES).all()
+    assert (run.functional(VALUES, 2.0, 1.0) == 2.0 * VALUES + 1.0).all()
+    assert (run.functional(VALUES, bias=1.0, weight=2.0) == 2.0 * VALUES + 1.0).all()
+
+
+def test_all_arguments_without_a_name_are_those_of_a_call():
+    given = np.zeros(SHAPE)
+    assert (dlf.bind(weighted).functional(VALUES, given, 2.0, 1.0) == 2.0 * VALUES + 1.0).all()
+    assert not given.any()
+
+
+def test_an_explained_call_has_the_inputs_without_a_name():
+    explained = dlf.explain(dlf.bind(weighted), VALUES, 2.0, functional=True)
+    assert explained.refusal is None
+    assert explained.plan.fields["out"].given is None
+
+
+def test_neither_the_inputs_nor_all_arguments_without_a_name_are_refused():
+    run = dlf.bind(several)
+    expected = "expected the inputs (state, inp), or all 5 arguments without a name, got 3"
+    with refused(TypeError, expected, "outputs by name"):
+        run.functional(VALUES, VALUES, np.zeros((5, 4)))
+    with refused(TypeError, "expected one value for 'weight', got two"):
+        dlf.bind(weighted).functional(VALUES, 2.0, weight=1.0)
 
 
 def test_times_are_kept_where_they_are_asked_for():
@@ -307,7 +342,7 @@ class Foreign:
 def test_an_array_of_an_unknown_library_gives_one_of_numpy():
     result = dlf.bind(copy_of).functional(Foreign(VALUES))
     assert type(result) is np.ndarray
-    assert address(result) != address(VALUES)
+    assert address_of(result) != address_of(VALUES)
 
 
 @pytest.mark.parametrize(
@@ -320,7 +355,7 @@ def test_an_unknown_framework_is_refused_with_those_there_are(like, got):
 
 
 def test_cupy_is_refused_for_a_result_in_host_memory():
-    with pytest.raises(dlf.GTNoSuchBufferError, match=r"one in host memory; use to_numpy\(\)"):
+    with pytest.raises(dlf.GTNoSuchBufferError, match=r"one in host memory; make it on the GPU"):
         dlf.bind(copy_of).functional(VALUES, like="cupy")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 
 def cells(storage):
-    """Read the table: what each row says."""
+    """Read the rows of the table."""
     table = parsed(storage).find(".//table")
     return {row.find("th").text: row.find("td").text or "" for row in table.iter("tr")}
 
@@ -19,7 +19,7 @@ def parsed(storage):
 
 
 def rectangles(storage):
-    """Give the rectangles of the drawing: x, y, width, height."""
+    """Return the rectangles of the drawing: x, y, width, height."""
     names = ("x", "y", "width", "height")
     return [tuple(float(box.get(name)) for name in names) for box in parsed(storage).iter("rect")]
 
@@ -43,7 +43,7 @@ def test_the_halo_is_shown_for_both_ends(field):
     assert cells(dlf.zeros((3, 4)))["halo"] == "none"
 
 
-def test_a_halo_that_nobody_knows_is_called_unknown(field):
+def test_an_unknown_halo_is_called_unknown(field):
     assert cells(field[::2])["halo"] == "unknown"
 
 
@@ -139,7 +139,7 @@ def test_a_halo_that_fills_the_extent_leaves_a_domain_of_no_width():
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (0, 3), (3, 0, 2)], ids=repr)
-def test_what_has_no_extent_is_told_without_a_drawing(shape):
+def test_a_field_without_extent_is_described_without_a_drawing(shape):
     storage = dlf.zeros(shape)
     assert rectangles(storage) == []
     assert cells(storage)["bytes"] == str(storage.nbytes)

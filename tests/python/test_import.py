@@ -2,7 +2,7 @@
 
 import json
 
-from support import run_in_subprocess
+from support.processes import run_in_subprocess
 
 FRAMEWORKS = [
     "torch",

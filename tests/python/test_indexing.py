@@ -7,8 +7,12 @@ from typing import Any, NamedTuple
 import dlfield as dlf
 import numpy as np
 import pytest
-from gt_objects import Described
-from support import address, import_or_skip, tracked
+
+from support.addresses import address_of
+from support.gt_objects import Described
+from support.optional import library
+from support.owners import tracked
+from support.parameters import readable
 
 VALUES = np.arange(60.0).reshape(3, 4, 5)
 FAR = 2**70
@@ -20,7 +24,7 @@ class Pair(NamedTuple):
 
 
 class Index:
-    """An integer of somebody else."""
+    """An integer of another library."""
 
     def __init__(self, number):
         self.number = number
@@ -30,14 +34,14 @@ class Index:
 
 
 class Interface:
-    """Speaks the array interface alone."""
+    """Has only the array interface."""
 
     def __init__(self, array):
         self.array, self.__array_interface__ = array, array.__array_interface__
 
 
 class Dlpack:
-    """Speaks DLPack alone."""
+    """Has only DLPack."""
 
     def __init__(self, array):
         self.__dlpack__, self.__dlpack_device__ = array.__dlpack__, array.__dlpack_device__
@@ -58,7 +62,7 @@ def assert_is_view(view, array):
     assert type(view) is dlf.CPUStorage
     np.testing.assert_array_equal(view.to_numpy(), array, strict=True)
     if array.size:
-        assert address(view) == address(array)
+        assert address_of(view) == address_of(array)
         assert strides_that_count(view) == strides_that_count(array)
 
 
@@ -89,6 +93,18 @@ BASIC = [
 ]
 
 
+@pytest.mark.source("GDP-3", "Functionality", "items are read and assigned by NumPy's rules")
+@pytest.mark.source(
+    "GDP-3",
+    "Methods",
+    "a basic index gives a storage over the same memory",
+    "keys are NumPy's",
+)
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Abstract, Motivation and Scope, Backward Compatibility",
+    "storages look like NumPy arrays as far as possible",
+)
 @pytest.mark.parametrize("key", BASIC, ids=lambda key: repr(key)[:60])
 def test_a_basic_key_gives_the_view_that_numpy_gives(storage, key):
     assert_is_view(storage[key], storage.to_numpy()[key])
@@ -115,6 +131,8 @@ INTEGERS = [
 ]
 
 
+@pytest.mark.source("GDP-3", "Methods", "a single index removes its dimension from the view")
+@pytest.mark.source("GDP-3 draft", "Methods", "an index masks its dimension, a slice keeps it")
 @pytest.mark.parametrize("integer", INTEGERS, ids=lambda one: f"{type(one).__name__} {int(one)}")
 def test_an_integer_of_any_kind_drops_its_dimension(storage, integer):
     expected = storage.to_numpy()[int(integer)]
@@ -122,6 +140,7 @@ def test_an_integer_of_any_kind_drops_its_dimension(storage, integer):
     assert_is_view(storage[..., integer, :], storage.to_numpy()[:, int(integer)])
 
 
+@pytest.mark.source("GDP-3", "Methods", "an index gives the value there")
 @pytest.mark.parametrize("integer", INTEGERS, ids=lambda one: f"{type(one).__name__} {int(one)}")
 def test_integers_for_every_dimension_give_the_scalar_that_numpy_gives(storage, integer):
     number = storage[integer, 0, integer]
@@ -132,7 +151,7 @@ def test_integers_for_every_dimension_give_the_scalar_that_numpy_gives(storage, 
 @pytest.mark.parametrize("name", ["bool", "uint8", "float16", "complex128", "bfloat16"])
 def test_an_element_has_the_type_of_the_storage(name):
     if name == "bfloat16":
-        import_or_skip("ml_dtypes")
+        library("ml_dtypes")
     storage = dlf.ones((2, 2), name)
     assert type(storage[1, 1]) is storage.dtype.type
     assert type(dlf.ones((), name)[()]) is storage.dtype.type
@@ -183,6 +202,7 @@ def assert_is_own(result, expected, storage):
     assert result.flags.writeable
 
 
+@pytest.mark.source("GDP-3", "Methods", "advanced indexing gives an ndarray of values")
 @pytest.mark.parametrize("key", ADVANCED.values(), ids=ADVANCED)
 def test_an_advanced_key_gives_an_array_of_its_own(storage, key):
     assert_is_own(storage[key], VALUES[key], storage)
@@ -211,12 +231,18 @@ FOREIGN = {
 }
 
 
+@pytest.mark.source(
+    "GDP-3", "Methods", "an object with an array interface can be used as an index array"
+)
 @pytest.mark.parametrize("key", FOREIGN.values(), ids=FOREIGN)
 def test_indices_of_any_library_are_an_advanced_key(storage, key):
     assert_is_own(storage[key], VALUES[[2, 0]], storage)
     assert_is_own(storage[:, key, 1:], VALUES[:, [2, 0], 1:], storage)
 
 
+@pytest.mark.source(
+    "GDP-3", "Methods", "an object with an array interface can be used as an index array"
+)
 @pytest.mark.parametrize("mask", [MASK, VALUES > 7, np.array([True, False, True])], ids=np.shape)
 def test_a_storage_of_bools_is_a_mask(storage, mask):
     assert_is_own(storage[dlf.storage(mask, layout=range(mask.ndim)[::-1])], VALUES[mask], storage)
@@ -233,7 +259,7 @@ def test_a_storage_of_one_bool_is_a_mask_and_not_an_index(storage, flag):
 
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn"])
 def test_types_of_ml_dtypes_can_be_indexed(name):
-    import_or_skip("ml_dtypes")
+    library("ml_dtypes")
     storage = dlf.storage(np.arange(6).reshape(2, 3), dtype=name)
     expected = np.arange(6).reshape(2, 3).astype(storage.dtype)
     np.testing.assert_array_equal(storage[:, ::-2].to_numpy(), expected[:, ::-2], strict=True)
@@ -280,7 +306,14 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("error", "key"), REFUSED, ids=lambda one: repr(one)[:50])
+@pytest.mark.source("GDP-3", "Functionality", "items are read and assigned by NumPy's rules")
+@pytest.mark.source("GDP-3", "Methods", "keys are NumPy's")
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Abstract, Motivation and Scope, Backward Compatibility",
+    "storages look like NumPy arrays as far as possible",
+)
+@pytest.mark.parametrize(("error", "key"), REFUSED, ids=readable)
 def test_a_key_that_numpy_refuses_is_refused_with_the_same_error(storage, error, key):
     with pytest.raises(error):
         VALUES[key]
@@ -288,7 +321,7 @@ def test_a_key_that_numpy_refuses_is_refused_with_the_same_error(storage, error,
         storage[key]
 
 
-@pytest.mark.parametrize(("error", "key"), REFUSED, ids=lambda one: repr(one)[:50])
+@pytest.mark.parametrize(("error", "key"), REFUSED, ids=readable)
 def test_nothing_is_written_where_the_key_is_refused(storage, error, key):
     with pytest.raises(error):
         storage[key] = -1
@@ -317,6 +350,9 @@ def test_neither_keys_nor_refusals_keep_memory():
     assert watch.freed
 
 
+@pytest.mark.source(
+    "GDP-3", "Methods", "an object with only `__gt_data_interface__` can be used as an index array"
+)
 def test_an_object_with_gt4pys_data_interface_alone_is_an_array_to_a_key(storage):
     key = Described(np.array([2, 0]))
     assert_is_own(storage[key], VALUES[[2, 0]], storage)

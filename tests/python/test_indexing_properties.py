@@ -7,8 +7,9 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, integer_array_indices
-from support import address
-from view_model import basic_keys, slices, storages
+
+from support.addresses import address_of
+from support.view_model import basic_keys, slices, storages
 
 REALS = ["int8", "uint16", "int32", "float32", "float64"]
 FEWER = settings(max_examples=80)  # where a simple rule holds for all
@@ -21,8 +22,8 @@ def strides_that_count(array):
 def span(array):
     """First byte of an array, and the one after the last."""
     steps = [(e - 1) * stride for e, stride in zip(array.shape, array.strides, strict=True)]
-    low = address(array) + sum(min(step, 0) for step in steps)
-    return low, address(array) + sum(max(step, 0) for step in steps) + array.itemsize
+    low = address_of(array) + sum(min(step, 0) for step in steps)
+    return low, address_of(array) + sum(max(step, 0) for step in steps) + array.itemsize
 
 
 def assert_same(view, array):
@@ -30,7 +31,7 @@ def assert_same(view, array):
     assert type(view) is dlf.CPUStorage
     np.testing.assert_array_equal(view.to_numpy(), array, strict=True)
     if array.size:
-        assert address(view) == address(array)
+        assert address_of(view) == address_of(array)
         assert strides_that_count(view) == strides_that_count(array)
 
 
@@ -89,13 +90,13 @@ def test_the_aligned_element_of_every_row_lies_on_its_boundary(made):
     ranges[inner] = [storage.aligned_index[inner]]
     strides = storage.strides
     for index in itertools.product(*ranges):
-        at = address(storage) + sum(i * stride for i, stride in zip(index, strides, strict=True))
+        at = address_of(storage) + sum(i * stride for i, stride in zip(index, strides, strict=True))
         assert at % storage.alignment_size == 0
 
 
 @given(storages(), st.data())
 @FEWER
-def test_a_domain_view_has_the_points_that_are_no_halo(made, data):
+def test_a_domain_view_has_the_points_outside_the_halo(made, data):
     view, array, model = data.draw(chains(*made))
     assume(isinstance(view, dlf.Storage) and view.halo is not None)
     inside = [~(axis.below | axis.above) for axis in model.axes]
@@ -164,7 +165,7 @@ def test_an_advanced_key_gives_and_takes_what_numpy_does(shape, data):
     )
     np.testing.assert_array_equal(storage[key], expected[key], strict=True)
     value, plain = data.draw(values_for(expected[key].shape, ["float64", "int16"]))
-    assume(plain.ndim <= expected[key].ndim)  # NumPy wants no more for a mask
+    assume(plain.ndim <= expected[key].ndim)  # as NumPy requires for a mask
     storage[key] = value
     expected[key] = plain
     np.testing.assert_array_equal(storage.to_numpy(), expected)

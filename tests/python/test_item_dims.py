@@ -28,6 +28,22 @@ def test_the_dimensions_of_an_item_come_last_as_in_numpy(make, dtype, item):
     assert made.dtype == np.dtype(dtype).base
 
 
+NESTED = np.dtype((np.dtype(("float32", (2,))), (3,)))
+
+
+def test_the_dimensions_of_items_of_items_come_last_as_in_numpy():
+    made = dlf.full((4,), 1, NESTED, dims="K")
+    assert made.shape == np.zeros((4,), NESTED).shape == (4, 3, 2)
+    assert (made.dims, made.dtype) == (("K", "0", "1"), np.float32)
+
+
+@pytest.mark.parametrize("dtype", [VECTOR, NESTED], ids=str)
+def test_items_that_are_arrays_are_refused_by_what_adds_no_dimensions(dtype):
+    for make in (dlf.storage, dlf.zeros_like):
+        with pytest.raises(ValueError, match=r"^dtype: .* items that are arrays, .*; only empty"):
+            make(np.zeros(3), dtype=dtype)
+
+
 @pytest.mark.parametrize(
     ("dims", "expected"),
     [
@@ -43,7 +59,7 @@ def test_they_are_called_by_the_numbers_after_those_that_exist(dims, expected):
     assert dlf.zeros((2, 3), MATRIX, dims=dims).dims == expected
 
 
-def test_they_have_no_halo_and_begin_at_zero():
+def test_item_dims_have_no_halo_and_begin_at_zero():
     options = {"dims": "IJ", "halo": (1, (2, 0)), "default_origin": (1, 2)}
     made = dlf.zeros((4, 5), MATRIX, **options)
     assert made.halo == ((1, 1), (2, 0), (0, 0), (0, 0))

@@ -6,7 +6,8 @@ Each test has a process of its own, whose memory is given back with it.
 import mmap
 
 import pytest
-from support import run_in_subprocess
+
+from support.processes import run_in_subprocess
 
 GIB = 1 << 30
 
@@ -19,7 +20,7 @@ def resident():
 
 
 def has_room_for(size):
-    """Say whether this machine hands out as many bytes of addresses. No page is touched."""
+    """Return whether this machine grants as many bytes of addresses. No page is touched."""
     try:
         mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
     except (OSError, MemoryError, OverflowError):

@@ -9,7 +9,8 @@ from itertools import permutations
 import dlfield as dlf
 import numpy as np
 import pytest
-from support import run_in_subprocess
+
+from support.processes import run_in_subprocess
 
 ORDERS = list(permutations(range(3)))
 LARGE = {

@@ -61,7 +61,7 @@ def keys(draw, shape):
 
 @st.composite
 def arrays(draw, shape, dtype):
-    """Give an array of NumPy of any order, possibly with gaps and backwards."""
+    """Return an array of NumPy of any order, possibly with gaps and backwards."""
     axes = draw(st.permutations(range(len(shape))))
     key, whole = draw(keys(tuple(shape[axis] for axis in axes)))
     if draw(st.booleans()):  # without gaps
@@ -73,7 +73,7 @@ def arrays(draw, shape, dtype):
 
 @st.composite
 def fields(draw, shape, dtype):
-    """Give a storage of any order, whose rows may be padded, with random values in it."""
+    """Return a storage of any order, whose rows may be padded, with random values in it."""
     halo = [min(draw(st.integers(0, 3)), extent // 2) for extent in shape]
     field = dlf.empty(
         shape,

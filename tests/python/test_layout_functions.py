@@ -6,7 +6,7 @@ import pytest
 
 
 def remembered(answer, asked):
-    """Give a layout function that notes what it was asked."""
+    """Return a layout function that notes what it was asked."""
 
     def layout(about):
         asked.append(about)
@@ -15,6 +15,11 @@ def remembered(answer, asked):
     return layout
 
 
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Storage Constructors",
+    "`layout_map` may be a function of the number of dimensions",
+)
 def test_a_function_is_asked_with_the_number_of_dimensions():
     asked = []
     assert dlf.zeros((2, 3), layout=remembered((1, 0), asked)).layout == (1, 0)
@@ -34,6 +39,47 @@ def test_the_names_may_be_those_of_a_model_or_of_the_data():
         assert make(field, layout=remembered((1, 0), asked)).layout == (1, 0)
     assert dlf.as_storage(field, layout=remembered((0, 1), asked)).layout == (0, 1)
     assert asked == [("I", "J")] * 3
+
+
+def by_number(ndim):
+    return tuple(reversed(range(ndim)))
+
+
+def by_table(ndim):
+    return {2: (1, 0), 3: (2, 1, 0)}[ndim]
+
+
+def by_name(dims):
+    return tuple({"I": 2, "J": 1, "K": 0}[name] - 3 + len(dims) for name in dims)
+
+
+@pytest.mark.parametrize("layout", [by_number, by_table, by_name])
+@pytest.mark.parametrize("dims", ["IJK", None])
+def test_a_function_of_either_kind_works_with_and_without_names(layout, dims):
+    assert dlf.zeros((2, 3, 4), dims=dims, layout=layout).layout == (2, 1, 0)
+
+
+def test_a_function_of_the_number_works_with_names_that_gt4py_does_not_know():
+    assert dlf.zeros((3, 4), dims=("lat", "lon"), layout=by_number).layout == (1, 0)
+
+
+def test_a_name_that_the_function_lacks_is_what_is_raised():
+    with pytest.raises(KeyError, match="lat"):
+        dlf.zeros((3, 4), dims=("lat", "lon"), layout=by_name)
+    with pytest.raises(KeyError, match="'0'"):
+        dlf.zeros((2, 3, 4, 5), layout=by_name)
+
+
+def test_an_interrupt_is_not_asked_again():
+    asked = []
+
+    def layout(about):
+        asked.append(about)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        dlf.zeros((2, 3), layout=layout)
+    assert asked == [2]
 
 
 def test_the_order_in_which_options_are_given_does_not_matter():
@@ -81,7 +127,7 @@ def test_what_a_function_raises_passes():
         ("01", TypeError),
     ],
 )
-def test_an_answer_that_is_no_permutation_is_refused(answer, error):
+def test_a_layout_function_must_return_a_permutation(answer, error):
     with pytest.raises(error, match="layout: expected"):
         dlf.zeros((2, 3), layout=remembered(answer, []))
 

@@ -8,15 +8,12 @@ from itertools import permutations
 import dlfield as dlf
 import numpy as np
 import pytest
-from support import (
-    KNOWN,
-    ML_DTYPES,
-    NUMPY_DTYPES,
-    address,
-    import_or_skip,
-    run_in_subprocess,
-    tracked,
-)
+
+from support.addresses import address_of
+from support.optional import library
+from support.owners import tracked
+from support.parameters import KNOWN, ML_DTYPES, NUMPY_DTYPES
+from support.processes import run_in_subprocess
 
 
 def full_like(model, dtype=None, **options):
@@ -34,7 +31,7 @@ every_maker = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 
 
 def known(storage):
-    """Tell all that a storage knows of itself, but for its values and its place in memory."""
+    """Return all attributes of a storage except its values and its address."""
     origin = getattr(storage, "default_origin", None)
     return {**{name: getattr(storage, name) for name in KNOWN}, "default_origin": origin}
 
@@ -46,6 +43,10 @@ def field():
     return dlf.full((6, 7), 3.0, "float32", dims="IJ", default_origin=(1, 0), **options)
 
 
+@pytest.mark.source("GDP-3", "Storage Creation", "options that are not given are those of `data`")
+@pytest.mark.source(
+    "Allocation note", "Allocation", "options that are not given are those of `data`"
+)
 @every_maker
 def test_a_storage_like_another_knows_the_same(field, make):
     assert known(make(field)) == known(field)
@@ -69,7 +70,7 @@ def test_a_storage_like_a_view_knows_what_the_view_knows(field, view):
     assert known(dlf.zeros_like(view(field))) == known(view(field))
 
 
-def test_a_halo_that_nobody_knows_stays_unknown(field):
+def test_a_like_of_an_unknown_halo_has_an_unknown_halo(field):
     assert field[::2].halo is None
     assert dlf.zeros_like(field[::2]).halo is None
 
@@ -77,7 +78,7 @@ def test_a_halo_that_nobody_knows_stays_unknown(field):
 def test_the_aligned_element_of_the_new_storage_lies_on_the_boundary():
     model = dlf.zeros((6, 7), halo=(0, 3), alignment_size=64)
     like = dlf.empty_like(model)
-    assert (address(like) + 3 * like.strides[1]) % 64 == 0
+    assert (address_of(like) + 3 * like.strides[1]) % 64 == 0
 
 
 def test_a_halo_set_after_the_allocation_does_not_move_the_aligned_element():
@@ -151,7 +152,7 @@ def test_a_new_axis_is_ranked_by_its_stride():
     assert sorted(dlf.empty((6, 1), layout=(1, 0))[:, None].layout) == [0, 1, 2]
 
 
-def test_foreign_memory_is_in_the_order_that_is_said_of_it_where_strides_do_not_tell():
+def test_labels_order_foreign_memory_if_strides_leave_it_open():
     array = np.zeros((6, 1, 7))
     assert dlf.as_storage(array).layout == (0, 1, 2)
     assert dlf.as_storage(array, layout=(1, 0, 2)).layout == (1, 0, 2)
@@ -194,10 +195,24 @@ def test_the_order_that_an_array_interface_describes_is_kept():
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2)], ids=repr)
-def test_a_model_may_have_no_dimension_and_no_element(shape):
+def test_a_model_may_be_empty_or_without_dimensions(shape):
     assert dlf.full_like(np.zeros(shape), 2).to_numpy().tolist() == np.full(shape, 2.0).tolist()
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Storage Creation",
+    "`zeros_like(data, dtype, **options)` holds zeros",
+    "`ones_like(data, dtype, **options)` holds ones",
+    "`full_like(data, fill_value, dtype, **options)` holds one number",
+)
+@pytest.mark.source(
+    "Allocation note",
+    "Allocation",
+    "`zeros_like(data, dtype, **options)` holds zeros",
+    "`ones_like(data, dtype, **options)` holds ones",
+    "`full_like(data, fill_value, dtype, **options)` holds one number",
+)
 @pytest.mark.parametrize(
     ("make", "value"),
     [(dlf.zeros_like, 0), (dlf.ones_like, 1), (lambda model: dlf.full_like(model, 7), 7)],
@@ -209,6 +224,8 @@ def test_every_element_has_the_value_that_the_name_says(field, make, value):
     )
 
 
+@pytest.mark.source("GDP-3", "Storage Creation", "`dtype` is that of `data` unless given")
+@pytest.mark.source("Allocation note", "Allocation", "`dtype` is that of `data` unless given")
 @pytest.mark.parametrize("name", NUMPY_DTYPES)
 def test_another_dtype_replaces_the_one_of_the_model(field, name):
     like = dlf.ones_like(field, name)
@@ -217,12 +234,14 @@ def test_another_dtype_replaces_the_one_of_the_model(field, name):
 
 @pytest.mark.parametrize("name", ML_DTYPES)
 def test_a_model_may_be_of_an_ml_dtype(name):
-    dtype = np.dtype(getattr(import_or_skip("ml_dtypes"), name))
+    dtype = np.dtype(getattr(library("ml_dtypes"), name))
     like = dlf.ones_like(np.ones((2, 3), dtype))
     assert like.dtype == dtype
     assert (like.to_numpy().astype(float) == 1).all()
 
 
+@pytest.mark.source("GDP-3", "Storage Creation", "`dtype` is that of `data` unless given")
+@pytest.mark.source("Allocation note", "Allocation", "`dtype` is that of `data` unless given")
 @pytest.mark.parametrize("nothing", [None, dlf.UNSET], ids=repr)
 def test_no_dtype_means_that_of_the_model(field, nothing):
     assert dlf.zeros_like(field, nothing).dtype == np.float32
@@ -234,6 +253,10 @@ def test_an_alignment_that_the_new_dtype_cannot_meet_is_refused():
         dlf.zeros_like(model, "float64")
 
 
+@pytest.mark.source("GDP-3", "Storage Creation", "the `_like` functions take the options as well")
+@pytest.mark.source(
+    "Allocation note", "Allocation", "the `_like` functions take the options as well"
+)
 @pytest.mark.parametrize(
     ("option", "value", "attribute", "expected"),
     [
@@ -269,17 +292,21 @@ def test_an_option_that_is_unset_overrides_nothing(field, option):
     assert known(dlf.zeros_like(field, **{option: dlf.UNSET})) == known(field)
 
 
+@pytest.mark.source("GDP-3", "Storage Creation", "the `_like` functions take `dims` as well")
+@pytest.mark.source("Allocation note", "Allocation", "the `_like` functions take `dims` as well")
 def test_other_names_override_those_of_the_model(field):
     assert dlf.zeros_like(field, dims="KJ").dims == ("K", "J")
 
 
-def test_a_shape_is_no_option_of_a_like(field):
+@pytest.mark.source("GDP-3", "Storage Creation", "the `_like` functions do not take `shape`")
+@pytest.mark.source("Allocation note", "Allocation", "the `_like` functions do not take `shape`")
+def test_a_like_refuses_a_shape(field):
     with pytest.raises(TypeError, match="option 'shape': expected one of"):
         dlf.zeros_like(field, shape=(2, 3))
 
 
 def read_only():
-    """Give an array that nobody may write."""
+    """Return a read-only array."""
     array = np.zeros((2, 3))
     array.flags.writeable = False
     return array
@@ -297,6 +324,14 @@ def test_a_storage_like_read_only_memory_is_writable(model, make):
     assert (like.readonly, like.to_numpy().max()) == (False, 5)
 
 
+@pytest.mark.source(
+    "GDP-3", "Storage Creation", "`empty_like(data, dtype, **options)` leaves the values undefined"
+)
+@pytest.mark.source(
+    "Allocation note",
+    "Allocation",
+    "`empty_like(data, dtype, **options)` leaves the values undefined",
+)
 @every_maker
 def test_the_new_storage_has_memory_of_its_own(field, make):
     like = make(field)
@@ -346,6 +381,45 @@ def test_a_model_is_neither_acquired_nor_touched():
 
 @pytest.mark.parametrize("model", [[1.0, 2.0], (1,), 3, 2.5, None, "text"], ids=repr)
 @every_maker
-def test_what_is_no_array_is_no_model(model, make):
+def test_a_model_must_be_an_array(model, make):
     with pytest.raises(TypeError, match=rf"'{type(model).__name__}'.*np\.asarray"):
         make(model)
+
+
+BACKWARDS = {
+    "byte-swapped": np.zeros((3, 4, 2), ">f4", order="F"),
+    "masked": np.ma.masked_greater(np.arange(24, dtype="f4").reshape((3, 4, 2), order="F"), 3),
+    "both": np.ma.masked_greater(np.arange(24, dtype=">f4").reshape((3, 4, 2), order="F"), 3),
+}
+
+
+@every_maker
+@pytest.mark.parametrize("model", BACKWARDS.values(), ids=BACKWARDS)
+def test_only_shape_layout_and_type_of_a_model_are_read(make, model):
+    made = make(model)
+    assert type(made) is dlf.CPUStorage
+    assert (made.shape, made.dtype, made.layout) == ((3, 4, 2), np.dtype("f4"), (2, 1, 0))
+
+
+OTHER_TYPES = {
+    "objects": np.array([[None, "a"]], object),
+    "times": np.array([["2020-01-01", "2021-01-01"]], "datetime64[D]"),
+    "texts": np.array([["a", "b"]]),
+    "fields": np.zeros((1, 2), "i4,f4"),
+    "long double": np.zeros((1, 2), "g"),
+}
+
+
+@every_maker
+@pytest.mark.parametrize("model", OTHER_TYPES.values(), ids=OTHER_TYPES)
+def test_a_model_of_a_type_that_storages_do_not_hold_needs_a_dtype(make, model):
+    assert (make(model, "int8").shape, make(model, "int8").dtype) == ((1, 2), np.int8)
+    with pytest.raises(ValueError, match=r"dtype: expected .*, got .*; pass dtype="):
+        make(model)
+
+
+def test_a_model_of_numpy_that_names_its_axes_keeps_the_names():
+    class Named(np.ndarray):
+        __gt_dims__ = ("K", "I")
+
+    assert dlf.zeros_like(np.zeros((2, 3), ">f8").view(Named)).dims == ("K", "I")

@@ -8,13 +8,14 @@ exactly once, and no crash.
 import json
 
 import pytest
-from support import run_in_subprocess
+
+from support.processes import run_in_subprocess
 
 ONE, LIST, TABLE = "Producer()", "lists(3)", "batch(Producer(name=b'a'))"
 NESTED, EMPTY = "nested(2, 3)", "Producer(length=0)"
 
 LIES = (
-    # producer, statement, what the text says
+    # producer, statement, part of the error
     (ONE, "a.n_buffers = 0", ("buffers", "got 0")),
     (ONE, "a.n_buffers = 1", ("buffers", "got 1")),
     (ONE, "a.n_buffers = 3", ("buffers", "got 3")),
@@ -175,8 +176,8 @@ def outcome(producer, statement, take="p"):
     printed = run_in_subprocess(
         f"""
         from ctypes import addressof
-        from arrow_structs import *
-        from lying_producers import report
+        from support.arrow_structs import *
+        from support.lying_producers import report
 
         p = {producer}
         s, a = p.schema, p.array
@@ -196,19 +197,19 @@ def assert_refused(seen, texts, error="BufferError"):
 
 
 @pytest.mark.parametrize(("producer", "lie", "texts"), LIES)
-def test_a_lie_is_named_and_released_once(producer, lie, texts):
+def test_an_arrow_lie_is_named_and_released_once(producer, lie, texts):
     assert_refused(outcome(producer, lie), texts)
 
 
 @pytest.mark.parametrize(("producer", "truth", "text"), STRANGE_BUT_TRUE + NO_NULLS)
-def test_what_is_strange_but_true_is_taken_and_released_once(producer, truth, text):
+def test_an_arrow_array_that_is_strange_but_true_is_taken_and_released_once(producer, truth, text):
     seen = outcome(producer, truth)
     assert (seen["error"], seen["freed"]) == (None, [1, 1]), seen
     assert text in seen["text"]
 
 
 @pytest.mark.parametrize(("producer", "statement", "count"), NULLS)
-def test_nulls_are_counted_and_refused_with_a_way_out(producer, statement, count):
+def test_counted_nulls_are_refused_with_a_way_out(producer, statement, count):
     seen = outcome(producer, statement)
     assert_refused(seen, ("null", "fill_null", "drop_null"))
     assert f"got {count}" in seen["text"], seen

@@ -1,4 +1,4 @@
-"""Arrow capsules of other names, taken twice, or none at all; who releases them, and where."""
+"""Arrow capsules of other names, consumed twice, or missing; when and where they are released."""
 
 import gc
 import json
@@ -6,8 +6,9 @@ import json
 import dlfield as dlf
 import numpy as np
 import pytest
-from arrow_structs import OnDevice, Producer, Stream, batch, lists, shown, tensor
-from support import run_in_subprocess
+
+from support.arrow_structs import OnDevice, Producer, Stream, batch, lists, shown, tensor
+from support.processes import run_in_subprocess
 
 PRODUCERS = {
     "numbers": Producer,
@@ -22,8 +23,8 @@ METHODS = ("__arrow_c_array__", "__arrow_c_device_array__", "__arrow_c_stream__"
 
 def run(code):
     return run_in_subprocess(
-        "import dlfield as dlf\nfrom arrow_structs import *\nfrom lying_producers import report\n"
-        + code
+        "import dlfield as dlf\n"
+        "from support.arrow_structs import *\nfrom support.lying_producers import report\n" + code
     )
 
 
@@ -36,7 +37,7 @@ def outcome(statement, take="p"):
 
 @pytest.mark.parametrize("name", [b"nope", b"arrow_schema", b"dltensor", b"", None])
 @pytest.mark.parametrize("which", ["schema", "array"])
-def test_a_capsule_of_another_name_is_left_to_its_maker(which, name):
+def test_an_arrow_capsule_of_another_name_is_left_to_its_producer(which, name):
     if which == "schema":
         name = b"arrow_array" if name == b"arrow_schema" else name
         answer = f"(p.schema_capsule({name!r}), p.array_capsule())"
@@ -200,7 +201,7 @@ def test_a_method_that_is_none_is_none(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_producer_that_asks_for_itself_without_end_gets_an_exception(method):
+def test_an_arrow_producer_that_imports_itself_endlessly_gets_an_exception(method):
     assert (
         run(f"""
 class Endless:
@@ -232,7 +233,7 @@ def test_a_producer_that_hands_its_pair_over_while_it_is_asked_has_none_left():
     assert producer.freed == [1, 1]
 
 
-def test_nobody_is_asked_for_another_schema():
+def test_a_producer_is_not_asked_for_another_schema():
     producer = Producer()
     dlf.as_storage(producer)
     assert producer.calls == [None]
@@ -244,7 +245,7 @@ def test_a_device_is_asked_with_nothing_that_it_may_not_know():
     assert producer.calls == [(None, {})]
 
 
-# --- who releases what, when and where -----------------------------------------------------------
+# --- release: when, where, and how often ---------------------------------------------------------
 
 
 @every_producer
@@ -282,7 +283,7 @@ def test_children_of_a_refused_array_are_released_once_with_their_parent(make):
 
 
 @pytest.mark.parametrize("view", ["dlf.as_storage(p)", "dlf.as_storage(p).to_numpy()"])
-def test_the_last_view_may_be_dropped_on_another_thread(view):
+def test_the_last_view_of_an_arrow_array_may_be_dropped_on_another_thread(view):
     assert (
         run(f"""
 import threading
@@ -302,7 +303,7 @@ def test_the_last_view_may_be_dropped_on_a_thread_that_python_does_not_know():
     assert (
         run("""
 import ctypes
-from dlpack_structs import call_on_a_bare_thread, consume
+from support.dlpack_structs import call_on_a_bare_thread, consume
 p = Producer()
 managed = consume(dlf.as_storage(p).__dlpack__(max_version=(1, 0)))
 assert p.array_freed == 0
@@ -314,7 +315,7 @@ print(p.freed)
 
 
 @pytest.mark.parametrize("error", ["ValueError()", "SystemExit(3)", "KeyboardInterrupt()"])
-def test_no_exception_of_a_release_reaches_who_drops_the_storage(error):
+def test_an_exception_of_a_release_does_not_reach_the_code_that_drops_the_storage(error):
     assert (
         run(f"""
 import sys

@@ -6,8 +6,9 @@ import json
 import dlfield as dlf
 import numpy as np
 import pytest
-from arrow_structs import BOOL8, EXTENSION, ITS_METADATA, Producer
-from support import run_in_subprocess
+
+from support.arrow_structs import BOOL8, EXTENSION, ITS_METADATA, Producer
+from support.processes import run_in_subprocess
 
 NUMBERS = {
     "c": ("int8", ctypes.c_int8),
@@ -22,7 +23,7 @@ NUMBERS = {
     "g": ("float64", ctypes.c_double),
 }
 
-#: A producer of the format and what its error says, beside the way out.
+#: A producer of the format, and its error without the way out.
 OF_OTHER_TYPES = {
     "bits": ("Producer(b'b')", ("uint8", "bool8")),
     "nothing": ("Producer(b'n', buffers=0)", ("null",)),
@@ -70,8 +71,8 @@ LONG = ("b'g' * 100_000", "b'+w:' + b'9' * 100_000")
 def outcome(producer, statement=""):
     printed = run_in_subprocess(
         f"""
-        from arrow_structs import *
-        from lying_producers import report
+        from support.arrow_structs import *
+        from support.lying_producers import report
 
         p = {producer}
         {statement}
@@ -127,7 +128,7 @@ def test_truth_values_in_other_than_bytes_are_not_made_bool(format, kind):
 
 @pytest.mark.parametrize("name", [b"geoarrow.point", b"", b"arrow.unheard_of"])
 @pytest.mark.parametrize("metadata", [b"garbage", b"", b"\x80\x04pickle\xff", b"{}"])
-def test_an_extension_that_nobody_knows_is_taken_for_what_it_is_stored_as(name, metadata):
+def test_an_unknown_extension_type_is_read_as_its_storage_type(name, metadata):
     producer = Producer().says({EXTENSION: name, ITS_METADATA: metadata})
     assert dlf.as_storage(producer).to_numpy().tolist() == [0, 1, 2, 3]
 

@@ -6,17 +6,18 @@ import json
 
 import dlfield as dlf
 import pytest
-from arrow_structs import Producer, encoded, lists, tensor
 from hypothesis import given
 from hypothesis import strategies as st
-from support import run_in_subprocess
+
+from support.arrow_structs import Producer, encoded, lists, tensor
+from support.processes import run_in_subprocess
 
 SETTING = """
 import ctypes, mmap
 import dlfield as dlf
-from arrow_structs import *
-from dlpack_structs import never_freed
-from lying_producers import Pages, report
+from support.arrow_structs import *
+from support.dlpack_structs import never_freed
+from support.lying_producers import Pages, report
 
 def at_the_end(source, size):
     '''Copy bytes to the end of a page. What is behind them cannot be read.'''
@@ -100,7 +101,7 @@ room.value = at_the_end(b"+w:3" + bytes(1), 5)
 def test_no_byte_behind_an_array_is_read(method, size):
     assert (
         run(f"""
-from arrow_structs import _new
+from support.arrow_structs import _new
 
 p = Producer()
 at = at_the_end(ctypes.addressof(p.device), {size})
@@ -157,7 +158,7 @@ print(array.tolist(), array.ctypes.data == at, array.flags.aligned)
 def test_a_struct_off_its_boundary_is_left_to_its_maker(which, off):
     seen = json.loads(
         run(f"""
-from arrow_structs import _new
+from support.arrow_structs import _new
 
 p = Producer()
 room = (ctypes.c_char * 200)()
@@ -258,7 +259,7 @@ def test_whatever_a_tensor_says_ends_in_its_values_or_in_an_error(said):
         },
     )
 )
-def test_whatever_dlfield_seems_to_have_said_ends_in_the_values_or_in_an_error(said):
+def test_forged_metadata_of_dlfield_ends_in_the_values_or_in_an_error(said):
     producer = tensor((3, 2), field=said)
     with contextlib.suppress(BufferError):
         storage = dlf.as_storage(producer)

@@ -1,11 +1,21 @@
-"""Metadata of Arrow schemas that lies: its bytes, a tensor's shape, what dlfield says itself."""
+"""Metadata of Arrow schemas that lies: its bytes, a tensor's shape, dlfield's own entries."""
 
 import json
 
 import dlfield as dlf
 import pytest
-from arrow_structs import EXTENSION, ITS_METADATA, TENSOR, Producer, batch, encoded, lists, tensor
-from support import run_in_subprocess
+
+from support.arrow_structs import (
+    EXTENSION,
+    ITS_METADATA,
+    TENSOR,
+    Producer,
+    batch,
+    encoded,
+    lists,
+    tensor,
+)
+from support.processes import run_in_subprocess
 
 #: Bytes of key-value metadata that cannot be: a number of pairs or of bytes below zero.
 NEGATIVE = {
@@ -17,7 +27,7 @@ NEGATIVE = {
     "bytes of a second key": "encoded([(b'a', b'b'), (b'key', b'value', -5, 5)])",
 }
 
-#: What a tensor of 3 by 2 says of itself, and cannot be right.
+#: Metadata of a tensor of 3 by 2 that cannot be right.
 NO_SHAPE = {
     "nothing": b"",
     "no JSON": b"shape: 3, 2",
@@ -64,7 +74,7 @@ NO_PERMUTATION += ([2**64, 0], [[1], [0]], {"0": 1}, [True, False], [])
 
 NO_NAMES = (["a"], ["a", "b", "c"], ["a", "a"], ["", ""], [1, 2], "ab", 3, {"a": 0}, [["a"], "b"])
 
-#: What the field metadata of a 1-D array of four values says, and cannot be right.
+#: Field metadata of a 1-D array of four values that cannot be right.
 NO_FIELD = {
     "nothing": b"",
     "no JSON": b"axis 0",
@@ -128,8 +138,8 @@ NO_TENSOR_FIELD = {
 def outcome(producer):
     printed = run_in_subprocess(
         f"""
-        from arrow_structs import *
-        from lying_producers import report
+        from support.arrow_structs import *
+        from support.lying_producers import report
 
         p = {producer}
         report(p, p)
@@ -139,7 +149,7 @@ def outcome(producer):
 
 
 def refused(producer, *texts):
-    """Expect a refusal that says all of `texts` and leaves both structs to their capsules."""
+    """Expect a refusal that contains all of `texts` and leaves both structs to their capsules."""
     with pytest.raises(BufferError) as caught:
         dlf.as_storage(producer)
     for text in texts:
@@ -191,8 +201,8 @@ def test_a_tensor_whose_shape_cannot_be_is_refused(text):
 def test_a_tensor_with_brackets_without_end_is_refused_on_a_small_stack(how):
     printed = run_in_subprocess(f"""
         import threading
-        from arrow_structs import *
-        from lying_producers import report
+        from support.arrow_structs import *
+        from support.lying_producers import report
 
         threading.stack_size(256 * 1024)
         p = tensor(text={how.encode()!r} + {how[-1].encode()!r} * 1_000_000)

@@ -6,15 +6,17 @@ import json
 import dlfield as dlf
 import numpy as np
 import pytest
-from arrow_structs import OnDevice, Producer, Stream, shown, tensor
-from support import NO_DRIVER, run_in_subprocess, without_driver
+
+from support.arrow_structs import OnDevice, Producer, Stream, shown, tensor
+from support.no_driver import NO_DRIVER, without_driver
+from support.processes import run_in_subprocess
 
 
 def outcome(made, statement="", take="p"):
     printed = run_in_subprocess(
         f"""
-        from arrow_structs import *
-        from lying_producers import report
+        from support.arrow_structs import *
+        from support.lying_producers import report
 
         p = {made}
         {statement}
@@ -93,7 +95,7 @@ def test_a_stream_may_fail_without_a_readable_word(when, freed, text):
     assert seen["freed"] == freed
 
 
-def test_a_stream_is_asked_no_more_than_needed():
+def test_a_stream_is_not_read_further_than_needed():
     stream = Stream(Producer())
     dlf.as_storage(stream)
     assert stream.calls == ["get_schema", "get_next", "get_next"]
@@ -162,7 +164,7 @@ def test_a_schema_that_the_stream_has_released_before_is_refused():
     assert seen["freed"][:2] == [1, 0]
 
 
-def test_a_stream_lets_go_of_itself_before_its_chunk_does():
+def test_a_stream_is_released_before_its_chunk():
     stream = Stream(tensor())
     storage = dlf.as_storage(stream)
     assert stream.freed[2] == 0
@@ -184,7 +186,7 @@ def test_the_array_comes_before_the_stream_of_an_object_with_both():
 
 
 @pytest.mark.parametrize("number", [0, 77, 5, -1, 2**31 - 1])
-def test_a_device_that_nobody_knows_is_named(number):
+def test_an_unknown_device_is_named(number):
     seen = outcome("Producer()", f"p.device.device_type = {number}", "OnDevice(p)")
     assert_refused(seen, [1, 1], "device", str(number))
 
@@ -203,7 +205,7 @@ def test_an_event_on_the_host_is_refused():
 @pytest.mark.parametrize("place", [0, 1, 2])
 @pytest.mark.parametrize("number", [1, -1])
 def test_what_is_reserved_need_not_be_zero(place, number):
-    # The interface says zero; pyarrow leaves there what was in the memory.
+    # The interface requires zero; pyarrow leaves the memory uninitialised.
     seen = outcome("Producer()", f"p.device.reserved[{place}] = {number}", "OnDevice(p)")
     assert (seen["error"], seen["freed"]) == (None, [1, 1]), seen
 
@@ -235,7 +237,7 @@ def test_what_was_released_before_is_called_consumed_on_a_device_too(which):
 
 
 @without_driver
-def test_memory_of_a_gpu_is_said_to_be_out_of_reach_without_a_driver():
+def test_without_a_driver_gpu_memory_is_refused_as_out_of_reach():
     statement = "p.device.device_type, p.device.device_id = 2, 0"
     seen = outcome("Producer()", statement, "OnDevice(p)")
     assert_refused(seen, [1, 1], "cuda:0", NO_DRIVER, error="DeviceUnavailable")

@@ -6,20 +6,24 @@ import sys
 import dlfield as dlf
 import numpy as np
 import pytest
-from lying_producers import lying_view
-from support import run_in_subprocess
+
+from support.lying_producers import lying_view
+from support.processes import run_in_subprocess
 
 LIES = (
     # statement about the view that is shown, text
-    ("v.ndim = -1", "buffer ndim: expected 0 to 64, got -1"),
-    ("v.ndim = 65", "buffer ndim: expected 0 to 64, got 65"),
+    ("v.ndim = -1", "buffer ndim: expected 0 to 64 dimensions, got -1"),
+    ("v.ndim = 65", "buffer ndim: expected 0 to 64 dimensions, got 65"),
     ("v.ndim = 2**30", f"got {2**30}"),
     ("v.ndim = 2**31 - 1", f"got {2**31 - 1}"),
     ("v.ndim = -(2**31)", f"got {-(2**31)}"),
     ("v.shape = None", "buffer shape: expected 1 extents, got NULL"),
-    ("v.shape = misaligned(v.shape)", "buffer shape: expected aligned numbers"),
-    ("v.strides = misaligned(v.strides)", "buffer strides: expected aligned numbers"),
-    ("v.suboffsets = misaligned(v.shape)", "buffer suboffsets: expected aligned numbers"),
+    ("v.shape = misaligned(v.shape)", "buffer shape: expected a pointer aligned to 8 bytes"),
+    ("v.strides = misaligned(v.strides)", "buffer strides: expected a pointer aligned to 8 bytes"),
+    (
+        "v.suboffsets = misaligned(v.shape)",
+        "buffer suboffsets: expected a pointer aligned to 8 bytes",
+    ),
     ("v.suboffsets = lying_buffer(shape=(0,)).shape", "rows behind pointers (suboffsets)"),
     ("v.suboffsets = lying_buffer(shape=(2**40,)).shape", "rows behind pointers (suboffsets)"),
     ("v.shape[0] = -4", "[-4]"),
@@ -60,8 +64,8 @@ def outcome(statement, cls="Forged"):
     printed = run_in_subprocess(
         f"""
         import ctypes
-        from lying_producers import lying_buffer, misaligned, report
-        from lying_buffers import Forged, RaisingAtRelease
+        from support.lying_producers import lying_buffer, misaligned, report
+        from support.lying_buffers import Forged, RaisingAtRelease
 
         b = {cls}()
         v = b.view
@@ -86,7 +90,7 @@ def test_what_is_strange_but_true_in_a_forged_buffer_is_taken_and_released_once(
     assert text in seen["text"]
 
 
-def test_a_view_without_an_owner_is_taken_and_has_nobody_to_release_it():
+def test_a_view_without_an_owner_is_taken_and_never_released():
     seen = outcome("b.owns = False")
     assert (seen["error"], seen["freed"]) == (None, 0)
 
@@ -112,7 +116,7 @@ def test_an_exception_left_by_a_release_goes_no_further(lie):
 def test_an_exception_on_its_way_survives_a_release_that_raises():
     printed = run_in_subprocess("""
         import dlfield as dlf
-        from lying_buffers import RaisingAtRelease
+        from support.lying_buffers import RaisingAtRelease
         try:
             [].index(dlf.as_storage(RaisingAtRelease()))
         except ValueError as error:
@@ -124,7 +128,7 @@ def test_an_exception_on_its_way_survives_a_release_that_raises():
 def test_writable_memory_is_asked_for_once_and_never_with_indirection():
     printed = run_in_subprocess("""
         import dlfield as dlf
-        from lying_buffers import Forged
+        from support.lying_buffers import Forged
         exporter = Forged()
         dlf.as_storage(exporter)
         print(exporter.asked)
@@ -177,7 +181,7 @@ def test_a_format_is_read_in_its_own_sizes_and_order(text, itemsize, name):
 )
 def test_a_format_of_another_size_order_or_kind_is_refused(text, itemsize):
     view = f"lying_view(shape=(1,), len={itemsize}, itemsize={itemsize}, format={text.encode()!r})"
-    printed = run_in_subprocess(f"from lying_producers import *; report({view})")
+    printed = run_in_subprocess(f"from support.lying_producers import *; report({view})")
     seen = json.loads(printed)
     assert seen["error"] == "BufferError", seen
     assert repr(text) in seen["text"]

@@ -5,8 +5,10 @@ import json
 import dlfield as dlf
 import numpy as np
 import pytest
-from dlpack_structs import Handover, Producer
-from support import Watch, run_in_subprocess
+
+from support.dlpack_structs import Handover, Producer
+from support.owners import Watch
+from support.processes import run_in_subprocess
 
 BOTH = pytest.mark.parametrize("legacy", [False, True], ids=["versioned", "legacy"])
 
@@ -14,7 +16,7 @@ BOTH = pytest.mark.parametrize("legacy", [False, True], ids=["versioned", "legac
 def outcome(statement, shape=(3, 4), *, legacy=False, take="p"):
     printed = run_in_subprocess(
         f"""
-        from lying_producers import *
+        from support.lying_producers import *
         import ctypes
 
         p = Producer({shape}, legacy={legacy})
@@ -32,7 +34,7 @@ def test_numbers_that_are_not_aligned_are_taken_and_read_where_they_are(off, leg
     printed = run_in_subprocess(f"""
         import ctypes
         import dlfield as dlf
-        from lying_producers import Producer
+        from support.lying_producers import Producer
 
         p = Producer((3,), legacy={legacy})
         t = p.managed.dl_tensor
@@ -92,7 +94,7 @@ def test_of_two_threads_that_take_one_capsule_one_wins_a_thousand_times(legacy):
     printed = run_in_subprocess(f"""
         import threading
         import dlfield as dlf
-        from lying_producers import Handover, Producer
+        from support.lying_producers import Handover, Producer
 
         rounds = [Producer(legacy={legacy}) for _ in range(1000)]
         capsules = [Handover(one.capsule()) for one in rounds]
@@ -117,7 +119,7 @@ def test_of_two_threads_that_take_one_capsule_one_wins_a_thousand_times(legacy):
 @pytest.mark.parametrize(
     "answer", ["None", "3", "b'dltensor'", "[]", "(p.capsule(),)", "p.capsule"]
 )
-def test_an_answer_that_is_no_capsule_is_refused_by_its_type(answer):
+def test_the_answer_must_be_a_capsule(answer):
     seen = outcome("", take=f"Handover({answer})")
     assert seen["error"] == "TypeError"
     assert "__dlpack__: expected a capsule, got an object of type" in seen["text"]
@@ -160,7 +162,7 @@ def test_a_producer_that_hands_its_capsule_over_while_it_is_asked_has_none_left(
         "__gt_dims__ = property(ask)",
     ],
 )
-def test_a_producer_that_asks_for_itself_without_end_gets_an_exception(attributes):
+def test_a_producer_that_imports_itself_endlessly_gets_an_exception(attributes):
     printed = run_in_subprocess(f"""
         from dlfield import as_storage as ask
 
@@ -176,7 +178,7 @@ def test_a_producer_that_asks_for_itself_without_end_gets_an_exception(attribute
 
 
 class Late:
-    """Speaks nothing, until somebody teaches it."""
+    """Has no protocol until a test adds one."""
 
 
 def test_what_an_object_did_not_speak_is_not_remembered():

@@ -8,7 +8,8 @@ import json
 import textwrap
 
 import pytest
-from support import run_in_subprocess
+
+from support.processes import run_in_subprocess
 
 LEGACY = pytest.mark.parametrize("legacy", [False, True], ids=["versioned", "legacy"])
 
@@ -27,10 +28,10 @@ def run(code, *, legacy=False):
     """Run code that has a producer `p`, its struct `m` and its tensor `t`; give what it printed."""
     return run_in_subprocess(
         f"""
-from lying_producers import *
+from support.lying_producers import *
 import dlfield as dlf
 import ctypes, gc, os, sys, threading
-from dlpack_structs import call_on_a_bare_thread, consume, never_freed
+from support.dlpack_structs import call_on_a_bare_thread, consume, never_freed
 
 p = Producer((3, 4), legacy={legacy})
 m, t = p.managed, p.managed.dl_tensor
@@ -92,7 +93,7 @@ def test_a_deleter_that_raises_is_reported_and_called_once(view, legacy):
 
 
 @pytest.mark.parametrize("error", ["KeyboardInterrupt", "SystemExit(3)", "RecursionError"])
-def test_no_exception_of_a_deleter_reaches_who_drops_the_storage(error):
+def test_an_exception_of_a_deleter_does_not_reach_the_code_that_drops_the_storage(error):
     printed = run(
         f"""
         def raising(at):

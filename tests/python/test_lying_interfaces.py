@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from support import run_in_subprocess
+
+from support.processes import run_in_subprocess
 
 INTERFACES = (
     # arguments of Interface, error, text
@@ -21,7 +22,7 @@ INTERFACES = (
     ("shape=(2**63 - 1,)", "ValueError", str(2**63 - 1)),
     ("shape=(2**33, 2**33)", "ValueError", str(2**33)),
     ("shape=(2**32, 2**32, 16)", "ValueError", str(2**32)),
-    ("shape=(1,) * 65", "ValueError", "at most 64 dimensions, got 65"),
+    ("shape=(1,) * 65", "ValueError", "expected at most 64 dimensions"),
     ("typestr=42", "TypeError", "typestr: expected a text, got 42"),
     ("typestr=None", "TypeError", "typestr: expected a text, got None"),
     ("typestr=b'<f8'", "TypeError", "typestr: expected a text, got b'<f8'"),
@@ -43,7 +44,6 @@ INTERFACES = (
     ("typestr='<f16'", "BufferError", "got '<f16'"),
     ("typestr='<c32'", "BufferError", "got '<c32'"),
     ("typestr='>f4'", "BufferError", "native byte order, got byte-swapped"),
-    ("typestr='|f8'", "BufferError", "byte order"),
     ("data=(1,)", "TypeError", "data: expected a pair (address, read-only)"),
     ("data=()", "TypeError", "data: expected a pair (address, read-only)"),
     ("data=(1, False, 0)", "TypeError", "data: expected a pair (address, read-only)"),
@@ -111,10 +111,11 @@ BUFFERS = (
 
 
 def outcome(lie, more=""):
-    printed = run_in_subprocess(f"from lying_producers import *; {more}\nreport({lie})")
+    printed = run_in_subprocess(f"from support.lying_producers import *; {more}\nreport({lie})")
     return json.loads(printed)
 
 
+@pytest.mark.source("GDP-3", "Data Interface", "each dict has shape, typestr and data")
 @pytest.mark.parametrize(("arguments", "error", "text"), INTERFACES)
 def test_an_interface_that_lies_is_refused_by_name(arguments, error, text):
     seen = outcome(f"Interface({arguments})")
@@ -213,7 +214,7 @@ def test_memory_that_its_object_frees_outlives_every_view_of_it():
         import ctypes
         import gc
         import dlfield as dlf
-        from lying_producers import Interface, Pages
+        from support.lying_producers import Interface, Pages
 
         class Freeing(Interface):
             def __init__(self):
@@ -236,7 +237,7 @@ def test_memory_that_its_object_frees_outlives_every_view_of_it():
 
 
 @pytest.mark.parametrize("claimed", ["[]", "3", "'<f8'", "None"])
-def test_an_interface_that_is_no_dict_is_refused(claimed):
+def test_an_array_interface_must_be_a_dict(claimed):
     seen = outcome("i", f"i = Interface(); i.__array_interface__ = {claimed}")
     assert seen["error"] == "TypeError", seen
     assert "__array_interface__: expected a dict" in seen["text"]
@@ -247,7 +248,7 @@ def test_a_type_that_lies_about_its_size_is_not_read_beyond_its_end():
         from types import SimpleNamespace
 
         import numpy as np
-        from lying_producers import report
+        from support.lying_producers import report
 
         class Liar(np.ndarray):
             dtype = SimpleNamespace(name="bfloat16")

@@ -4,7 +4,9 @@ import dlfield as dlf
 import numpy as np
 import pytest
 from dlfield._core import live_allocations, rebuild_storage
-from support import run_in_subprocess
+
+from support.parameters import readable
+from support.processes import run_in_subprocess
 
 NOTHING = (None, None, None, 1, None)
 HONEST = {
@@ -22,7 +24,7 @@ def rebuilt(**lies):
 
 
 def knowing(place, value):
-    """Give what the field is said to know, all unsaid but for one thing."""
+    """Return the labels of the field, all unset except one."""
     return (*NOTHING[:place], value, *NOTHING[place + 1 :])
 
 
@@ -33,7 +35,7 @@ def refused(error, text=None, **lies):
     assert live_allocations() <= before
 
 
-def test_the_truth_is_believed():
+def test_an_honest_pickle_is_read():
     assert rebuilt().shape == (2, 3)
 
 
@@ -48,8 +50,8 @@ def test_bytes_for_no_element_are_refused(shape):
     refused(ValueError, "expected 0 of them.*got 48", shape=shape, ranks=ranks)
 
 
-@pytest.mark.parametrize("values", [None, 3, "text" * 12, [0] * 48, object()], ids=repr)
-def test_values_that_are_no_bytes_are_refused(values):
+@pytest.mark.parametrize("values", [None, 3, "text" * 12, [0] * 48, object()], ids=readable)
+def test_pickled_values_must_be_bytes(values):
     refused(TypeError, "bytes-like", values=values)
 
 
@@ -63,7 +65,7 @@ def test_a_type_that_no_storage_has_is_refused(dtype):
 
 
 @pytest.mark.parametrize("dtype", [None, 3, np.float64], ids=repr)
-def test_a_type_that_is_no_name_is_refused(dtype):
+def test_a_pickled_type_must_be_a_name(dtype):
     refused(TypeError, dtype=dtype)
 
 
@@ -90,7 +92,7 @@ def test_too_many_dimensions_are_refused(ndim):
 
 
 @pytest.mark.parametrize("ranks", [(0, 0), (1, 2), (-1, 0), (0,), (), (2**63 - 1, 0)])
-def test_ranks_that_are_no_permutation_are_refused(ranks):
+def test_pickled_ranks_must_be_a_permutation(ranks):
     refused(ValueError, "expected a shape and its ranks", ranks=ranks)
 
 
@@ -100,7 +102,7 @@ def test_more_ranks_than_dimensions_are_refused(ranks):
 
 
 @pytest.mark.parametrize("shape", [6, "23", (2.0, 3), (None, 3), None], ids=repr)
-def test_a_shape_that_is_no_sequence_of_ints_is_refused(shape):
+def test_a_pickled_shape_must_be_a_sequence_of_ints(shape):
     refused(TypeError, shape=shape)
 
 
@@ -135,6 +137,44 @@ def test_an_alignment_that_no_memory_has_is_refused(alignment):
 )
 def test_knowledge_of_another_form_is_refused(known):
     refused((TypeError, ValueError), known=known)
+
+
+@pytest.mark.parametrize("place", [DIMS, HALO, ALIGNED_INDEX, ORIGIN])
+def test_a_range_without_end_is_refused_at_once(place):
+    refused((TypeError, ValueError, BufferError), known=knowing(place, range(10**12)))
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (HALO, [(2**70, 0), (0, 0)]),
+        (ALIGNED_INDEX, [2**70, 0]),
+        (ALIGNMENT, 2**70),
+        (ALIGNMENT, -1),
+        (ALIGNMENT, 0),
+        (ORIGIN, [0, -(2**70)]),
+    ],
+)
+def test_a_number_that_no_label_has_is_refused_by_name(place, value):
+    name = ["dims", "halo", "aligned_index", "alignment_size", "default_origin"][place]
+    refused(ValueError, f"^{name}: expected", known=knowing(place, value))
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"dtype": "x" * 10**6},
+        {"shape": (10**4000, 3)},
+        {"managed": ("x" * 10**6,)},
+        {"known": knowing(DIMS, ["x" * 10**6, 3])},
+        {"known": knowing(HALO, [10**4000, 0])},
+    ],
+    ids=lambda lie: next(iter(lie)),
+)
+def test_the_refusal_of_a_pickle_is_short(lie):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        rebuilt(**lie)
+    assert len(str(caught.value)) < 600
 
 
 def test_a_buffer_of_other_items_is_read_as_bytes():

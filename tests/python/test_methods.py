@@ -3,11 +3,13 @@
 import dlfield as dlf
 import numpy as np
 import pytest
-from support import address, address_of_buffer, tracked
+
+from support.addresses import address_of, address_of_buffer
+from support.owners import tracked
 
 KINDS = [dlf.CPUStorage, dlf.GPUStorage, dlf.SoftwareManagedGPUStorage, dlf.CUDAManagedGPUStorage]
 
-#: What the document lists, but for what only GPU storages have.
+#: What the document lists, except what only GPU storages have.
 ATTRIBUTES = [
     "__array_interface__",
     "__gt_data_interface__",
@@ -44,7 +46,7 @@ SYNC_METHODS = [
 
 
 def field():
-    """Give a field with values, a halo, and its rows in Fortran order."""
+    """Return a field with values, a halo, and its rows in Fortran order."""
     storage = dlf.zeros((3, 4), dims="IJ", halo=(1, 0), layout=(1, 0))
     storage.to_numpy()[...] = np.arange(12).reshape(3, 4)
     return storage
@@ -64,17 +66,40 @@ def test_every_method_of_gdp_3_can_be_called(name):
     assert callable(getattr(field(), name))
 
 
+@pytest.mark.source(
+    "GDP-3", "Attributes and Properties", "`sync_state` is absent from storages with one buffer"
+)
 @pytest.mark.parametrize("name", ["__cuda_array_interface__", "sync_state"])
 def test_what_only_a_gpu_storage_has_is_absent(name):
     assert not hasattr(field(), name)
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Methods",
+    "every storage has the six synchronisation methods, which do nothing with one buffer",
+)
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Methods",
+    "every storage has the synchronisation methods, which do nothing with one buffer",
+)
 @pytest.mark.parametrize("name", SYNC_METHODS)
 @pytest.mark.parametrize("cls", [dlf.Storage, *KINDS], ids=lambda cls: cls.__name__)
 def test_every_class_has_the_methods_that_synchronise(cls, name):
     assert callable(getattr(cls, name))
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Methods",
+    "every storage has the six synchronisation methods, which do nothing with one buffer",
+)
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Methods",
+    "every storage has the synchronisation methods, which do nothing with one buffer",
+)
 @pytest.mark.parametrize("name", SYNC_METHODS)
 @pytest.mark.parametrize("make", [field, read_only], ids=["field", "read-only"])
 def test_there_is_nothing_to_synchronise_on_the_host(make, name):
@@ -92,6 +117,10 @@ def test_force_changes_nothing_on_the_host_and_is_given_by_name(name, force):
         getattr(field(), name)(force)
 
 
+@pytest.mark.source(
+    "GDP-3", "Attributes and Properties", "`data` is the memoryview of the host buffer"
+)
+@pytest.mark.source("GDP-3 draft", "Properties", "`data` is the attribute of the array inside")
 def test_data_is_a_memoryview_of_the_same_memory():
     storage = field()
     view = storage.data
@@ -125,19 +154,28 @@ def test_data_of_a_type_without_a_name_is_a_buffer_error():
         _ = dlf.zeros(2, "bfloat16").data
 
 
-def test_there_is_no_device_and_no_buffer_on_it():
+@pytest.mark.source(
+    "GDP-3", "Attributes and Properties", "`device_data` is None without a device buffer"
+)
+def test_a_host_storage_has_neither_a_device_nor_a_device_buffer():
     assert (field().device, field().device_data) == (None, None)
 
 
+@pytest.mark.source(
+    "GDP-3", "Methods", "`to_ndarray()` is a view of the host buffer if there is no device buffer"
+)
 def test_to_ndarray_is_the_memory_of_the_host():
     storage = field()
     assert type(storage.to_ndarray()) is np.ndarray
-    assert storage.to_ndarray().ctypes.data == address(storage)
+    assert storage.to_ndarray().ctypes.data == address_of(storage)
     assert not read_only().to_ndarray().flags.writeable
 
 
-def test_to_cupy_says_that_there_is_no_such_buffer():
-    with pytest.raises(dlf.GTNoSuchBufferError, match=r"buffer on a GPU, got .* use to_numpy\(\)"):
+@pytest.mark.source(
+    "GDP-3", "Methods", "`to_cupy()` raises `GTNoSuchBufferError` without a device buffer"
+)
+def test_to_cupy_of_a_host_storage_raises():
+    with pytest.raises(dlf.GTNoSuchBufferError, match="buffer on a GPU, got one in host memory"):
         field().to_cupy()
 
 
@@ -158,15 +196,15 @@ def test_bytes_are_in_c_order_unless_another_is_asked_for():
 
 def test_array_is_the_memory_unless_something_else_is_asked_for():
     storage = field()
-    assert storage.__array__().ctypes.data == address(storage)
-    assert storage.__array__("float64", copy=False).ctypes.data == address(storage)
-    assert np.asarray(storage).ctypes.data == address(storage)
+    assert storage.__array__().ctypes.data == address_of(storage)
+    assert storage.__array__("float64", copy=False).ctypes.data == address_of(storage)
+    assert np.asarray(storage).ctypes.data == address_of(storage)
 
 
-def test_array_copies_where_it_is_told_to():
+def test_array_copies_if_asked_to():
     storage = field()
-    assert storage.__array__(copy=True).ctypes.data != address(storage)
-    assert np.array(storage).ctypes.data != address(storage)
+    assert storage.__array__(copy=True).ctypes.data != address_of(storage)
+    assert np.array(storage).ctypes.data != address_of(storage)
     assert read_only().__array__(copy=True).flags.writeable
 
 
@@ -216,6 +254,10 @@ def test_the_functions_of_the_data_interface_take_no_argument(name):
     assert field().__gt_data_interface__[None][name]() is None
 
 
+@pytest.mark.source("GDP-3", "Data Interface", "storages have no `release` of their own")
+@pytest.mark.source(
+    "GDP-3", "Attributes and Properties", "`release` is not in `__gt_data_interface__` of a storage"
+)
 def test_the_data_interface_needs_no_release():
     assert "release" not in field().__gt_data_interface__[None]
 
@@ -235,4 +277,4 @@ def test_a_copy_shares_no_memory_with_its_source():
     memory = bytearray(24)
     copied = dlf.as_storage(memory).copy()
     copied.to_numpy()[...] = 7
-    assert (memory, address(copied) == address_of_buffer(memory)) == (bytearray(24), False)
+    assert (memory, address_of(copied) == address_of_buffer(memory)) == (bytearray(24), False)

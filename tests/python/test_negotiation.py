@@ -4,8 +4,9 @@ import enum
 
 import dlfield as dlf
 import pytest
-from dlpack_structs import DLDevice, Producer, contents
-from support import no_driver, without_driver
+
+from support.dlpack_structs import DLDevice, Producer, contents
+from support.no_driver import no_driver, without_driver
 
 FIRST, SECOND, LAST = {"max_version": (1, 3), "copy": False}, {"max_version": (1, 3)}, {}
 
@@ -47,7 +48,7 @@ def test_a_producer_is_asked_for_as_much_as_its_signature_knows(cls, asked, lega
     assert producer.freed == 1
 
 
-@pytest.mark.parametrize("error", [TypeError, BufferError, RuntimeError, KeyboardInterrupt])
+@pytest.mark.parametrize("error", [AttributeError, BufferError, RuntimeError, KeyboardInterrupt])
 @pytest.mark.parametrize(("cls", "asked"), RUNGS[:2])
 def test_what_a_producer_raises_on_any_rung_passes_and_is_not_retried(cls, asked, error):
     raised = error("of the producer")
@@ -74,19 +75,50 @@ def test_what_a_producer_raises_on_the_last_rung_passes(cls, error):
         dlf.as_storage(Raising())
 
 
-def test_a_subclass_of_type_error_is_no_matter_of_the_signature():
+@pytest.mark.parametrize("inner", [Of2023, CopyAlone, Of2021, Oldest])
+def test_a_wrapper_that_forwards_all_keywords_is_asked_for_what_its_producer_knows(inner):
+    class Forwarding:
+        def __init__(self, inner):
+            self.inner = inner
+
+        def __dlpack__(self, *args, **keywords):
+            return self.inner.__dlpack__(*args, **keywords)
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    producer = inner()
+    assert dlf.as_storage(Forwarding(producer)).shape == (3, 4)
+    assert producer.calls == [dict(RUNGS)[inner]]
+    assert producer.freed == 1
+
+
+def test_the_first_type_error_of_a_producer_is_shown_after_three_calls():
     class Special(TypeError):
         pass
 
     class Raising(Producer):
         def __dlpack__(self, **keywords):
             self.calls.append(keywords)
-            raise Special("of the producer")
+            raise Special(f"call {len(self.calls)}")
 
     producer = Raising()
-    with pytest.raises(Special):
+    with pytest.raises(Special, match=r"^call 1$"):
         dlf.as_storage(producer)
-    assert producer.calls == [FIRST]
+    assert producer.calls == [FIRST, SECOND, LAST]
+
+
+def test_the_refusal_of_an_old_producer_is_shown_instead_of_a_type_error():
+    class Refusing(Of2021):
+        def capsule(self, name=None):
+            raise BufferError("of the producer")
+
+    class Forwarding(Refusing):
+        def __dlpack__(self, **keywords):
+            return super().__dlpack__(**keywords)
+
+    with pytest.raises(BufferError, match=r"^of the producer$"):
+        dlf.as_storage(Forwarding())
 
 
 class Refusing(staticmethod):
@@ -163,7 +195,7 @@ def test_memory_announced_on_rocm_is_asked_for_where_it_is_and_passed_on(number)
 
 
 @pytest.mark.parametrize("code", [0, 4, 5, 6, 7, 8, 9, 12, 14, 15, 19, 77, 2**31 - 1, -1])
-def test_memory_announced_on_a_device_that_nobody_has_is_refused_and_not_asked_for(code):
+def test_memory_announced_on_an_unsupported_device_is_refused_and_not_asked_for(code):
     producer = Announcing((code, 0))
     with pytest.raises(BufferError, match=rf"{code}\b"):
         dlf.as_storage(producer)
@@ -178,7 +210,7 @@ def test_memory_announced_on_a_device_that_nobody_has_is_refused_and_not_asked_f
     ],
     ids=repr,
 )
-def test_an_announcement_that_is_no_pair_of_ints_is_refused_and_nothing_asked(answer):
+def test_an_announcement_must_be_a_pair_of_ints(answer):
     producer = Announcing(answer)
     with pytest.raises(TypeError, match="__dlpack_device__: expected"):
         dlf.as_storage(producer)

@@ -1,6 +1,6 @@
 """Machines without a usable GPU: no driver, a broken one, one without devices.
 
-Everything on the host works there, and what needs a GPU says why it cannot be had. A process has
+The host works there, and requests for a GPU get an error with a reason. A process has
 one driver, so each test has a process of its own.
 """
 
@@ -12,8 +12,10 @@ import sys
 import textwrap
 from pathlib import Path
 
-import fake_driver
 import pytest
+
+from support import processes
+from support.cuda import stand_in
 
 CUDA = Path(__file__).parents[2] / "src" / "cuda"
 
@@ -21,7 +23,7 @@ PREAMBLE = """
 import ctypes, pickle, sys
 import dlfield as dlf
 import numpy as np
-from dlpack_structs import DLDevice, Producer
+from support.dlpack_structs import DLDevice, Producer
 
 class Interface:
     __cuda_array_interface__ = {
@@ -80,7 +82,7 @@ assert pickle.loads(pickle.dumps(field))[0, 0] == 1
 assert dlf.as_storage(np.zeros(3), device=None, managed=None).domain_view.shape == (3,)
 """
 
-#: A driver, but for functions that answer 0 whatever they are asked.
+#: A driver whose other functions always return 0.
 LIBRARY = """
 #include <cstdio>
 #include <cstdlib>
@@ -139,20 +141,15 @@ def driver(tmp_path_factory):
 
 def run(code, library=None, **settings):
     """Run a snippet where the loader finds a library in a folder, and give what it has printed."""
-    environment = {**os.environ, **settings}
-    for name, folder in (("LD_LIBRARY_PATH", library), ("PYTHONPATH", Path(__file__).parent)):
-        folders = [str(folder or ""), os.environ.get(name, "")]
-        environment[name] = os.pathsep.join(filter(None, folders))
-    command = [sys.executable, "-X", "faulthandler", "-c", PREAMBLE + textwrap.dedent(code)]
-    done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    folders = [str(library or ""), os.environ.get("LD_LIBRARY_PATH", "")]
+    settings["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, folders))
+    done = processes.end_of(PREAMBLE + textwrap.dedent(code), **settings)
+    processes.expect_success(done, code)
     return done.stdout, done.stderr
 
 
 def run_without_driver(code):
-    """Run a snippet where there is no driver at all; skip the test on a machine that has one."""
+    """Run a snippet without a driver; skip the test on a machine with one."""
     load = [sys.executable, "-c", "import ctypes; ctypes.CDLL('libcuda.so.1')"]
     if subprocess.run(load, capture_output=True, check=False).returncode == 0:
         pytest.skip("this machine has a driver")
@@ -167,7 +164,7 @@ for name, text in first.items():
 """
 
 
-def test_without_a_driver_everything_on_the_host_works_and_nothing_is_said():
+def test_without_a_driver_the_host_works_and_nothing_is_printed():
     assert run_without_driver(ON_THE_HOST) == ("", "")
 
 
@@ -183,7 +180,7 @@ def test_work_on_the_host_never_loads_the_driver(driver):
 
 def test_a_driver_is_looked_for_once():
     """One that comes later is not found: the search is long."""
-    later = fake_driver.built_library()
+    later = stand_in.built_library()
     assert run_without_driver(f"""
         before = refusals()
         ctypes.CDLL({str(later)!r}, mode=ctypes.RTLD_GLOBAL)
@@ -226,7 +223,7 @@ def test_a_driver_that_does_not_start_is_asked_once(driver):
 
 
 @pytest.mark.parametrize("threads", [16])
-def test_threads_that_ask_at_once_are_all_told(driver, threads):
+def test_threads_that_ask_at_once_all_get_the_error(driver, threads):
     code = f"""
         from concurrent.futures import ThreadPoolExecutor
         from threading import Barrier
@@ -254,7 +251,7 @@ def test_a_driver_that_does_not_start_without_a_device_says_that_there_is_none(d
     run(code, driver, ANSWER_OF_CUINIT="100")
 
 
-def test_a_file_that_is_no_library_is_no_driver(tmp_path):
+def test_a_file_that_is_not_a_library_counts_as_no_driver(tmp_path):
     for name in ("libcuda.so", "libcuda.so.1"):
         (tmp_path / name).write_text("no library")
     code = "assert all('expected the driver' in text for text in refusals().values())"
@@ -263,7 +260,7 @@ def test_a_file_that_is_no_library_is_no_driver(tmp_path):
 
 def test_a_pickle_of_a_gpu_says_at_the_other_end_that_there_is_none(tmp_path):
     there = tmp_path / "pickles"
-    fake_driver.run(f"""
+    stand_in.run(f"""
         import pickle
         import dlfield as dlf
         kinds = (None, "gt4py", "cuda")

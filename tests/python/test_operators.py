@@ -37,6 +37,12 @@ BINARY = [
 WAY_OUT = r"to_numpy\(\)"
 
 
+@pytest.mark.source(
+    "GDP-3", "Abstract, Motivation and Scope", "storages do not support universal functions"
+)
+@pytest.mark.source(
+    "GDP-3 draft", "Universal Functions", "operators and universal functions work on storages"
+)
 @pytest.mark.parametrize("name", [*BINARY, "lt", "le", "eq", "ne", "ge", "gt"])
 @pytest.mark.parametrize("other", [1, np.ones(3), np.float64(2), dlf.zeros((3,))], ids=type)
 def test_operators_and_comparisons_are_refused(name, other):
@@ -74,19 +80,32 @@ def test_one_element_is_a_number_and_not_the_text_of_one(convert, shape):
 
 @pytest.mark.parametrize("convert", [*CONVERSIONS, operator.not_])
 @pytest.mark.parametrize("shape", [(2,), (0,)])
-def test_other_than_one_element_is_no_number(convert, shape):
+def test_only_one_element_converts_to_a_number(convert, shape):
     with pytest.raises(TypeError, match=f"expected one element, .*{WAY_OUT}"):
         convert(dlf.zeros(shape, "int8"))
 
 
-def test_a_fraction_is_no_index():
+def test_a_fraction_cannot_be_an_index():
     with pytest.raises(TypeError):
         operator.index(dlf.full((), 1.5))
 
 
+@pytest.mark.source(
+    "GDP-3", "Abstract, Motivation and Scope", "storages do not support universal functions"
+)
+@pytest.mark.source(
+    "GDP-3",
+    "Alternatives",
+    "universal functions and other functions of NumPy are not implemented by storages",
+)
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Implementation",
+    "universal functions come from NumPy's mixin, `__array_ufunc__` and `__array_function__`",
+)
 @pytest.mark.parametrize("call", [np.add, np.multiply, np.equal, np.maximum])
 def test_universal_functions_are_refused(call):
-    with pytest.raises(TypeError, match="__array_ufunc__"):
+    with pytest.raises(TypeError, match=f"expected arrays, got a CPUStorage.*{WAY_OUT}"):
         call(dlf.zeros((3,)), 1)
 
 

@@ -3,10 +3,13 @@
 import textwrap
 
 import pytest
-from support import run_in_subprocess
+
+from support.processes import run_in_subprocess
 
 HELD = {
+    "own memory": "dlf.zeros(3)",
     "storage": "dlf.as_storage(p)",
+    "array": "dlf.as_storage(p).to_numpy()",
     "capsule": "dlf.as_storage(p).__dlpack__(max_version=(1, 0))",
     "legacy capsule": "dlf.as_storage(p).__dlpack__()",
     "memoryview": "memoryview(dlf.as_storage(p))",
@@ -22,10 +25,10 @@ def run(code):
     return run_in_subprocess(
         f"""
 import atexit, builtins, ctypes, gc, os, sys
-from lying_producers import *
-from lying_buffers import Forged
+from support.lying_producers import *
+from support.lying_buffers import Forged
 import dlfield as dlf
-from dlpack_structs import consume
+from support.dlpack_structs import consume
 
 def deleter(at, write=os.write):
     write(1, b"freed\\n")
@@ -36,14 +39,20 @@ p = with_deleter(Producer(), deleter)
     )
 
 
-@pytest.mark.parametrize("holder", ["held", "builtins.held", "sys.held", "dlf.held"])
 @EVERYTHING
-def test_what_is_held_until_the_end_is_freed_at_most_once(held, holder):
-    assert run(f"{holder} = {held}") in ("", "freed")
+def test_an_object_that_lives_until_the_end_is_freed_at_most_once(held):
+    printed = run(f"""
+        holders = [sys.modules["__main__"], builtins, sys, dlf]
+        producers = [with_deleter(Producer(), deleter) for _ in holders]
+        for holder, p in zip(holders, producers):
+            holder.held = {held}
+        del holder, holders, p, producers
+    """)
+    assert len(printed.split()) <= 4
 
 
 @EVERYTHING
-def test_what_is_dropped_when_python_exits_is_freed_before_it_is_gone(held):
+def test_an_object_dropped_by_an_exit_handler_is_freed_before_python_ends(held):
     printed = run(f"""
         held = [{held}]
         atexit.register(held.clear)
@@ -52,22 +61,28 @@ def test_what_is_dropped_when_python_exits_is_freed_before_it_is_gone(held):
 
 
 @EVERYTHING
-def test_what_is_in_a_cycle_at_the_end_does_no_harm(held):
+def test_an_object_in_a_cycle_at_the_end_is_freed_at_most_once(held):
     assert run(f"cycle = [{held}]; cycle.append(cycle)") in ("", "freed")
 
 
-@pytest.mark.parametrize("legacy", [False, True], ids=["versioned", "legacy"])
-def test_a_tensor_over_foreign_memory_may_be_released_after_the_interpreter_ended(legacy):
-    run(f"""
+def test_a_tensor_may_be_released_after_the_interpreter_ended():
+    run("""
         libc = ctypes.CDLL(None)
         libc.malloc.restype = ctypes.c_void_p
-        p = Producer(legacy={legacy})
-        p.managed.deleter = ctypes.cast(libc.free, DELETER)
-        p.address = libc.malloc(ctypes.sizeof(p.managed))
-        ctypes.memmove(p.address, ctypes.addressof(p.managed), ctypes.sizeof(p.managed))
-        managed = consume(dlf.as_storage(p).__dlpack__(max_version=(1, 0)))
-        deleter = ctypes.cast(managed.deleter, ctypes.c_void_p)
-        assert libc.__cxa_atexit(deleter, ctypes.c_void_p(ctypes.addressof(managed)), None) == 0
+
+        def on_the_heap(p):
+            p.managed.deleter = ctypes.cast(libc.free, DELETER)
+            p.address = libc.malloc(ctypes.sizeof(p.managed))
+            ctypes.memmove(p.address, ctypes.addressof(p.managed), ctypes.sizeof(p.managed))
+            return p
+
+        sources = [on_the_heap(Producer(legacy=legacy)) for legacy in (False, True)]
+        sources += [bytearray(8), dlf.zeros((3,))]
+        tensors = [consume(dlf.as_storage(one).__dlpack__(max_version=(1, 0))) for one in sources]
+        for one in tensors:
+            deleter = ctypes.cast(one.deleter, ctypes.c_void_p)
+            assert libc.__cxa_atexit(deleter, ctypes.c_void_p(ctypes.addressof(one)), None) == 0
+        del sources
     """)
 
 
@@ -128,3 +143,189 @@ def test_another_interpreter_of_the_process_is_served_or_refused_without_a_crash
         print(dlf.zeros((3,)).shape)
     """)
     assert printed == "(3,)"
+
+
+AT_WORK = {
+    "bound call": "run(field, other)",
+    "functional call": "run.functional(x=field)",
+    "number assigned": "field[...] = 2.0",
+    "list assigned": "field[...] = [1.0] * 8",
+    "repr": "repr(field)",
+    "view": "field[Index():]",
+    "import of a foreign object": "dlf.as_storage(Foreign())",
+    "import of a masked array": "dlf.as_storage(masked)",
+    "release": "dlf.as_storage(Released())",
+    "layout function": "dlf.zeros((2, 3), layout=ranks)",
+    "extent": "dlf.zeros(Index())",
+    "fill value": "dlf.full((2,), Number())",
+    "class called": "dlf.CPUStorage(Foreign.array)",
+    "dtype of an array": "field.__array__(Type())",
+    "dtype": "dlf.zeros((2,), Type())",
+    "names": "dlf.get_dims(Named())",
+    "halo": "setattr(field, 'halo', (Index(), Index()))",
+    "side": "field.host()",
+}
+
+
+@pytest.mark.parametrize("work", AT_WORK.values(), ids=AT_WORK)
+def test_daemon_threads_that_work_do_not_abort_the_end(work):
+    run_in_subprocess(f"""
+        import threading, time
+        import numpy as np
+        import dlfield as dlf
+        from dlfield.annotations import Access, Field
+
+        def slow():
+            for _ in range(100):
+                pass
+
+        def step(x: Field[np.float64], y: Field[np.float64, Access["out"]]):
+            slow()
+
+        class Index:
+            def __index__(self):
+                slow()
+                return 0
+
+        def ranks(dims):
+            slow()
+            return (1, 0)
+
+        class Number:
+            def __float__(self):
+                slow()
+                return 1.0
+
+        class Type:
+            @property
+            def dtype(self):
+                slow()
+                return np.dtype("float32")
+
+        class Named:
+            def __gt_dims__(self):
+                slow()
+                return "IJ"
+
+        class Foreign:
+            array = np.zeros(3)
+
+            @property
+            def __array_interface__(self):
+                slow()
+                return self.array.__array_interface__
+
+        class Released:
+            array = np.zeros(3)
+
+            @property
+            def __gt_data_interface__(self):
+                return {{None: {{**self.array.__array_interface__, "release": slow}}}}
+
+        def slow_any(mask):
+            slow()
+            return False
+
+        np.any, masked = slow_any, np.ma.masked_array(np.zeros(3))
+        run = dlf.bind(step)
+        field, other = dlf.zeros((8, 8)), dlf.zeros((8, 8))
+
+        def forever():
+            while True:
+                {work}
+
+        for _ in range(2):
+            threading.Thread(target=forever, daemon=True).start()
+        time.sleep(0.1)
+    """)
+
+
+def test_a_daemon_thread_that_never_returns_delays_the_end_by_seconds_at_most():
+    run_in_subprocess("""
+        import threading, time
+        import dlfield as dlf
+
+        class Stuck:
+            def __index__(self):
+                began.set()
+                time.sleep(1000)
+
+        field, began = dlf.zeros((8, 8)), threading.Event()
+        threading.Thread(target=lambda: field[Stuck():], daemon=True).start()
+        began.wait()
+    """)
+
+
+def test_a_child_that_was_forked_during_a_call_ends_at_once():
+    run_in_subprocess(
+        """
+        import os, threading, time
+        import dlfield as dlf
+
+        class Stuck:
+            def __index__(self):
+                began.set()
+                ended.wait()
+                return 0
+
+        field, began, ended = dlf.zeros((8, 8)), threading.Event(), threading.Event()
+        thread = threading.Thread(target=lambda: field[Stuck():])
+        thread.start()
+        began.wait()
+        child = os.fork()
+        if child == 0:
+            raise SystemExit
+        since = time.monotonic()
+        assert os.waitpid(child, 0)[1] == 0
+        assert time.monotonic() - since < 1.5
+        ended.set()
+        thread.join()
+    """,
+        warnings="ignore",
+    )  # Python 3.12 warns of forks with threads
+
+
+@pytest.mark.parametrize("first", ["main", "sub"])
+def test_a_second_interpreter_is_refused_and_leaves_the_first_one_whole(first):
+    run_in_subprocess(
+        f"""
+        import sys
+
+        try:
+            import _interpreters as interpreters
+        except ImportError:
+            import _xxsubinterpreters as interpreters
+
+        import numpy as np
+
+        IMPORT = "import sys; sys.path[:0] = {{}}; import dlfield".format(sys.path)
+
+        def refused_in_a_sub_interpreter():
+            number = interpreters.create()
+            try:
+                failed = interpreters.run_string(number, IMPORT)  # 3.13 returns the exception
+            except interpreters.RunFailedError as error:
+                failed = error
+            interpreters.destroy(number)
+            return "ImportError" in str(failed) or "ImportError" in repr(failed)
+
+        if {first!r} == "main":
+            import dlfield as dlf
+
+            assert refused_in_a_sub_interpreter()
+            field = dlf.zeros((3,))
+            try:
+                field + 1
+            except TypeError as error:
+                assert "no arithmetic" in str(error)
+            assert np.concatenate([field, field]).shape == (6,)
+        elif not refused_in_a_sub_interpreter():  # NumPy may refuse it
+            try:
+                import dlfield
+            except ImportError as error:
+                assert "interpreter" in str(error)
+            else:
+                raise AssertionError("a second interpreter has imported dlfield")
+    """,
+        warnings="ignore",
+    )

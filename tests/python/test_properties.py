@@ -2,9 +2,12 @@
 
 import dlfield as dlf
 import numpy as np
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from support import NUMPY_DTYPES, address
+
+from support.addresses import address_of
+from support.parameters import NUMPY_DTYPES
 
 
 @st.composite
@@ -30,7 +33,7 @@ def strides_that_count(array):
 
 
 class Interface:
-    """Speaks the array interface alone."""
+    """Has only the array interface."""
 
     def __init__(self, array):
         self.__array_interface__ = {**array.__array_interface__, "strides": array.strides}
@@ -38,7 +41,7 @@ class Interface:
 
 
 class Dlpack:
-    """Speaks DLPack alone."""
+    """Has only DLPack."""
 
     def __init__(self, array):
         self.__dlpack__, self.__dlpack_device__ = array.__dlpack__, array.__dlpack_device__
@@ -49,11 +52,26 @@ def assert_same(storage, view):
     assert (storage.size, storage.nbytes) == (view.size, view.nbytes)
     assert storage.readonly is not view.flags.writeable
     if view.size:
-        assert address(storage) == address(view)
+        assert address_of(storage) == address_of(view)
         assert strides_that_count(storage) == strides_that_count(view)
     np.testing.assert_array_equal(storage.to_numpy(), view, strict=True)
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Abstract, Motivation and Scope",
+    "a storage can wrap memory from another allocator without copying",
+)
+@pytest.mark.source(
+    "GDP-3",
+    "Storage Creation",
+    "`as_storage(data, …)` wraps a buffer without copying",
+)
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Abstract, Motivation and Scope, Backward Compatibility",
+    "storages can wrap existing memory",
+)
 @given(views())
 def test_every_view_is_taken_as_it_is_through_its_buffer(view):
     assert_same(dlf.as_storage(view), view)
@@ -77,7 +95,7 @@ def test_every_door_out_gives_the_view_again(view):
         doors.append(np.from_dlpack(storage))
     for array in doors:
         np.testing.assert_array_equal(array, view, strict=True)
-        assert array.ctypes.data == address(view) or not view.size
+        assert array.ctypes.data == address_of(view) or not view.size
 
 
 @given(views())
@@ -111,6 +129,11 @@ def test_a_conversion_gives_what_astype_gives(view, name):
     np.testing.assert_array_equal(converted.to_numpy(), view.astype(name), strict=True)
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Attributes and Properties",
+    "`domain_view` is a view of the part inside the halo, starting at the domain's first point",
+)
 @given(views(), st.data())
 def test_the_domain_is_the_slice_inside_the_halo(view, data):
     halo = []
@@ -121,7 +144,7 @@ def test_the_domain_is_the_slice_inside_the_halo(view, data):
     ends = zip(halo, view.shape, strict=True)
     inside = view[(*(slice(low, extent - high) for (low, high), extent in ends), ...)]
     np.testing.assert_array_equal(domain.to_numpy(), inside, strict=True)
-    assert address(domain) == address(inside) or not inside.size
+    assert address_of(domain) == address_of(inside) or not inside.size
 
 
 @given(views(), st.data())

@@ -1,7 +1,8 @@
 """Every path many times over: memory, objects, references and deleter counts stay flat."""
 
 import pytest
-from rounds import assert_flat, refused
+
+from support.rounds import assert_flat, refused
 
 #: Rounds of paths that cost about a microsecond, and of those that build a producer's capsule.
 FAST, SLOW = 100_000, 20_000
@@ -24,6 +25,7 @@ TAKEN = {
     "capsule that is taken": ("dlf.as_storage(Handover(own.__dlpack__()))", FAST),
     "tensor that is released": ("release(consume(own.__dlpack__()))", SLOW),
     "copy": ("own.__dlpack__(copy=True)", FAST),
+    "copy in another layout": ("dlf.storage(own, layout=(1, 0), alignment_size=64)", FAST),
     "domain view": ("own.domain_view", FAST),
 }
 
@@ -49,9 +51,9 @@ REFUSED = {
 SETTING = """
 import array as arrays
 import ctypes
-from dlpack_structs import consume, release
-from lying_buffers import Forged
-from lying_producers import *
+from support.dlpack_structs import consume, release
+from support.lying_buffers import Forged
+from support.lying_producers import *
 
 class Old(Producer):
     def __dlpack__(self):
@@ -101,13 +103,13 @@ RELEASING_TOO = ("tensor", "legacy tensor", "forged buffer", "exception on its w
 
 
 @pytest.mark.parametrize("path", TAKEN)
-def test_what_is_taken_leaves_nothing_behind(path):
+def test_imports_and_exports_leave_nothing_behind(path):
     what, rounds = TAKEN[path]
     assert_flat(SETTING, what, rounds, released=path in RELEASING)
 
 
 @pytest.mark.parametrize("path", REFUSED)
-def test_what_is_refused_leaves_nothing_behind(path):
+def test_refused_imports_and_exports_leave_nothing_behind(path):
     what, rounds = REFUSED[path]
     body = refused(what, "TypeError, ValueError, BufferError, RuntimeError")
     assert_flat(SETTING, body, rounds, released=path in RELEASING_TOO)

@@ -3,13 +3,14 @@
 import json
 
 import pytest
-from support import run_in_subprocess
+
+from support.processes import run_in_subprocess
 
 SETTING = """
 import json
 import dlfield as dlf
 import numpy as np
-import soak
+from support import soak
 """
 
 

@@ -1,102 +1,81 @@
-"""docs/sources.md: each statement has a status, each test that it names exists, each name holds."""
+"""docs/sources.md: every statement has a status or a test, and the page is up to date."""
 
-import ast
-import functools
 import re
-from pathlib import Path
 
 import dlfield as dlf
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "sources.md").read_text(encoding="utf-8")
-DOCUMENTS = [
-    "A New Storage Implementation using Duck Typing",
-    "Storage Refactoring",
-    "CUDA Array Interface (Version 3)",
-    "GT Storage Interface",
-    "Storage Allocation and Interfaces",
-]
-#: A status begins with a test, or with one of these and what follows it.
-WORDS = ("superseded by ", "not yet: ", "declined: ", "for others: ")
-FOLDERS = "tests/python|tests/gpu|tests/gpu/interop|interop_tests"
-TEST = re.compile(rf"`((?:{FOLDERS})/test_\w+\.py)::(test_\w+)`")
+from support import sources
+
+REPLACED, DOCUMENTS = sources.read()
+MARKED = sources.marked()
+STATEMENTS = {
+    sources.Mark(document["key"], section["name"], statement.text): statement
+    for document in DOCUMENTS
+    for section in document["sections"]
+    for statement in section["statements"]
+}
 
 
-def rows(text):
-    """Give the cells of each row of every table, without the heads."""
-    lines = re.split(r"^\|[-|]+\|$", text, flags=re.MULTILINE)[1:]
-    for after in lines:
-        for line in after.lstrip("\n").splitlines():
-            if not line.startswith("|"):
-                break
-            yield [cell.strip() for cell in line.strip("|").split(" | ")]
+def test_the_page_is_up_to_date():
+    assert sources.PAGE.read_text(encoding="utf-8") == sources.page(), "run `make pages`"
 
 
-def chapters():
-    """Give each chapter by its title."""
-    parts = re.split(r"^## (.+)$", PAGE, flags=re.MULTILINE)
-    return dict(zip(parts[1::2], parts[2::2], strict=True))
+def test_every_mark_of_a_test_names_a_statement():
+    assert sorted(set(MARKED) - set(STATEMENTS)) == []
 
 
-NAMES = "Names that were replaced"
-REPLACED = list(rows(chapters()[NAMES]))
-STATEMENTS = [row for title, text in chapters().items() if title != NAMES for row in rows(text)]
+def test_every_statement_has_a_test_or_a_status():
+    bare = [mark for mark, one in STATEMENTS.items() if not one.status and mark not in MARKED]
+    assert bare == []
 
 
-@functools.cache
-def functions_of(path):
-    """Read the names of the functions in a file."""
-    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+def test_a_remark_on_tests_has_tests():
+    assert [mark for mark, one in STATEMENTS.items() if one.note and mark not in MARKED] == []
 
 
-@pytest.mark.parametrize(("path", "name"), sorted(set(TEST.findall(PAGE))), ids=lambda one: one)
-def test_every_test_that_is_named_exists(path, name):
-    assert name in functions_of(path)
-
-
-def test_nothing_that_looks_like_a_test_is_named_in_another_way():
-    assert PAGE.count("::") == len(TEST.findall(PAGE))
-
-
-def test_every_statement_has_a_status():
-    assert [row for row in STATEMENTS if len(row) != 2 or not all(row)] == []
-
-
-def test_every_status_is_a_known_one_and_says_something():
+def test_every_status_begins_with_a_known_word_and_gives_a_reason():
     def known(status):
-        word = next((word for word in WORDS if status.startswith(word)), None)
-        return len(status) > len(word) + 2 if word else bool(TEST.match(status))
+        word = next((word for word in sources.WORDS if status.startswith(word)), None)
+        return word is not None and len(status) > len(word) + 2
 
-    assert [row for row in STATEMENTS if not known(row[-1])] == []
-
-
-def test_no_section_says_the_same_twice():
-    documents = [text for title, text in chapters().items() if title != NAMES]
-    for section in re.split(r"^### .+$", "\n".join(documents), flags=re.MULTILINE):
-        said = [row[0] for row in rows(section)]
-        assert len(said) == len(set(said))
+    statuses = [one.status for one in STATEMENTS.values() if one.status]
+    assert [status for status in statuses if not known(status)] == []
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
-def test_every_document_has_a_table(document):
-    (chapter,) = [text for text in chapters().values() if document in text]
-    assert len(list(rows(chapter))) > 20
+def test_no_statement_is_listed_twice():
+    listed = sum(len(section["statements"]) for one in DOCUMENTS for section in one["sections"])
+    assert listed == len(STATEMENTS)
 
 
-def plain(cell):
-    """Give what stands between the first backticks of a cell."""
-    return re.search(r"`([^`]+)`", cell)[1]
+def test_no_mark_is_hidden_from_the_page():
+    written = sum(
+        path.read_text(encoding="utf-8").count("pytest.mark.source(")
+        for path in sources.test_files()
+    )
+    read = {(test, mark.document, mark.section) for mark, tests in MARKED.items() for test in tests}
+    assert written == len(read) + 1  # this test has one more
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda one: one["key"])
+def test_every_document_is_listed_at_length(document):
+    assert sum(len(section["statements"]) for section in document["sections"]) > 20
 
 
 def replaced(kind):
-    """Give the old and the new name of each row of a kind."""
-    return [(plain(old), plain(new)) for what, old, new, *_ in REPLACED if what == kind]
+    """Return the old and the new name of each row of a kind."""
+    rows = [(old, new) for what, old, new, _ in REPLACED if what == kind]
+    return [tuple(re.search(r"`([^`]+)`", cell)[1] for cell in row) for row in rows]
 
 
+@pytest.mark.source("GDP-3", "Backward Compatibility", "keywords and attributes are renamed")
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Abstract, Motivation and Scope, Backward Compatibility",
+    "keywords and attributes are renamed",
+)
 @pytest.mark.parametrize(("old", "new"), replaced("option"))
-def test_a_keyword_that_was_replaced_is_answered_with_the_one_that_replaced_it(old, new):
+def test_an_option_under_its_old_name_is_answered_with_the_new_name(old, new):
     with pytest.raises(TypeError, match=rf"option '{old}': .*; .*\b{new}\b"):
         dlf.zeros((2,), **{old: 1})
 

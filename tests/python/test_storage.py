@@ -1,4 +1,4 @@
-"""What a storage says of itself, and how its memory is reached from NumPy."""
+"""Attributes of a storage, and its memory in NumPy."""
 
 import threading
 import weakref
@@ -6,7 +6,9 @@ import weakref
 import dlfield as dlf
 import numpy as np
 import pytest
-from support import address, tracked
+
+from support.addresses import address_of
+from support.owners import tracked
 
 
 @pytest.fixture
@@ -19,6 +21,24 @@ def field():
     return storage
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Attributes and Properties",
+    "`device` is None without a device buffer",
+    "`dtype` is a NumPy dtype",
+    "`nbytes` does not count padding",
+    "`ndim` is the number of dimensions",
+    "`shape` has an extent for each axis",
+    "`strides` has a stride for each axis",
+)
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Abstract, Motivation and Scope, Backward Compatibility",
+    "storages look like NumPy arrays as far as possible",
+)
+@pytest.mark.source(
+    "GDP-3 draft", "Properties", "`shape` and `strides` have an entry for each dimension"
+)
 def test_the_attributes_say_what_was_asked_for(field):
     assert (field.shape, field.ndim, field.size, field.nbytes) == ((5, 4), 2, 20, 80)
     assert (field.dtype, field.strides, field.layout) == (np.dtype("float32"), (4, 64), (1, 0))
@@ -27,6 +47,10 @@ def test_the_attributes_say_what_was_asked_for(field):
     assert (field.readonly, field.device, field.door) == (False, None, None)
 
 
+@pytest.mark.source("GDP-3", "Storage Creation", "`Storage` is public for type checks")
+@pytest.mark.source("GDP-3", "Storage Types", "`CPUStorage` has host memory")
+@pytest.mark.source("GDP-3 draft", "Storage Constructors", "`Storage` is public for type checks")
+@pytest.mark.source("GDP-3 draft", "Storage Types", "`CPUStorage` has host memory")
 def test_a_host_storage_is_a_cpu_storage_and_a_storage(field):
     assert type(field) is dlf.CPUStorage
     assert isinstance(field, dlf.Storage)
@@ -38,19 +62,23 @@ def test_no_attribute_can_be_set(field, name):
         setattr(field, name, getattr(field, name))
 
 
+@pytest.mark.source(
+    "GDP-3", "Functionality", "host memory is held as a NumPy array, device memory as a CuPy array"
+)
+@pytest.mark.source("GDP-3", "Methods", "`to_numpy()` is a view of the host buffer")
 def test_to_numpy_shares_the_memory_in_the_order_of_the_axes(field):
     array = field.to_numpy()
     assert (array.shape, array.strides, array.ctypes.data) == (
         field.shape,
         field.strides,
-        address(field),
+        address_of(field),
     )
     array[2, 3] = 42
     assert field.to_numpy()[2, 3] == 42
 
 
 def test_ndarray_is_the_array_that_to_numpy_gives(field):
-    assert field.ndarray.ctypes.data == address(field)
+    assert field.ndarray.ctypes.data == address_of(field)
     assert field.ndarray.flags.writeable
 
 
@@ -64,11 +92,16 @@ def test_an_array_of_a_storage_keeps_the_memory_after_the_storage_is_gone():
     assert watch.freed
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Attributes and Properties",
+    "`domain_view` is a view of the part inside the halo, starting at the domain's first point",
+)
 def test_the_domain_view_is_the_part_inside_the_halo(field):
     domain = field.domain_view
     np.testing.assert_array_equal(domain.to_numpy(), field.to_numpy()[1:-1, :2])
     assert (domain.halo, domain.dims) == (((0, 0), (0, 0)), ("I", "J"))
-    assert address(domain) == address(field) + field.strides[0]
+    assert address_of(domain) == address_of(field) + field.strides[0]
 
 
 def test_what_is_written_to_the_domain_view_is_in_the_storage(field):
@@ -115,6 +148,18 @@ def test_repr_says_that_a_storage_is_read_only():
     assert "readonly" in repr(dlf.as_storage(b"123")).splitlines()[0]
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Optional Keyword-Only Parameters",
+    'I, J, K and decimals from "0" on are names of GT4Py',
+    "other names are refused",
+)
+@pytest.mark.source("Allocation note", "Dimension Mapping", "I, J, K and decimals are valid names")
+@pytest.mark.source(
+    "Allocation note",
+    "Optional Keyword-Only Parameters",
+    'I, J, K and decimals from "0" on are names of GT4Py',
+)
 def test_the_names_for_gt4py_are_there_exactly_when_it_knows_them():
     assert dlf.empty((2, 3), dims="KI").__gt_dims__ == ("K", "I")
     assert dlf.empty((2, 3), dims="J0").__gt_dims__ == ("J", "0")

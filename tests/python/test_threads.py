@@ -1,10 +1,11 @@
-"""How many threads share a large copy: what the process is told, and what it is told again."""
+"""The number of threads of a large copy: its variables, and setting it again."""
 
 import os
 
 import dlfield as dlf
 import pytest
-from support import run_in_subprocess
+
+from support.processes import run_in_subprocess
 
 
 @pytest.fixture(autouse=True)
@@ -15,7 +16,7 @@ def as_before():
 
 
 def in_process(then="print(dlf.get_num_threads())", **environment):
-    """Give what a process prints that has these variables, and none other about threads."""
+    """Return what a process prints that has these variables, and none other about threads."""
     return run_in_subprocess(f"""
         import os
         import warnings
@@ -46,7 +47,7 @@ def test_less_than_one_thread_is_refused_by_name(number):
 
 
 @pytest.mark.parametrize("number", [2.0, "2", None, [2]], ids=repr)
-def test_what_is_no_integer_is_refused(number):
+def test_a_number_of_threads_must_be_an_integer(number):
     dlf.set_num_threads(3)
     with pytest.raises(TypeError, match="num_threads: expected an int, got"):
         dlf.set_num_threads(number)
@@ -58,7 +59,7 @@ def test_dlfields_variable_counts_before_openmps():
 
 
 @pytest.mark.parametrize("text", ["4", " 4 ", "4,2,1"])
-def test_openmps_variable_counts_where_there_is_no_other(text):
+def test_openmps_variable_counts_if_there_is_no_other(text):
     assert in_process(OMP_NUM_THREADS=text) == "4"
 
 
@@ -78,7 +79,7 @@ def test_a_variable_that_holds_a_number_is_not_warned_of():
     assert in_process("print(len(warned))", DLFIELD_NUM_THREADS="2", OMP_NUM_THREADS="many") == "0"
 
 
-def test_without_variables_there_are_no_more_threads_than_cpus():
+def test_without_variables_there_are_at_most_as_many_threads_as_cpus():
     assert 1 <= int(in_process()) <= os.cpu_count()
 
 

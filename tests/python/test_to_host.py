@@ -3,12 +3,14 @@
 import dlfield as dlf
 import numpy as np
 import pytest
-from dlpack_structs import DLDevice, Producer
-from support import address, no_driver, without_driver
+
+from support.addresses import address_of
+from support.dlpack_structs import DLDevice, Producer
+from support.no_driver import no_driver, without_driver
 
 
 class OnDevice(Producer):
-    """Announces a device, and hands out host memory to whom asks for it."""
+    """Announces a device, and exports host memory on request."""
 
     def __init__(self, *arguments, device=(2, 0), **keywords):
         super().__init__(*arguments, **keywords)
@@ -27,7 +29,7 @@ def test_shared_memory_is_asked_for_on_the_host_without_a_copy(device):
     storage = dlf.as_storage(producer, device=device)
     (asked,) = producer.calls
     assert asked == {"max_version": (1, 3), "dl_device": (1, 0), "copy": False}
-    assert address(storage) == producer.managed.dl_tensor.data
+    assert address_of(storage) == producer.managed.dl_tensor.data
 
 
 @without_driver
@@ -39,6 +41,9 @@ def test_a_copy_may_be_made_by_the_producer(device):
     assert (storage.to_numpy()[2, 3], producer.freed) == (11, 1)
 
 
+@pytest.mark.source(
+    "GDP-3", "Storage Creation", "`storage(copy=False)` does what `as_storage` does"
+)
 def test_storage_without_a_copy_asks_as_as_storage_does():
     producer = OnDevice()
     dlf.storage(producer, copy=False, device="cpu")
@@ -105,7 +110,7 @@ def test_a_producer_that_leaves_the_memory_where_it_is_is_refused_and_released()
     assert producer.freed == 1
 
 
-def test_a_device_that_nobody_knows_is_refused_before_the_producer_is_asked():
+def test_an_unknown_device_is_refused_before_the_producer_is_asked():
     producer = OnDevice()
     with pytest.raises(ValueError, match="device: expected"):
         dlf.as_storage(producer, device="tpu")
@@ -114,7 +119,7 @@ def test_a_device_that_nobody_knows_is_refused_before_the_producer_is_asked():
 
 def test_host_memory_is_taken_as_ever():
     array = np.zeros(3)
-    assert address(dlf.as_storage(array, device="cpu")) == array.ctypes.data
+    assert address_of(dlf.as_storage(array, device="cpu")) == array.ctypes.data
 
 
 @without_driver

@@ -7,7 +7,9 @@ import threading
 import dlfield as dlf
 import numpy as np
 import pytest
-from support import address, tracked
+
+from support.addresses import address_of
+from support.owners import tracked
 
 
 @pytest.fixture
@@ -38,6 +40,13 @@ KEYS_AND_DIMS = [
 ]
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Methods",
+    "a single index removes its dimension from the view",
+    "a slice keeps its dimension",
+)
+@pytest.mark.source("GDP-3 draft", "Methods", "an index masks its dimension, a slice keeps it")
 @pytest.mark.parametrize(("key", "dims"), KEYS_AND_DIMS, ids=repr)
 def test_slices_keep_names_integers_drop_them_and_a_new_axis_has_none(field, key, dims):
     assert field[key].dims == dims
@@ -112,9 +121,10 @@ class Shown:
         self.__gt_data_interface__ = storage.__gt_data_interface__
 
 
-def test_an_unknown_halo_is_exported_as_none_and_stays_unknown(field, thinned):
-    assert field.__gt_data_interface__[None]["halo"] is not None
-    assert thinned.__gt_data_interface__[None]["halo"] is None
+def test_an_unknown_halo_is_exported_as_unknown_and_stays_unknown(field, thinned):
+    assert "halo_unknown" not in field.__gt_data_interface__[None]
+    assert thinned.__gt_data_interface__[None]["halo_unknown"] is True
+    assert "halo" not in thinned.__gt_data_interface__[None]
     assert dlf.as_storage(Shown(thinned)).halo is None
     assert dlf.as_storage(Shown(field)).halo == field.halo
 
@@ -128,7 +138,7 @@ def test_repr_says_that_a_halo_is_unknown(thinned):
     assert "halo" not in repr(dlf.zeros((2,))).splitlines()[0]
 
 
-def test_there_is_no_domain_where_the_halo_is_unknown(thinned):
+def test_without_a_known_halo_there_is_no_domain(thinned):
     with pytest.raises(ValueError, match=r"domain_view: expected a halo, got .* unknown"):
         _ = thinned.domain_view
 
@@ -197,7 +207,7 @@ def test_the_aligned_element_stays_in_a_view_that_has_it(key, index):
     storage = dlf.zeros((6, 9), "float32", aligned_index=(2, 3), alignment_size=64)
     view = storage[key]
     assert (view.alignment_size, view.aligned_index) == (64, index)
-    assert address(view[index[0], index[1], ...]) % 64 == 0
+    assert address_of(view[index[0], index[1], ...]) % 64 == 0
 
 
 @pytest.mark.parametrize(
@@ -217,12 +227,12 @@ def test_a_domain_view_begins_at_the_aligned_element():
     storage = dlf.zeros((6, 20), dims="IJ", halo=((2, 1), 3), alignment_size=256)
     domain = storage.domain_view
     assert (domain.alignment_size, domain.aligned_index) == (256, (0, 0))
-    assert (address(domain) % 256, domain.halo) == (0, ((0, 0), (0, 0)))
+    assert (address_of(domain) % 256, domain.halo) == (0, ((0, 0), (0, 0)))
 
 
 def test_a_domain_view_of_a_part_is_the_part_of_the_domain(field):
     assert field[1:5, :, ::-1].domain_view.shape == (3, 4, 4)
-    assert address(field[1:5].domain_view) == address(field[2:, 1:])
+    assert address_of(field[1:5].domain_view) == address_of(field[2:, 1:])
     assert field[::-1].domain_view.shape == field.domain_view.shape
     assert field[:2].domain_view.shape == (0, 4, 4)
 
@@ -237,6 +247,7 @@ def test_a_view_is_read_only_and_has_the_door_of_its_storage(key):
     assert not view.to_numpy().flags.writeable
 
 
+@pytest.mark.source("GDP-3", "Methods", "a basic index gives a storage over the same memory")
 def test_a_view_shares_what_is_written_on_either_side(field):
     view = field[2:, ::-1, 1]
     view.to_numpy()[...] = 7

@@ -9,7 +9,8 @@ import textwrap
 import zipfile
 
 import pytest
-from support import run_in_subprocess
+
+from support.processes import run_in_subprocess
 
 #: Before each snippet. `given`: both accessors of a class are dlfield's. `waiting`: its finders.
 HELPERS = """
@@ -41,7 +42,7 @@ def stand_in(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("order", ["dlfield, xarray", "xarray, dlfield"])
-def test_whichever_is_imported_first_the_accessors_are_there(stand_in, order):
+def test_the_hook_registers_the_accessors_in_either_order_of_imports(stand_in, order):
     stand_in()
     run(f"""
         import {order}
@@ -108,7 +109,7 @@ def test_asking_for_the_spec_of_xarray_answers_as_before_and_does_not_end_the_wa
 
 
 def missing_xarray(first):
-    """Return what an import says where there is no xarray, after a first line."""
+    """Return what an import prints without xarray, after a first line."""
     return run(f"""
         import traceback
         {first}

@@ -21,6 +21,11 @@ impl Tree {
     /// The module that `path`, written inside module `inside`, belongs to. A name that a module
     /// imports belongs to where it comes from, over at most `hops` imports.
     fn resolve(&self, inside: &[String], path: &[String], hops: usize) -> ModulePath {
+        self.walk(inside, path, hops).0
+    }
+
+    /// As `resolve`, and whether the path names a module and nothing in it.
+    fn walk(&self, inside: &[String], path: &[String], hops: usize) -> (ModulePath, bool) {
         let mut at = inside.to_vec();
         for word in path {
             match word.as_str() {
@@ -30,11 +35,11 @@ impl Tree {
                 _ if self.children(&at).contains(word) => at.push(word.clone()),
                 _ => match self.import(&at, word).filter(|_| hops > 0) {
                     Some(import) => at = self.resolve(&at, &import.path, hops - 1),
-                    None => break,
+                    None => return (at, false),
                 },
             }
         }
-        at
+        (at, true)
     }
 
     fn import(&self, module: &[String], name: &str) -> Option<&Use> {
@@ -42,11 +47,15 @@ impl Tree {
         uses.iter().find(|found| found.import && found.name == name)
     }
 
-    /// A module may use itself, what lies in it, the folders it lies in, and what stands above.
-    fn may_use(&self, user: &[String], used: &[String]) -> bool {
+    /// A module may use itself, what lies in it, and what stands above it. What a folder defines
+    /// itself stands below all that lies in it; its name alone, as in `pub(in ...)`, is free.
+    fn may_use(&self, user: &[String], used: &[String], name_alone: bool) -> bool {
         let shared = user.iter().zip(used).take_while(|(a, b)| a == b).count();
-        if shared == user.len() || shared == used.len() {
+        if shared == user.len() {
             return true;
+        }
+        if shared == used.len() {
+            return name_alone;
         }
         let list = self.children(&user[..shared]);
         let place = |name: &String| list.iter().position(|entry| entry == name);
@@ -63,8 +72,9 @@ impl Tree {
         let mut all = Vec::new();
         for (user, module) in &self.0 {
             for found in &module.uses {
-                let used = self.resolve(&found.inside, &found.path, 8);
-                if !self.may_use(user, &used) || self.takes_all(user, &used, found) {
+                let (used, name_alone) = self.walk(&found.inside, &found.path, 8);
+                let name_alone = name_alone && found.name != "*";
+                if !self.may_use(user, &used, name_alone) || self.takes_all(user, &used, found) {
                     let (file, line, path) = (&module.file, found.line, found.path.join("::"));
                     all.push(format!("{file}:{line} uses {path}, which does not stand above it"));
                 }

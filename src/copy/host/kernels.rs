@@ -1,4 +1,4 @@
-//! Which code this processor runs: chosen once per copy, compiled for each kind of register.
+//! Kernels for the processor's registers: compiled for each kind, chosen once per copy.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{__m128i, __m256i, __m512i};
@@ -6,7 +6,7 @@ use std::arch::x86_64::{__m128i, __m256i, __m512i};
 use super::registers::{Plain, Register};
 use super::transpose::{LINE, Plane, stream, transpose};
 
-/// The registers that a processor has, the widest last.
+/// Kinds of registers, the widest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     Plain,
@@ -19,68 +19,64 @@ pub(super) enum Level {
 }
 
 impl Level {
-    /// All that this processor has.
+    /// Kinds that this processor has.
     pub(super) fn all() -> impl Iterator<Item = Self> {
-        let plain = std::iter::once(Self::Plain);
         #[cfg(target_arch = "x86_64")]
-        let all = {
-            let avx512 =
-                is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
-            let wider = [
-                (Self::Sse2, true),
-                (Self::Avx2, is_x86_feature_detected!("avx2")),
-                (Self::Avx512, avx512),
-            ];
-            plain.chain(wider.into_iter().filter_map(|(level, there)| there.then_some(level)))
-        };
-        #[cfg(not(target_arch = "x86_64"))]
-        let all = plain;
-        all
+        let avx512 = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
+        let all = [
+            (Self::Plain, true),
+            #[cfg(target_arch = "x86_64")]
+            (Self::Sse2, true),
+            #[cfg(target_arch = "x86_64")]
+            (Self::Avx2, is_x86_feature_detected!("avx2")),
+            #[cfg(target_arch = "x86_64")]
+            (Self::Avx512, avx512),
+        ];
+        all.into_iter().filter_map(|(level, there)| there.then_some(level))
     }
 
-    /// The widest.
     pub(super) fn best() -> Self {
         Self::all().last().unwrap_or(Self::Plain)
     }
 }
 
-/// What moves the items of one size.
+/// Functions for items of one size.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kernels {
-    /// Changes the places of the items of a plane.
+    /// Transposes a plane.
     ///
     /// # Safety
-    /// As for [`transpose`].
+    /// As [`transpose`].
     pub(super) transpose: unsafe fn(Plane),
-    /// The same past the caches, where a register is a line.
+    /// Transposes a plane past the caches, if a register is a line.
     ///
     /// # Safety
-    /// As for [`transpose`] with `STREAM`.
+    /// As [`transpose`] with `STREAM`.
     pub(super) transpose_past_caches: Option<unsafe fn(Plane)>,
-    /// Copies a run past the caches, where this processor can.
+    /// Copies a run past the caches, if the processor can.
     ///
     /// # Safety
-    /// As for [`stream`].
+    /// As [`stream`].
     pub(super) stream: Option<unsafe fn(*const u8, *mut u8, usize)>,
 }
 
-/// Functions for one kind of register, compiled with what it needs. A square has at most 16 rows, for which
-/// there are registers: for short items a narrower one is taken.
+/// Declares the functions for one kind of register, compiled with the features that it needs. A
+/// square has at most 16 rows, which fit in registers; short items take narrower registers.
 macro_rules! compiled {
     ($kernels:ident, $plane:ident, $run:ident, $register:ty, $($feature:literal)?) => {
         /// # Safety
-        /// As for [`transpose`].
+        /// As [`transpose`].
         $(#[target_feature(enable = $feature)])?
         unsafe fn $plane<const W: usize, const N: usize, const STREAM: bool>(plane: Plane) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the requirements are the same.
             unsafe { transpose::<$register, W, N, STREAM>(plane) }
         }
 
         /// # Safety
-        /// As for [`stream`].
+        /// As [`stream`].
         $(#[target_feature(enable = $feature)])?
         unsafe fn $run(source: *const u8, target: *mut u8, bytes: usize) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the requirements are the same.
             unsafe { stream::<$register>(source, target, bytes) }
         }
 
@@ -105,7 +101,7 @@ compiled!(avx2, plane_avx2, run_avx2, __m256i, "avx2");
 #[cfg(target_arch = "x86_64")]
 compiled!(avx512, plane_avx512, run_avx512, __m512i, "avx512f,avx512bw");
 
-/// The kernels for items of so many bytes; `None` for a size that no register is a multiple of.
+/// Kernels for items of `item` bytes. `None` for sizes that do not divide a register.
 pub(super) fn kernels(level: Level, item: usize) -> Option<Kernels> {
     Some(match (level, item) {
         (Level::Plain, 1) => plain::<1, 16>(),

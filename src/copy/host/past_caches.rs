@@ -1,4 +1,4 @@
-//! Rows of a target, through the caches or past them.
+//! Writes rows of a target, through the caches or past them.
 
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
@@ -7,27 +7,27 @@ use super::kernels::{Kernels, Level, kernels};
 use super::registers::fence;
 use super::transpose::{LINE, Plane, prefetch_ends};
 
-/// Rows of a target that are written together.
+/// Number of rows of a target that are written together.
 pub(super) const ROWS: usize = 16;
 
-/// Bytes of a row that go through the buffer at once.
+/// Bytes of a row that pass through the buffer at once.
 const ROW: usize = 1 << 10;
 
-/// From a row of the buffer to the next: not a power of two, so that the rows do not compete for the same
-/// places of a cache.
+/// Bytes from one row of the buffer to the next: not a power of two, so that rows do not compete
+/// for the same cache sets.
 const PITCH: usize = ROW + LINE;
 
-/// A target of so many bytes does not stay in the cache for who reads it next.
+/// True if a target of this size would not stay in the cache for its next reader.
 pub(super) fn goes_past(bytes: usize) -> bool {
     static FROM: OnceLock<usize> = OnceLock::new();
     bytes >= *FROM.get_or_init(|| (last_cache() / 2).clamp(2 << 20, 16 << 20))
 }
 
-/// Bytes of the last cache, as far as the system says.
+/// Size in bytes of the last-level cache, if the system tells, else a typical one.
 fn last_cache() -> usize {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
-        // SAFETY: asks for a number.
+        // SAFETY: sysconf only returns a number.
         let bytes = unsafe { libc::sysconf(libc::_SC_LEVEL3_CACHE_SIZE) };
         if let Some(bytes) = usize::try_from(bytes).ok().filter(|&bytes| bytes > 0) {
             return bytes;
@@ -36,37 +36,39 @@ fn last_cache() -> usize {
     16 << 20
 }
 
-/// How rows are written.
+/// Method of writing rows.
 #[derive(Clone, Copy)]
 pub(super) enum Lines {
     Cached,
     Past(unsafe fn(*const u8, *mut u8, usize)),
 }
 
-/// Rows on their way.
+/// Rows on their way to the target.
 pub(super) type Buffer = Vec<MaybeUninit<[u8; LINE]>>;
 
 impl Lines {
-    /// Past the caches where that is wished for, and this processor can.
-    pub(super) fn of(level: Level, past_caches: bool) -> Self {
+    /// Writes past the caches if requested and the processor can.
+    pub(super) fn new(level: Level, past_caches: bool) -> Self {
         let stream = kernels(level, 8).and_then(|kernels| kernels.stream);
         stream.filter(|_| past_caches).map_or(Self::Cached, Self::Past)
     }
 
+    /// Copies a run.
+    ///
     /// # Safety
-    /// So many bytes can be read and written, and none that is read is written. Before others may read,
-    /// [`Self::done`] is called in this thread.
+    /// `bytes` bytes can be read and written, and the two do not overlap. This thread calls
+    /// [`Self::done`] before others read the target.
     #[inline]
     pub(super) unsafe fn copy(self, source: *const u8, target: *mut u8, bytes: usize) {
         match self {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees both ranges.
             Self::Cached => unsafe { source.copy_to_nonoverlapping(target, bytes) },
-            // SAFETY: the caller's promise; the level is this processor's.
+            // SAFETY: the caller guarantees both ranges; `new` got the processor's own level.
             Self::Past(stream) => unsafe { stream(source, target, bytes) },
         }
     }
 
-    /// Asks for what [`Self::copy`] will write in part.
+    /// Prefetches the lines that [`Self::copy`] will write in part.
     #[inline]
     pub(super) fn prefetch_ends(self, target: *const u8, bytes: usize) {
         if matches!(self, Self::Past(_)) {
@@ -74,23 +76,23 @@ impl Lines {
         }
     }
 
-    /// What [`Self::transpose`] needs.
+    /// The buffer for [`Self::transpose`].
     pub(super) fn buffer(self) -> Buffer {
         let lines = if matches!(self, Self::Past(_)) { ROWS * PITCH / LINE + 1 } else { 0 };
         vec![MaybeUninit::uninit(); lines]
     }
 
-    /// Makes the lines that were written visible to others.
+    /// Makes written lines visible to other threads.
     pub(super) fn done(self) {
         if matches!(self, Self::Past(_)) {
             fence();
         }
     }
 
-    /// Copies a plane of at most [`ROWS`] rows of the target.
+    /// Transposes a plane of at most [`ROWS`] rows of the target.
     ///
     /// # Safety
-    /// As for `transpose`, of `kernels`; `buffer` is of these lines.
+    /// As [`Kernels::transpose`]; `buffer` comes from [`Self::buffer`].
     pub(super) unsafe fn transpose(
         self,
         plane: Plane,
@@ -99,7 +101,7 @@ impl Lines {
         buffer: &mut Buffer,
     ) {
         let Self::Past(stream) = self else {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees the plane.
             return unsafe { (kernels.transpose)(plane) };
         };
         let lines: *mut MaybeUninit<[u8; LINE]> = buffer.as_mut_ptr();
@@ -112,10 +114,11 @@ impl Lines {
             }
             let step = PITCH.cast_signed();
             let buffered = Plane { target: lines, target_step: step, ..piece };
-            // SAFETY: the caller's promise for the source; the buffer has ROWS rows of PITCH bytes.
+            // SAFETY: the caller guarantees the source; the buffer has ROWS rows of PITCH bytes.
             unsafe { (kernels.transpose)(buffered) };
             for number in 0..piece.read {
-                // SAFETY: a row that has just been written, and its place in the target.
+                // SAFETY: the row was just written, and the caller guarantees its place in the
+                // target.
                 unsafe { stream(buffered.target_row(number), piece.target_row(number), bytes) };
             }
         }

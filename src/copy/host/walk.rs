@@ -1,4 +1,4 @@
-//! Nested loops as one row of tasks, which threads can share.
+//! Nested loops as one sequence of tasks, for several threads.
 #![forbid(unsafe_code)]
 
 use std::ops::Range;
@@ -7,11 +7,11 @@ use smallvec::SmallVec;
 
 use super::super::plan::Loop;
 
-/// The rounds of nested loops, numbered; the innermost counts fastest.
+/// The iterations of nested loops, numbered. The innermost loop counts fastest.
 #[derive(Debug, Default)]
 pub(super) struct Tasks(SmallVec<[Loop; 8]>);
 
-/// One round: the number of each loop, and how many bytes from the start it stands.
+/// One iteration: the index of each loop, and the offsets in bytes of both sides.
 #[derive(Debug, Clone)]
 pub(super) struct Task {
     index: SmallVec<[usize; 8]>,
@@ -34,11 +34,12 @@ impl Tasks {
         self.0.iter().map(|one| one.count).product()
     }
 
-    /// How far the source moves from one task to the next, mostly.
+    /// Usual distance of the source from one task to the next.
     pub(super) fn source_step(&self) -> isize {
         self.0.iter().rev().find(|one| one.count > 1).map_or(0, |innermost| innermost.source)
     }
 
+    /// Calls `each` for a range of tasks.
     pub(super) fn visit(&self, tasks: Range<usize>, mut each: impl FnMut(&Task)) {
         let mut task = self.at(tasks.start);
         for _ in tasks {
@@ -81,13 +82,13 @@ impl FromIterator<Loop> for Tasks {
     }
 }
 
-/// A loop in rounds of `by`, of which the last may be shorter.
+/// Divides a loop into blocks of `by`; the last may be shorter.
 pub(super) fn blocks(one: Loop, by: usize) -> Loop {
     let step = by.cast_signed();
     Loop { count: one.count.div_ceil(by), source: one.source * step, target: one.target * step }
 }
 
-/// How long block `number` is.
+/// Length of block `number`.
 pub(super) fn block(one: Loop, by: usize, number: usize) -> usize {
     by.min(one.count.saturating_sub(number * by))
 }
@@ -117,13 +118,13 @@ mod tests {
     }
 
     #[test]
-    fn no_loops_are_one_task() {
+    fn without_loops_there_is_one_task() {
         assert_eq!(Tasks::default().count(), 1);
         assert_eq!(visited(&Tasks::default(), 0..1), [(0, 0)]);
     }
 
     #[test]
-    fn the_last_block_is_what_is_left() {
+    fn the_last_block_is_the_remainder() {
         let one = Loop { count: 10, source: 8, target: 16 };
         assert_eq!(blocks(one, 4), Loop { count: 3, source: 32, target: 64 });
         assert_eq!([0, 1, 2].map(|number| block(one, 4, number)), [4, 4, 2]);

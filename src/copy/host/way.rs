@@ -1,26 +1,21 @@
-//! Deciding a copy in host memory: runs of bytes, or planes whose items change places.
+//! Plans a copy in host memory: runs of bytes, or transpositions of planes.
 #![forbid(unsafe_code)]
 
-use smallvec::SmallVec;
+use super::super::plan::{CopyPlan, Loop, Loops};
 
-use super::super::plan::{CopyPlan, Loop};
-
-/// Items that fit a register are transposed there.
+/// Largest item in bytes that is transposed in registers.
 const LARGEST_ITEM: usize = 16;
 
-type Loops = SmallVec<[Loop; 6]>;
-
-/// How a copy goes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Both sides are contiguous along one dimension, or neither is.
+    /// Both sides are contiguous along the same dimension, or neither is contiguous.
     Runs { loops: Loops, run: usize },
-    /// Each side is contiguous along another dimension.
+    /// The sides are contiguous along different dimensions.
     Planes(Planes),
 }
 
-/// Planes of items that are contiguous along one dimension in the source and along the other in the
-/// target.
+/// Planes of items that are contiguous along one dimension in the source and along the other in
+/// the target.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Planes {
     /// Bytes of an item: 1, 2, 4, 8 or 16.
@@ -29,11 +24,10 @@ pub(super) struct Planes {
     pub(super) read: Loop,
     /// The dimension along which the target is contiguous.
     pub(super) written: Loop,
-    /// The others, that in whose order the source is read first.
+    /// The other dimensions, in the source's order.
     pub(super) others: Loops,
 }
 
-/// Chooses.
 pub(super) fn way(plan: CopyPlan) -> Way {
     if let Some(planes) = planes(&plan) {
         return Way::Planes(planes);
@@ -45,7 +39,7 @@ pub(super) fn way(plan: CopyPlan) -> Way {
     Way::Runs { loops, run }
 }
 
-/// Memory is read best from its start to its end; where whole lines are written matters less.
+/// Sorts loops by the source: reading in order matters more than writing whole lines in order.
 fn in_order_of_source(loops: &mut Loops) {
     loops.sort_by_key(|one| std::cmp::Reverse(one.source.unsigned_abs()));
 }
@@ -78,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn another_fast_dimension_makes_planes() {
+    fn different_fast_dimensions_make_planes() {
         let Way::Planes(planes) = way_of(&[3, 4, 5], &[20, 5, 1], &[1, 3, 12], 8) else { panic!() };
         assert_eq!(planes.read, Loop { count: 5, source: 8, target: 96 });
         assert_eq!(planes.written, Loop { count: 3, source: 160, target: 8 });
@@ -86,13 +80,13 @@ mod tests {
     }
 
     #[test]
-    fn two_short_items_that_stay_together_are_one() {
+    fn two_adjacent_short_items_move_as_one() {
         let Way::Planes(planes) = way_of(&[3, 4, 2], &[8, 2, 1], &[2, 6, 1], 4) else { panic!() };
         assert_eq!(planes.item, 8);
     }
 
     #[test]
-    fn rows_that_stay_whole_and_items_apart_on_both_sides_are_runs() {
+    fn whole_rows_and_items_apart_on_both_sides_are_runs() {
         let rows = way_of(&[3, 4, 5], &[20, 5, 1], &[5, 15, 1], 8);
         assert!(matches!(rows, Way::Runs { run: 40, .. }), "{rows:?}");
         let items = way_of(&[3, 4], &[8, 2], &[2, 6], 8);
@@ -100,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backward_dimension_makes_no_planes() {
+    fn a_reversed_dimension_does_not_make_planes() {
         let mirrored = way_of(&[3, 4], &[4, -1], &[1, 3], 8);
         assert!(matches!(mirrored, Way::Runs { .. }), "{mirrored:?}");
     }

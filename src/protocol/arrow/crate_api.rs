@@ -1,4 +1,4 @@
-//! Storages to and from the arrays of arrow-rs.
+//! Converts storages to and from arrays of arrow-rs.
 
 use std::sync::Arc;
 
@@ -7,35 +7,37 @@ use arrow_data::ffi::FFI_ArrowArray;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{Field as Column, FieldRef as ColumnRef, Schema};
 
-use super::export::Exported;
-use super::import::Claims;
-use super::{failed, from_ffi, schema_from_ffi};
+use super::export::{Exported, invalid_name};
+use super::import::take;
 use crate::borrow::Borrow;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::storage::{Spec, Storage};
 
 impl Storage {
-    /// The array over the host's memory, and the column `name` that describes it. Copies nothing.
+    /// Returns the array over the host's memory, and the column `name` that describes it. Copies
+    /// nothing.
     ///
-    /// A storage of one dimension is an array of numbers (bool: the extension `arrow.bool8`). Others are
-    /// the extension `arrow.fixed_shape_tensor`: a list along the axis that is outermost in memory, of tensors of
-    /// the rest. The metadata of the column has the rest of what is known, under the key `dlfield`.
+    /// A storage of one dimension becomes an array of numbers (bool: the extension `arrow.bool8`).
+    /// Others become the extension `arrow.fixed_shape_tensor`: a list along the axis that is
+    /// outermost in memory, of tensors of the other axes. The metadata of the column has all other
+    /// properties, under the key `dlfield`.
     ///
-    /// Arrow's arrays do not change: as long as one of them is there, nobody gets the memory for writing from
-    /// [`Storage::view_mut`](crate::Storage::view_mut).
+    /// Arrow's arrays are constant: while one of them lives,
+    /// [`Storage::view_mut`](crate::Storage::view_mut) refuses the memory.
     ///
     /// # Errors
-    /// [`Error::Buffer`] for padded rows, steps and negative strides, for bfloat16, float8, complex numbers and
-    /// bool in several dimensions, for storages without dimensions, and while somebody writes the memory;
-    /// [`Error::Device`] for memory of a device alone.
+    /// [`Error::Buffer`] for padded rows, steps and negative strides, for bfloat16, float8, complex
+    /// numbers and bool in several dimensions, for storages without dimensions, and while a view
+    /// writes the memory; [`Error::Device`] for device memory.
     ///
     /// # Example
     ///
     /// ```
     /// use dlfield::Storage;
     ///
-    /// let field = Storage::builder([4, 3, 2]).dims(["I", "J", "K"]).halo([(1, 1), (0, 0), (0, 0)]).zeros::<f64>()?;
+    /// let halo = [(1, 1), (0, 0), (0, 0)];
+    /// let field = Storage::builder([4, 3, 2]).dims(["I", "J", "K"]).halo(halo).zeros::<f64>()?;
     /// let (array, column) = field.to_arrow("t")?;
     /// assert_eq!(array.len(), 4); // of tensors with 3 x 2 elements
     /// assert_eq!(column.metadata()["ARROW:extension:name"], "arrow.fixed_shape_tensor");
@@ -46,48 +48,49 @@ impl Storage {
     /// # Ok::<(), dlfield::Error>(())
     /// ```
     pub fn to_arrow(&self, name: &str) -> Result<(ArrayRef, ColumnRef)> {
-        let memory = self.on_host()?;
-        let exported = Exported::of(&memory, self.field())?;
+        let (memory, field) = (self.host()?.clone(), self.field());
+        let exported = Exported::new(&memory, &field)?;
         let column = exported.column(name)?;
         let borrow = Borrow::shared(&memory)?;
-        memory.wait()?; // a copy that was begun before
-        // Dropped in this order: whoever gets the memory next finds it free.
+        memory.wait()?; // for an earlier copy
+        // Dropped in this order, so that the borrow ends before the memory may be reused.
         Ok((make_array(exported.data(|memory| (borrow, memory))?), Arc::new(column)))
     }
 
-    /// A table with the one column `name` over the host's memory. Copies nothing. All that is known of the field
-    /// is in its metadata, which files keep.
+    /// Returns a table with the single column `name` over the host's memory. Copies nothing. The
+    /// metadata, which files keep, has all properties of the field.
     ///
     /// # Errors
     /// As [`Storage::to_arrow`].
     pub fn to_arrow_batch(&self, name: &str) -> Result<RecordBatch> {
         let (array, column) = self.to_arrow(name)?;
-        RecordBatch::try_new(Arc::new(Schema::new(vec![column])), vec![array]).map_err(failed)
+        RecordBatch::try_new(Arc::new(Schema::new(vec![column])), vec![array]).map_err(invalid_name)
     }
 
-    /// A read-only storage over an array of numbers, lists of one length or tensors, which it keeps. Copies nothing.
-    /// Names, halo and the order of the axes are those in the metadata of `column`.
+    /// Wraps an array of numbers, lists of fixed length or tensors in a read-only storage, which
+    /// keeps the array alive. Copies nothing. Names, halo and the order of the axes come from the
+    /// metadata of `column`.
     ///
     /// # Errors
-    /// [`Error::Buffer`] for nulls, and for types other than [`Storage::to_arrow`] gives.
+    /// [`Error::Buffer`] for nulls, and for types that [`Storage::to_arrow`] does not return;
+    /// [`Error::Argument`] if `column` describes another type.
     pub fn from_arrow(array: &ArrayRef, column: &Column) -> Result<Self> {
         if array.data_type() != column.data_type() {
             return Err(Error::Argument(format!(
-                "column: expected one of type {}, as the array is, got {}",
+                "column: expected the type of the array, {}, got {}",
                 array.data_type(),
                 column.data_type()
             )));
         }
-        let schema = FFI_ArrowSchema::try_from(column).map_err(failed)?;
-        let (schema, array) =
-            (schema_from_ffi(schema), from_ffi(FFI_ArrowArray::new(&array.to_data())));
-        let claims = Claims::of(&schema, &array, Device::CPU)?;
-        let memory = claims.imported(Arc::new(array)).validate()?;
-        let field = claims.said.into_field(memory.layout().shape());
+        let schema = FFI_ArrowSchema::try_from(column).map_err(invalid_name)?;
+        let mut array = FFI_ArrowArray::new(&array.to_data());
+        let (checked, labels) = take(&schema, &mut array, Device::CPU)?;
+        let memory = checked.validate(false)?;
+        let field = labels.into_field(memory.layout().shape());
         Self::wrap(memory, &Spec { unknown_halo: field.halo.is_none(), field, ..Spec::default() })
     }
 
-    /// As [`Storage::from_arrow`], of a table with one column.
+    /// As [`Storage::from_arrow`], for a table with one column.
     ///
     /// # Errors
     /// As [`Storage::from_arrow`]; [`Error::Argument`] for another number of columns.
@@ -111,14 +114,13 @@ mod tests {
     use arrow_schema::DataType;
 
     use super::*;
-    use crate::alloc::live_allocations;
-    use crate::field::Dim;
+    use crate::field::{Dim, Dims};
     use crate::layout::Item;
 
     fn field() -> Storage {
-        let wishes =
+        let builder =
             Storage::builder([4, 3, 2]).dims(["I", "J", "K"]).halo([(1, 1), (0, 0), (0, 1)]);
-        wishes.layout([1, 2, 0]).zeros::<f64>().unwrap()
+        builder.layout([1, 2, 0]).zeros::<f64>().unwrap()
     }
 
     fn column(array: &ArrayRef) -> Column {
@@ -155,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn without_dlfields_metadata_the_list_comes_first_and_has_a_name_of_its_own() {
+    fn without_dlfield_s_metadata_the_list_comes_first_and_gets_a_new_name() {
         let (array, column) = field().to_arrow("t").unwrap();
         let mut metadata = column.metadata().clone();
         metadata.remove("dlfield");
@@ -167,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_without_names_whose_first_axis_is_not_the_list_has_them_numbered() {
+    fn axes_of_an_unnamed_field_are_numbered_if_the_list_is_not_the_first() {
         let field = Storage::builder([4, 3, 2]).layout([2, 1, 0]).zeros::<f64>().unwrap();
         let (array, column) = field.to_arrow("t").unwrap();
         let back = Storage::from_arrow(&array, &column).unwrap();
@@ -177,23 +179,24 @@ mod tests {
         let bare = Column::clone(&column).with_metadata(metadata);
         let back = Storage::from_arrow(&array, &bare).unwrap();
         let names = ["dim_2", "dim_0", "dim_1"].map(Dim::from_name);
-        assert_eq!((back.shape(), back.dims()), (&[2, 4, 3][..], Some(&names[..])));
+        assert_eq!((back.shape(), back.dims()), (&[2, 4, 3][..], Some(Dims::from_iter(names))));
     }
 
     #[test]
-    fn the_memory_is_given_up_with_the_last_array() {
-        let before = live_allocations();
-        let (array, _) = field().to_arrow("t").unwrap();
+    fn the_memory_is_freed_with_the_last_array() {
+        let field = field();
+        let memory = field.managed().owner();
+        let (array, _) = field.to_arrow("t").unwrap();
         let part = array.slice(1, 1);
-        drop(array);
-        assert_eq!(live_allocations(), before + 1);
+        drop((field, array));
+        assert_eq!(memory.count(), 2);
         drop(part);
-        assert_eq!(live_allocations(), before);
+        assert_eq!(memory.count(), 1);
     }
 
     #[cfg(feature = "ndarray")]
     #[test]
-    fn nobody_writes_what_an_array_shows() {
+    fn memory_in_an_array_cannot_be_written() {
         let field = field();
         let (array, _) = field.to_arrow("t").unwrap();
         let error = field.view_mut::<f64, ndarray::Ix3>().unwrap_err().to_string();
@@ -205,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_of_an_array_and_of_lists_in_it_count() {
+    fn offsets_of_an_array_and_of_lists_in_it_are_added() {
         let whole = Int32Array::from(vec![0, 1, 2, 3]);
         let first = whole.values().as_ptr().addr();
         let array: ArrayRef = Arc::new(whole.slice(1, 2));
@@ -224,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_column_of_numbers_is_refused_with_a_way_out() {
+    fn anything_but_a_column_of_numbers_is_refused_with_a_way_out() {
         assert!(
             refused(Float64Array::from(vec![Some(1.0), None]))
                 .contains("got 1 nulls; fill or drop them")
@@ -244,14 +247,14 @@ mod tests {
     }
 
     #[test]
-    fn nulls_outside_of_the_part_do_not_count() {
+    fn nulls_outside_of_the_part_are_ignored() {
         let array: ArrayRef =
             Arc::new(Float64Array::from(vec![None, Some(1.0), Some(2.0)]).slice(1, 2));
         assert!(Storage::from_arrow(&array, &column(&array)).is_ok());
     }
 
     #[test]
-    fn gaps_and_types_without_a_word_are_refused() {
+    fn gaps_and_inexpressible_types_are_refused() {
         let padded = Storage::builder([4, 5]).halo([(0, 0), (1, 1)]).zeros::<f64>().unwrap();
         let inner = padded.domain_view().unwrap();
         let error = inner.to_arrow("t").unwrap_err().to_string();

@@ -1,67 +1,62 @@
-//! The struct of the C device data interface: an array with the device that has its memory, and an event.
+//! The struct of the C device data interface: an array with the device of its memory, and an event.
 
 use std::ffi::c_void;
+use std::mem::replace;
+use std::sync::Arc;
 
 use arrow_data::ffi::FFI_ArrowArray;
 use pyo3::prelude::*;
 
 use super::export::Exported;
-use super::from_ffi;
-use super::structs::Array;
-use crate::cuda::{ForeignEvent, Signal, Stream};
+use crate::cuda::{Event, Stream};
 use crate::device::{Device, DeviceKind};
 use crate::error::{Error, Result};
-use crate::protocol::keep::Keep;
+use crate::protocol::attached::DropAttached;
 
-/// `struct ArrowDeviceArray`. The default is a released one.
+/// `struct ArrowDeviceArray`.
 #[repr(C)]
-#[derive(Debug, Default)]
-pub(super) struct DeviceArray {
-    pub(super) array: Array,
+pub(super) struct ArrowDeviceArray {
+    pub(super) array: FFI_ArrowArray,
     device_id: i64,
     device_type: i32,
-    /// Points to a `cudaEvent_t`, which is released with the array; or NULL.
+    /// Pointer to a `cudaEvent_t` that is released with the array, or NULL.
     sync_event: *mut c_void,
-    /// Zeros, by the interface; pyarrow leaves in them what was there, so that nobody can insist.
+    /// Zeros, by the interface. pyarrow does not initialise them, so this is not checked.
     reserved: [i64; 3],
 }
 
-// SAFETY: as for the array; the event stays as long as it, and nobody writes through the pointer.
-unsafe impl Send for DeviceArray {}
+// SAFETY: as for the array. The event lives as long as the array, and is only read.
+unsafe impl Send for ArrowDeviceArray {}
 
-impl DeviceArray {
-    /// Over memory of any device. Who takes it waits for the event, where there is one.
+impl ArrowDeviceArray {
+    /// Exports memory of any device. The consumer waits for the event, if there is one.
     ///
     /// # Errors
-    /// As [`Exported::data`]; what CUDA refuses.
-    pub(super) fn of(exported: &Exported<'_>, device: Device) -> Result<Self> {
-        // Without elements nothing is in flight, and no buffer keeps an event.
-        let busy = !device.is_host() && !exported.is_empty();
-        let signal = match exported.timeline().filter(|_| busy) {
-            Some(timeline) => {
-                timeline.hand_out();
-                Some(Signal::after(timeline, device.ordinal)?)
-            }
-            None => None,
-        };
-        let sync_event = signal.as_ref().map_or(std::ptr::null(), |signal| signal.address());
-        let keep = |memory| (Keep::new(memory), signal);
-        let array = from_ffi(FFI_ArrowArray::new(&exported.data(keep)?));
-        let on_host = device == Device::CPU;
-        let device_type = i32::try_from(device.code()).unwrap_or(0);
+    /// As [`Exported::data`]; [`Error::Device`] if CUDA fails.
+    pub(super) fn new(exported: &Exported<'_>, device: Device) -> Result<Self> {
+        let timeline = exported.timeline().filter(|_| !device.is_host());
+        let event =
+            timeline.map(|timeline| timeline.end(device.ordinal).map(Arc::new)).transpose()?;
+        let sync_event = event.as_ref().map_or(std::ptr::null(), |event| event.address());
+        let keep = |memory| (DropAttached::new(memory), event);
         Ok(Self {
-            array,
-            device_id: if on_host { -1 } else { i64::from(device.ordinal) },
-            device_type,
+            array: FFI_ArrowArray::new(&exported.data(keep)?),
+            device_id: if device == Device::CPU { -1 } else { i64::from(device.ordinal) },
+            device_type: i32::try_from(device.code()).unwrap_or(0),
             sync_event: sync_event.cast_mut().cast(),
             reserved: [0; 3],
         })
     }
 
-    /// Where the memory is.
+    /// Moves the array out, and leaves a released one.
+    pub(super) fn take(&mut self) -> Self {
+        Self { array: replace(&mut self.array, FFI_ArrowArray::empty()), ..*self }
+    }
+
+    /// The device of the memory.
     ///
     /// # Errors
-    /// [`Error::Buffer`] for what the interface does not allow.
+    /// [`Error::Buffer`] for a device that the interface does not allow.
     pub(super) fn device(&self) -> Result<Device> {
         let ordinal = i32::try_from(self.device_id).map_err(|_| {
             Error::Buffer(format!(
@@ -74,17 +69,19 @@ impl DeviceArray {
         let device = if on_cpu { Device::CPU } else { Device::from_dlpack(code, ordinal)? };
         if on_cpu && !self.sync_event.is_null() {
             return Err(Error::Buffer(
-                "Arrow device array: expected no sync_event for memory of the CPU, got one; the array is not valid".into(),
+                "Arrow device array: expected no sync_event for memory of the CPU, got one; the \
+                 array is not valid"
+                    .into(),
             ));
         }
         Ok(device)
     }
 
-    /// Lets whatever is done to the memory from here on come after the producer's event. The host waits where it
-    /// reaches the memory, since it may read at once.
+    /// Orders later work on the memory after the producer's event. The host waits if it reaches the
+    /// memory, because it may read at once.
     ///
     /// # Errors
-    /// [`Error::Device`] for an event that nothing here can wait for.
+    /// [`Error::Device`] for an event that is not one of CUDA.
     pub(super) fn follow(&self, py: Python<'_>, device: Device) -> Result<Option<Stream>> {
         let event = self.sync_event.cast::<usize>();
         if event.is_null() {
@@ -96,14 +93,15 @@ impl DeviceArray {
         );
         if !of_cuda || !event.is_aligned() {
             return Err(Error::Device(format!(
-                "Arrow device array: expected memory that is ready, or an event of CUDA, got a sync_event for memory on \
-                 {device}; synchronise the producer first, and pass it on without one"
+                "Arrow device array: expected memory that is ready, or an event of CUDA, got a \
+                 sync_event for memory on {device}; synchronise the producer first, and pass the \
+                 array without one"
             )));
         }
-        // SAFETY: the interface: a pointer to an event, which is there until the array is released.
+        // SAFETY: aligned, and valid until the array is released (the interface).
         let handle = unsafe { event.read() };
-        // SAFETY: as above; the array is released after `self`.
-        let event = unsafe { ForeignEvent::new(handle, device.ordinal) };
+        // SAFETY: the event is valid until the array is released, which `self` owns.
+        let event = unsafe { Event::foreign(handle, device.ordinal) };
         if device.kind != DeviceKind::Cuda {
             py.detach(|| event.wait())?; // WAIT of the host for the producer's event
             return Ok(None);

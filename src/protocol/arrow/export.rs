@@ -1,27 +1,27 @@
-//! Producer: from a [`Managed`] to an array of arrow-rs and the field that describes it.
+//! Producer: exports a [`Managed`] as an array of arrow-rs, and the column that describes it.
 
 use std::collections::HashMap;
-use std::panic::RefUnwindSafe;
+use std::panic::AssertUnwindSafe;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use arrow_buffer::Buffer;
 use arrow_data::ArrayData;
-use arrow_schema::{DataType, Field as Column};
+use arrow_schema::{ArrowError, DataType, Field as Column};
 
-use super::metadata::{Tensor, Whole};
+use super::metadata::{FieldMetadata, Tensor};
 use super::names::{
     BOOL8, DLFIELD, EXTENSION_METADATA, EXTENSION_NAME, FIXED_SHAPE_TENSOR, data_type,
 };
 use super::rows::Rows;
+use crate::cuda::Timeline;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::field::{Dim, Dims, Field};
 use crate::layout::Extents;
 use crate::managed::Managed;
 
-/// Memory as Arrow sees it: which axis is the list, and what its elements are called.
-#[derive(Debug)]
+/// Memory as Arrow sees it, with the axis of the list and the type of the elements.
 pub(super) struct Exported<'a> {
     managed: &'a Managed,
     field: &'a Field,
@@ -29,42 +29,32 @@ pub(super) struct Exported<'a> {
     values: DataType,
 }
 
-/// What keeps the memory of an Arrow buffer.
-struct Kept<T>(T);
-
-// Nobody looks into it: it is only dropped.
-impl<T> RefUnwindSafe for Kept<T> {}
-
 impl<'a> Exported<'a> {
+    /// Checks that Arrow can express the memory without a copy.
+    ///
     /// # Errors
-    /// [`Error::Buffer`] for what Arrow cannot express without a copy.
-    pub(super) fn of(managed: &'a Managed, field: &'a Field) -> Result<Self> {
-        let rows = Rows::of(managed.layout(), field.order.as_deref().unwrap_or_default())?;
+    /// [`Error::Buffer`] if it cannot.
+    pub(super) fn new(managed: &'a Managed, field: &'a Field) -> Result<Self> {
+        let rows = Rows::new(managed.layout(), field.order.as_deref().unwrap_or_default())?;
         let dtype = managed.dtype();
-        let truth = dtype == DType::Bool && rows.inner.is_empty();
-        let values = if truth { Some(DataType::Int8) } else { data_type(dtype) };
-        let values = values.ok_or_else(|| no_word(dtype))?;
+        let boolean = dtype == DType::Bool && rows.inner.is_empty();
+        let values = if boolean { Some(DataType::Int8) } else { data_type(dtype) };
+        let values = values.ok_or_else(|| inexpressible(dtype))?;
         if !managed.is_aligned() {
             return Err(Error::Buffer(format!(
-                "Arrow export: expected elements on boundaries of {} bytes, got address {:#x}; copy them first: \
-                 to_arrow(copy=True), in Rust copy()",
+                "Arrow export: expected elements on boundaries of {} bytes, got address {:#x}; \
+                 copy them first: copy(), in Python to_arrow(copy=True)",
                 dtype.alignment(),
-                managed.address()
+                managed.position()
             )));
         }
         Ok(Self { managed, field, rows, values })
     }
 
-    /// Whether there are no elements.
-    #[cfg(feature = "python")]
-    pub(super) fn is_empty(&self) -> bool {
-        self.managed.layout().nbytes() == 0
-    }
-
-    /// What may be in flight on the memory.
-    #[cfg(feature = "python")]
-    pub(super) fn timeline(&self) -> Option<&Arc<crate::cuda::Timeline>> {
-        self.managed.timeline()
+    /// Work in flight on the memory. Without elements there is none, and no buffer that could own
+    /// an event.
+    pub(super) fn timeline(&self) -> Option<&Arc<Timeline>> {
+        self.managed.timeline().filter(|_| self.managed.layout().size() > 0)
     }
 
     fn extent(&self, axis: usize) -> i64 {
@@ -78,21 +68,21 @@ impl<'a> Exported<'a> {
     fn dims_inside(&self) -> Option<Dims> {
         let name = |&axis: &usize| match &self.field.dims {
             Some(dims) => dims.get(axis).cloned(),
-            // So that nobody takes the first axis of the list for the first of the field.
+            // Keeps the axes in order: else the list's axis would count as the first of the field.
             None if self.rows.axis != 0 => Some(Dim::unnamed(axis)),
             None => None,
         };
         self.rows.inner.iter().map(name).collect()
     }
 
-    /// Elements in a tensor of the list.
+    /// Number of elements of each tensor of the list.
     fn size_inside(&self) -> Result<i32> {
         let size =
             self.inner_shape().iter().try_fold(1_i64, |size, extent| size.checked_mul(*extent));
         size.and_then(|size| i32::try_from(size).ok()).ok_or_else(|| {
             Error::Buffer(format!(
-                "Arrow export: expected at most {} elements in each tensor of the list, got shape {:?}; take parts of \
-                 the storage",
+                "Arrow export: expected at most {} elements in each tensor of the list, got shape \
+                 {:?}; export parts of the storage",
                 i32::MAX,
                 self.managed.layout().shape()
             ))
@@ -107,102 +97,78 @@ impl<'a> Exported<'a> {
         Ok(DataType::FixedSizeList(Arc::new(item), self.size_inside()?))
     }
 
-    /// The description of a column with this array.
+    /// Describes a column with this array.
     ///
     /// # Errors
-    /// [`Error::Buffer`] for tensors that are too large for a list of Arrow's.
+    /// [`Error::Buffer`] for tensors that are too large for Arrow's lists.
     pub(super) fn column(&self, name: &str) -> Result<Column> {
-        let mut metadata = HashMap::from([(DLFIELD.to_owned(), self.whole().to_json())]);
-        let extension = if self.rows.inner.is_empty() {
+        let (inner, shape) = (&self.rows.inner, self.managed.layout().shape().into());
+        let Field { dims, halo, origin, .. } = self.field.clone();
+        let field = FieldMetadata { shape, axis: self.rows.axis, dims, halo, origin };
+        let mut metadata = HashMap::from([(DLFIELD.to_owned(), field.to_json())]);
+        let extension = if inner.is_empty() {
             (self.managed.dtype() == DType::Bool).then(|| (BOOL8, String::new()))
         } else {
-            Some((FIXED_SHAPE_TENSOR, self.tensor().to_json()))
+            let (shape, dims) = (self.inner_shape(), self.dims_inside());
+            let tensor = Tensor { shape, dims, permutation: self.rows.permutation() };
+            Some((FIXED_SHAPE_TENSOR, tensor.to_json()))
         };
         if let Some((name, parameters)) = extension {
             metadata.insert(EXTENSION_NAME.to_owned(), name.to_owned());
             metadata.insert(EXTENSION_METADATA.to_owned(), parameters);
         }
-        // Nullable, as other libraries take a column to be: none of its elements is null.
+        // Nullable, as other libraries expect of a column, although no element is null.
         Ok(Column::new(name, self.data_type()?, true).with_metadata(metadata))
     }
 
-    fn tensor(&self) -> Tensor {
-        Tensor {
-            shape: self.inner_shape(),
-            dims: self.dims_inside(),
-            permutation: self.rows.permutation(),
-        }
-    }
-
-    fn whole(&self) -> Whole {
-        let Field { dims, halo, origin, .. } = self.field;
-        let shape = self.managed.layout().shape().into();
-        Whole {
-            shape,
-            axis: self.rows.axis,
-            dims: dims.clone(),
-            halo: halo.clone(),
-            origin: origin.clone(),
-        }
-    }
-
-    /// The array over the same memory, which keeps it, and what `with_it` makes of it, as long as one of its
-    /// buffers is there. May be memory of a device: nothing is read.
-    ///
-    /// # Errors
-    /// As [`Exported::column`].
+    /// Makes the array over the same memory. Its buffer owns the result of `owner`, which holds a
+    /// reference to the memory. Device memory is allowed: nothing is read.
     pub(super) fn data<T: Send + Sync + 'static>(
         &self,
-        with_it: impl FnOnce(Managed) -> T,
+        owner: impl FnOnce(Managed) -> T,
     ) -> Result<ArrayData> {
-        let length = usize::try_from(self.extent(self.rows.axis)).unwrap_or(0);
-        let values = self.buffer(with_it);
+        let values = ArrayData::builder(self.values.clone())
+            .len(self.managed.layout().size())
+            .add_buffer(self.buffer(owner));
+        // SAFETY: the buffer has the elements of the layout (Exported::buffer), aligned
+        // (Exported::new). Without nulls, there is no bitmap.
+        let values = unsafe { values.build_unchecked() };
         if self.rows.inner.is_empty() {
-            return Ok(self.checked(self.values.clone(), length, Some(values), None));
+            return Ok(values);
         }
-        let size = usize::try_from(self.size_inside()?).unwrap_or(0);
-        let child =
-            self.checked(self.values.clone(), length.saturating_mul(size), Some(values), None);
-        Ok(self.checked(self.data_type()?, length, None, Some(child)))
+        let length = usize::try_from(self.extent(self.rows.axis)).unwrap_or(0);
+        let lists = ArrayData::builder(self.data_type()?).len(length).add_child_data(values);
+        // SAFETY: all elements of the layout belong to the `length` tensors.
+        Ok(unsafe { lists.build_unchecked() })
     }
 
-    fn checked(
-        &self,
-        data_type: DataType,
-        length: usize,
-        values: Option<Buffer>,
-        child: Option<ArrayData>,
-    ) -> ArrayData {
-        let builder = ArrayData::builder(data_type).len(length);
-        let builder = builder.buffers(values.into_iter().collect());
-        let builder = builder.child_data(child.into_iter().collect());
-        // SAFETY: the buffer has as many elements as the layout has (Exported::buffer), on their boundaries
-        // (Exported::of); a list has as many times its size; there are no nulls.
-        unsafe { builder.build_unchecked() }
-    }
-
-    fn buffer<T: Send + Sync + 'static>(&self, with_it: impl FnOnce(Managed) -> T) -> Buffer {
+    fn buffer<T: Send + Sync + 'static>(&self, owner: impl FnOnce(Managed) -> T) -> Buffer {
         let bytes = self.managed.layout().nbytes();
         let Some(start) = NonNull::new(self.managed.data()).filter(|_| bytes > 0) else {
             return Buffer::from_vec(Vec::<u128>::new()); // aligned for every type
         };
-        let owner = Arc::new(Kept(with_it(self.managed.clone())));
-        // SAFETY: without gaps (Rows::of), the elements of the layout are the bytes from the first on. The memory is
-        // there until its last owner is dropped (Managed), and `with_it` puts one into ours. That nobody changes it
-        // meanwhile is for the caller: Rust's arrays come with a Borrow, Python's are the user's to guard.
+        let owner = Arc::new(AssertUnwindSafe(owner(self.managed.clone()))); // only dropped
+        // SAFETY: without gaps (Rows::new), the elements are the `bytes` bytes from the first one
+        // on. The memory lives until its last owner is dropped (Managed), and ours is one. Rust's
+        // arrays hold a Borrow, which excludes writers; Python's users have to.
         unsafe { Buffer::from_custom_allocation(start, bytes, owner) }
     }
 }
 
-fn no_word(dtype: DType) -> Error {
+fn inexpressible(dtype: DType) -> Error {
     let way_out = match dtype {
-        DType::Bool => "of several dimensions; view them as uint8, or hand over one dimension",
+        DType::Bool => " of several dimensions; view them as uint8, or hand over one dimension",
         _ if dtype.is_complex() => "; hand over real and imaginary part",
         _ => "; convert them to float32",
     };
     Error::Buffer(format!(
-        "Arrow export: expected int8..int64, uint8..uint64, float16..float64, or bool in one dimension, got \
-         {dtype}{}{way_out}",
-        if dtype == DType::Bool { " " } else { "" }
+        "Arrow export: expected int8..int64, uint8..uint64, float16..float64, or bool in one \
+         dimension, got {dtype}{way_out}"
     ))
+}
+
+/// Converts an error of arrow-rs: a name contains a NUL, which C cannot express.
+#[expect(clippy::needless_pass_by_value, reason = "the signature of map_err")]
+pub(super) fn invalid_name(error: ArrowError) -> Error {
+    Error::Argument(format!("Arrow: {error}"))
 }

@@ -1,14 +1,14 @@
-//! What a field says of itself in the metadata of its schema: JSON, by whomever.
+//! Metadata of a field in its schema, as JSON. Any producer may write it.
 
 use serde_json::{Map, Value, json};
 use smallvec::SmallVec;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shortened};
 use crate::field::{Dim, Dims, Halo};
 use crate::layout::Extents;
 
-/// The parameters of `arrow.fixed_shape_tensor`: `shape` and `dim_names` in the order of memory, and where in
-/// it each axis of the tensor is (Arrow columnar format, "Fixed shape tensor").
+/// Parameters of `arrow.fixed_shape_tensor`: `shape` and `dim_names` in the order of memory, and
+/// the position there of each axis of the tensor (Arrow columnar format, "Fixed shape tensor").
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Tensor {
     pub(super) shape: Extents,
@@ -16,11 +16,11 @@ pub(super) struct Tensor {
     pub(super) permutation: SmallVec<[usize; 4]>,
 }
 
-/// What dlfield says of a field as a whole, in the order of its own axes.
+/// dlfield's own metadata: the whole field, in the order of its axes.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Whole {
+pub(super) struct FieldMetadata {
     pub(super) shape: Extents,
-    /// The axis that the list runs along.
+    /// Axis of the list.
     pub(super) axis: usize,
     pub(super) dims: Option<Dims>,
     pub(super) halo: Option<Halo>,
@@ -29,25 +29,20 @@ pub(super) struct Whole {
 
 impl Tensor {
     pub(super) fn to_json(&self) -> String {
-        let mut object = Map::new();
-        object.insert("shape".into(), json!(self.shape.as_slice()));
-        if let Some(dims) = &self.dims {
-            object.insert("dim_names".into(), names(dims));
-        }
-        if !self.permutation.iter().copied().eq(0..self.shape.len()) {
-            object.insert("permutation".into(), json!(self.permutation.as_slice()));
-        }
-        Value::Object(object).to_string()
+        let in_order = self.permutation.iter().copied().eq(0..self.shape.len());
+        to_json([
+            ("shape", Some(json!(self.shape.as_slice()))),
+            ("dim_names", self.dims.as_ref().map(names)),
+            ("permutation", (!in_order).then(|| json!(self.permutation.as_slice()))),
+        ])
     }
 
-    /// # Errors
-    /// [`Error::Buffer`] for what is no such JSON.
+    /// Parses untrusted JSON.
     pub(super) fn from_json(text: &[u8]) -> Result<Self> {
         let object = Object::read("arrow.fixed_shape_tensor", text)?;
-        let shape =
-            object.numbers("shape")?.ok_or_else(|| object.wrong("shape", "a list of extents"))?;
+        let shape = object.shape()?;
         let dims = object.dims("dim_names")?;
-        // Some writers of arrow-rs use the plural, which others then overlook.
+        // Some writers of arrow-rs use the plural, which other readers overlook.
         let order = match (object.numbers("permutation")?, object.numbers("permutations")?) {
             (Some(one), Some(other)) if one != other => {
                 return Err(object.wrong("permutation", "one permutation"));
@@ -59,9 +54,6 @@ impl Tensor {
             Some(order) => permutation(&order, shape.len())
                 .ok_or_else(|| object.wrong("permutation", "each axis of the shape once"))?,
         };
-        if shape.iter().any(|extent| *extent < 0) {
-            return Err(object.wrong("shape", "extents of at least 0"));
-        }
         if dims.as_ref().is_some_and(|dims| dims.len() != shape.len()) {
             return Err(object.wrong("dim_names", "a name for each axis of the shape"));
         }
@@ -69,48 +61,39 @@ impl Tensor {
     }
 }
 
-impl Whole {
+impl FieldMetadata {
     pub(super) fn to_json(&self) -> String {
-        let mut object = Map::new();
-        object.insert("shape".into(), json!(self.shape.as_slice()));
-        object.insert("axis".into(), json!(self.axis));
-        if let Some(dims) = &self.dims {
-            object.insert("dims".into(), names(dims));
-        }
-        if let Some(halo) = &self.halo {
-            object.insert("halo".into(), json!(halo.as_slice()));
-        }
-        if let Some(origin) = &self.origin {
-            object.insert("default_origin".into(), json!(origin.as_slice()));
-        }
-        Value::Object(object).to_string()
+        to_json([
+            ("shape", Some(json!(self.shape.as_slice()))),
+            ("axis", Some(json!(self.axis))),
+            ("dims", self.dims.as_ref().map(names)),
+            ("halo", self.halo.as_ref().map(|halo| json!(halo.as_slice()))),
+            ("default_origin", self.origin.as_ref().map(|origin| json!(origin.as_slice()))),
+        ])
     }
 
-    /// # Errors
-    /// [`Error::Buffer`] for what is no such JSON.
+    /// Parses untrusted JSON.
     pub(super) fn from_json(text: &[u8]) -> Result<Self> {
         let object = Object::read("dlfield", text)?;
-        let shape =
-            object.numbers("shape")?.ok_or_else(|| object.wrong("shape", "a list of extents"))?;
-        let axis =
-            object.get("axis").and_then(Value::as_u64).and_then(|axis| usize::try_from(axis).ok());
+        let shape = object.shape()?;
+        let axis = object.get("axis").and_then(Value::as_u64);
+        let axis = axis.and_then(|axis| usize::try_from(axis).ok());
         let axis = axis
             .filter(|axis| *axis < shape.len())
             .ok_or_else(|| object.wrong("axis", "an axis of the shape"))?;
-        if shape.iter().any(|extent| *extent < 0) {
-            return Err(object.wrong("shape", "extents of at least 0"));
-        }
         let dims = object.dims("dims")?;
-        let halo = match object.get("halo") {
-            None => None,
-            Some(value) => {
-                Some(halo(value).ok_or_else(|| object.wrong("halo", "a list of pairs of widths"))?)
-            }
-        };
+        let halo = object.entry("halo", "a list of pairs of widths", halo)?;
         Ok(Self { shape, axis, dims, halo, origin: object.numbers("default_origin")? })
     }
 }
 
+/// A JSON object of the entries that have a value.
+fn to_json<const N: usize>(entries: [(&str, Option<Value>); N]) -> String {
+    let entries = entries.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    Value::Object(entries.collect()).to_string()
+}
+
+/// A JSON object, and its name for messages.
 struct Object {
     about: &'static str,
     map: Map<String, Value>,
@@ -140,22 +123,35 @@ impl Object {
         ))
     }
 
+    fn entry<T>(
+        &self,
+        key: &str,
+        expected: &str,
+        read: fn(&Value) -> Option<T>,
+    ) -> Result<Option<T>> {
+        let value = self.get(key);
+        value.map(|value| read(value).ok_or_else(|| self.wrong(key, expected))).transpose()
+    }
+
     fn numbers(&self, key: &str) -> Result<Option<Extents>> {
-        let Some(value) = self.get(key) else { return Ok(None) };
-        numbers(value).map(Some).ok_or_else(|| self.wrong(key, "a list of numbers"))
+        self.entry(key, "a list of numbers", numbers)
+    }
+
+    fn shape(&self) -> Result<Extents> {
+        let shape = self.numbers("shape")?;
+        let shape = shape.filter(|shape| shape.iter().all(|extent| *extent >= 0));
+        shape.ok_or_else(|| self.wrong("shape", "a list of extents of at least 0"))
     }
 
     fn dims(&self, key: &str) -> Result<Option<Dims>> {
-        let Some(value) = self.get(key) else { return Ok(None) };
-        let names = value.as_array().into_iter().flatten().map(Value::as_str);
-        let names: Option<Dims> = names.map(|name| name.map(Dim::from_name)).collect();
-        let names = names.filter(|_| value.is_array());
-        names.map(Some).ok_or_else(|| self.wrong(key, "a list of names"))
+        self.entry(key, "a list of names", |value| {
+            value.as_array()?.iter().map(|name| name.as_str().map(Dim::from_name)).collect()
+        })
     }
 }
 
-fn names(dims: &[Dim]) -> Value {
-    Value::Array(dims.iter().map(|dim| Value::String(dim.to_string())).collect())
+fn names(dims: &Dims) -> Value {
+    dims.iter().map(Dim::to_string).collect()
 }
 
 fn numbers(value: &Value) -> Option<Extents> {
@@ -178,11 +174,6 @@ fn permutation(order: &[i64], length: usize) -> Option<SmallVec<[usize; 4]>> {
     (0..length).all(|axis| order.contains(&axis)).then_some(order)
 }
 
-/// As much of somebody's text as a message can bear.
-pub(super) fn shortened(text: &str) -> String {
-    text.chars().take(80).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use smallvec::smallvec;
@@ -202,18 +193,18 @@ mod tests {
 
     #[test]
     fn a_field_reads_what_it_writes() {
-        let one = Whole {
+        let one = FieldMetadata {
             shape: smallvec![5, 6],
             axis: 1,
             dims: None,
             halo: Some(smallvec![(1, 2), (0, 0)]),
             origin: Some(smallvec![3, 4]),
         };
-        assert_eq!(Whole::from_json(one.to_json().as_bytes()), Ok(one));
+        assert_eq!(FieldMetadata::from_json(one.to_json().as_bytes()), Ok(one));
     }
 
     #[test]
-    fn the_order_of_memory_needs_no_permutation() {
+    fn the_order_of_memory_is_written_without_a_permutation() {
         let one = Tensor { shape: smallvec![5, 6], dims: None, permutation: smallvec![0, 1] };
         assert_eq!(one.to_json(), r#"{"shape":[5,6]}"#);
     }
@@ -228,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_named_in_the_error() {
+    fn an_error_names_the_invalid_entry() {
         for (text, named) in [
             ("", "a JSON object"),
             ("[3]", "a JSON object"),
@@ -243,7 +234,7 @@ mod tests {
             let error = tensor(text).unwrap_err().to_string();
             assert!(error.contains(named), "{text}: {error}");
         }
-        let whole = |text: &str| Whole::from_json(text.as_bytes()).unwrap_err().to_string();
+        let whole = |text: &str| FieldMetadata::from_json(text.as_bytes()).unwrap_err().to_string();
         assert!(whole(r#"{"shape": [3], "axis": 1}"#).contains("'axis'"));
         assert!(whole(r#"{"shape": [3], "axis": 0, "halo": [[1]]}"#).contains("'halo'"));
     }

@@ -1,19 +1,19 @@
-//! How Arrow names the types of elements, and the keys of a field's metadata.
+//! Arrow's names for types of elements, and keys of a field's metadata.
 
 use arrow_schema::DataType;
 
 use crate::dtype::DType;
 
-/// Where the name of an extension type stands (Arrow columnar format, "Extension Types").
+/// Key of the name of an extension type (Arrow columnar format, "Extension Types").
 pub(super) const EXTENSION_NAME: &str = "ARROW:extension:name";
-/// Where its parameters stand.
+/// Key of the parameters of an extension type.
 pub(super) const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
-/// Where dlfield says what Arrow has no word for.
+/// Key of the properties that Arrow cannot express.
 pub(super) const DLFIELD: &str = "dlfield";
 
-/// Tensors of one shape, a list of which is an array (Arrow columnar format, "Canonical Extension Types").
+/// Lists of tensors of one shape (Arrow columnar format, "Canonical Extension Types").
 pub(super) const FIXED_SHAPE_TENSOR: &str = "arrow.fixed_shape_tensor";
-/// Truth values of a byte each, over int8.
+/// Booleans of one byte each, stored as int8.
 pub(super) const BOOL8: &str = "arrow.bool8";
 
 /// A type, its letter in the C data interface, and its name in arrow-rs.
@@ -31,17 +31,17 @@ const NAMES: [(DType, &str, DataType); 11] = [
     (DType::Float64, "g", DataType::Float64),
 ];
 
-/// Arrow's name of a type, where it has one.
+/// Arrow's type for a dtype, if there is one.
 pub(super) fn data_type(dtype: DType) -> Option<DataType> {
     NAMES.into_iter().find(|one| one.0 == dtype).map(|one| one.2)
 }
 
-/// The type that a format of one letter stands for.
-pub(super) fn dtype_of(format: &str) -> Option<DType> {
+/// The dtype of a format.
+pub(super) fn dtype_from_format(format: &str) -> Option<DType> {
     NAMES.iter().find(|one| one.1 == format).map(|one| one.0)
 }
 
-/// What somebody calls the other formats, and what to do about them.
+/// Describes any other format, with a way out.
 pub(super) fn refusal(format: &str) -> (&'static str, &'static str) {
     let first = |count| format.get(..count).unwrap_or_default();
     match (first(1), first(2)) {

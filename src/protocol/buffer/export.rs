@@ -1,6 +1,6 @@
 //! Producer: from a [`Managed`] to a buffer view.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::ptr;
 
 use pyo3::exceptions::PyBufferError;
@@ -9,13 +9,13 @@ use pyo3::prelude::*;
 
 use crate::dtype::DType;
 use crate::managed::Managed;
-use crate::protocol::keep::Keep;
+use crate::protocol::attached::DropAttached;
 
 /// Fills `view` with `managed`'s memory, owned by `exporter`. Copies nothing.
 ///
 /// # Errors
-/// `BufferError` where the consumer asks for what the memory is not: writable, contiguous, or of a
-/// type that PEP 3118 can name.
+/// `BufferError` if the consumer asks for writable or contiguous memory and this is not, or if PEP
+/// 3118 cannot name the type.
 ///
 /// # Safety
 /// `view` points to a `Py_buffer` that is being filled (the `bf_getbuffer` slot), and `exporter`
@@ -41,89 +41,75 @@ pub(crate) unsafe fn fill_view(
 fn filled(managed: &Managed, readonly: bool, flags: c_int) -> PyResult<ffi::Py_buffer> {
     let asked = |flag: c_int| flags & flag == flag;
     check_request(managed, readonly, asked)?;
-    let format = managed.dtype().format().ok_or_else(|| no_format(managed.dtype()))?;
+    let dtype = managed.dtype();
+    let format = dtype.format().ok_or_else(|| {
+        PyBufferError::new_err(format!(
+            "buffer: expected a type that PEP 3118 can name, got {dtype}; use to_numpy() or DLPack"
+        ))
+    })?;
     let layout = managed.layout();
     // The view points to the layout's own numbers, which never change; consumers may only read them
     // (Python's documentation of `Py_buffer`, "shape" and "strides").
     const { assert!(size_of::<isize>() == size_of::<i64>(), "a platform of 64 bits") }
     let shape = layout.shape().as_ptr().cast_mut().cast::<isize>();
     let strides = layout.byte_strides().as_ptr().cast_mut().cast::<isize>();
-    let has_dims = layout.ndim() > 0;
+    // Without a shape the view is of plain bytes: consumers read as many extents as it has
+    // dimensions. NumPy says 0 too.
+    let ndim = if asked(ffi::PyBUF_ND) { layout.ndim() } else { 0 };
+    // Consumers take NULL for missing memory.
+    let of_nothing = ptr::without_provenance_mut(64);
     Ok(ffi::Py_buffer {
-        buf: address(managed),
+        buf: if layout.size() == 0 { of_nothing } else { managed.data().cast() },
         obj: ptr::null_mut(),
         len: isize::try_from(layout.nbytes()).unwrap_or(0),
         itemsize: isize::try_from(layout.itemsize()).unwrap_or(1),
         readonly: c_int::from(readonly),
-        ndim: c_int::try_from(layout.ndim()).unwrap_or(0),
+        ndim: c_int::try_from(ndim).unwrap_or(0),
         format: if asked(ffi::PyBUF_FORMAT) { format.as_ptr().cast_mut() } else { ptr::null_mut() },
-        shape: if has_dims && asked(ffi::PyBUF_ND) { shape } else { ptr::null_mut() },
-        strides: if has_dims && asked(ffi::PyBUF_STRIDES) { strides } else { ptr::null_mut() },
+        shape: if ndim > 0 { shape } else { ptr::null_mut() },
+        strides: if ndim > 0 && asked(ffi::PyBUF_STRIDES) { strides } else { ptr::null_mut() },
         suboffsets: ptr::null_mut(),
         internal: ptr::null_mut(),
     })
 }
 
-/// Consumers take NULL for "no memory", which an empty field is not: it has a shape.
-fn address(managed: &Managed) -> *mut c_void {
-    if managed.layout().size() == 0 {
-        ptr::without_provenance_mut(64)
-    } else {
-        managed.data().cast()
-    }
-}
-
 fn check_request(managed: &Managed, readonly: bool, asked: impl Fn(c_int) -> bool) -> PyResult<()> {
-    let refuse = |expected: &str, got: &str| {
-        Err(PyBufferError::new_err(format!("buffer: expected {expected}, got {got}")))
-    };
     let (c, f) = (managed.layout().is_c_contiguous(), managed.layout().is_f_contiguous());
-    if asked(ffi::PyBUF_WRITABLE) && readonly {
-        return refuse("writable memory", "a read-only storage; copy it first");
-    }
-    if !asked(ffi::PyBUF_STRIDES) && !c {
-        return refuse(
-            "a consumer that asks for strides",
-            "one that takes C order only; pass a copy",
-        );
-    }
-    if asked(ffi::PyBUF_C_CONTIGUOUS) && !c {
-        return refuse("C-contiguous memory", "a field in another order; pass a copy");
-    }
-    if asked(ffi::PyBUF_F_CONTIGUOUS) && !f {
-        return refuse("Fortran-contiguous memory", "a field in another order; pass a copy");
-    }
-    if asked(ffi::PyBUF_ANY_CONTIGUOUS) && !c && !f {
-        return refuse("contiguous memory", "a field with gaps or permuted axes; pass a copy");
-    }
-    Ok(())
+    let (expected, got) = if asked(ffi::PyBUF_WRITABLE) && readonly {
+        ("writable memory", "a read-only storage; copy it first")
+    } else if !asked(ffi::PyBUF_STRIDES) && !c {
+        ("a consumer that asks for strides", "one that takes C order only; pass a copy")
+    } else if asked(ffi::PyBUF_C_CONTIGUOUS) && !c {
+        ("C-contiguous memory", "a field in another order; pass a copy")
+    } else if asked(ffi::PyBUF_F_CONTIGUOUS) && !f {
+        ("Fortran-contiguous memory", "a field in another order; pass a copy")
+    } else if asked(ffi::PyBUF_ANY_CONTIGUOUS) && !c && !f {
+        ("contiguous memory", "a field with gaps or permuted axes; pass a copy")
+    } else {
+        return Ok(());
+    };
+    Err(PyBufferError::new_err(format!("buffer: expected {expected}, got {got}")))
 }
 
-fn no_format(dtype: DType) -> PyErr {
-    PyBufferError::new_err(format!(
-        "buffer: expected a type that PEP 3118 can name, got {dtype}; use to_numpy() or DLPack"
-    ))
-}
-
-/// A buffer over a field's memory for one consumer at hand, with its own say about writing.
+/// A buffer over a field's memory for one consumer, with its own read-only flag.
 ///
-/// Items of a type without a format are shown as unsigned integers of the same size.
+/// Items of a type without a format become unsigned integers of the same size.
 #[pyclass(frozen, module = "dlfield._core")]
 pub(crate) struct ByteView {
-    managed: Keep<Managed>,
+    managed: DropAttached<Managed>,
     readonly: bool,
 }
 
 impl ByteView {
-    /// Shows `managed` as read-only or not, whatever it says itself.
+    /// Makes a buffer over `managed` that `readonly` alone makes read-only.
     pub(crate) fn new(managed: Managed, readonly: bool) -> PyResult<Self> {
-        managed.check_on_host()?;
+        managed.device().check_on_host()?;
         let managed = match (managed.dtype().format(), managed.dtype().itemsize()) {
             (Some(_), _) => managed,
             (None, 2) => managed.reinterpret(DType::UInt16)?,
             (None, _) => managed.reinterpret(DType::UInt8)?,
         };
-        Ok(Self { managed: Keep::new(managed), readonly })
+        Ok(Self { managed: DropAttached::new(managed), readonly })
     }
 }
 

@@ -5,17 +5,18 @@ use std::ptr::NonNull;
 
 use dlpark::ManagedTensorBase;
 use dlpark::ffi::{DLManagedTensor, DLManagedTensorVersioned};
-use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyBufferError, PyRuntimeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyCapsule, PyInt, PyTuple};
+use pyo3::types::{PyBool, PyCapsule, PyInt};
 
-use super::{LEGACY, VERSIONED, to_legacy, to_versioned};
+use super::tensor::{LEGACY, VERSIONED, to_legacy, to_versioned};
 use crate::cuda::Stream;
 use crate::device::{Device, DeviceKind};
 use crate::error::Result;
 use crate::managed::Managed;
-use crate::protocol::keep::undisturbed;
+use crate::protocol::attached::undisturbed;
+use crate::protocol::read::{pair, shown, wrong_type};
 
 /// The keywords of `__dlpack__`, as they came.
 pub(crate) struct ExportRequest<'a, 'py> {
@@ -25,16 +26,16 @@ pub(crate) struct ExportRequest<'a, 'py> {
     pub(crate) copy: Option<&'a Bound<'py, PyAny>>,
 }
 
-/// What the keywords ask for, once they are known to make sense for the memory.
+/// The keywords, checked for the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Answer {
-    /// Whether the consumer knows the versioned struct.
+pub(crate) struct ExportTerms {
+    /// True if the consumer knows the versioned struct.
     pub(crate) versioned: bool,
-    /// Whether it wants memory of its own (`Some(false)`: by no means).
+    /// True if it wants a copy, false if it refuses one.
     pub(crate) copy: Option<bool>,
-    /// Where it wants the memory.
+    /// The device on which it wants the memory.
     pub(crate) device: Device,
-    /// Handle of the stream that is to wait for what is in flight; `None`: none is.
+    /// Handle of the stream that waits for work in flight; `None` for no stream.
     pub(crate) stream: Option<usize>,
 }
 
@@ -44,92 +45,71 @@ impl ExportRequest<'_, '_> {
     ///
     /// # Errors
     /// `TypeError` for a wrong type, `ValueError` for a wrong value, `BufferError` for a device
-    /// that the memory is not on.
-    pub(crate) fn check(&self, announced: Device, own: Option<Device>) -> PyResult<Answer> {
+    /// that the memory is not on; `RuntimeError` for a stream of the host, and `ValueError` for any
+    /// wrong `copy`, as NumPy.
+    pub(crate) fn check(&self, announced: Device, own: Option<Device>) -> PyResult<ExportTerms> {
         let device = match self.dl_device {
             None => announced,
             Some(wanted) => chosen(wanted, announced, own)?,
         };
         let stream = match self.stream {
-            Some(stream) if device.kind == DeviceKind::Cuda => checked_stream(stream)?,
-            None if device.kind == DeviceKind::Cuda => Some(Stream::LEGACY),
-            Some(stream) if device.kind == DeviceKind::Rocm => {
-                check_rocm_stream(stream).map(|()| None)?
-            }
-            // The host gets what is finished.
-            Some(stream) => check_stream(stream).map(|()| None)?,
-            None => None,
+            Some(stream) => read_stream(stream, device.kind)?,
+            None => Some(Stream::LEGACY).filter(|_| device.kind == DeviceKind::Cuda),
         };
         let versioned = self.max_version.map_or(Ok(false), knows_versioned)?;
-        let copy = self.copy.map_or(Ok(None), |copy| match copy.cast::<PyBool>() {
-            Ok(copy) => Ok(Some(copy.is_true())),
-            Err(_) => Err(wrong_type("copy", "True, False or None", copy)),
-        })?;
-        Ok(Answer { versioned, copy, device, stream })
+        let copy = self.copy.map(|copy| match copy.cast::<PyBool>() {
+            Ok(copy) => Ok(copy.is_true()),
+            Err(_) => Err(PyValueError::new_err(format!(
+                "copy: expected True, False or None, got {}",
+                shown(copy)
+            ))),
+        });
+        let copy = copy.transpose()?;
+        Ok(ExportTerms { versioned, copy, device, stream })
     }
 }
 
-/// Host memory has no stream: None, or -1 for "do not synchronise".
-fn check_stream(stream: &Bound<'_, PyAny>) -> PyResult<()> {
-    if is_handle(stream, "None or -1 for host memory")?
-        && stream.extract::<i64>().is_ok_and(|stream| stream == -1)
-    {
-        return Ok(());
+/// Handle of the stream that waits for work in flight, by DLPack's numbers: -1 for none. 1 and 2
+/// are CUDA's default streams, and 0 is ambiguous there; 0 is ROCm's, where dlfield has no work.
+fn read_stream(stream: &Bound<'_, PyAny>, kind: DeviceKind) -> PyResult<Option<usize>> {
+    let (known, expected) = match kind {
+        DeviceKind::Cuda => (1..3, "1 (the legacy default stream), 2 (the per-thread one)"),
+        DeviceKind::Rocm => (0..1, "0 (the default stream)"),
+        _ => (0..0, ""),
+    };
+    let number = stream.is_instance_of::<PyInt>() && !stream.is_instance_of::<PyBool>();
+    if !number && !known.is_empty() {
+        return Err(wrong_type("stream", "None or an int", stream).into());
     }
-    Err(PyValueError::new_err(format!("stream: expected None or -1 for host memory, got {stream}")))
-}
-
-/// A stream of CUDA, by DLPack's numbers: 1 and 2 are the default streams, 0 is ambiguous.
-fn checked_stream(stream: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
-    is_handle(stream, "None or an int for memory of a CUDA device")?;
-    match stream.extract::<i128>() {
-        Ok(-1) => Ok(None),
-        Ok(handle) if handle > 0 => {
-            usize::try_from(handle).map(Some).map_err(|_| wrong_stream(stream))
+    match stream.extract::<i128>().map(|number| (number, usize::try_from(number))) {
+        Ok((-1, _)) if number => Ok(None),
+        Ok((_, Ok(handle))) if known.contains(&handle) || (handle > 2 && !known.is_empty()) => {
+            Ok(Some(handle).filter(|_| kind == DeviceKind::Cuda))
         }
-        _ => Err(wrong_stream(stream)),
+        _ if known.is_empty() => Err(PyRuntimeError::new_err(format!(
+            "stream: expected None or -1 for host memory, got {}",
+            shown(stream)
+        ))),
+        _ => Err(PyValueError::new_err(format!(
+            "stream: expected -1 (no synchronisation), {expected} or a handle of 64 bits, got {}, \
+             which DLPack does not allow for this device",
+            shown(stream)
+        ))),
     }
 }
 
-/// A stream of ROCm: 0 is its default stream, 1 and 2 are none. Nothing of dlfield's is in flight there.
-fn check_rocm_stream(stream: &Bound<'_, PyAny>) -> PyResult<()> {
-    is_handle(stream, "None or an int for memory of a ROCm device")?;
-    let known = stream.extract::<i128>().is_ok_and(|handle| {
-        handle == -1 || handle == 0 || (handle > 2 && usize::try_from(handle).is_ok())
-    });
-    if known {
-        return Ok(());
-    }
-    Err(PyValueError::new_err(format!(
-        "stream: expected -1 (no synchronisation), 0 (the default stream) or a handle of 64 bits, got {stream}, which \
-         DLPack does not allow for ROCm"
-    )))
-}
-
-fn wrong_stream(stream: &Bound<'_, PyAny>) -> PyErr {
-    PyValueError::new_err(format!(
-        "stream: expected -1 (no synchronisation), 1 (the legacy default stream), 2 (the per-thread one) or a handle \
-         of 64 bits, got {stream}, which DLPack does not allow"
-    ))
-}
-
-fn is_handle(stream: &Bound<'_, PyAny>, expected: &str) -> PyResult<bool> {
-    if stream.is_instance_of::<PyBool>() || !stream.is_instance_of::<PyInt>() {
-        return Err(wrong_type("stream", expected, stream));
-    }
-    Ok(true)
-}
-
-/// The host, the device that the memory is on, or what it announces.
+/// The host, the device that has the memory, or the announced device.
 fn chosen(wanted: &Bound<'_, PyAny>, announced: Device, own: Option<Device>) -> PyResult<Device> {
     let pair = pair("dl_device", wanted)?;
     let known = [Some(Device::CPU), own, Some(announced)].into_iter().flatten();
     let mut found = known.filter(|one| pair == (one.code(), i64::from(one.ordinal)));
     found.next().ok_or_else(|| {
-        let beside = own.map_or_else(String::new, |own| format!(" or ({}, {})", own.code(), own.ordinal));
+        let written = |(code, ordinal)| format!("({code}, {ordinal})");
+        let own = own.map(|own| format!(" or {}", written((own.code(), own.ordinal.into()))));
         PyBufferError::new_err(format!(
-            "dl_device: expected (1, 0){beside}, where the memory is, got ({}, {}); move the result yourself",
-            pair.0, pair.1
+            "dl_device: expected (1, 0){}, where the memory is, got {}; move the result yourself",
+            own.unwrap_or_default(),
+            written(pair)
         ))
     })
 }
@@ -144,93 +124,80 @@ fn knows_versioned(version: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(major >= 1)
 }
 
-fn pair(what: &str, value: &Bound<'_, PyAny>) -> PyResult<(i64, i64)> {
-    let wrong = || wrong_type(what, "a pair of ints", value);
-    let tuple = value.cast::<PyTuple>().ok().filter(|tuple| tuple.len() == 2).ok_or_else(wrong)?;
-    let number = |at: usize| {
-        let item = tuple.get_borrowed_item(at)?;
-        let item = item.cast::<PyInt>().map_err(|_| wrong())?;
-        item.extract::<i64>().map_err(|_| {
-            PyValueError::new_err(format!("{what}: expected numbers of 64 bits, got {value}"))
-        })
-    };
-    Ok((number(0)?, number(1)?))
-}
-
-fn wrong_type(what: &str, expected: &str, got: &Bound<'_, PyAny>) -> PyErr {
-    let got = got.repr().map_or_else(|_| "?".into(), |repr| repr.to_string());
-    PyTypeError::new_err(format!("{what}: expected {expected}, got {got}"))
-}
-
-/// Memory of a device goes to somebody whose stream waits for what is in flight on it.
+/// Makes the consumer's stream wait for work in flight on memory of a device.
 fn hand_over(managed: &Managed, stream: Option<usize>) -> Result<()> {
     let Some(timeline) = managed.timeline().filter(|_| !managed.device().is_host()) else {
         return Ok(());
     };
-    timeline.hand_out();
     let Some(handle) = stream else { return Ok(()) };
-    // SAFETY: DLPack's promise: a stream of the consumer, of the device that it asks for.
+    // SAFETY: a stream of the consumer, on the device that it asks for (DLPack's Python
+    // specification, `stream`).
     let stream = unsafe { Stream::foreign(handle, managed.device().ordinal) };
-    timeline.join(stream) // WAIT of the consumer for what is in flight
+    timeline.join(stream) // WAIT of the consumer for work in flight
 }
 
-/// A capsule over `managed`. Zero-copy; where `copied`, the caller has just made the copy.
+/// A capsule over `managed`. Zero-copy. `copied` is true for a copy that the caller has just made.
 ///
 /// # Errors
-/// `BufferError` for negative strides, and for read-only memory in a legacy capsule, which has no
-/// word for it.
+/// `BufferError` for negative strides, and for read-only memory in a legacy capsule, which cannot
+/// say so.
 pub(crate) fn export<'py>(
     py: Python<'py>,
     managed: &Managed,
-    answer: Answer,
+    answer: ExportTerms,
     copied: bool,
 ) -> PyResult<Bound<'py, PyCapsule>> {
-    let managed = &managed.clone().seen_at(answer.device);
+    let managed = managed.clone();
+    let managed = &if answer.device.is_host() { managed.for_host() } else { managed.for_device() };
     hand_over(managed, answer.stream)?;
     if answer.versioned {
-        return capsule::<DLManagedTensorVersioned>(
-            py,
-            to_versioned(managed, copied)?,
-            VERSIONED,
-            drop_versioned,
-        );
+        return capsule(py, to_versioned(managed, copied)?);
     }
     if managed.readonly() {
         return Err(PyBufferError::new_err(
-            "DLPack export: expected max_version=(1, 0) or higher for read-only memory, got a request for the \
-             legacy capsule, which cannot say so; use to_jax() for JAX, or hand over a copy",
+            "DLPack export: expected max_version=(1, 0) or higher for read-only memory, got a \
+             request for the legacy capsule, which cannot say so; for JAX use \
+             storage.to_jax(copy=None), which shares the memory, or jnp.asarray(storage); hand a \
+             copy to others",
         ));
     }
-    legacy(py, managed)
+    capsule(py, to_legacy(managed)?)
 }
 
 /// A legacy capsule for a consumer that is known never to write, of read-only memory too.
 pub(crate) fn legacy_for_reader<'py>(
     py: Python<'py>,
     managed: &Managed,
-    answer: Answer,
+    answer: ExportTerms,
 ) -> PyResult<Bound<'py, PyCapsule>> {
     hand_over(managed, answer.stream)?;
-    legacy(py, managed)
+    capsule(py, to_legacy(managed)?)
 }
 
-fn legacy<'py>(py: Python<'py>, managed: &Managed) -> PyResult<Bound<'py, PyCapsule>> {
-    capsule::<DLManagedTensor>(py, to_legacy(managed)?, LEGACY, drop_legacy)
+/// A struct, and the name of a capsule that holds it.
+trait InCapsule: ManagedTensorBase {
+    const NAME: &'static CStr;
 }
 
-fn capsule<'py, M: ManagedTensorBase>(
-    py: Python<'py>,
+impl InCapsule for DLManagedTensorVersioned {
+    const NAME: &'static CStr = VERSIONED;
+}
+
+impl InCapsule for DLManagedTensor {
+    const NAME: &'static CStr = LEGACY;
+}
+
+fn capsule<M: InCapsule>(
+    py: Python<'_>,
     tensor: dlpark::Managed<M>,
-    name: &'static CStr,
-    destructor: ffi::PyCapsule_Destructor,
-) -> PyResult<Bound<'py, PyCapsule>> {
+) -> PyResult<Bound<'_, PyCapsule>> {
     let raw = tensor.into_raw();
     let pointer = NonNull::new(raw.cast::<c_void>())
         .ok_or_else(|| PyBufferError::new_err("DLPack export: no tensor"))?;
+    let release = Some(release::<M> as ffi::PyCapsule_Destructor);
     // SAFETY: the destructor belongs to this name and type; it releases the tensor where nobody
     // renamed the capsule.
-    let made =
-        unsafe { PyCapsule::new_with_pointer_and_destructor(py, pointer, name, Some(destructor)) };
+    let made = unsafe { PyCapsule::new_with_pointer_and_destructor(py, pointer, M::NAME, release) };
     if made.is_err() {
         // SAFETY: no capsule took the tensor; it came from into_raw above.
         drop(unsafe { dlpark::Managed::from_raw(raw) });
@@ -238,27 +205,17 @@ fn capsule<'py, M: ManagedTensorBase>(
     made
 }
 
-unsafe extern "C" fn drop_versioned(capsule: *mut ffi::PyObject) {
-    // SAFETY: Python calls this with the dying capsule that `capsule` made of this type.
-    unsafe { release::<DLManagedTensorVersioned>(capsule, VERSIONED) };
-}
-
-unsafe extern "C" fn drop_legacy(capsule: *mut ffi::PyObject) {
-    // SAFETY: as above.
-    unsafe { release::<DLManagedTensor>(capsule, LEGACY) };
-}
-
 /// Releases the tensor of a capsule that nobody consumed. A consumed one has another name.
 ///
 /// # Safety
-/// `capsule` was made by [`capsule`] with `M` and `name`, and dies now.
-unsafe fn release<M: ManagedTensorBase>(capsule: *mut ffi::PyObject, name: &'static CStr) {
+/// `capsule` was made by [`capsule`] with `M`, and dies now.
+unsafe extern "C" fn release<M: InCapsule>(capsule: *mut ffi::PyObject) {
     // SAFETY: a capsule, attached to the interpreter; sets no exception, whatever is pending.
-    if unsafe { ffi::PyCapsule_IsValid(capsule, name.as_ptr()) } == 0 {
+    if unsafe { ffi::PyCapsule_IsValid(capsule, M::NAME.as_ptr()) } == 0 {
         return;
     }
     // SAFETY: valid under this name, so that this cannot fail or touch a pending exception.
-    let tensor = unsafe { ffi::PyCapsule_GetPointer(capsule, name.as_ptr()) };
+    let tensor = unsafe { ffi::PyCapsule_GetPointer(capsule, M::NAME.as_ptr()) };
     // SAFETY: the capsule still owns the tensor that `capsule` gave it.
     let owned = unsafe { dlpark::Managed::from_raw(tensor.cast::<M>()) };
     // SAFETY: a destructor is called with the interpreter attached.

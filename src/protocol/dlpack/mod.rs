@@ -16,21 +16,7 @@ mod export;
 #[cfg(feature = "python")]
 pub(crate) mod exchange;
 
-pub use ::dlpark;
 #[cfg(feature = "python")]
 pub(crate) use export::{ExportRequest, export, legacy_for_reader};
 #[cfg(feature = "python")]
-pub(in crate::protocol) use import::{import, import_of_cuda};
-pub use tensor::{to_legacy, to_versioned};
-
-#[cfg(feature = "python")]
-use std::ffi::CStr;
-
-#[cfg(feature = "python")]
-const VERSIONED: &CStr = c"dltensor_versioned";
-#[cfg(feature = "python")]
-const USED_VERSIONED: &CStr = c"used_dltensor_versioned";
-#[cfg(feature = "python")]
-const LEGACY: &CStr = c"dltensor";
-#[cfg(feature = "python")]
-const USED_LEGACY: &CStr = c"used_dltensor";
+pub(in crate::protocol) use import::{import, import_from_cuda};

@@ -1,12 +1,10 @@
-//! A managed tensor for somebody else: dlpark's structs, filled from a [`Managed`].
+//! A managed tensor for a consumer: dlpark's structs, filled from a [`Managed`].
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 
 #[cfg(feature = "python")]
 use dlpark::ffi::DLTensor;
-use dlpark::ffi::{
-    DLDataType, DLDataTypeCode, DLDevice, DLDeviceType, DLManagedTensor, DLManagedTensorVersioned,
-};
+use dlpark::ffi::{DLDataType, DLDataTypeCode, DLDevice, DLDeviceType, DLManagedTensorVersioned};
 use dlpark::metadata::Dynamic;
 use dlpark::{DlpackFlags, ManagedTensorBase};
 
@@ -14,13 +12,20 @@ use crate::error::{Error, Result};
 use crate::layout::Extents;
 use crate::managed::Managed;
 
+/// Names of capsules, which say which struct a capsule holds and whether it was consumed (DLPack's
+/// Python specification).
+pub(super) const VERSIONED: &CStr = c"dltensor_versioned";
+pub(super) const USED_VERSIONED: &CStr = c"used_dltensor_versioned";
+pub(super) const LEGACY: &CStr = c"dltensor";
+pub(super) const USED_LEGACY: &CStr = c"used_dltensor";
+
 /// A versioned tensor over the same memory, to be released by its deleter. Copies no element.
 ///
-/// READ_ONLY is set for read-only memory, IS_COPIED where `copied` says that nobody else has the memory.
+/// READ_ONLY is set for read-only memory, IS_COPIED if the caller has just made a copy.
 ///
 /// # Errors
 /// [`Error::Buffer`] for negative strides, on which `torch.from_dlpack` aborts the process.
-pub fn to_versioned(
+pub(super) fn to_versioned(
     managed: &Managed,
     copied: bool,
 ) -> Result<dlpark::Managed<DLManagedTensorVersioned>> {
@@ -32,10 +37,10 @@ pub fn to_versioned(
 
 /// A legacy tensor over the same memory. The struct cannot say that memory is read-only: the
 /// caller answers for it.
-///
-/// # Errors
-/// As [`to_versioned`].
-pub fn to_legacy(managed: &Managed) -> Result<dlpark::Managed<DLManagedTensor>> {
+#[cfg(feature = "python")]
+pub(super) fn to_legacy(
+    managed: &Managed,
+) -> Result<dlpark::Managed<dlpark::ffi::DLManagedTensor>> {
     export(managed, DlpackFlags::empty())
 }
 
@@ -49,7 +54,7 @@ fn export<M: ManagedTensorBase>(
     let prepared = prepared.map_err(|error| Error::Buffer(format!("DLPack export: {error}")))?;
     let mut tensor = prepared.initialize(Box::new(managed.owner()));
     let (code, bits) = managed.dtype().dlpack();
-    // The offset goes into data, as everybody has it; byte_offset stays 0.
+    // The offset goes into data, as in all libraries; byte_offset stays 0.
     tensor.set_data(data(managed)).set_device(device(managed)?);
     tensor.set_dtype(DLDataType { code: DLDataTypeCode(code), bits, lanes: 1 });
     // SAFETY: flags describe the memory (to_versioned); IS_COPIED comes from a caller who has just
@@ -63,8 +68,7 @@ fn export<M: ManagedTensorBase>(
 /// A tensor that borrows shape and strides from `managed` and says nothing about who may write.
 ///
 /// # Errors
-/// [`Error::Buffer`] for read-only memory, which the struct has no word for, and for negative
-/// strides.
+/// [`Error::Buffer`] for read-only memory, which the struct cannot name, and for negative strides.
 #[cfg(feature = "python")]
 pub(super) fn borrowed(managed: &Managed) -> Result<DLTensor> {
     let layout = managed.layout();
@@ -77,7 +81,9 @@ pub(super) fn borrowed(managed: &Managed) -> Result<DLTensor> {
     }
     if strides_for_export(managed)?.as_slice() != layout.strides() {
         return Err(Error::Buffer(
-            "DLPack view: expected strides of at least 0, got negative ones; ask for a managed tensor".into(),
+            "DLPack view: expected strides of at least 0, got negative ones; ask for a managed \
+             tensor"
+                .into(),
         ));
     }
     let (code, bits) = managed.dtype().dlpack();
@@ -107,8 +113,8 @@ fn strides_for_export(managed: &Managed) -> Result<Extents> {
             return Ok(stride.max(0));
         }
         Err(Error::Buffer(format!(
-            "DLPack export: expected strides of at least 0, got {stride} elements on axis {axis}; several \
-             consumers abort on them: hand over a copy, or take to_numpy()"
+            "DLPack export: expected strides of at least 0, got {stride} elements on axis {axis}; \
+             several consumers abort on them: hand over a copy, or use the buffer protocol"
         )))
     }).collect()
 }
@@ -123,12 +129,13 @@ fn device(managed: &Managed) -> Result<DLDevice> {
 #[cfg(test)]
 mod tests {
     use std::ptr::NonNull;
-    use std::sync::Arc;
+
+    use dlpark::ffi::DLManagedTensor;
 
     use super::*;
     use crate::alloc::{Fill, allocate, plan};
     use crate::dtype::DType;
-    use crate::managed::Imported;
+    use crate::managed::Untrusted;
 
     fn field() -> Managed {
         allocate(&plan(&[3, 4], DType::Float32, &[1, 0], 1, &[]).unwrap(), Fill::Zeros).unwrap()
@@ -141,27 +148,27 @@ mod tests {
         let raw = to_versioned(&field, false).unwrap().into_raw();
         // SAFETY: just made by to_versioned, and owned here.
         let back =
-            unsafe { Imported::from_versioned(NonNull::new(raw).unwrap()) }.validate().unwrap();
+            unsafe { Untrusted::from_versioned(NonNull::new(raw).unwrap()) }.validate().unwrap();
         assert_eq!((back.address(), back.layout()), (field.address(), field.layout()));
         drop(back);
-        assert_eq!(Arc::strong_count(&owner), 2, "the field and this test: the export let go");
+        assert_eq!(owner.count(), 2, "the field and this test: the export let go");
     }
 
     #[test]
     fn a_legacy_round_trip_releases_once_too() {
         let field = field();
         let owner = field.owner();
-        let raw = to_legacy(&field).unwrap().into_raw();
-        // SAFETY: just made by to_legacy, and owned here.
-        drop(unsafe { Imported::from_legacy(NonNull::new(raw).unwrap()) });
-        assert_eq!(Arc::strong_count(&owner), 2);
+        let raw = export::<DLManagedTensor>(&field, DlpackFlags::empty()).unwrap().into_raw();
+        // SAFETY: just made by export, and owned here.
+        drop(unsafe { Untrusted::from_legacy(NonNull::new(raw).unwrap()) });
+        assert_eq!(owner.count(), 2);
     }
 
     #[test]
     fn read_only_memory_stays_read_only() {
         let raw = to_versioned(&field().into_readonly(), false).unwrap().into_raw();
         // SAFETY: as above.
-        let back = unsafe { Imported::from_versioned(NonNull::new(raw).unwrap()) };
+        let back = unsafe { Untrusted::from_versioned(NonNull::new(raw).unwrap()) };
         assert!(back.validate().unwrap().readonly());
     }
 }

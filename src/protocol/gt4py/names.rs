@@ -1,105 +1,78 @@
-//! Attributes beside the memory: `__gt_dims__` names the axes, as an attribute (as GT4Py has it) or
-//! as a method (storage allocation note); `__gt_origin__` says where the domain begins; `.ndarray`
-//! is the array of a `gt4py.next` field.
+//! What objects say of a field besides its memory.
+//!
+//! - `__gt_dims__` names the axes, as an attribute (GT4Py) or a method (storage allocation note).
+//! - `__gt_origin__`, or `default_origin`, is where the domain begins.
+//! - `.ndarray` is the array of a `gt4py.next` field.
+//! - `__gt_data_interface__` has dims and halo too; a storage adds its own to it here.
 
-use pyo3::exceptions::PyOverflowError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyFrozenSet, PyIterator, PyMapping, PySet, PyString, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 
-use crate::error::Error;
-use crate::field::{Dim, Dims};
-use crate::layout::{Extents, MAX_NDIM};
+use crate::field::{Dim, Dims, Field};
+use crate::layout::Extents;
+use crate::protocol::door::{Answer, Memory, Offer, Request};
+use crate::protocol::hooks::Hooks;
+use crate::protocol::producer::Recognised;
+use crate::protocol::read::{ints, names};
 
-/// The object's `__gt_dims__`, or `None` where it has none or it is `None`.
+/// Key beside the array interface that is true if a halo exists, but is not known: a plain
+/// `"halo": None` says nothing, like every other None.
+pub(super) const UNKNOWN_HALO: &str = "halo_unknown";
+
+/// Reads `__gt_dims__`; `None` if the object does not have it, or it is `None`.
 pub(crate) fn dims(obj: &Bound<'_, PyAny>) -> PyResult<Option<Dims>> {
     let Some(found) = obj.getattr_opt(intern!(obj.py(), "__gt_dims__"))? else {
         return Ok(None);
     };
     let found = if found.is_callable() { found.call0()? } else { found };
-    if found.is_none() { Ok(None) } else { names(&found).map(Some) }
+    if found.is_none() { Ok(None) } else { Ok(Some(names(&found)?)) }
 }
 
-/// The object's `__gt_origin__` (GT4Py) or `default_origin` (storage allocation note), in the order
-/// I, J, K and then data dimensions, whatever the order of its axes. Zeros say nothing: they are
-/// what every `gt4py.next` field has whose domain begins at 0.
+/// Reads `__gt_origin__` (GT4Py) or `default_origin` (storage allocation note): I, J, K, then data
+/// dimensions, in any order of the axes. Zeros mean nothing: every `gt4py.next` field whose
+/// domain begins at 0 has them.
 pub(crate) fn origin(obj: &Bound<'_, PyAny>) -> PyResult<Option<Extents>> {
     for name in [intern!(obj.py(), "__gt_origin__"), intern!(obj.py(), "default_origin")] {
         if let Some(found) = obj.getattr_opt(name)?.filter(|found| !found.is_none()) {
-            let origin = points(name, &found)?;
+            let origin = ints(&name.to_cow()?, &found)?;
             return Ok(Some(origin).filter(|origin| origin.iter().any(|&at| at != 0)));
         }
     }
     Ok(None)
 }
 
-fn points(name: &Bound<'_, PyString>, found: &Bound<'_, PyAny>) -> PyResult<Extents> {
-    let wrong = || {
-        let got = found.repr().map_or_else(|_| "?".into(), |repr| repr.to_string());
-        format!("{name}: expected a sequence of ints, got {got}")
-    };
-    let points = entries(found).ok_or_else(|| Error::Type(wrong()))?;
-    let points: PyResult<Extents> =
-        points.take(MAX_NDIM + 1).map(|point| point?.extract::<i64>()).collect();
-    points.map_err(|error| match error.is_instance_of::<PyOverflowError>(found.py()) {
-        true => Error::Argument(wrong()).into(),
-        false => Error::Type(wrong()).into(),
-    })
-}
-
-/// What a sequence holds, in its order; `None` for what is none. Sets have no order, and what a
-/// mapping goes through are its keys: neither is a sequence.
-pub(crate) fn entries<'py>(sequence: &Bound<'py, PyAny>) -> Option<Bound<'py, PyIterator>> {
-    let ordered = sequence.is_instance_of::<PyTuple>()
-        || !(sequence.is_instance_of::<PySet>()
-            || sequence.is_instance_of::<PyFrozenSet>()
-            || sequence.cast::<PyMapping>().is_ok());
-    if ordered { sequence.try_iter().ok() } else { None }
-}
-
-/// A sequence of names. A plain text is a sequence of letters: "IJK".
-///
-/// # Errors
-/// `TypeError` where it is no sequence of texts.
-pub(crate) fn names(sequence: &Bound<'_, PyAny>) -> PyResult<Dims> {
-    let wrong = || {
-        let got = sequence.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
-        Error::Type(format!(
-            "dims: expected a sequence of names such as 'IJK' or ('lon', 'lat'), got '{got}'"
-        ))
-    };
-    let names = entries(sequence).ok_or_else(wrong)?;
-    names.take(MAX_NDIM + 1).map(|name| name_of(&name?)).collect()
-}
-
-/// A name, or an object with one: a dimension of `gt4py.next` has `value`.
-fn name_of(name: &Bound<'_, PyAny>) -> PyResult<Dim> {
-    if let Ok(text) = name.cast::<PyString>() {
-        return Ok(Dim::from_name(&text.to_cow()?));
-    }
-    let value = name.getattr_opt(intern!(name.py(), "value"))?;
-    match value.and_then(|value| value.cast_into::<PyString>().ok()) {
-        Some(text) => Ok(Dim::from_name(&text.to_cow()?)),
-        None => Err(Error::Type(format!("dims: expected names, got {}", name.repr()?)).into()),
-    }
-}
-
-/// The names of a DataArray, which may be of any type: what is no text is a name of its own.
-pub(crate) fn any_names(sequence: &Bound<'_, PyAny>) -> PyResult<Dims> {
-    let any = |name: Bound<'_, PyAny>| match name.cast::<PyString>() {
-        Ok(text) => Ok(Dim::from_name(&text.to_cow()?)),
-        Err(_) => Ok(Dim::Named(name.repr()?.to_cow()?.as_ref().into())),
-    };
-    sequence.try_iter()?.map(|name| any(name?)).collect()
-}
-
-/// The array of an object that is no array itself, but has one as `.ndarray`.
-pub(in crate::protocol) fn ndarray<'py>(
+/// Door: `.ndarray`, the array of an object that is not an array itself.
+pub(in crate::protocol) fn import_ndarray<'py>(
     obj: &Bound<'py, PyAny>,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
+    _: Request,
+    known: Recognised,
+) -> Answer<'py> {
+    if !known.has_attributes() {
+        return Ok(None);
+    }
+    let offer = |memory| Offer { memory, labels: None, hooks: Hooks::default() };
+    Ok(ndarray(obj)?.map(Memory::Wrapped).map(offer))
+}
+
+/// The array that a wrapper holds as `.ndarray`.
+pub(super) fn ndarray<'py>(obj: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = obj.py();
     let Some(inner) = obj.getattr_opt(intern!(py, "ndarray"))? else {
         return Ok(None);
     };
     Ok(Some(inner).filter(|inner| !inner.is(obj) && !inner.is_none() && !inner.is_callable()))
+}
+
+/// Adds dims and halo to the interface of one buffer, if they are known. A halo that exists but is
+/// unknown has a key of its own.
+pub(crate) fn add_names(interface: &Bound<'_, PyDict>, field: &Field) -> PyResult<()> {
+    let py = interface.py();
+    if let Some(dims) = &field.dims {
+        interface.set_item("dims", PyTuple::new(py, dims.iter().map(Dim::to_string))?)?;
+    }
+    match &field.halo {
+        Some(halo) => interface.set_item("halo", PyTuple::new(py, halo.iter().copied())?),
+        None => interface.set_item(UNKNOWN_HALO, true),
+    }
 }

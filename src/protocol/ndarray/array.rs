@@ -1,22 +1,20 @@
-//! Storages of arrays that `ndarray` owns, and such arrays of storages.
-
-use std::sync::Arc;
+//! Converts storages to and from owned arrays of `ndarray`.
 
 use ndarray::{Array, Dimension};
 
 use crate::device::Device;
 use crate::element::Element;
-use crate::error::{Error, Result};
-use crate::layout::{Extents, Layout};
-use crate::managed::Managed;
+use crate::error::Result;
+use crate::layout::Layout;
+use crate::managed::{Managed, Owner};
 use crate::storage::{Spec, Storage};
 
 impl Storage {
-    /// A storage that owns an array, in its order, with axes that run backwards and all. Copies nothing. It has no
-    /// names; see [`Storage::with_dims`] and [`Storage::with_halo`].
+    /// Moves an array into a storage, with any order and direction of its axes. Copies nothing. The
+    /// storage has no labels; add them with [`Storage::with_dims`] and [`Storage::with_halo`].
     ///
     /// # Errors
-    /// [`Error::Buffer`] for more dimensions than [`MAX_NDIM`](crate::MAX_NDIM).
+    /// [`crate::Error::Buffer`] for more dimensions than [`MAX_NDIM`](crate::MAX_NDIM).
     ///
     /// # Example
     ///
@@ -32,23 +30,19 @@ impl Storage {
     /// # Ok::<(), dlfield::Error>(())
     /// ```
     pub fn from_array<T: Element, D: Dimension + 'static>(mut array: Array<T, D>) -> Result<Self> {
-        let shape: Option<Extents> =
-            array.shape().iter().map(|&extent| i64::try_from(extent).ok()).collect();
-        let strides = array.strides().iter().map(|&stride| i64::try_from(stride).ok());
-        let strides: Option<Extents> = strides.collect();
-        let (Some(shape), Some(strides)) = (shape, strides) else {
-            return Err(Error::Buffer("array: expected extents of 64 bits, got more".into()));
-        };
-        let layout = Layout::new(shape, strides, size_of::<T>())?;
+        // None is beyond isize::MAX (ndarray).
+        let shape = array.shape().iter().map(|&extent| i64::try_from(extent).unwrap_or(i64::MAX));
+        let strides = array.strides().iter().map(|&stride| i64::try_from(stride).unwrap_or(0));
+        let layout = Layout::new(shape.collect(), strides.collect(), size_of::<T>())?;
         let data = array.as_mut_ptr().cast();
-        let owner = Arc::new(array);
-        // SAFETY: an owned array has an element for every index, and no two indices name the same; its elements lie
-        // on the heap and stay where they are when the array is moved into the owner, which nobody reads from again.
+        let owner = Owner::new(array);
+        // SAFETY: an owned array has a distinct element for every index. They lie on the heap,
+        // where they stay when the array moves into the owner, which is only dropped.
         let managed = unsafe { Managed::from_owned(data, layout, T::DTYPE, Device::CPU, owner) };
         Self::wrap(managed, &Spec::default())
     }
 
-    /// A copy of the values on the host, in the storage's own order of axes.
+    /// Copies the values on the host into an array, in the storage's own order of axes.
     ///
     /// # Errors
     /// As [`Storage::view`].
@@ -60,6 +54,7 @@ impl Storage {
 #[cfg(test)]
 mod tests {
     use std::ops::Neg;
+    use std::sync::Arc;
 
     use ndarray::{Array, ArrayD, Axis, Ix2, Ix3, IxDyn, s};
 
@@ -85,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn axes_that_run_backwards_keep_their_values() {
+    fn reversed_axes_keep_their_values() {
         let mut array = counted([3, 4, 5]);
         array.invert_axis(Axis(0));
         array.invert_axis(Axis(2));
@@ -95,14 +90,14 @@ mod tests {
         assert_ne!(array.strides()[1].signum(), 1);
         assert_eq!(field.managed().layout().strides()[1].neg(), 20);
         assert_eq!(field.view::<i32, Ix3>().unwrap().view(), array);
-        assert_ne!(field.managed().address(), first, "the clone is elsewhere");
+        assert_ne!(field.managed().address(), first, "the clone has other memory");
         field.view_mut::<i32, Ix3>().unwrap()[[3, 2, 4]] = -1;
         assert_eq!(field.to_array::<i32, Ix3>().unwrap()[[3, 2, 4]], -1);
         assert_eq!(field.to_array::<i32, Ix3>().unwrap().iter().filter(|&&x| x < 0).count(), 1);
     }
 
     #[test]
-    fn steps_and_parts_are_seen_as_they_are() {
+    fn views_of_steps_and_parts_have_the_same_values() {
         let array = counted([3, 4, 5]);
         let field = Storage::from_array(array.clone()).unwrap();
         let part = |start, step| crate::layout::Item::Slice {
@@ -124,41 +119,43 @@ mod tests {
     }
 
     #[test]
-    fn axes_that_interleave_are_read_and_not_written() {
+    fn interleaved_axes_are_readable_only() {
         let layout = Layout::new(smallvec::smallvec![2, 4], smallvec::smallvec![5, 2], 4).unwrap();
         let mut memory: Vec<i32> = (0..12).collect();
         let data = memory.as_mut_ptr().cast();
-        // SAFETY: the last element is at 5 + 3 * 2 of 12; 5 is odd and the other steps even, so that none meet.
+        // SAFETY: the last element is at 5 + 3 * 2 of 12. 5 is odd and other steps are even, so
+        // that all elements are distinct.
         let managed = unsafe {
-            Managed::from_owned(data, layout, DType::Int32, Device::CPU, Arc::new(memory))
+            Managed::from_owned(data, layout, DType::Int32, Device::CPU, Owner::new(memory))
         };
         let field = Storage::wrap(managed, &Spec::default()).unwrap();
         assert_eq!(field.view::<i32, Ix2>().unwrap()[[1, 3]], 11);
         let error = field.view_mut::<i32, Ix2>().unwrap_err().to_string();
-        assert!(error.contains("each goes on where the smaller ones end"), "{error}");
+        assert!(error.contains("expected axes that do not interleave"), "{error}");
     }
 
     #[test]
-    fn names_are_those_of_the_field_as_it_came() {
+    fn names_belong_to_the_original_field() {
         let field =
             Storage::from_array(counted([3, 4, 5])).unwrap().with_dims(["I", "J", "K"]).unwrap();
         let mut view = field.view_mut::<i32, Ix3>().unwrap();
         view.swap_axes(0, 2);
-        assert!(view.domain_mut().unwrap_err().to_string().contains("leave its axes as they are"));
+        assert!(
+            view.domain_mut().unwrap_err().to_string().contains("do not reorder or cut its axes")
+        );
         let turned = view.in_order::<Ix3>(&["J", "I", "K"]).unwrap();
         assert_eq!((turned.shape(), turned[[3, 2, 4]]), (&[4, 3, 5][..], 60));
     }
 
     #[test]
-    fn who_wrote_is_told_while_nobody_else_has_the_memory() {
+    fn the_hook_runs_while_the_borrow_excludes_others() {
         let field = Storage::from_array(counted([3, 4, 5])).unwrap();
         let refused = Arc::new(std::sync::Mutex::new(Vec::new()));
         for names in [&["I", "J", "K"][..], &["I", "J"]] {
             let (seen, same) = (Arc::clone(&refused), field.clone());
-            let tell = move || seen.lock().unwrap().push(same.view::<i32, Ix3>().is_err());
+            let hook = move || seen.lock().unwrap().push(same.view::<i32, Ix3>().is_err());
             let memory = field.managed().clone();
-            let view =
-                FieldMut::<i32, Ix3>::over(memory, field.shared_field(), Some(Box::new(tell)));
+            let view = FieldMut::<i32, Ix3>::over(memory, field.field(), Some(Box::new(hook)));
             drop(view.unwrap().in_order::<Ix3>(names));
         }
         assert_eq!(*refused.lock().unwrap(), [true, true]);
@@ -175,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn views_take_turns() {
+    fn readers_and_writers_exclude_each_other() {
         let field = Storage::from_array(counted([3, 4, 5])).unwrap();
         let same = field.clone();
         let reader = field.view::<i32, Ix3>().unwrap();
@@ -190,13 +187,13 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_not_there_is_refused_with_those_that_are() {
+    fn an_unknown_name_is_refused_with_the_existing_ones() {
         let field = Storage::from_array(counted([3, 4, 5])).unwrap();
         let in_order = |field: &Storage, names: &[&str]| {
             let turned = field.view::<i32, Ix3>().unwrap().in_order::<Ix3>(names);
             turned.map(|view| view.shape().to_vec()).map_err(|error| error.to_string())
         };
-        assert_eq!(in_order(&field, &["K", "I", "J"]), Ok(vec![3, 4, 5]), "it has no names");
+        assert_eq!(in_order(&field, &["K", "I", "J"]), Ok(vec![3, 4, 5]), "the field has no names");
         let named = field.with_dims(["I", "J", "K"]).unwrap();
         assert_eq!(in_order(&named, &["K", "I", "J"]), Ok(vec![5, 3, 4]));
         let error = in_order(&named, &["I", "J", "lev"]).unwrap_err();

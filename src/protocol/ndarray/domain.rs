@@ -1,4 +1,4 @@
-//! The part of a view inside the halo, at once or plane by plane on several threads.
+//! The domain of a view: as a whole, or plane by plane on several threads.
 
 use ndarray::parallel::prelude::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use ndarray::{ArrayView, ArrayViewMut, Axis, Dimension, RemoveAxis, Slice};
@@ -9,22 +9,26 @@ use crate::error::{Error, Result};
 use crate::field::Halo;
 use crate::managed::Managed;
 
-/// What of an axis lies inside the halo.
+/// Range of an axis inside the halo.
 fn inside(halo: &Halo, axis: Axis) -> Slice {
     let (low, high) = halo.get(axis.index()).copied().unwrap_or_default();
     let low = isize::try_from(low).unwrap_or(isize::MAX);
     let high = isize::try_from(high).unwrap_or(isize::MAX);
-    // An end of -0 would be the beginning.
+    // An end of -0 would mean the beginning.
     Slice::new(low, if high == 0 { None } else { Some(-high) }, 1)
 }
 
-/// The halo, as long as the array is as it came.
-fn known<'a>(halo: Option<&'a Halo>, memory: &Managed, shape: &[usize]) -> Result<&'a Halo> {
-    let came = memory.layout().shape();
-    if !shape.iter().map(|&extent| i64::try_from(extent)).eq(came.iter().map(|&extent| Ok(extent)))
+/// Returns the halo, unless the array was reshaped.
+fn known_halo<'a>(halo: Option<&'a Halo>, memory: &Managed, shape: &[usize]) -> Result<&'a Halo> {
+    let original = memory.layout().shape();
+    if !shape
+        .iter()
+        .map(|&extent| i64::try_from(extent).ok())
+        .eq(original.iter().copied().map(Some))
     {
         return Err(Error::Argument(format!(
-            "domain: expected the shape that the field came with, {came:?}, got {shape:?}; leave its axes as they are"
+            "domain: expected the field's original shape {original:?}, got {shape:?}; do not \
+             reorder or cut its axes in place"
         )));
     }
     halo.ok_or_else(|| {
@@ -35,61 +39,52 @@ fn known<'a>(halo: Option<&'a Halo>, memory: &Managed, shape: &[usize]) -> Resul
     })
 }
 
-/// Where the domain begins along an axis, once there is such an axis.
-fn start(halo: &Halo, axis: Axis) -> Result<usize> {
-    let low = halo.get(axis.index()).map(|width| usize::try_from(width.0).unwrap_or(0));
-    low.ok_or_else(|| {
-        Error::Argument(format!("axis: expected one of {} axes, got {}", halo.len(), axis.index()))
-    })
-}
-
-/// The axis with the largest stride.
-fn outermost(memory: &Managed) -> Axis {
-    let strides = memory.layout().axes().enumerate().filter(|(_, (extent, _))| *extent > 1);
-    Axis(strides.max_by_key(|(_, (_, stride))| stride.unsigned_abs()).map_or(0, |(axis, _)| axis))
-}
-
-macro_rules! parts_to_read {
+macro_rules! read_domain {
     ($view:ident) => {
         impl<T: Element, D: Dimension> $view<'_, T, D> {
-            /// The part inside the halo.
+            /// Returns the part inside the halo.
             ///
             /// # Errors
-            /// [`Error::Argument`] where the halo is unknown.
+            /// [`Error::Argument`] if the halo is unknown.
             pub fn domain(&self) -> Result<ArrayView<'_, T, D>> {
-                let halo = known(self.halo(), self.memory(), self.shape())?;
+                let halo = known_halo(self.halo(), self.memory(), self.shape())?;
                 Ok(self.slice_each_axis(|axis| inside(halo, axis.axis)))
             }
 
-            /// The axis that is outermost in memory: along it threads get most out of sharing the work.
+            /// The axis that is outermost in memory, along which sharing work over threads is
+            /// fastest.
             #[must_use]
             pub fn outermost_axis(&self) -> Axis {
-                outermost(self.memory())
+                let axes = self.memory().layout().axes().enumerate();
+                let strides = axes.filter(|(_, (extent, _))| *extent > 1);
+                let outermost = strides.max_by_key(|(_, (_, stride))| stride.unsigned_abs());
+                Axis(outermost.map_or(0, |(axis, _)| axis))
             }
         }
     };
 }
 
-parts_to_read!(FieldRef);
-parts_to_read!(FieldMut);
+read_domain!(FieldRef);
+read_domain!(FieldMut);
 
 impl<T: Element, D: Dimension> FieldMut<'_, T, D> {
-    /// The part inside the halo, to be written.
+    /// Returns the part inside the halo for writing.
     ///
     /// # Errors
-    /// [`Error::Argument`] where the halo is unknown.
+    /// [`Error::Argument`] if the halo is unknown.
     pub fn domain_mut(&mut self) -> Result<ArrayViewMut<'_, T, D>> {
-        let halo = known(self.halo(), self.memory(), self.shape())?.clone();
+        let halo = known_halo(self.halo(), self.memory(), self.shape())?.clone();
         Ok(self.slice_each_axis_mut(|axis| inside(&halo, axis.axis)))
     }
 }
 
 impl<T: Element, D: RemoveAxis> FieldMut<'_, T, D> {
-    /// Calls `write` for each plane of the domain across `axis`, on the threads of rayon's pool, with the index of the
-    /// plane in the whole field, halo included: the same index in other fields of that shape.
+    /// Calls `write` for each plane of the domain across `axis`, on the threads of rayon's pool.
+    /// The index of a plane counts in the whole field, halo included, so that it is valid for other
+    /// fields of that shape.
     ///
     /// # Errors
-    /// [`Error::Argument`] where the halo is unknown, or there is no such axis.
+    /// [`Error::Argument`] if the halo is unknown, or there is no such axis.
     ///
     /// # Example
     ///
@@ -105,7 +100,7 @@ impl<T: Element, D: RemoveAxis> FieldMut<'_, T, D> {
     /// out.view_mut::<f64, Ix2>()?.par_planes_mut(Axis(0), |i, mut row| {
     ///     row.assign(&(&values.slice(s![i - 1, ..]) + &values.slice(s![i + 1, ..])));
     /// })?;
-    /// assert_eq!(out.view::<f64, Ix2>()?.sum(), 4.0 * 16.0); // the halo is as it was
+    /// assert_eq!(out.view::<f64, Ix2>()?.sum(), 4.0 * 16.0); // the halo is unchanged
     /// # Ok::<(), dlfield::Error>(())
     /// ```
     pub fn par_planes_mut(
@@ -113,7 +108,12 @@ impl<T: Element, D: RemoveAxis> FieldMut<'_, T, D> {
         axis: Axis,
         write: impl Fn(usize, ArrayViewMut<'_, T, D::Smaller>) + Sync + Send,
     ) -> Result<()> {
-        let first = start(known(self.halo(), self.memory(), self.shape())?, axis)?;
+        let halo = known_halo(self.halo(), self.memory(), self.shape())?;
+        let &(low, _) = halo.get(axis.index()).ok_or_else(|| {
+            let (count, got) = (halo.len(), axis.index());
+            Error::Argument(format!("axis: expected one of {count} axes, got {got}"))
+        })?;
+        let first = usize::try_from(low).unwrap_or(0);
         let mut domain = self.domain_mut()?;
         let planes = domain.axis_iter_mut(axis).into_par_iter().enumerate();
         planes.for_each(|(at, plane)| write(first.saturating_add(at), plane));
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_domain_is_what_lies_inside_the_halo() {
+    fn the_domain_is_the_part_inside_the_halo() {
         let field = field();
         field.view_mut::<f64, Ix3>().unwrap().domain_mut().unwrap().fill(1.0);
         let view = field.view::<f64, Ix3>().unwrap();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_halo_is_asked_for() {
+    fn a_field_with_an_unknown_halo_has_no_domain() {
         let field = Storage::builder([4, 4]).zeros::<f32>().unwrap().with_halo(None).unwrap();
         let error = field.view::<f32, Ix2>().unwrap().domain().unwrap_err().to_string();
         assert!(error.contains("slice the domain yourself"), "{error}");

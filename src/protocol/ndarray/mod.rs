@@ -1,7 +1,8 @@
-//! Door: arrays of the crate `ndarray`, for stencils that are written in Rust.
+//! Door: arrays of the crate `ndarray`, for stencils written in Rust.
 //!
-//! A storage has no type and no number of dimensions; a view of it has both, checked when it is made. Storages
-//! share memory at will, so that who reads and who writes is checked then, too, as in a `RefCell`.
+//! A storage has a dtype and a number of dimensions at run time; a view of it has both at compile
+//! time, checked when it is made. Storages share memory freely, so borrows are checked at the same
+//! time, as in a `RefCell`.
 //!
 //! ```text
 //! Storage ─ convert ──▶ view (FieldRef, FieldMut) ──▶ domain

@@ -3,81 +3,83 @@
 use std::sync::Arc;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyComplex, PyDict, PyFloat, PyInt, PyList, PyTuple, PyType};
 
 use super::fresh::{allocate, wanted};
 use crate::alloc::Fill;
 use crate::device::{Device, Target};
 use crate::dtype::DType;
 use crate::error::{Error, Failure};
-use crate::field::{Dims, Field, plain, show_dims};
+use crate::field::show_dims;
 use crate::layout::Extents;
 use crate::managed::Managed;
-use crate::protocol::{Wish, arrive, arrive_plain};
-use crate::python::numpy::{array_over, dtype_from, dtype_to};
-use crate::python::options::{check_names, ints_or_int, is_set, parse, switch, wanted_device};
-use crate::python::storage::{Held, PyStorage, Source, copy_with};
+use crate::protocol::ending::Inside;
+use crate::protocol::read::wrong_type;
+use crate::protocol::{self, Arrival, Request, import};
+use crate::python::numpy::{dtype_from, dtype_to, import_converted};
+use crate::python::options::{check_names, is_set, parse, read_shape, switch, wanted_device};
+use crate::python::storage::{PyStorage, converted, copy_with};
 use crate::python::sync_state::PySyncState;
-use crate::storage::{Buffers, Residence, Spec, Storage};
-use crate::sync::{Newer, SyncState, check_alike};
+use crate::storage::{Spec, Storage, check_on_gpu};
+use crate::sync::{Dirty, SyncState, check_alike};
 
 /// Put the memory of an array into a storage. Never copies.
 ///
 /// Parameters
 /// ----------
 /// data
-///     A storage, or anything that speaks `__gt_data_interface__`, the buffer protocol, DLPack, the
-///     array interface or Arrow's C interfaces. An xarray.DataArray keeps its dims. JAX and Arrow arrays, and arrays in
-///     which several indices name one element, become read-only storages. An object with an
-///     `acquire` function is acquired, and released when the last view of it is gone; say `touch`
-///     yourself after writing.
+///     A storage, or anything that speaks `__gt_data_interface__`, DLPack, the buffer protocol, the
+///     array interface, the CUDA array interface or Arrow's C interfaces. A DLPack capsule is taken
+///     too, once. An xarray.DataArray keeps its dims. JAX and Arrow arrays, and arrays in which several indices name one element, become
+///     read-only storages. An object with an `acquire` function is acquired, and released when the
+///     last view of it is gone; call its `touch` yourself after writing.
 /// device_data : optional
-///     An array on a GPU. With data, both are taken to hold the same values.
+///     An array on a GPU. With data, both must hold the same values. A single buffer on a GPU may
+///     be passed as data too.
 /// sync_state : SyncState, optional
 ///     Which buffer of a pair is newer; neither by default.
 /// **options
-///     As for `empty`. What is given must hold for the memory already. With device="cpu", memory
-///     that host and device share is asked for on the host.
+///     As for `empty`. They must hold for the memory already. With device="cpu", memory that host
+///     and device share is taken on the host.
 ///
 /// Returns
 /// -------
 /// CPUStorage, GPUStorage, SoftwareManagedGPUStorage or CUDAManagedGPUStorage
-///     Holds the producer's memory, which is given back when the last view of it is gone. Memory of a
-///     GPU becomes a pair with a new buffer on the host, unless managed= says otherwise.
+///     Holds the producer's memory, which is given back when the last view of it is gone. Memory of
+///     a GPU becomes a pair with a new buffer on the host, unless managed= says otherwise.
 ///
 /// Raises
 /// ------
 /// TypeError
-///     Where the object speaks none of the protocols.
+///     If the object speaks none of the protocols.
 /// BufferError
-///     Where what it says cannot be used: lies, unsupported types, masked arrays, torch tensors
-///     with a pending conjugation, negation or gradient.
+///     If what it says cannot be used: lies, unsupported types, masked arrays, torch tensors with a
+///     pending conjugation or negation, and those that require a gradient where torch records it.
 /// ValueError
 ///     For an option that the memory does not meet.
 /// DeviceUnavailable
 ///     For memory that is not where device=, managed= or the argument wants it.
 #[pyfunction]
 #[pyo3(signature = (data = None, device_data = None, *, sync_state = None, **options))]
-pub(super) fn as_storage(
+pub(in crate::python) fn as_storage(
     py: Python<'_>,
     data: Option<&Bound<'_, PyAny>>,
     device_data: Option<&Bound<'_, PyAny>>,
     sync_state: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<PyStorage>> {
-    if let (Some(data), None, None, None) = (data, device_data, sync_state, options)
-        && let Some(storage) = share_plain(data)?
-    {
-        return Ok(storage);
-    }
-    let sync = read_state(sync_state)?;
+    let state = read_state(sync_state)?;
     if let Some(device_data) = present(device_data) {
-        return pair(py, present(data), device_data, sync, options);
+        return pair(py, present(data), device_data, state, options);
     }
-    let none = py.None().into_bound(py); // which speaks no protocol
-    let data = data.unwrap_or(&none);
-    share(py, Source::of_as(data, shared(wanted_device(options)?))?, sync, options)
+    let data = data.ok_or_else(|| {
+        PyTypeError::new_err(
+            "as_storage: expected an array as data or device_data, got None; storage(shape=...) makes one",
+        )
+    })?;
+    share(py, import(data, Request::shared(wanted_device(options)?))?, state, options)
 }
 
 /// Copy an array into a new storage; with `copy=False` the same as `as_storage`.
@@ -85,34 +87,37 @@ pub(super) fn as_storage(
 /// Parameters
 /// ----------
 /// data : optional
-///     As for `as_storage`; byte-swapped NumPy arrays, lists and numbers too, which go through
-///     NumPy. Without it, a storage of `shape` is allocated, whose values are undefined.
+///     As for `as_storage`. Also byte-swapped NumPy arrays, lists and numbers, and what has
+///     `__array__`, such as datasets of zarr and h5py, Dask arrays and pandas: NumPy reads them.
+///     Without it, a storage of `shape` is allocated, whose values are undefined.
 /// device_data : optional
 ///     As for `as_storage`.
 /// dtype : optional
-///     Of the storage; the data's own by default. Another is converted as NumPy's astype does,
+///     Of the storage; the data's own by default. Another one is converted as NumPy's astype does,
 ///     lists and numbers as its array does: a number that does not fit is an OverflowError.
 /// copy : bool
-///     Whether to copy; True by default.
+///     With False the storage shares the memory; True by default.
 /// sync_state : optional
 ///     As for `as_storage`.
+/// shape : int or sequence of int, optional
+///     Needed without data; with data, the shape that it must have.
 /// **options
-///     As for `empty`, and `shape`. Without layout or preset the copy is in the order of the data.
+///     As for `empty`. Without layout or preset the copy is in the order of the data.
 ///
 /// Returns
 /// -------
 /// CPUStorage, GPUStorage, SoftwareManagedGPUStorage or CUDAManagedGPUStorage
-///     As device and managed say, and where the data is by default.
+///     As device and managed say; where the data is by default.
 ///
 /// Raises
 /// ------
 /// TypeError, BufferError, ValueError, DeviceUnavailable
-///     As `as_storage`; ValueError for another dtype with `copy=False`, and for data of another
-///     shape than `shape`; TypeError without data and shape.
+///     As `as_storage`. ValueError also for another dtype with `copy=False`, and for data of
+///     another shape than `shape`.
 #[pyfunction]
 #[pyo3(signature = (data = None, device_data = None, *, dtype = None, copy = true, sync_state = None, shape = None, **options))]
 #[expect(clippy::too_many_arguments, reason = "the signature that GDP-3 gives")]
-pub(super) fn storage(
+pub(in crate::python) fn storage(
     py: Python<'_>,
     data: Option<&Bound<'_, PyAny>>,
     device_data: Option<&Bound<'_, PyAny>>,
@@ -122,84 +127,78 @@ pub(super) fn storage(
     shape: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<PyStorage>> {
-    let sync = read_state(sync_state)?;
-    options.map_or(Ok(()), |options| check_names(options, &["copy", "dtype", "shape"]))?;
-    let shape =
-        shape.filter(|shape| is_set(shape)).map(|shape| ints_or_int("shape", shape)).transpose()?;
-    if let (false, Some(device_data)) = (copy, present(device_data)) {
-        return pair(py, present(data), device_data, sync, options);
+    let state = read_state(sync_state)?;
+    options.map_or(Ok(()), |options| check_names(options, "copy, dtype, shape"))?;
+    let shape = shape.filter(|shape| is_set(shape)).map(read_shape).transpose()?;
+    let (data, device_data) = (present(data), present(device_data));
+    let dtype_or_none = dtype.filter(|dtype| is_set(dtype));
+    if let (false, Some(device_data)) = (copy, device_data) {
+        if shape.is_some() || dtype_or_none.is_some() {
+            let given = import(data.unwrap_or(device_data), Request::SHARED)?.memory;
+            check_shape(&given, shape.as_ref())?;
+            check_dtype(given.dtype(), dtype_or_none.map(dtype_from).transpose()?)?;
+        }
+        return pair(py, data, device_data, state, options);
     }
-    let first = data;
-    let Some(data) = newest(present(data), present(device_data), sync.as_ref()) else {
+    let Some(newest) = newest(data, device_data, state.as_ref()) else {
         let shape = shape.ok_or_else(|| {
             PyTypeError::new_err(
                 "storage: expected data or shape=, got neither; there is no default for a shape",
             )
         })?;
-        return allocate(py, &shape, wanted(dtype)?, options, Fill::Nothing);
+        return allocate(py, shape, wanted(dtype)?, options, Fill::Nothing);
     };
-    let wanted = dtype.filter(|dtype| is_set(dtype)).map(dtype_from).transpose()?;
-    let on_gpu = present(device_data).is_some_and(|device_data| device_data.is(data));
+    let dtype = dtype_or_none.map(dtype_from).transpose()?;
+    let on_gpu = device_data.is_some_and(|device_data| device_data.is(newest));
     let target = if on_gpu { Some(Target::Gpu(None)) } else { wanted_device(options)? };
-    let source = taken(data, copy.then_some(wanted), target)?;
+    let arrival = match (copy, target) {
+        (false, target) => import(newest, Request::shared(target))?,
+        (true, Some(Target::Host)) => import_to_copy(newest, Request::COPIED_TO_HOST, dtype)?,
+        (true, target) => import_to_copy(newest, Request::shared(target), dtype)?,
+    };
     if on_gpu {
-        check_on_gpu(&source.managed)?;
+        check_on_gpu(arrival.memory.device())?;
     }
-    if let Some(other) = present(first).filter(|first| !first.is(data)) {
-        check_alike(&Source::of(other)?.managed, &source.managed)?;
+    if let Some(other) = data.filter(|data| !data.is(newest)) {
+        check_alike(&import(other, Request::SHARED)?.memory, &arrival.memory)?;
     }
-    check_shape(&source.managed, shape.as_ref())?;
-    let found = source.managed.dtype();
-    let wanted = wanted.unwrap_or(found);
-    if !copy {
-        return if wanted == found {
-            share(py, source, sync, options)
-        } else {
-            Err(other_dtype(found, wanted))
-        };
+    check_shape(&arrival.memory, shape.as_ref())?;
+    let found = arrival.memory.dtype();
+    if copy {
+        return copied(py, arrival, dtype.unwrap_or(found), options);
     }
-    let spec = parse(options, source.field.clone(), source.managed.layout().ndim(), source.near)?;
-    Storage::check_copy(&source.managed, wanted, &spec)?;
-    let managed = source.keep(py)?; // acquired until the copy is made
-    let managed = if wanted == found { managed } else { converted(py, &managed, wanted)? };
-    PyStorage::wrap(py, copy_with(py, &managed, &spec)?, None)
+    check_dtype(found, dtype)?;
+    share(py, arrival, state, options)
+}
+
+/// Refuses another type than that of an array which is shared.
+fn check_dtype(found: DType, wanted: Option<DType>) -> PyResult<()> {
+    match wanted.filter(|&wanted| wanted != found) {
+        None => Ok(()),
+        Some(wanted) => Err(PyValueError::new_err(format!(
+            "dtype: expected {found}, as the array has, with copy=False, got {wanted}; convert it \
+             with astype('{wanted}') first"
+        ))),
+    }
+}
+
+/// A copy as the options request it, of elements that are converted to `dtype`.
+fn copied(
+    py: Python<'_>,
+    arrival: Arrival,
+    dtype: DType,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Py<PyStorage>> {
+    let mut spec = arrival.spec();
+    parse(options, &mut spec, arrival.memory.layout().ndim())?;
+    Storage::check_copy(&arrival.memory, dtype, &spec)?;
+    let memory = arrival.acquired(py)?; // until the copy is made
+    let memory = if dtype == memory.dtype() { memory } else { converted(py, &memory, dtype)? };
+    PyStorage::wrap(py, copy_with(py, &memory, &spec)?, None)
 }
 
 fn whether_to_copy(copy: &Bound<'_, PyAny>) -> PyResult<bool> {
     switch("copy", "True or False", copy)
-}
-
-/// How memory is shared that is wanted somewhere.
-fn shared(target: Option<Target>) -> Wish {
-    match target {
-        None => Wish::Share,
-        Some(Target::Host) => Wish::OnHost,
-        Some(Target::Gpu(_)) => Wish::OnGpu,
-    }
-}
-
-/// The data as it is, or as far as a copy, of a type that may be wanted, may change it.
-fn taken(
-    data: &Bound<'_, PyAny>,
-    copy: Option<Option<DType>>,
-    target: Option<Target>,
-) -> Result<Source, Failure> {
-    match (copy, target) {
-        (Some(dtype), Some(Target::Host)) => Source::to_copy(data, Wish::CopyToHost, dtype),
-        (Some(dtype), target) => Source::to_copy(data, shared(target), dtype),
-        (None, target) => Source::of_as(data, shared(target)),
-    }
-}
-
-fn check_on_gpu(memory: &Managed) -> PyResult<()> {
-    if Residence::of(memory.device()) != Residence::Host {
-        return Ok(());
-    }
-    let text = format!(
-        "device_data: expected memory on a GPU, got memory on {}; pass it as data",
-        memory.device()
-    );
-    Err(Error::Device(text).into())
 }
 
 fn check_shape(managed: &Managed, shape: Option<&Extents>) -> PyResult<()> {
@@ -214,148 +213,142 @@ fn check_shape(managed: &Managed, shape: Option<&Extents>) -> PyResult<()> {
 }
 
 fn present<'a, 'py>(data: Option<&'a Bound<'py, PyAny>>) -> Option<&'a Bound<'py, PyAny>> {
-    data.filter(|data| !data.is_none() && is_set(data))
+    data.filter(|data| is_set(data))
 }
 
-fn read_state(state: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Py<PySyncState>>> {
+fn read_state(state: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Arc<SyncState>>> {
     let Some(state) = present(state) else { return Ok(None) };
     match state.cast::<PySyncState>() {
-        Ok(state) => Ok(Some(state.clone().unbind())),
-        Err(_) => Err(PyTypeError::new_err(format!(
-            "sync_state: expected a SyncState or None, got {}",
-            state.repr()?
-        ))),
+        Ok(state) => PySyncState::share(state).map(Some),
+        Err(_) => Err(wrong_type("sync_state", "a SyncState or None", state).into()),
     }
 }
 
-/// Of the same values on both sides those to copy: the newer ones, the device's where both are new.
+/// Of the same values on both sides those to copy: the newer ones, the device's if both are new.
 fn newest<'a, 'py>(
     data: Option<&'a Bound<'py, PyAny>>,
     device_data: Option<&'a Bound<'py, PyAny>>,
-    sync: Option<&Py<PySyncState>>,
+    state: Option<&Arc<SyncState>>,
 ) -> Option<&'a Bound<'py, PyAny>> {
-    let on_host = sync.is_some_and(|sync| sync.get().shared().newer() == Newer::Host);
+    let on_host = state.is_some_and(|state| state.dirty() == Dirty::Host);
     if on_host { data.or(device_data) } else { device_data.or(data) }
 }
 
-fn check_same_dims(host: Option<&Dims>, device: Option<&Dims>) -> PyResult<()> {
-    match (host, device) {
-        (Some(host), Some(device)) if host != device => Err(PyValueError::new_err(format!(
-            "device_data: expected the dims {} of data, got {}; transpose one of them",
-            show_dims(host),
-            show_dims(device)
-        ))),
-        _ => Ok(()),
-    }
-}
-
-/// A storage over memory of the host and of a device.
+/// A storage over memory of a device, and of the host if there is any. A buffer of a pair brings the
+/// state of its pair.
 fn pair(
     py: Python<'_>,
     data: Option<&Bound<'_, PyAny>>,
     device_data: &Bound<'_, PyAny>,
-    sync: Option<Py<PySyncState>>,
+    state: Option<Arc<SyncState>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<PyStorage>> {
-    let device =
-        Source::of_as(device_data, Wish::OnGpu).map_err(|failure| failure.about("device_data"))?;
-    let host = data.map(|data| Source::of_as(data, Wish::OnHost)).transpose()?;
-    let known = host.as_ref().unwrap_or(&device);
-    if let Some(host) = &host {
-        check_alike(&host.managed, &device.managed)?;
-        check_same_dims(host.field.dims.as_ref(), device.field.dims.as_ref())?;
+    let device = import(device_data, Request::ON_GPU);
+    let device = device.map_err(|failure| failure.about("device_data"))?;
+    check_on_gpu(device.memory.device())?;
+    let Some(data) = data else { return share(py, device, state, options) };
+    let host = import(data, Request::shared(Some(Target::Host)))?;
+    check_alike(&host.memory, &device.memory)?;
+    if let (Some(expected), Some(got)) = (host.dims(), device.dims())
+        && expected != got
+    {
+        return Err(PyValueError::new_err(format!(
+            "device_data: expected the dims {} of data, got {}; transpose one of them",
+            show_dims(expected),
+            show_dims(got)
+        )));
     }
-    let field = known.field.clone().with_fixed_index(known.managed.layout().shape());
-    let field = Field { dims: field.dims.or_else(|| device.field.dims.clone()), ..field };
-    let spec = parse(options, field, known.managed.layout().ndim(), device.near)?;
-    let state = sync.as_ref().map(|sync| sync.get().shared());
-    let kept = |source: &Source| source.keep(py);
-    let (host, device_memory) = (host.as_ref().map(kept).transpose()?, kept(&device)?);
-    let storage = wrap(py, host, Some(device_memory), state, &spec)?;
-    PyStorage::wrap_with_state(py, storage, device.door, sync)
+    let states =
+        [&host, &device].map(|one| one.storage.as_ref().and_then(|storage| storage.sync_state()));
+    let state = SyncState::common(states.into_iter().chain([state.as_ref()]))?;
+    let Spec { default_residence, .. } = device.spec();
+    let mut spec = Spec { default_residence, ..host.spec() };
+    spec.field.dims = spec.field.dims.or_else(|| device.dims().cloned());
+    parse(options, &mut spec, host.memory.layout().ndim())?;
+    let door = device.door;
+    let (data, device_data) = (host.acquired(py)?, device.acquired(py)?);
+    let storage = py.detach(|| Storage::wrap_both(data, device_data, state, &spec))?;
+    PyStorage::wrap(py, storage, door)
 }
 
-/// An array that says nothing of itself, about which nothing is wished for; `None` for others.
-fn share_plain(data: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyStorage>>> {
-    let Some((managed, door)) = arrive_plain(data)? else { return Ok(None) };
-    if managed.device() != Device::CPU {
-        return share(data.py(), Source::plain(managed, door), None, None).map(Some);
-    }
-    let field = plain(managed.layout().ndim());
-    let storage = Storage::from_parts(Buffers::Host(managed), field);
-    PyStorage::wrap(data.py(), storage, Some(door)).map(Some)
-}
-
+/// A storage over memory that came in. Nothing is acquired if anything is refused.
 fn share(
     py: Python<'_>,
-    mut source: Source,
-    sync: Option<Py<PySyncState>>,
+    arrival: Arrival,
+    state: Option<Arc<SyncState>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<PyStorage>> {
-    let of_pair = source.held.as_ref().is_some_and(|held| held.buffers.pair().is_some());
-    let plain = options.is_none() && sync.is_none() && !of_pair;
-    if plain && source.hooks.is_empty() && source.near == Residence::Host {
-        let door = source.door;
-        return PyStorage::wrap(py, source.into_storage()?, door);
+    let mut spec = arrival.spec();
+    parse(options, &mut spec, arrival.memory.layout().ndim())?;
+    let door = arrival.door;
+    if let Some(storage) = &arrival.storage {
+        let storage = py.detach(|| storage.wrap_again(state, &spec))?;
+        return PyStorage::wrap(py, storage, door);
     }
-    let ndim = source.managed.layout().ndim();
-    let field = std::mem::take(&mut source.field);
-    let field = field.with_fixed_index(source.managed.layout().shape());
-    let spec = parse(options, field, ndim, source.near)?;
-    if let Some(Held { buffers, sync: own }) = source.held.take() {
-        let wanted = spec.residence()?;
-        let its_own = sync.as_ref().is_none_or(|sync| own.as_ref().is_some_and(|own| own.is(sync)));
-        if its_own && wanted == source.near {
-            let storage = Storage::wrap_buffers(buffers, &spec)?;
-            return PyStorage::wrap_with_state(py, storage, source.door, own);
+    if !arrival.hooks.is_empty() {
+        Storage::check_wrap(&arrival.memory, &spec)?;
+    }
+    let memory = arrival.acquired(py)?;
+    // Host memory that stays there needs no sibling: nothing is allocated.
+    let stays = memory.device() == Device::CPU && options.is_none();
+    let wrap = || Storage::wrap_with_state(memory, state, &spec);
+    PyStorage::wrap(py, if stays { wrap() } else { py.detach(wrap) }?, door)
+}
+
+/// As [`import`], for a copy: a NumPy array that cannot be shared (byte-swapped, or with strides
+/// that are not multiples of its items) is copied into one that can, and numbers go through NumPy,
+/// which is told their type, so that no value passes through another type.
+fn import_to_copy(
+    data: &Bound<'_, PyAny>,
+    request: Request,
+    dtype: Option<DType>,
+) -> Result<Arrival, Failure> {
+    match import(data, request) {
+        Err(Failure::Ours(Error::Buffer(text))) => {
+            import_converted(data, None)?.ok_or(Error::Buffer(text).into())
         }
-        source.managed = py.detach(|| buffers.on_side(wanted))?;
-        if let Some(seen) = buffers.seen_as(wanted).filter(|_| its_own) {
-            return PyStorage::wrap_with_state(
-                py,
-                Storage::wrap_buffers(seen, &spec)?,
-                source.door,
-                own,
-            );
+        Err(Failure::Ours(Error::Type(text))) => match numbers(data, dtype)? {
+            Some(copy) => import(&copy, Request::SHARED),
+            None => read_by_numpy(data)?.ok_or_else(|| Error::Type(text).into()),
+        },
+        answer => answer,
+    }
+}
+
+/// Imports the array that NumPy makes of an object that speaks no protocol, such as a dataset in a
+/// file. `None` for objects that NumPy would put into an array as they are.
+fn read_by_numpy(data: &Bound<'_, PyAny>) -> Result<Option<Arrival>, Failure> {
+    let py = data.py();
+    if data.is_instance_of::<PyType>() || !data.hasattr(intern!(py, "__array__"))? {
+        return Ok(None);
+    }
+    let array = py.import(intern!(py, "numpy"))?.call_method1(intern!(py, "asarray"), (data,))?;
+    let mut arrival = match import(&array, Request::SHARED) {
+        Err(Failure::Ours(Error::Buffer(text))) => {
+            import_converted(&array, None)?.ok_or(Error::Buffer(text))?
         }
-    }
-    let state = sync.as_ref().map(|sync| sync.get().shared());
-    if source.hooks.is_empty() {
-        let storage = wrap(py, Some(source.managed), None, state, &spec)?;
-        return PyStorage::wrap_with_state(py, storage, source.door, sync);
-    }
-    // Nothing is acquired before nothing can be refused any more.
-    Storage::check_wrap(&source.managed, &spec)?;
-    let storage = wrap(py, Some(source.keep(py)?), None, state, &spec)?;
-    PyStorage::wrap_with_state(py, storage, source.door, sync)
-}
-
-/// Without the GIL: a sibling is allocated perhaps, and the state belongs to other threads too.
-fn wrap(
-    py: Python<'_>,
-    data: Option<Managed>,
-    device_data: Option<Managed>,
-    state: Option<Arc<SyncState>>,
-    spec: &Spec,
-) -> PyResult<Storage> {
-    Ok(py.detach(|| Storage::wrap_both(data, device_data, state, spec))?)
-}
-
-fn other_dtype(found: DType, wanted: DType) -> PyErr {
-    PyValueError::new_err(format!(
-        "dtype: expected {found}, as the array has, with copy=False, got {wanted}; convert it with astype('{wanted}') first"
-    ))
-}
-
-/// The values in another type, in the same order of axes, converted by NumPy's rules.
-fn converted(py: Python<'_>, managed: &Managed, dtype: DType) -> PyResult<Managed> {
-    let host;
-    let managed = if managed.device().is_host() {
-        managed
-    } else {
-        host = copy_with(py, managed, &Spec::default())?; // NumPy converts on the host alone
-        host.managed()
+        answer => answer?,
     };
-    let array = array_over(py, managed, true)?.call_method1("astype", (dtype_to(py, dtype)?,))?;
-    Ok(arrive(&array)?.managed)
+    if let Some(dims) = protocol::dims(data)? {
+        arrival.labels.get_or_insert_default().dims = Some(dims);
+    }
+    Ok(Some(arrival))
+}
+
+/// NumPy's reading of numbers and of lists of them, as the requested type.
+fn numbers<'py>(
+    data: &Bound<'py, PyAny>,
+    dtype: Option<DType>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let read = data.is_instance_of::<PyList>()
+        || data.is_instance_of::<PyTuple>()
+        || data.is_instance_of::<PyInt>()
+        || data.is_instance_of::<PyFloat>()
+        || data.is_instance_of::<PyComplex>();
+    if !read {
+        return Ok(None);
+    }
+    let _inside = Inside::enter(data.py());
+    let dtype = dtype.map(|dtype| dtype_to(data.py(), dtype)).transpose()?;
+    data.py().import("numpy")?.call_method1("array", (data, dtype)).map(Some)
 }

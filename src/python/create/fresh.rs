@@ -6,12 +6,15 @@ use pyo3::types::{PyDict, PyFloat, PyInt};
 
 use crate::alloc::Fill;
 use crate::dtype::DType;
-use crate::field::{Dim, Field, Halo, further_data_dims};
+use crate::error::shortened;
+use crate::field::{Dim, further_data_dims};
 use crate::layout::Extents;
+use crate::protocol::ending::Inside;
+use crate::protocol::read::shown;
 use crate::python::numpy::{dtype_and_extents, dtype_to};
-use crate::python::options::{ints_or_int, is_set, parse};
+use crate::python::options::{is_set, parse, read_shape};
 use crate::python::storage::PyStorage;
-use crate::storage::{Residence, Spec, Storage};
+use crate::storage::{Spec, Storage};
 
 /// Allocate a storage whose values are undefined.
 ///
@@ -20,126 +23,109 @@ use crate::storage::{Residence, Spec, Storage};
 /// shape : int or sequence of int
 ///     Extents, in elements. Zeros are legal.
 /// dtype : optional
-///     Anything that numpy.dtype takes; float64 by default. The names of bfloat16 and the float8
-///     types need the package ml_dtypes once they are shown to NumPy.
+///     Anything that numpy.dtype takes; float64 by default. NumPy shows bfloat16 and the float8
+///     types if the package ml_dtypes is installed.
 /// dims : sequence of str, optional
-///     Names of the dimensions in the order of the axes: "IJK", or any distinct names.
-/// halo : sequence of int or (int, int), optional
-///     Points around the domain per dimension, for both ends or for each; 0 by default.
+///     Names of the dimensions in the order of the axes: "IJK", any distinct names, or axes of
+///     GTScript.
+/// halo : sequence of int or (int, int), or dict of them by name, optional
+///     Points around the domain per dimension, for both ends or for each; 0 by default, and for the
+///     names that a dict lacks.
 /// backend : str, optional
 ///     Layout, alignment and device for a GT4Py backend: "numpy", "debug", "gt:cpu_kfirst",
 ///     "gt:cpu_ifirst", "gt:gpu", "dace:cpu", "dace:cpu_kfirst", "dace:cpu_KJI", "dace:gpu",
-///     "dace:gpu_IJK", "gtx86", "gtmc", "gtcuda". Excludes alignment_size, device and layout.
-///     The layout goes by the names I, J and K, which are assumed without dims; other names count
-///     as outermost, in the order in which they stand: dims=("level", "lat", "lon") is left in C
-///     order. Name the dimensions I, J, K, or give layout= with defaults=.
+///     "dace:gpu_IJK", "gtx86", "gtmc", "gtcuda". Excludes alignment_size, device and layout. The
+///     layout goes by the names I, J and K, which are assumed without dims. Other names count as
+///     outermost, in their order: dims=("level", "lat", "lon") stays in C order. Name the
+///     dimensions I, J, K, or give layout= with defaults=.
 /// defaults : str, optional
-///     The same names, and "C" and "F", as a preset that explicit options override.
-/// layout : sequence of int, optional
-///     Rank of each dimension's stride: 0 is the largest, ndim - 1 is contiguous.
+///     The same, as a preset that explicit options override. "C" and "F" are NumPy's orders, for
+///     any device.
+/// layout : sequence of int or callable, optional
+///     Rank of each dimension's stride: 0 is the largest, ndim - 1 is contiguous. Or a function
+///     that returns the ranks, of the names of the dimensions or of their number.
 /// alignment_size : int, optional
 ///     Bytes. Rows are padded so that the aligned element of each lies on such a boundary. With 1,
 ///     the default, nothing is padded and the first element lies on a boundary of 64 bytes.
 /// aligned_index : sequence of int, optional
 ///     Index of the aligned element; the lower halo by default.
 /// device : None, "cpu", "gpu" or ("gpu", n), optional
-///     Where the memory lies: on the host, on the GPU that is used at the moment (that of the thread's
+///     Where the memory lies: on the host, on the GPU in use at the moment (that of the thread's
 ///     CUDA context, else the first), or on one by its number.
 /// managed : None, "gt4py" or "cuda", optional
-///     For a GPU who keeps host and device in step: nobody, there is no buffer on the host; dlfield,
-///     between two buffers (the default); CUDA, in one that both reach. No effect in host memory.
+///     For a GPU, what keeps host and device in step: nothing, since there is no buffer on the
+///     host; dlfield, between two buffers (the default); CUDA, in one that both reach. No effect in
+///     host memory.
 /// default_origin : sequence of int, optional
 ///     Where stencils begin unless told otherwise, in points, in GT4Py's order of dimensions (I, J,
-///     K, data dimensions). GT4Py takes no upper halo from it: it is shown only where given.
+///     K, data dimensions). It is shown only if given, since GT4Py takes no upper halo from it.
 ///
 /// Returns
 /// -------
 /// CPUStorage, GPUStorage, SoftwareManagedGPUStorage or CUDAManagedGPUStorage
-///     As device and managed say. Its memory is freed when the last storage, view and export of it is gone.
+///     As device and managed say. Its memory is freed when the last storage, view and export of it
+///     is gone.
 ///
 /// Raises
 /// ------
 /// ValueError
-///     For options that cannot hold for the shape or exclude each other, and for more bytes than
-///     an address can count.
+///     For options that do not fit the shape or exclude each other, and for more bytes than an
+///     address can count.
 /// TypeError
 ///     For unknown options and values of a wrong type.
 /// MemoryError
-///     Where the system has no more memory.
+///     If the system has no more memory.
 /// DeviceUnavailable
-///     For a GPU device or a preset of a GPU backend where CUDA cannot be used, the device does not
-///     exist, or has no managed memory.
+///     For a GPU or the preset of a GPU backend, if CUDA cannot be used, or the device does not
+///     exist or has no managed memory.
 #[pyfunction]
 #[pyo3(signature = (shape, dtype = None, **options))]
-pub(super) fn empty(
-    py: Python<'_>,
+pub(in crate::python) fn empty(
     shape: &Bound<'_, PyAny>,
     dtype: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<PyStorage>> {
-    unwritten(py, shape, dtype, options, Fill::Nothing)
+    allocate(shape.py(), read_shape(shape)?, wanted(dtype)?, options, Fill::Nothing)
 }
 
 /// Allocate a storage of zeros. No page of it is touched.
 ///
-/// Parameters, result and errors as for `empty`.
+/// Parameters, result and errors are those of `empty`.
 #[pyfunction]
 #[pyo3(signature = (shape, dtype = None, **options))]
-pub(super) fn zeros(
-    py: Python<'_>,
+pub(in crate::python) fn zeros(
     shape: &Bound<'_, PyAny>,
     dtype: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<PyStorage>> {
-    unwritten(py, shape, dtype, options, Fill::Zeros)
+    allocate(shape.py(), read_shape(shape)?, wanted(dtype)?, options, Fill::Zeros)
 }
 
 /// Allocate a storage of ones.
 ///
-/// Parameters, result and errors as for `empty`.
+/// Parameters, result and errors are those of `empty`.
 #[pyfunction]
 #[pyo3(signature = (shape, dtype = None, **options))]
-pub(super) fn ones(
-    py: Python<'_>,
+pub(in crate::python) fn ones(
     shape: &Bound<'_, PyAny>,
     dtype: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<PyStorage>> {
-    let one = 1_i32.into_pyobject(py)?.into_any();
-    filled(py, &ints_or_int("shape", shape)?, &one, dtype, options)
+    filled(shape, &PyInt::new(shape.py(), 1), dtype, options)
 }
 
 /// Allocate a storage with `fill_value` in every element, converted as NumPy does.
 ///
-/// Other parameters, result and errors as for `empty`.
+/// Other parameters, result and errors are those of `empty`.
 #[pyfunction]
 #[pyo3(signature = (shape, fill_value, dtype = None, **options))]
-pub(super) fn full(
-    py: Python<'_>,
+pub(in crate::python) fn full(
     shape: &Bound<'_, PyAny>,
     fill_value: &Bound<'_, PyAny>,
     dtype: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<PyStorage>> {
-    filled(py, &ints_or_int("shape", shape)?, fill_value, dtype, options)
-}
-
-/// As `allocate`, and shorter where nothing is wished for.
-fn unwritten(
-    py: Python<'_>,
-    shape: &Bound<'_, PyAny>,
-    dtype: Option<&Bound<'_, PyAny>>,
-    options: Option<&Bound<'_, PyDict>>,
-    fill: Fill<'_>,
-) -> PyResult<Py<PyStorage>> {
-    let shape = ints_or_int("shape", shape)?;
-    match wanted(dtype)? {
-        (dtype, item) if item.is_empty() && options.is_none() => {
-            let storage = py.detach(|| Storage::in_c_order(shape, dtype, fill))?;
-            PyStorage::wrap(py, storage, None)
-        }
-        dtype => allocate(py, &shape, dtype, options, fill),
-    }
+    filled(shape, fill_value, dtype, options)
 }
 
 pub(super) fn wanted(dtype: Option<&Bound<'_, PyAny>>) -> PyResult<(DType, Vec<i64>)> {
@@ -149,27 +135,25 @@ pub(super) fn wanted(dtype: Option<&Bound<'_, PyAny>>) -> PyResult<(DType, Vec<i
 
 pub(super) fn allocate(
     py: Python<'_>,
-    shape: &Extents,
+    mut shape: Extents,
     (dtype, item): (DType, Vec<i64>),
     options: Option<&Bound<'_, PyDict>>,
     fill: Fill<'_>,
 ) -> PyResult<Py<PyStorage>> {
-    let mut shape = shape.clone();
     let axes = shape.len();
     shape.extend(item);
-    let spec = parse(options, no_halo(axes), shape.len(), Residence::Host)?;
-    let spec = with_data_dims(spec, axes, shape.len());
+    let mut spec = Spec::default();
+    if options.is_some() {
+        parse(options, &mut spec, shape.len())?;
+        add_data_dims(&mut spec, axes, shape.len());
+    }
     let storage = py.detach(|| Storage::allocate(&shape, dtype, &spec, fill))?;
     PyStorage::wrap(py, storage, None)
 }
 
-fn no_halo(ndim: usize) -> Field {
-    Field { halo: Some(Halo::from_elem((0, 0), ndim)), ..Field::default() }
-}
-
 /// What was said about `axes` dimensions holds for `ndim`: those that an item adds are data
 /// dimensions, as in GT4Py.
-fn with_data_dims(mut spec: Spec, axes: usize, ndim: usize) -> Spec {
+fn add_data_dims(spec: &mut Spec, axes: usize, ndim: usize) {
     let field = &mut spec.field;
     if let Some(dims) = field.dims.as_mut().filter(|dims| dims.len() == axes) {
         let further = further_data_dims(dims);
@@ -187,19 +171,17 @@ fn with_data_dims(mut spec: Spec, axes: usize, ndim: usize) -> Spec {
             index.resize(ndim, 0);
         }
     }
-    spec
 }
 
 fn filled(
-    py: Python<'_>,
-    shape: &Extents,
+    shape: &Bound<'_, PyAny>,
     value: &Bound<'_, PyAny>,
     dtype: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<PyStorage>> {
-    let dtype = wanted(dtype)?;
+    let (extents, dtype) = (read_shape(shape)?, wanted(dtype)?);
     let bytes = item_of(value, dtype.0)?;
-    allocate(py, shape, dtype, options, Fill::Item(&bytes))
+    allocate(shape.py(), extents, dtype, options, Fill::Item(&bytes))
 }
 
 /// The number that NumPy makes of a plain float, and of a plain int that is one exactly.
@@ -217,13 +199,14 @@ pub(super) fn item_of(value: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Vec<u8
     if let Some(number) = float64(value).filter(|_| dtype == DType::Float64) {
         return Ok(number.to_ne_bytes().to_vec());
     }
+    let _inside = Inside::enter(py);
     let item = py.import("numpy")?.call_method1("array", (value, dtype_to(py, dtype)?));
     let item = item.map_err(|error| named(py, error, value, dtype))?;
     let bytes: Vec<u8> = item.call_method0("tobytes")?.extract()?;
     if bytes.len() == dtype.itemsize() {
         return Ok(bytes);
     }
-    Err(PyValueError::new_err(format!("fill_value: expected one number, got {value}")))
+    Err(PyValueError::new_err(format!("fill_value: expected one number, got {}", shown(value))))
 }
 
 /// What NumPy says of a value that it cannot convert, in words that name the argument.
@@ -237,10 +220,10 @@ fn named(py: Python<'_>, error: PyErr, value: &Bound<'_, PyAny>, dtype: DType) -
     if !numpys.iter().any(|one| one.is(&class)) {
         return error;
     }
-    let got = value.repr().map_or_else(|_| "?".into(), |repr| repr.to_string());
+    let got = shown(value);
     let text = format!(
         "fill_value: expected a number that {dtype} holds, got {got} ({}); pass another dtype=",
-        error.value(py)
+        shortened(&error.value(py).to_string())
     );
     let named = PyErr::from_type(class, text);
     named.set_cause(py, Some(error));

@@ -4,17 +4,6 @@ mod fresh;
 mod like;
 mod data;
 
-use pyo3::prelude::*;
-
-pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(fresh::empty, module)?)?;
-    module.add_function(wrap_pyfunction!(fresh::zeros, module)?)?;
-    module.add_function(wrap_pyfunction!(fresh::ones, module)?)?;
-    module.add_function(wrap_pyfunction!(fresh::full, module)?)?;
-    module.add_function(wrap_pyfunction!(like::empty_like, module)?)?;
-    module.add_function(wrap_pyfunction!(like::zeros_like, module)?)?;
-    module.add_function(wrap_pyfunction!(like::ones_like, module)?)?;
-    module.add_function(wrap_pyfunction!(like::full_like, module)?)?;
-    module.add_function(wrap_pyfunction!(data::as_storage, module)?)?;
-    module.add_function(wrap_pyfunction!(data::storage, module)?)
-}
+pub(super) use data::{as_storage, storage};
+pub(super) use fresh::{empty, full, ones, zeros};
+pub(super) use like::{empty_like, full_like, ones_like, zeros_like};

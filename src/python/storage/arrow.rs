@@ -1,31 +1,77 @@
-//! Arrow's doors of the classes: an array over the buffer of the host, or over that which is up to date.
+//! Arrow's doors of the classes: an array over the host's buffer, or over the newest one.
+
+use std::sync::Arc;
 
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
-use super::class::{HostBacked, PyStorage, copy_with};
-use super::doors::announced;
+use super::class::{HostBacked, PyStorage};
 use crate::device::Device;
 use crate::field::Field;
 use crate::managed::Managed;
-use crate::protocol::arrow::{array_capsules, device_capsules, schema_capsule};
-use crate::python::arrow::to_arrow;
-use crate::storage::{Residence, Spec};
+use crate::protocol::arrow::{array_capsules, device_capsules, schema_capsule, table_capsules};
+use crate::protocol::ending::Inside;
 
 type Capsules<'py> = (Bound<'py, PyCapsule>, Bound<'py, PyCapsule>);
 
+/// What pyarrow makes an array of, or a table with one named column.
+#[pyclass(frozen, module = "dlfield._core")]
+struct ArrowExport {
+    memory: Managed,
+    field: Arc<Field>,
+    column: Option<String>,
+}
+
+#[pymethods]
+impl ArrowExport {
+    #[pyo3(signature = (_requested_schema = None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        _requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Capsules<'py>> {
+        match &self.column {
+            None => array_capsules(py, &self.memory, &self.field),
+            Some(name) => table_capsules(py, &self.memory, &self.field, name),
+        }
+    }
+}
+
+/// Wraps host memory in a `pyarrow.Array`, or with a column's name in a `pyarrow.RecordBatch`:
+/// the buffer of the host, or a copy of it in the same order and without padding.
+fn to_arrow<'py>(
+    py: Python<'py>,
+    object: &PyStorage,
+    copy: bool,
+    column: Option<String>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (what, maker) = match column {
+        None => ("to_arrow", "array"),
+        Some(_) => ("to_arrow_batch", "record_batch"),
+    };
+    let mut memory = object.host(py, what)?.clone();
+    if copy {
+        memory = py.detach(|| object.storage().copy_without_padding())?.managed().clone();
+    }
+    let _inside = Inside::enter(py);
+    let pyarrow = py.import("pyarrow")?;
+    let export = ArrowExport { memory, field: object.storage().field(), column };
+    pyarrow.call_method1(maker, (export,))
+}
+
 #[pymethods]
 impl PyStorage {
-    /// A capsule with what `__arrow_c_array__` gives: numbers, or a list of tensors. BufferError for what Arrow
-    /// cannot express.
+    /// Give a capsule with the type of `to_arrow()`. BufferError as there.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        schema_capsule(py, self.managed(), &self.field())
+        schema_capsule(py, self.storage().managed(), &self.storage().field())
     }
 
-    /// Capsules with schema and array, on the device that `__dlpack_device__` names. Zero-copy; each array holds
-    /// a reference. Whoever takes memory of a GPU waits for its `sync_event`. A schema that is asked for is not
-    /// looked at, as the interface allows.
+    /// Give capsules with schema and array, on the device that `__dlpack_device__` names.
+    ///
+    /// Zero-copy; the array holds a reference. A consumer of GPU memory waits for `sync_event`. The
+    /// requested schema is ignored, as the interface allows. BufferError as for `to_arrow()`,
+    /// NotImplementedError for a keyword that is not None.
     #[pyo3(signature = (requested_schema = None, **kwargs))]
     fn __arrow_c_device_array__<'py>(
         &self,
@@ -35,24 +81,43 @@ impl PyStorage {
     ) -> PyResult<Capsules<'py>> {
         let _answered_as_it_is = requested_schema;
         check_unknown(kwargs)?;
-        let device = announced(self);
-        let memory = if device == Device::CPU {
-            self.host(py, "__arrow_c_device_array__")?
-        } else {
-            self.device(py, "__arrow_c_device_array__")?
-        };
-        device_capsules(py, &memory, &self.field(), device)
+        let device = self.storage().announced();
+        let memory = self.side(py, device == Device::CPU, "__arrow_c_device_array__")?;
+        device_capsules(py, memory, &self.storage().field(), device)
     }
 
-    /// A pyarrow Array over the buffer of the host: numbers, or a FixedShapeTensorArray along the axis that is
-    /// outermost in memory. Zero-copy, or with `copy=True` of a copy without padding. Names of the dimensions go
-    /// along, but that of the list; the halo does not: see to_arrow_batch.
+    /// Give a pyarrow Array over the buffer of the host, which it keeps. Zero-copy.
+    ///
+    /// One dimension gives an array of numbers (bool: `arrow.bool8`), several a
+    /// FixedShapeTensorArray: a list along the axis that is outermost in memory, of tensors whose
+    /// `dim_names` are the other dims. An Array has no place for the name of the list's own axis,
+    /// nor for the halo: see `to_arrow_batch`. Arrow takes its data for constant: do not write the
+    /// storage afterwards.
+    ///
+    /// Parameters
+    /// ----------
+    /// copy
+    ///     With True the array is over a copy without padding, in the same order of axes.
+    ///
+    /// Raises
+    /// ------
+    /// BufferError
+    ///     For padded rows, steps and negative strides without `copy=True`; for bfloat16, float8,
+    ///     complex numbers, and bool in several dimensions; for a storage without dimensions.
+    /// GTNoSuchBufferError
+    ///     Without a buffer on the host.
+    /// ImportError
+    ///     Without pyarrow.
     #[pyo3(name = "to_arrow", signature = (*, copy = false))]
     fn as_arrow<'py>(&self, py: Python<'py>, copy: bool) -> PyResult<Bound<'py, PyAny>> {
-        to_arrow(py, memory(py, self, "to_arrow", copy)?, &self.field(), None)
+        to_arrow(py, self, copy, None)
     }
 
-    /// A pyarrow RecordBatch with one column, whose metadata has all dims and the halo. As to_arrow otherwise.
+    /// Give a pyarrow RecordBatch with one column over the buffer of the host. Zero-copy.
+    ///
+    /// The metadata of the column has all dims, the halo and the order of the axes. An Arrow IPC
+    /// file keeps them: `dlf.as_storage(batch)` of a batch that was read is the same field,
+    /// read-only. Parameters and errors are those of `to_arrow`.
     #[pyo3(signature = (name, *, copy = false))]
     fn to_arrow_batch<'py>(
         &self,
@@ -60,45 +125,34 @@ impl PyStorage {
         name: String,
         copy: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        to_arrow(py, memory(py, self, "to_arrow_batch", copy)?, &self.field(), Some(name))
+        to_arrow(py, self, copy, Some(name))
     }
 }
 
 #[pymethods]
 impl HostBacked {
-    /// Capsules with schema and array over the buffer of the host, brought up to date. Zero-copy; each array
-    /// holds a reference. A schema that is asked for is not looked at, as the interface allows.
+    /// Give capsules with schema and array over the buffer of the host, brought up to date.
+    ///
+    /// Zero-copy; the array holds a reference. The requested schema is ignored, as the interface
+    /// allows. BufferError as for `to_arrow()`.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_array__<'py>(
         slf: &Bound<'py, Self>,
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Capsules<'py>> {
         let _answered_as_it_is = requested_schema;
-        let storage = slf.as_super().get();
-        let memory = storage.host(slf.py(), "__arrow_c_array__")?;
-        array_capsules(slf.py(), &memory, &storage.field())
+        let object = slf.as_super().get();
+        let memory = object.host(slf.py(), "__arrow_c_array__")?;
+        array_capsules(slf.py(), memory, &object.storage().field())
     }
 }
 
-/// The buffer of the host, or a copy of it in the same order and without padding.
-fn memory(py: Python<'_>, storage: &PyStorage, what: &str, copy: bool) -> PyResult<Managed> {
-    let host = storage.host(py, what)?;
-    if !copy {
-        return Ok(host);
-    }
-    let field = Field { order: storage.field().order.clone(), ..Field::default() };
-    let spec = Spec { field, near: Residence::Host, ..Spec::default() };
-    Ok(copy_with(py, &host, &spec)?.managed().clone())
-}
-
-/// Keywords to come must be refused as long as nobody knows them (Arrow C device data interface).
+/// Refuses unknown keywords, as the Arrow C device data interface demands.
 fn check_unknown(kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
-    for (name, value) in kwargs.into_iter().flatten() {
-        if !value.is_none() {
-            return Err(PyNotImplementedError::new_err(format!(
-                "__arrow_c_device_array__: expected requested_schema alone, got {name}; leave it out"
-            )));
-        }
+    match kwargs.into_iter().flatten().find(|(_, value)| !value.is_none()) {
+        None => Ok(()),
+        Some((name, _)) => Err(PyNotImplementedError::new_err(format!(
+            "__arrow_c_device_array__: expected requested_schema alone, got {name}; leave it out"
+        ))),
     }
-    Ok(())
 }

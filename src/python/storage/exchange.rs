@@ -1,88 +1,112 @@
 //! `Storage`: its buffers as arrays of other libraries, and GDP-3's methods that keep them in step.
 
-use pyo3::exceptions::PyBufferError;
+use pyo3::exceptions::{PyAttributeError, PyBufferError, PyImportError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyMemoryView};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyCapsule, PyDict, PyMemoryView, PyType};
 
 use super::class::PyStorage;
 use super::{doors, sides};
 use crate::cuda::synchronize;
 use crate::device::Device;
+use crate::error::absent;
 use crate::protocol::dlpack::ExportRequest;
-use crate::python::exceptions::absent;
+use crate::protocol::dlpack::exchange::hand_over;
+use crate::protocol::ending::Inside;
+use crate::python::jax::to_jax;
+use crate::python::library::missing;
 use crate::python::options::switch;
-use crate::python::{jax, torch};
-use crate::storage::{Buffers, Residence};
-use crate::sync::Newer;
+use crate::storage::Residence;
+use crate::sync::Dirty;
 
 #[pymethods]
 impl PyStorage {
-    /// `"gpu"` where there is a buffer on a GPU, else None (GDP-3). Called, a context manager that gives
-    /// that buffer and says at the end that it was written: `with storage.device() as array:`.
+    /// `"gpu"` if there is a buffer on a GPU, else None (GDP-3).
+    ///
+    /// Calling it gives a context manager: `with storage.device() as array:` gives that buffer as a
+    /// GPUStorage, up to date. At the end dlfield waits for the GPU, and marks the buffer as
+    /// written.
     #[getter(device)]
     fn device_name<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        if slf.get().residence().ordinal().is_none() {
+        if slf.get().storage().residence().ordinal().is_none() {
             return Ok(None);
         }
         let py = slf.py();
-        let class = py.import(intern!(py, "dlfield._sides"))?.getattr(intern!(py, "Device"))?;
-        class.call1((slf,)).map(Some)
+        let _inside = Inside::enter(py);
+        let sides = py.import(intern!(py, "dlfield._sides"))?;
+        sides.call_method1(intern!(py, "Device"), (slf,)).map(Some)
     }
 
-    /// The number of that GPU, as CUDA counts them; None without one.
+    /// Number of that GPU, as CUDA counts them; None without one.
     #[getter]
     fn device_id(&self) -> Option<i32> {
-        self.residence().ordinal()
+        self.storage().residence().ordinal()
     }
 
-    /// The `cupy.cuda.MemoryPointer` of the buffer on the GPU, None where there is none (GDP-3).
+    /// The `cupy.cuda.MemoryPointer` of the buffer on the GPU (GDP-3); None without one.
+    ///
+    /// Absent without CuPy, and for a read-only storage, since CuPy writes what it shares.
     #[getter]
     fn device_data<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        if self.residence().ordinal().is_none() {
+        if self.storage().residence().ordinal().is_none() {
             return Ok(None);
         }
-        sides::cupy(py, self, "device_data")?.getattr(intern!(py, "data")).map(Some)
+        let array = sides::cupy(py, self, "device_data").map_err(|error| {
+            let unusable = error.is_instance_of::<PyImportError>(py)
+                || error.is_instance_of::<PyBufferError>(py);
+            if unusable { PyAttributeError::new_err(error.value(py).to_string()) } else { error }
+        })?;
+        array.getattr(intern!(py, "data")).map(Some)
     }
 
-    /// A context manager that gives the buffer of the host as a NumPy array, up to date, and says at the
-    /// end that it was written.
+    /// Give a context manager for the buffer of the host.
+    ///
+    /// `with storage.host() as array:` gives a NumPy array, up to date, and marks the buffer as
+    /// written at the end.
     #[pyo3(name = "host")]
     fn host_side<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
+        let _inside = Inside::enter(py);
         py.import(intern!(py, "dlfield._sides"))?.call_method1(intern!(py, "host"), (slf,))
     }
 
-    /// The buffer on the GPU, up to date, as a GPUStorage over the same memory. Zero-copy.
+    /// Give the buffer on the GPU, up to date, as a GPUStorage. Zero-copy.
     fn _device_side(&self, py: Python<'_>) -> PyResult<Py<Self>> {
-        sides::on_device(py, self, "device()")
+        sides::device_side(py, self, "device()")
     }
 
-    /// Waits until all work on the GPU is done, also that of other libraries.
+    /// Wait for all work on the GPU, including that of other libraries.
     fn _finish(&self, py: Python<'_>) -> PyResult<()> {
-        let Some(ordinal) = self.residence().ordinal() else { return Ok(()) };
+        let Some(ordinal) = self.storage().residence().ordinal() else { return Ok(()) };
         Ok(py.detach(|| synchronize(ordinal))?) // WAIT for all work on the GPU
     }
 
-    /// A NumPy array over the buffer of the host, up to date, in the storage's axis order. Zero-copy;
-    /// read-only where the storage is. GTNoSuchBufferError where there is no such buffer.
+    /// Give a NumPy array over the buffer of the host, up to date, in the storage's order of axes.
+    ///
+    /// Zero-copy; the array holds a reference. It is read-only if the storage is.
+    ///
+    /// Raises
+    /// ------
+    /// GTNoSuchBufferError
+    ///     Without a buffer on the host.
     fn to_numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         doors::array(slf, "to_numpy")
     }
 
-    /// A CuPy array over the buffer of the GPU where there is one, else a NumPy array (GDP-3).
+    /// Give `to_cupy()` if there is a buffer on a GPU, else `to_numpy()` (GDP-3).
     fn to_ndarray<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        match slf.get().residence() {
+        match slf.get().storage().residence() {
             Residence::Host => doors::array(slf, "to_ndarray"),
             _ => sides::cupy(slf.py(), slf.get(), "to_ndarray"),
         }
     }
 
-    /// A memoryview of the host buffer, as `numpy.ndarray.data`; None where there is none (GDP-3).
+    /// A memoryview of the host buffer, as `numpy.ndarray.data` (GDP-3); None without one.
     #[getter]
     fn data<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyMemoryView>>> {
         let py = slf.py();
-        if matches!(slf.get().residence(), Residence::Device(_)) {
+        if matches!(slf.get().storage().residence(), Residence::Device(_)) {
             return Ok(None);
         }
         PyMemoryView::from(slf.as_any()).map(Some).map_err(|error| {
@@ -91,30 +115,58 @@ impl PyStorage {
         })
     }
 
-    /// A torch tensor over the memory: of a GPU's buffer where there is one that is up to date. Zero-copy.
+    /// Give a torch tensor over the memory, on the GPU if the buffer there is up to date.
     ///
-    /// torch writes what it shares: a read-only storage is refused.
+    /// Zero-copy; the tensor holds a reference.
+    ///
+    /// Raises
+    /// ------
+    /// BufferError
+    ///     For a read-only storage, since torch writes what it shares.
+    /// ImportError
+    ///     Without torch.
     fn to_torch<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        if slf.get().managed().readonly() {
+        if slf.get().storage().managed().readonly() {
             return Err(PyBufferError::new_err(
-                "to_torch: expected a writable storage, got a read-only one, which torch would write; use \
-                 copy().to_torch(), or torch.from_dlpack(storage) and never write the tensor",
+                "to_torch: expected a writable storage, got a read-only one, which torch would \
+                 write; use copy().to_torch(), or torch.from_dlpack(storage) and never write the \
+                 tensor",
             ));
         }
         let py = slf.py();
-        if let Buffers::Host(host) = slf.get().buffers()
+        let way_out = "pip install torch, or use to_numpy()";
+        let without = |error| missing(error, py, "to_torch", "torch", way_out);
+        static TENSOR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+        if let Some(host) = slf.get().storage().plain_host()
             && host.device() == Device::CPU
-            && host.timeline().is_none()
-            && let Some(tensor) = torch::tensor_over(py, host)?
+            && let Some(tensor) =
+                hand_over(TENSOR.import(py, "torch", "Tensor").map_err(without)?, host)?
         {
             return Ok(tensor);
         }
-        py.import(intern!(py, "torch"))?.call_method1(intern!(py, "from_dlpack"), (slf,))
+        let _inside = Inside::enter(py);
+        py.import(intern!(py, "torch"))
+            .map_err(without)?
+            .call_method1(intern!(py, "from_dlpack"), (slf,))
     }
 
-    /// A JAX array over the memory. Zero-copy, or an error: JAX is never made to copy silently.
+    /// Give a JAX array over the memory, on the GPU if the buffer there is up to date.
     ///
-    /// JAX arrays are immutable: do not write the storage afterwards. `copy=True` copies.
+    /// JAX arrays are immutable: do not write the storage afterwards.
+    ///
+    /// Parameters
+    /// ----------
+    /// copy
+    ///     With True JAX makes a copy. Otherwise the array shares the memory; JAX never copies
+    ///     silently.
+    ///
+    /// Raises
+    /// ------
+    /// BufferError
+    ///     If JAX cannot share the memory: gaps between elements, misaligned memory, 64-bit types
+    ///     while x64 is off.
+    /// ImportError
+    ///     Without JAX.
     #[pyo3(signature = (copy = None))]
     fn to_jax<'py>(
         &self,
@@ -122,74 +174,96 @@ impl PyStorage {
         copy: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let copy = copy.map(|copy| switch("copy", "True, False or None", copy)).transpose()?;
-        let memory = match self.buffers().of_device() {
-            Some(device) if self.buffers().is_on_device() => {
-                let at = device.device().announced();
-                self.device(py, "to_jax")?.seen_at(at)
-            }
-            _ => self.host(py, "to_jax")?.seen_at(Device::CPU),
-        };
-        jax::to_jax(py, &memory, copy)
+        let on_host = !self.storage().is_device_newest();
+        let memory = self.side(py, on_host, "to_jax")?.clone();
+        let memory = if on_host { memory.for_host() } else { memory.for_device() };
+        to_jax(py, &memory, copy)
     }
 
-    /// A CuPy array over the buffer of the GPU, up to date (GDP-3). Zero-copy. GTNoSuchBufferError where
-    /// there is no such buffer.
+    /// Give a CuPy array over the buffer of the GPU, up to date (GDP-3). Zero-copy.
+    ///
+    /// Raises
+    /// ------
+    /// GTNoSuchBufferError
+    ///     Without a buffer on a GPU.
+    /// BufferError
+    ///     For a read-only storage, since CuPy writes what it shares.
+    /// ImportError
+    ///     Without CuPy.
     fn to_cupy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         sides::cupy(py, self, "to_cupy")
     }
 
-    /// Copies the device buffer to the host where it is newer, or with `force` in any case (GDP-3), and
-    /// waits for what dlfield does to the host's. Copies nothing where there is one buffer.
+    /// Copy the device buffer to the host if it is newer, or by `force` (GDP-3), and wait for it.
+    ///
+    /// Copies nothing if there is one buffer.
     #[pyo3(signature = (*, force = false))]
     fn device_to_host(&self, py: Python<'_>, force: bool) -> PyResult<()> {
-        sides::device_to_host(py, self, force)
+        Ok(py.detach(|| self.storage().device_to_host(force))?)
     }
 
-    /// Copies the host buffer to the device where it is newer, or with `force` in any case (GDP-3), and
-    /// waits for what dlfield does to the device's. Copies nothing where there is one buffer.
+    /// Copy the host buffer to the device if it is newer, or by `force` (GDP-3), and wait for it.
+    ///
+    /// Copies nothing if there is one buffer.
     #[pyo3(signature = (*, force = false))]
     fn host_to_device(&self, py: Python<'_>, force: bool) -> PyResult<()> {
-        sides::host_to_device(py, self, force)
+        Ok(py.detach(|| self.storage().host_to_device(force))?)
     }
 
-    /// Says that the device buffer was written (GDP-3). Means nothing where there is one buffer.
+    /// Mark the device buffer as written (GDP-3). No effect if there is one buffer.
     fn set_device_modified(&self, py: Python<'_>) {
-        sides::set_newer(py, self, Newer::Device);
+        py.detach(|| self.storage().set_dirty(Dirty::Device));
     }
 
-    /// Says that the host buffer was written (GDP-3). Means nothing where there is one buffer.
+    /// Mark the host buffer as written (GDP-3). No effect if there is one buffer.
     fn set_host_modified(&self, py: Python<'_>) {
-        sides::set_newer(py, self, Newer::Host);
+        py.detach(|| self.storage().set_dirty(Dirty::Host));
     }
 
-    /// Says that both buffers are equal (GDP-3). Means nothing where there is one buffer.
+    /// Mark both buffers as equal (GDP-3). No effect if there is one buffer.
     fn set_synchronized(&self, py: Python<'_>) {
-        sides::set_newer(py, self, Newer::Neither);
+        py.detach(|| self.storage().set_dirty(Dirty::Neither));
     }
 
-    /// Copies whichever buffer is newer to the other (GDP-3), and waits for it.
+    /// Copy the newer buffer to the other one (GDP-3), and wait for it.
     fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
-        sides::device_to_host(py, self, false)?;
-        sides::host_to_device(py, self, false)
+        let storage = self.storage();
+        Ok(py.detach(|| {
+            storage.device_to_host(false).and_then(|()| storage.host_to_device(false))
+        })?)
     }
 
-    /// GDP-3's data interface: the buffer of the host under None, that of a GPU under "gpu", each as it
-    /// is, with dims and halo where known. `acquire` brings it up to date, `touch` says that it was
-    /// written. Its functions hold a reference to the storage.
+    /// GDP-3: the host buffer under None, that of a GPU under "gpu", with dims and halo if known.
+    ///
+    /// Reading it copies nothing. `acquire` brings a buffer up to date, `touch` marks it as
+    /// written; both hold a reference to the storage. Absent for bfloat16 and float8.
     #[getter]
     fn __gt_data_interface__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
         doors::data_interface(slf)
     }
 
-    /// DLPack's device pair: host memory is (1, 0), memory of a GPU (2, n). Of two buffers that which is
-    /// up to date, the GPU's where both are.
+    /// Give DLPack's device: (1, 0) for host memory, (2, n) for a GPU.
+    ///
+    /// Of two buffers it is the one that is up to date, that of the GPU if both are.
     fn __dlpack_device__(&self) -> (i64, i32) {
-        let device = doors::announced(self);
+        let device = self.storage().announced();
         (device.code(), device.ordinal)
     }
 
-    /// A DLPack capsule. Zero-copy unless `copy=True`, or memory of a GPU is asked for on the host; the
-    /// capsule holds a reference. `stream` waits for what is in flight.
+    /// Give a DLPack capsule that holds a reference.
+    ///
+    /// Zero-copy unless `copy=True`, or memory on a GPU alone is asked for on the host. Versioned
+    /// with `max_version=(1, 0)` or higher, else legacy. `stream` waits for work in flight: None is
+    /// the legacy default stream, -1 does not wait.
+    ///
+    /// Raises
+    /// ------
+    /// BufferError
+    ///     For negative strides, for another device, and for read-only memory in a legacy capsule.
+    /// RuntimeError
+    ///     For a stream with memory of the host, as NumPy.
+    /// ValueError
+    ///     For streams that DLPack does not allow, and for another `copy`.
     #[pyo3(signature = (*, stream = None, max_version = None, dl_device = None, copy = None))]
     fn __dlpack__<'py>(
         slf: &Bound<'py, Self>,

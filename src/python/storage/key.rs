@@ -1,6 +1,6 @@
-//! Reading a key: what is basic indexing is done here, the rest is NumPy's.
+//! Reading a key: basic indexing is done here, NumPy does the rest.
 
-use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError};
+use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyEllipsis, PyInt, PyList, PySlice, PyString, PyTuple};
 use pyo3::{ffi, intern};
@@ -8,38 +8,41 @@ use smallvec::SmallVec;
 
 use super::class::PyStorage;
 use super::sides;
-use super::source::Source;
 use crate::dtype::DType;
 use crate::error::{Error, Failure};
-use crate::field::{Dims, Order, align_key};
+use crate::field::{AxisOrder, Dim, Dims, align_key};
 use crate::layout::Item;
-use crate::protocol::gt4py;
+use crate::protocol::ending::Inside;
+use crate::protocol::read::shown;
+use crate::protocol::{Arrival, Request, gt4py, import};
 use crate::python::numpy::array_over;
+use crate::storage::Storage;
 
-/// The entries of a basic key.
 pub(super) type Items = SmallVec<[Item; 6]>;
 
-/// What `storage[key]` is: a number, a view, or for advanced keys an ndarray of its own (of CuPy where
+/// Gives `storage[key]`: a number, a view, or for advanced keys an ndarray of its own (of CuPy if
 /// there is no buffer on the host, GDP-3).
 pub(super) fn get<'py>(
     slf: &Bound<'py, PyStorage>,
     key: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (py, storage) = (slf.py(), slf.get());
+    let _inside = Inside::enter(slf.py());
+    let (py, object) = (slf.py(), slf.get());
+    let storage = object.storage();
     let Some(items) = basic(key)? else {
-        if storage.buffers().of_host().is_none() {
-            return sides::cupy_to_read(py, storage, "advanced indexing")?
-                .get_item(plain(storage, key)?);
-        }
-        let host = storage.host(py, "advanced indexing")?;
-        return array_over(py, &host, true)?.get_item(plain(storage, key)?);
+        let array = if storage.host_as_is().is_none() {
+            sides::cupy_to_read(py, object, "advanced indexing")?
+        } else {
+            array_over(py, object.host(py, "advanced indexing")?, true)?
+        };
+        return array.get_item(plain(storage, key)?);
     };
-    let view = storage.storage().select(&items)?;
+    let view = storage.select(&items)?;
     let number = view.managed().layout().ndim() == 0 && !items.contains(&Item::Ellipsis);
     if number {
-        return sides::numpy_of(py, storage, &view)?.get_item(PyTuple::empty(py));
+        return sides::numpy_of(py, &view)?.get_item(PyTuple::empty(py));
     }
-    Ok(storage.view(py, view)?.into_bound(py).into_any())
+    Ok(object.view(py, view)?.into_bound(py).into_any())
 }
 
 /// The entries of a key of integers, slices, None and `...`; `None` for any other, which is
@@ -70,7 +73,7 @@ fn item(entry: &Bound<'_, PyAny>) -> PyResult<Option<Item>> {
     Ok(whole(entry)?.map(Item::At))
 }
 
-/// An array of integers is a list of indices, also where it has one element only.
+/// True for an array, which is a list of indices even if it has one element.
 fn is_array(entry: &Bound<'_, PyAny>) -> PyResult<bool> {
     if entry.is_exact_instance_of::<PyInt>() {
         return Ok(false);
@@ -79,12 +82,13 @@ fn is_array(entry: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(ndim.is_some_and(|ndim| ndim.extract::<usize>().is_ok_and(|ndim| ndim > 0)))
 }
 
-/// An integer; `None` for what is none.
+/// Reads an integer; `None` for other objects.
 fn whole(entry: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
     match index_of(entry) {
         Ok(index) => index.extract().map(Some).map_err(|_| {
             PyIndexError::new_err(format!(
-                "index {index} is out of bounds: expected one of 64 bits"
+                "index {} is out of bounds: expected one of 64 bits",
+                shown(&index)
             ))
         }),
         Err(error) if error.is_instance_of::<PyTypeError>(entry.py()) => Ok(None),
@@ -92,19 +96,14 @@ fn whole(entry: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
     }
 }
 
-/// A bound of a slice; one that is too large is as good as the largest.
+/// Reads a bound of a slice, clamped to 64 bits.
 fn bound(value: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
     if value.is_none() {
         return Ok(None);
     }
     let index = index_of(value)?;
-    match index.extract::<i64>() {
-        Ok(number) => Ok(Some(number)),
-        Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
-            Ok(Some(if index.lt(0)? { i64::MIN } else { i64::MAX }))
-        }
-        Err(error) => Err(error),
-    }
+    let clamped = |_| Ok(if index.lt(0)? { i64::MIN } else { i64::MAX });
+    index.extract().or_else(clamped).map(Some)
 }
 
 /// `operator.index(value)`.
@@ -116,46 +115,84 @@ fn index_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
 }
 
 /// One entry of an advanced key.
-struct Entry<'py> {
+struct KeyEntry<'py> {
     key: Bound<'py, PyAny>,
-    /// What it is, where it is an array that NumPy does not know.
-    source: Option<Source>,
+    /// The import of an array of another library.
+    source: Option<Arrival>,
     names: Option<Dims>,
-    /// The order in which its axes are wanted.
-    order: Option<Order>,
+    /// The requested order of its axes.
+    order: Option<AxisOrder>,
 }
 
-/// An advanced key as NumPy takes it for `storage`: arrays of other libraries become arrays of its
-/// own, over the same memory, with their axes where their names say. Nothing is acquired for a
-/// refusal.
+/// An advanced key as NumPy takes it for `storage`: arrays of other libraries become NumPy arrays
+/// over the same memory, with their axes ordered by name. Nothing is acquired for a refusal.
 pub(super) fn plain<'py>(
-    storage: &PyStorage,
+    storage: &Storage,
     key: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let tuple = key.cast::<PyTuple>();
-    let mut entries = match tuple {
-        Ok(entries) => entries.iter().map(Entry::of).collect::<PyResult<Vec<_>>>()?,
-        Err(_) => vec![Entry::of(key.clone())?],
+    let Ok(tuple) = key.cast::<PyTuple>() else {
+        return plain(storage, PyTuple::new(key.py(), [key])?.as_any())?.get_item(0);
     };
-    if let Some(dims) = &storage.field().dims {
+    let mut entries = tuple.iter().map(KeyEntry::new).collect::<PyResult<Vec<_>>>()?;
+    if let Some(dims) = &storage.dims() {
         align(&mut entries, dims)?;
     }
-    let mut arrays = entries.into_iter().map(Entry::into_array).collect::<PyResult<Vec<_>>>()?;
-    match arrays.pop() {
-        Some(only) if tuple.is_err() => Ok(only),
-        last => {
-            Ok(PyTuple::new(key.py(), arrays.into_iter().chain(last).collect::<Vec<_>>())?
-                .into_any())
+    let arrays = entries.into_iter().map(KeyEntry::into_array).collect::<PyResult<Vec<_>>>()?;
+    Ok(PyTuple::new(key.py(), arrays)?.into_any())
+}
+
+/// True if the names of a value are those of the last dimensions that an advanced key selects, such
+/// as K behind a mask of I and J: there its position is what its names say.
+pub(super) fn goes_behind(
+    value: Option<&Arrival>,
+    storage: &Storage,
+    key: &Bound<'_, PyAny>,
+) -> PyResult<bool> {
+    match (value.and_then(Arrival::dims), storage.dims()) {
+        (Some(own), Some(dims)) if *own != dims && own.iter().all(|dim| dims.contains(dim)) => {
+            Ok(names_behind(&dims, key)?.ends_with(own))
         }
+        _ => Ok(false),
     }
 }
 
-/// Finds for each array with names which dimensions it stands for.
-fn align(entries: &mut [Entry<'_>], dims: &Dims) -> PyResult<()> {
+/// The names of the last dimensions of what an advanced key selects: those behind its last array.
+fn names_behind(dims: &Dims, key: &Bound<'_, PyAny>) -> PyResult<Dims> {
+    let Ok(tuple) = key.cast::<PyTuple>() else {
+        return names_behind(dims, PyTuple::new(key.py(), [key])?.as_any());
+    };
+    let entries = tuple.iter().map(KeyEntry::new).collect::<PyResult<Vec<_>>>()?;
+    let widths = entries.iter().map(KeyEntry::width).collect::<PyResult<Vec<_>>>()?;
+    let used: usize = widths.iter().flatten().sum();
+    let rest = dims.len().saturating_sub(used);
+    let dotted = widths.contains(&None);
+    let mut left = dims.as_slice();
+    let mut behind: Vec<&[Dim]> = Vec::new();
+    // Dimensions that no entry stands for are selected whole, as those of dots.
+    if !dotted {
+        let (before, whole) = left.split_at(left.len().saturating_sub(rest));
+        (left, behind) = (before, vec![whole]);
+    }
+    for (entry, width) in entries.iter().zip(widths).rev() {
+        let covered = width.unwrap_or(rest);
+        let Some(at) = left.len().checked_sub(covered) else { break };
+        let (before, own) = left.split_at(at);
+        if entry.keeps_names() {
+            behind.push(own);
+        } else if !entry.key.is_instance_of::<PyInt>() || entry.key.is_instance_of::<PyBool>() {
+            break;
+        }
+        left = before;
+    }
+    Ok(behind.into_iter().rev().flatten().cloned().collect())
+}
+
+/// Orders the axes of each array with names as the dimensions that it stands for.
+fn align(entries: &mut [KeyEntry<'_>], dims: &Dims) -> PyResult<()> {
     if entries.iter().all(|entry| entry.names.is_none()) {
         return Ok(());
     }
-    let widths = entries.iter().map(Entry::width).collect::<PyResult<Vec<_>>>()?;
+    let widths = entries.iter().map(KeyEntry::width).collect::<PyResult<Vec<_>>>()?;
     let rest = dims.len().saturating_sub(widths.iter().flatten().sum());
     let mut dims_left = dims.as_slice();
     for (entry, width) in entries.iter_mut().zip(widths) {
@@ -171,23 +208,23 @@ fn align(entries: &mut [Entry<'_>], dims: &Dims) -> PyResult<()> {
     Ok(())
 }
 
-impl<'py> Entry<'py> {
-    fn of(key: Bound<'py, PyAny>) -> PyResult<Self> {
+impl<'py> KeyEntry<'py> {
+    fn new(key: Bound<'py, PyAny>) -> PyResult<Self> {
         let array = key.py().import("numpy")?.getattr("ndarray")?;
         let (names, source) = if key.is_instance(&array)? {
             (if key.get_type().is(&array) { None } else { gt4py::dims(&key)? }, None)
         } else {
             let source = foreign(&key)?;
-            (source.as_ref().and_then(|source| source.field.dims.clone()), source)
+            (source.as_ref().and_then(|source| source.dims().cloned()), source)
         };
         Ok(Self { key, source, names, order: None })
     }
 
-    /// How many dimensions it stands for; `None`: for those that are left.
+    /// The number of dimensions that it stands for; `None` for those that are left.
     fn width(&self) -> PyResult<Option<usize>> {
         if let Some(source) = &self.source {
-            let mask = source.managed.dtype() == DType::Bool;
-            return Ok(Some(if mask { source.managed.layout().ndim() } else { 1 }));
+            let mask = source.memory.dtype() == DType::Bool;
+            return Ok(Some(if mask { source.memory.layout().ndim() } else { 1 }));
         }
         if self.key.is_instance_of::<PyEllipsis>() {
             return Ok(None);
@@ -200,11 +237,16 @@ impl<'py> Entry<'py> {
         Ok(Some(if mask { array.getattr("ndim")?.extract()? } else { 1 }))
     }
 
+    /// True if the dimensions that it stands for stay in the selection, with their names.
+    fn keeps_names(&self) -> bool {
+        self.key.is_instance_of::<PySlice>() || self.key.is_instance_of::<PyEllipsis>()
+    }
+
     fn into_array(self) -> PyResult<Bound<'py, PyAny>> {
-        let array = match &self.source {
+        let array = match self.source {
             Some(source) => {
                 let py = self.key.py();
-                array_over(py, &sides::on_host(py, &source.keep(py)?)?, true)?
+                array_over(py, &sides::on_host(py, &source.acquired(py)?)?, true)?
             }
             None => self.key,
         };
@@ -215,8 +257,8 @@ impl<'py> Entry<'py> {
     }
 }
 
-/// An array of another library; `None` for what NumPy knows.
-fn foreign(entry: &Bound<'_, PyAny>) -> PyResult<Option<Source>> {
+/// Imports an array of another library; `None` for objects that NumPy reads.
+fn foreign(entry: &Bound<'_, PyAny>) -> PyResult<Option<Arrival>> {
     let plain = entry.is_instance_of::<PyList>()
         || entry.is_instance_of::<PySlice>()
         || entry.is_instance_of::<PyInt>() // a bool too
@@ -226,9 +268,9 @@ fn foreign(entry: &Bound<'_, PyAny>) -> PyResult<Option<Source>> {
     if plain {
         return Ok(None);
     }
-    match Source::of(entry) {
+    match import(entry, Request::SHARED) {
         Ok(source) => Ok(Some(source)),
-        // Of what speaks no protocol NumPy knows what to think.
+        // NumPy judges objects that speak no protocol.
         Err(Failure::Ours(Error::Type(_))) => Ok(None),
         Err(failure) => Err(failure.into()),
     }

@@ -1,38 +1,29 @@
-//! The classes: `Storage` with what every storage knows, its kinds with the doors of their memory. A
-//! door that only some memory can serve lives on the classes that have it, so that `hasattr` tells the
-//! truth.
+//! The classes: `Storage` with the attributes of every storage, its kinds with the doors of their
+//! memory. A door that only some memory can serve lives on the classes that have it, so that
+//! `hasattr` is right.
 //!
 //! ```text
-//! class ── source, sides ──▶ key, assign, pickle, transpose ──▶ attributes (Storage)
-//!   └──── doors ──▶ exchange (Storage), host (CPUStorage), device (the classes for GPUs)
+//! class ── sides ──▶ key, assign, pickle, transpose ──▶ attributes, memory (Storage)
+//!   └──── doors ──▶ exchange (Storage), kinds (the classes of each kind of memory)
 //! ```
 
 mod class;
-mod source;
 mod sides;
 mod key;
 mod assign;
 mod pickle;
 mod transpose;
 mod attributes;
+mod memory;
 mod doors;
 mod exchange;
 #[cfg(feature = "arrow")]
 mod arrow;
-mod host;
-mod device;
+mod kinds;
 
-use pyo3::prelude::*;
-
-pub(super) use class::{CpuStorage, PyStorage, copy_with};
-pub(super) use source::{Held, Source, arrival};
-
-pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<PyStorage>()?;
-    module.add_class::<class::HostBacked>()?;
-    module.add_class::<CpuStorage>()?;
-    module.add_class::<class::GpuStorage>()?;
-    module.add_class::<class::SoftwareManagedGpuStorage>()?;
-    module.add_class::<class::CudaManagedGpuStorage>()?;
-    pickle::register(module)
-}
+pub(super) use class::{
+    CpuStorage, CudaManagedGpuStorage, GpuStorage, HostBacked, PyStorage,
+    SoftwareManagedGpuStorage, copy_with, introduce,
+};
+pub(super) use pickle::rebuild_storage;
+pub(super) use sides::{converted, cupy_module, cupy_to_read};

@@ -1,128 +1,101 @@
-//! Pickling: the values in the order in which they lie, and what the field knows; never a pointer.
+//! Pickling: the values in the order of memory, and the labels of the field; never a pointer.
 //!
 //! With protocol 5 the values are a `PickleBuffer`, which may travel out of band (PEP 574). A dense
-//! storage is pickled without a copy; a buffer that comes back writable, and aligned as wished,
+//! storage is pickled without a copy. A buffer that comes back writable, and aligned as requested,
 //! becomes the memory of the new storage.
 
 use pyo3::exceptions::PyValueError;
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyMemoryView, PyTuple};
-use pyo3::{intern, wrap_pyfunction};
+use pyo3::types::{PyMemoryView, PyTuple};
 
 use super::class::{PyStorage, copy_with};
-use super::sides;
 use crate::alloc::{Fill, HOST_ALIGNMENT};
 use crate::device::Target;
 use crate::dtype::DType;
-use crate::field::{Dim, Field, HaloWidth};
+use crate::field::{Dim, Dims, Field};
 use crate::layout::{Extents, Layout, strides_by_rank};
-use crate::managed::Managed;
-use crate::protocol::arrive;
 use crate::protocol::buffer::ByteView;
-use crate::python::options::ints;
-use crate::storage::{ManagedBy, Order, Residence, Spec, Storage};
+use crate::protocol::ending::Inside;
+use crate::protocol::read::names;
+use crate::protocol::{Request, import};
+use crate::python::options::{alignment, ints, managed_name, read_halo, read_managed};
+use crate::storage::{Order, Spec, Storage};
 
-pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(rebuild_storage, module)?)
-}
+/// Names, halo, aligned index, alignment in bytes, origin. Each may be anything in a forged pickle.
+type PickledField<'py> = (
+    Option<Bound<'py, PyAny>>,
+    Option<Bound<'py, PyAny>>,
+    Option<Bound<'py, PyAny>>,
+    Bound<'py, PyAny>,
+    Option<Bound<'py, PyAny>>,
+);
 
-/// Names, halo, aligned index, alignment in bytes, origin.
-type Known =
-    (Option<Vec<String>>, Option<Vec<HaloWidth>>, Option<Vec<i64>>, usize, Option<Vec<i64>>);
-
-/// What stands for a kind of storage on a GPU; a storage of the host has none.
-const KINDS: [ManagedBy; 3] = [ManagedBy::Nobody, ManagedBy::Dlfield, ManagedBy::Cuda];
-
-fn kind(residence: Residence) -> Option<u8> {
-    let by = match residence {
-        Residence::Host => return None,
-        Residence::Device(_) => ManagedBy::Nobody,
-        Residence::Mirrored(_) => ManagedBy::Dlfield,
-        Residence::Unified(_) => ManagedBy::Cuda,
-    };
-    KINDS.iter().position(|kind| *kind == by).and_then(|at| u8::try_from(at).ok())
-}
-
-/// What `__reduce_ex__` answers.
+/// Makes the result of `__reduce_ex__`. For a storage on a GPU it has a value of `managed=`.
 pub(super) fn reduce<'py>(
     slf: &Bound<'py, PyStorage>,
     protocol: i32,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let (py, storage) = (slf.py(), slf.get());
-    let (managed, field) = (storage.managed(), storage.field());
-    let layout = managed.layout();
-    let ranks = storage.storage().ranks();
-    let known: Known = (
-        field.dims.as_ref().map(|dims| dims.iter().map(Dim::to_string).collect()),
+    let _inside = Inside::enter(slf.py());
+    let (py, storage) = (slf.py(), slf.get().storage());
+    let (shape, ranks, field) = (storage.shape(), storage.ranks(), storage.field());
+    let names = |dims: &Dims| dims.iter().map(Dim::to_string).collect::<Vec<_>>();
+    let labels = (
+        field.dims.as_ref().map(names),
         field.halo.as_ref().map(|halo| halo.to_vec()),
         field.aligned_index.as_ref().map(|index| index.to_vec()),
         field.alignment.max(1),
         field.origin.as_ref().map(|origin| origin.to_vec()),
     );
-    let values = values(py, &sides::values(py, storage, &storage.storage())?, &ranks, protocol)?;
+    let values = values(py, storage, protocol)?;
     let rebuild =
         py.import(intern!(py, "dlfield._core"))?.getattr(intern!(py, "rebuild_storage"))?;
-    let (shape, ranks) = (PyTuple::new(py, layout.shape())?, PyTuple::new(py, ranks)?);
-    let (name, kind) = (managed.dtype().name(), kind(storage.residence()));
-    let arguments = (values, name, shape, ranks, known, kind).into_pyobject(py)?;
+    let (shape, ranks) = (PyTuple::new(py, shape)?, PyTuple::new(py, ranks)?);
+    let residence = storage.residence();
+    let managed = residence.ordinal().map(|_| (managed_name(residence.managed_by()),));
+    let arguments = (values, storage.dtype().name(), shape, ranks, labels, managed);
+    let arguments = arguments.into_pyobject(py)?;
     (rebuild, arguments).into_pyobject(py)
 }
 
-/// The values in memory order and without gaps.
-fn values<'py>(
-    py: Python<'py>,
-    managed: &Managed,
-    ranks: &[i64],
-    protocol: i32,
-) -> PyResult<Bound<'py, PyAny>> {
-    let mut axes: Vec<usize> = (0..ranks.len()).collect();
-    axes.sort_by_key(|&axis| ranks.get(axis).copied());
-    let ordered = managed.permute(&axes)?;
-    let dense = if ordered.layout().is_c_contiguous() {
-        ordered
-    } else {
-        let c_order = Order::Ranks((0_i64..).take(axes.len()).collect());
-        copy_with(py, &ordered, &Spec { layout: c_order, ..Spec::default() })?.managed().clone()
-    };
+/// The values in the order of memory and without gaps, as one row of bytes: a library that sends
+/// them in pieces cuts along the first dimension.
+fn values<'py>(py: Python<'py>, storage: &Storage, protocol: i32) -> PyResult<Bound<'py, PyAny>> {
+    let dense = py.detach(|| storage.packed())?;
     let readonly = dense.readonly();
-    let view = Bound::new(py, ByteView::new(dense, readonly)?)?.into_any();
+    let bytes = i64::try_from(dense.layout().nbytes()).unwrap_or(i64::MAX);
+    let row = dense.retyped(DType::UInt8, Layout::compact(Extents::from_slice(&[bytes]), 1)?)?;
+    let view = Bound::new(py, ByteView::new(row, readonly)?)?.into_any();
     if protocol >= 5 {
         return py
             .import(intern!(py, "pickle"))?
             .call_method1(intern!(py, "PickleBuffer"), (view,));
     }
-    let bytes = PyMemoryView::from(&view)?.call_method0(intern!(py, "tobytes"))?;
-    Ok(bytes.cast_into::<PyBytes>()?.into_any())
+    PyMemoryView::from(&view)?.call_method0(intern!(py, "tobytes"))
 }
 
-/// Make a storage of what was pickled. For pickle; its arguments may change with any version.
+/// Make a storage of what was pickled. Its arguments may change with any version.
 #[pyfunction]
-#[pyo3(signature = (values, dtype, shape, ranks, known, kind = None))]
-fn rebuild_storage(
+#[pyo3(signature = (values, dtype, shape, ranks, known, managed = None))]
+pub(in crate::python) fn rebuild_storage(
     values: &Bound<'_, PyAny>,
     dtype: &str,
     shape: &Bound<'_, PyAny>,
     ranks: &Bound<'_, PyAny>,
-    known: Known,
-    kind: Option<u8>,
+    known: PickledField<'_>,
+    managed: Option<(Bound<'_, PyAny>,)>,
 ) -> PyResult<Py<PyStorage>> {
+    let _inside = Inside::enter(values.py());
     let py = values.py();
     let dtype = DType::from_name(dtype)?;
     let (shape, ranks) = (ints("shape", shape)?, ints("ranks", ranks)?);
     let layout = ordered(&shape, &ranks, dtype)?;
-    let (dims, halo, aligned_index, alignment, origin) = known;
-    let field = Field {
-        dims: dims.map(|dims| dims.iter().map(|name| Dim::from_name(name)).collect()),
-        halo: halo.map(Into::into),
-        aligned_index: aligned_index.map(Extents::from_vec),
-        alignment,
-        origin: origin.map(Extents::from_vec),
-        order: Some(ranks.clone()),
-    };
-    let spec = Spec { unknown_halo: field.halo.is_none(), field, ..Spec::default() };
-    let managed_by = kind.and_then(|kind| KINDS.get(usize::from(kind)).copied());
-    // On the GPU that is used at the moment: the number of another machine's means nothing.
-    let spec = Spec { device: managed_by.map(|_| Target::Gpu(None)), managed: managed_by, ..spec };
+    let field = Field { order: Some(ranks.clone()), ..described(known)? };
+    let managed = managed.map(|(by,)| read_managed(&by)).transpose()?;
+    // On the current GPU: the number of a GPU of another machine means nothing.
+    let device = managed.map(|_| Target::Gpu(None));
+    let unknown_halo = field.halo.is_none();
+    let spec = Spec { device, managed, unknown_halo, field, ..Spec::default() };
     let view = PyMemoryView::from(values)?;
     if layout.size() == 0 {
         let bytes: usize = view.getattr(intern!(py, "nbytes"))?.extract()?;
@@ -134,17 +107,30 @@ fn rebuild_storage(
         return PyStorage::wrap(py, Storage::allocate(&shape, dtype, &spec, Fill::Nothing)?, None);
     }
     let bytes = view.call_method1(intern!(py, "cast"), ("B",))?;
-    let managed = arrive(&bytes)?.managed.retyped(dtype, layout)?;
-    // As every block that dlfield allocates: JAX shares no other.
-    let aligned = managed.layout().size() == 0 || managed.address().is_multiple_of(HOST_ALIGNMENT);
-    let fits = !managed.readonly() && aligned;
-    let shared =
-        if fits && kind.is_none() { Storage::wrap(managed.clone(), &spec).ok() } else { None };
-    let storage = match shared {
-        Some(storage) => storage,
-        None => copy_with(py, &managed, &spec)?,
-    };
+    let memory = import(&bytes, Request::SHARED)?.memory.retyped(dtype, layout)?;
+    // JAX shares only memory that is aligned as every block that dlfield allocates.
+    let aligned = memory.position().is_multiple_of(HOST_ALIGNMENT);
+    let fits = managed.is_none() && !memory.readonly() && aligned;
+    let shared = fits.then(|| Storage::wrap(memory.clone(), &spec).ok()).flatten();
+    let storage = shared.map_or_else(|| copy_with(py, &memory, &spec), Ok)?;
     PyStorage::wrap(py, storage, None)
+}
+
+/// Reads what is known of the field like the options of a new storage.
+fn described((dims, halo, aligned_index, bytes, origin): PickledField<'_>) -> PyResult<Field> {
+    let index = |name: &str, index: Option<Bound<'_, PyAny>>| {
+        index.map(|index| ints(name, &index)).transpose()
+    };
+    let dims = dims.map(|dims| names(&dims)).transpose()?;
+    let halo = halo.map(|halo| read_halo(&halo, dims.as_ref())).transpose()?;
+    Ok(Field {
+        dims,
+        halo,
+        aligned_index: index("aligned_index", aligned_index)?,
+        alignment: alignment(&bytes)?,
+        origin: index("default_origin", origin)?,
+        order: None,
+    })
 }
 
 fn ordered(shape: &[i64], ranks: &[i64], dtype: DType) -> PyResult<Layout> {

@@ -1,4 +1,4 @@
-//! `storage.transpose(...)`: the order of the axes, by number as NumPy has it, or by name as xarray.
+//! `storage.transpose(...)`: the order of the axes, by number as in NumPy, or by name as in xarray.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -8,9 +8,8 @@ use super::class::PyStorage;
 use crate::field::{Dim, Dims, show_dims};
 use crate::python::options::ints_or_int;
 
-/// The dimensions in the opposite order.
 pub(super) fn reversed(storage: &PyStorage, py: Python<'_>) -> PyResult<Py<PyStorage>> {
-    let axes: Vec<_> = (0..storage.managed().layout().ndim()).rev().collect();
+    let axes: Vec<_> = (0..storage.storage().managed().layout().ndim()).rev().collect();
     storage.view(py, storage.storage().permute(&axes)?)
 }
 
@@ -24,13 +23,13 @@ pub(super) fn transpose(storage: &PyStorage, axes: &Bound<'_, PyTuple>) -> PyRes
         _ => axes.clone().into_any(),
     };
     let axes = match names(&given)? {
-        Some(names) => by_name(storage.field().dims.as_ref(), &names)?,
-        None => by_number(storage.managed().layout().ndim(), &given)?,
+        Some(names) => by_name(storage.storage().dims().as_ref(), &names)?,
+        None => by_number(storage.storage().managed().layout().ndim(), &given)?,
     };
     storage.view(py, storage.storage().permute(&axes)?)
 }
 
-/// What is given, where it is texts and nothing else.
+/// Reads names; `None` if there is anything but texts.
 fn names(given: &Bound<'_, PyAny>) -> PyResult<Option<Dims>> {
     if !given.is_instance_of::<PyTuple>() && !given.is_instance_of::<PyList>() {
         return Ok(None);
@@ -75,6 +74,6 @@ fn by_number(ndim: usize, given: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
         )));
     }
     let counted = axes.iter().map(|&axis| if axis < 0 { axis.saturating_add(count) } else { axis });
-    // What is still negative is no axis either.
+    // A number that is still negative is not an axis either.
     Ok(counted.map(|axis| usize::try_from(axis).unwrap_or(usize::MAX)).collect())
 }

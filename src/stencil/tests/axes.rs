@@ -1,4 +1,4 @@
-//! Other axes than I, J and K, stencils that decide where they compute, outputs that are to be made.
+//! Axes other than I, J and K, stencils that decide their domain, outputs that are made.
 
 use super::given::*;
 
@@ -29,25 +29,25 @@ fn flat(shape: &[i64], names: &[&str]) -> Option<Argument> {
 }
 
 #[test]
-fn the_domain_has_a_number_for_every_axis_that_some_field_has() {
+fn the_domain_has_an_extent_for_every_axis_of_any_field() {
     let args = [flat(&[5, 30], &["K", "Cell"]), flat(&[40, 5], &["Edge", "K"])];
-    let plan = resolve(&to_edges(), &args, &Request::default()).unwrap();
+    let plan = resolve(&to_edges(), &args, &CallOptions::default()).unwrap();
     assert_eq!(plan.domain.as_slice(), [30, 40, 5]);
     assert_eq!(plan.fields[0].as_ref().unwrap().axes.as_slice(), [1, 0]);
 }
 
 #[test]
-fn a_domain_of_another_length_than_there_are_axes_is_refused() {
+fn a_domain_with_too_few_extents_is_refused() {
     let args = [flat(&[30, 5], &["Cell", "K"]), flat(&[40, 5], &["Edge", "K"])];
-    let request = Request { domain: Some(smallvec![30, 5]), ..Request::default() };
-    let text = message(resolve(&to_edges(), &args, &request));
+    let options = CallOptions { domain: Some(smallvec![30, 5]), ..CallOptions::default() };
+    let text = message(resolve(&to_edges(), &args, &options));
     assert!(text.contains("expected 3 numbers for Cell, Edge, K, got [30, 5]"), "{text}");
 }
 
 #[test]
-fn a_disagreement_about_the_domain_shows_what_every_field_says_along_every_axis() {
+fn fields_that_disagree_about_the_domain_are_listed_with_every_axis() {
     let args = [argument(&[26, 16, 4], None, 3), argument(&[26, 16, 4], None, 2)];
-    let text = message(resolve(&stencil(), &args, &Request::default()));
+    let text = message(resolve(&stencil(), &args, &CallOptions::default()));
     let table: Vec<_> = text.lines().skip(1).collect();
     let expected = [
         "  field  I                J                K",
@@ -58,94 +58,95 @@ fn a_disagreement_about_the_domain_shows_what_every_field_says_along_every_axis(
 }
 
 #[test]
-fn fields_of_a_stencil_that_decides_by_itself_need_not_agree() {
+fn fields_need_not_agree_if_the_stencil_decides_its_domain() {
     let mut args = [argument(&[8, 8, 5], None, 1), argument(&[8, 8, 4], None, 0)];
-    assert!(resolve(&stencil(), &args, &Request::default()).is_err());
+    assert!(resolve(&stencil(), &args, &CallOptions::default()).is_err());
     let spec = StencilSpec { decides_domain: true, ..stencil() };
-    let plan = resolve(&spec, &args, &Request::default()).unwrap();
+    let plan = resolve(&spec, &args, &CallOptions::default()).unwrap();
     assert_eq!(origin(&plan, 0), [1, 1, 0]);
     assert_eq!(origin(&plan, 1), [1, 1, 0], "along I and J as large as the other with its halo");
     args[1] = argument(&[6, 6, 4], None, 0);
-    assert_eq!(origin(&resolve(&spec, &args, &Request::default()).unwrap(), 1), [0, 0, 0]);
+    assert_eq!(origin(&resolve(&spec, &args, &CallOptions::default()).unwrap(), 1), [0, 0, 0]);
     args[1] = argument(&[7, 6, 4], None, 0);
-    assert!(message(resolve(&spec, &args, &Request::default())).contains("got 7 and no halo"));
+    assert!(message(resolve(&spec, &args, &CallOptions::default())).contains("got 7 and no halo"));
     args[0].as_mut().unwrap().halo = None;
-    assert!(message(resolve(&spec, &args, &Request::default())).contains("pass origin="));
+    assert!(message(resolve(&spec, &args, &CallOptions::default())).contains("pass origin="));
 }
 
 #[test]
-fn a_stencil_that_is_not_told_the_domain_gets_arrays_of_one_shape_and_halo() {
-    let untold = StencilSpec { told_origin: false, told_domain: false, ..stencil() };
+fn without_origin_and_domain_all_arrays_must_have_one_shape_and_halo() {
+    let spec = StencilSpec { takes_origin: false, takes_domain: false, ..stencil() };
     for (extent, halo) in [(6, 1), (8, 0), (8, 2)] {
         let args = [argument(&[8, 8, 4], None, 1), argument(&[extent, extent, 4], None, halo)];
-        let text = message(resolve(&untold, &args, &Request::default()));
+        let text = message(resolve(&spec, &args, &CallOptions::default()));
         assert!(text.contains("expected 8 points with a halo of (1, 1) along I"), "{text}");
     }
     let args = [argument(&[8, 8, 4], None, 1), argument(&[8, 8, 4], None, 1)];
-    let plan = resolve(&untold, &args, &Request::default()).unwrap();
+    let plan = resolve(&spec, &args, &CallOptions::default()).unwrap();
     assert_eq!((plan.domain.as_slice(), origin(&plan, 1)), (&[6, 6, 4][..], &[1, 1, 0][..]));
 }
 
 #[test]
-fn a_stencil_that_is_told_only_one_of_origin_and_domain_gets_arrays_of_one_shape_too() {
-    for (told_origin, told_domain) in [(true, false), (false, true)] {
-        let spec = StencilSpec { told_origin, told_domain, ..stencil() };
+fn with_only_one_of_origin_and_domain_all_arrays_must_have_one_shape() {
+    for (takes_origin, takes_domain) in [(true, false), (false, true)] {
+        let spec = StencilSpec { takes_origin, takes_domain, ..stencil() };
         let args = [argument(&[8, 8, 4], None, 1), argument(&[6, 6, 4], None, 0)];
-        assert!(message(resolve(&spec, &args, &Request::default())).contains("of one shape"));
+        assert!(message(resolve(&spec, &args, &CallOptions::default())).contains("of one shape"));
     }
 }
 
 #[test]
-fn what_a_stencil_is_told_counts_where_it_is_told_only_that() {
+fn a_given_origin_or_domain_is_used_if_the_stencil_takes_only_that_one() {
     let args = [argument(&[8, 8, 4], None, 1), argument(&[8, 8, 4], None, 1)];
-    let spec = StencilSpec { told_origin: false, ..stencil() };
-    let mut request = Request { domain: Some(smallvec![3, 2, 1]), ..Request::default() };
-    let plan = resolve(&spec, &args, &request).unwrap();
+    let spec = StencilSpec { takes_origin: false, ..stencil() };
+    let mut options = CallOptions { domain: Some(smallvec![3, 2, 1]), ..CallOptions::default() };
+    let plan = resolve(&spec, &args, &options).unwrap();
     assert_eq!((plan.domain.as_slice(), origin(&plan, 0)), (&[3, 2, 1][..], &[1, 1, 0][..]));
-    request.domain = Some(smallvec![8, 2, 1]);
-    assert!(resolve(&spec, &args, &request).is_err(), "more than there is room for");
+    options.domain = Some(smallvec![8, 2, 1]);
+    assert!(resolve(&spec, &args, &options).is_err(), "more than there is room for");
 
-    let spec = StencilSpec { told_domain: false, ..stencil() };
+    let spec = StencilSpec { takes_domain: false, ..stencil() };
     let origins = vec![Some(smallvec![2, 1, 0]), Some(smallvec![3, 1, 0])];
-    let plan = resolve(&spec, &args, &Request { origins, ..Request::default() }).unwrap();
+    let plan = resolve(&spec, &args, &CallOptions { origins, ..CallOptions::default() }).unwrap();
     assert_eq!((plan.domain.as_slice(), origin(&plan, 1)), (&[5, 6, 4][..], &[3, 1, 0][..]));
 }
 
 #[test]
-fn without_halos_an_untold_stencil_computes_as_far_from_the_edge_as_it_reaches() {
-    let untold = StencilSpec { told_origin: false, told_domain: false, ..stencil() };
+fn without_halos_and_options_the_domain_ends_at_the_reach_from_the_edge() {
+    let spec = StencilSpec { takes_origin: false, takes_domain: false, ..stencil() };
     let args = [argument(&[8, 8, 4], None, 0), argument(&[8, 8, 4], None, 0)];
-    let plan = resolve(&untold, &args, &Request::default()).unwrap();
+    let plan = resolve(&spec, &args, &CallOptions::default()).unwrap();
     assert_eq!((plan.domain.as_slice(), origin(&plan, 1)), (&[6, 6, 4][..], &[1, 1, 0][..]));
 }
 
 #[test]
-fn an_output_may_be_missing_where_it_is_to_be_made() {
+fn an_output_may_be_missing_in_a_functional_call() {
     let args = [argument(&[26, 16, 4], None, 3), None];
-    assert!(message(resolve(&stencil(), &args, &Request::default())).contains("got None"));
-    let request = Request { functional: true, ..Request::default() };
-    let plan = resolve(&stencil(), &args, &request).unwrap();
+    assert!(message(resolve(&stencil(), &args, &CallOptions::default())).contains("got None"));
+    let options = CallOptions { functional: true, ..CallOptions::default() };
+    let plan = resolve(&stencil(), &args, &options).unwrap();
     assert_eq!((plan.domain.as_slice(), plan.fields[1].as_ref()), (&[20, 10, 4][..], None));
     assert_eq!(plan.halo.as_slice(), [(3, 3), (3, 3), (0, 0)]);
 }
 
 #[test]
-fn what_is_read_and_written_may_not_be_missing() {
+fn a_field_that_is_read_and_written_must_not_be_missing() {
     let mut spec = stencil();
     spec.fields[1].access = Access::Update;
     let args = [argument(&[26, 16, 4], None, 3), None];
-    let request = Request { functional: true, ..Request::default() };
-    assert!(resolve(&spec, &args, &request).is_err());
+    let options = CallOptions { functional: true, ..CallOptions::default() };
+    assert!(resolve(&spec, &args, &options).is_err());
 }
 
 #[test]
-fn where_it_is_not_known_what_is_read_an_input_is_apart_from_every_output() {
+fn with_an_unknown_reach_inputs_must_not_share_memory_with_outputs() {
     let mut spec = stencil();
     let one = argument(&[8, 8, 4], None, 0);
     let origins = vec![Some(smallvec![1, 1, 0]), Some(smallvec![5, 1, 0])];
-    let request = Request { domain: Some(smallvec![3, 6, 4]), origins, ..Request::default() };
-    assert!(resolve(&spec, &[one.clone(), one.clone()], &request).is_ok());
+    let options =
+        CallOptions { domain: Some(smallvec![3, 6, 4]), origins, ..CallOptions::default() };
+    assert!(resolve(&spec, &[one.clone(), one.clone()], &options).is_ok());
     spec.reach_known = false;
-    let text = message(resolve(&spec, &[one.clone(), one], &request));
+    let text = message(resolve(&spec, &[one.clone(), one], &options));
     assert!(text.contains("'inp' and 'out'"), "{text}");
 }

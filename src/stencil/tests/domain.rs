@@ -1,11 +1,11 @@
-//! Order of axes, origin and domain, and what is refused.
+//! Order of axes, origin and domain, and refusals.
 
 use super::given::*;
 
 #[test]
 fn axes_are_ordered_by_name_and_origins_follow_the_declared_order() {
     let args = [argument(&[4, 16, 26], Some("KJI"), 0), argument(&[26, 16, 4], None, 3)];
-    let plan = resolve(&stencil(), &args, &Request::default()).unwrap();
+    let plan = resolve(&stencil(), &args, &CallOptions::default()).unwrap();
     let axes: Vec<_> = plan.fields.iter().flatten().map(|field| field.axes.to_vec()).collect();
     assert_eq!(axes, [[2, 1, 0], [0, 1, 2]]);
     assert_eq!(origin(&plan, 0), [3, 3, 0], "whole shape: starts at the lower halo");
@@ -13,16 +13,16 @@ fn axes_are_ordered_by_name_and_origins_follow_the_declared_order() {
 }
 
 #[test]
-fn an_output_without_halo_starts_at_zero_where_its_shape_is_the_domain() {
+fn an_output_with_the_shape_of_the_domain_starts_at_zero() {
     let args = [argument(&[26, 16, 4], None, 3), argument(&[20, 10, 4], None, 0)];
-    let plan = resolve(&stencil(), &args, &Request::default()).unwrap();
+    let plan = resolve(&stencil(), &args, &CallOptions::default()).unwrap();
     assert_eq!((origin(&plan, 1), plan.domain.as_slice()), (&[0, 0, 0][..], &[20, 10, 4][..]));
 }
 
 #[test]
-fn a_shape_that_is_neither_domain_nor_whole_asks_for_origin_and_domain() {
+fn a_shape_that_fits_neither_domain_nor_halo_asks_for_origin_and_domain() {
     let args = [argument(&[26, 16, 4], None, 3), argument(&[21, 10, 4], None, 0)];
-    let text = message(resolve(&stencil(), &args, &Request::default()));
+    let text = message(resolve(&stencil(), &args, &CallOptions::default()));
     assert!(
         text.contains("'out'") && text.contains("got 21") && text.contains("origin="),
         "{text}"
@@ -32,20 +32,20 @@ fn a_shape_that_is_neither_domain_nor_whole_asks_for_origin_and_domain() {
 #[test]
 fn halos_that_disagree_about_the_domain_are_refused() {
     let args = [argument(&[26, 16, 4], None, 3), argument(&[26, 16, 4], None, 2)];
-    let text = message(resolve(&stencil(), &args, &Request::default()));
+    let text = message(resolve(&stencil(), &args, &CallOptions::default()));
     assert!(text.contains("expected 20 points") && text.contains("got 22"), "{text}");
 }
 
 #[test]
-fn without_halos_the_stencils_reach_must_be_covered_by_an_origin() {
+fn without_halos_an_origin_must_cover_the_reach_of_the_stencil() {
     let args = [argument(&[8, 8, 4], None, 0), argument(&[8, 8, 4], None, 0)];
-    let text = message(resolve(&stencil(), &args, &Request::default()));
+    let text = message(resolve(&stencil(), &args, &CallOptions::default()));
     assert!(text.contains("origin of at least 1 along I") && text.contains("got 0"), "{text}");
-    let request = Request {
+    let options = CallOptions {
         origins: vec![Some(smallvec![1, 1, 0]), Some(smallvec![1, 1, 0])],
-        ..Request::default()
+        ..CallOptions::default()
     };
-    assert_eq!(resolve(&stencil(), &args, &request).unwrap().domain.as_slice(), [6, 6, 4]);
+    assert_eq!(resolve(&stencil(), &args, &options).unwrap().domain.as_slice(), [6, 6, 4]);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn an_output_too_small_for_origin_and_domain_is_refused() {
     let text = message(resolve(
         &stencil(),
         &args,
-        &Request { domain: Some(smallvec![6, 6, 4]), origins, ..Request::default() },
+        &CallOptions { domain: Some(smallvec![6, 6, 4]), origins, ..CallOptions::default() },
     ));
     assert!(
         text.contains("'out'") && text.contains("1 + 6 + 0") && text.contains("got 4"),
@@ -64,19 +64,22 @@ fn an_output_too_small_for_origin_and_domain_is_refused() {
 }
 
 #[test]
-fn a_name_that_is_not_mapped_is_refused_with_the_line_that_maps_it() {
+fn an_unmapped_name_is_refused_with_the_line_that_maps_it() {
     let mut inp = argument(&[8, 8, 4], None, 0);
     inp.as_mut().unwrap().dims =
         Some(["lon", "lat", "K"].map(Dim::from_name).into_iter().collect());
-    let text =
-        message(resolve(&stencil(), &[inp, argument(&[8, 8, 4], None, 1)], &Request::default()));
+    let text = message(resolve(
+        &stencil(),
+        &[inp, argument(&[8, 8, 4], None, 1)],
+        &CallOptions::default(),
+    ));
     assert!(text.contains(r#"dims={"lon": "I", "lat": "J"}"#), "{text}");
 }
 
 #[test]
-fn another_number_of_dimensions_is_refused() {
+fn a_wrong_number_of_dimensions_is_refused() {
     let args = [argument(&[8, 8], None, 0), argument(&[8, 8, 4], None, 1)];
-    let text = message(resolve(&stencil(), &args, &Request::default()));
+    let text = message(resolve(&stencil(), &args, &CallOptions::default()));
     assert!(text.contains("expected 3 dimensions ('I', 'J', 'K'), got 2"), "{text}");
 }
 
@@ -86,7 +89,7 @@ fn a_read_only_output_is_refused_and_a_read_only_input_is_not() {
     for (at, refused) in [(0, false), (1, true)] {
         let argument = args[at].as_mut().unwrap();
         argument.managed = argument.managed.clone().into_readonly();
-        let result = resolve(&stencil(), &args, &Request::default());
+        let result = resolve(&stencil(), &args, &CallOptions::default());
         assert_eq!(result.is_err(), refused, "{result:?}");
     }
 }
@@ -96,16 +99,16 @@ fn two_outputs_in_the_same_memory_are_refused_by_name() {
     let fields = vec![field("u", "IJK", Access::Write, 0), field("v", "IJK", Access::Write, 0)];
     let spec = StencilSpec { fields, ..stencil() };
     let one = argument(&[8, 8, 4], None, 0);
-    let text = message(resolve(&spec, &[one.clone(), one], &Request::default()));
+    let text = message(resolve(&spec, &[one.clone(), one], &CallOptions::default()));
     assert!(text.contains("'u' and 'v'") && text.contains("overlap"), "{text}");
 }
 
 #[test]
-fn another_type_is_refused_even_where_the_sizes_agree() {
+fn a_wrong_dtype_of_the_same_size_is_refused() {
     let mut args = [argument(&[8, 8, 4], None, 1), argument(&[8, 8, 4], None, 1)];
     let inp = args[0].as_mut().unwrap();
     inp.managed = inp.managed.clone().reinterpret(DType::Int64).unwrap();
-    let text = message(resolve(&stencil(), &args, &Request::default()));
+    let text = message(resolve(&stencil(), &args, &CallOptions::default()));
     assert!(text.contains("expected dtype float64, got int64"), "{text}");
 }
 
@@ -115,7 +118,7 @@ fn a_lower_dimensional_field_takes_part_along_the_axes_it_has() {
     spec.fields.push(field("level", "K", Access::Read, 0));
     let args =
         [argument(&[26, 16, 4], None, 3), argument(&[26, 16, 4], None, 3), argument(&[4], None, 0)];
-    let plan = resolve(&spec, &args, &Request::default()).unwrap();
+    let plan = resolve(&spec, &args, &CallOptions::default()).unwrap();
     assert_eq!((origin(&plan, 2), plan.domain.as_slice()), (&[0][..], &[20, 10, 4][..]));
 }
 
@@ -124,15 +127,15 @@ fn an_unused_field_may_be_missing() {
     let mut spec = stencil();
     spec.fields.push(field("spare", "IJK", Access::Unused, 0));
     let args = [argument(&[8, 8, 4], None, 1), argument(&[8, 8, 4], None, 1), None];
-    assert_eq!(resolve(&spec, &args, &Request::default()).unwrap().fields[2], None);
-    assert!(resolve(&spec, &args[..1], &Request::default()).is_err(), "a used one may not");
+    assert_eq!(resolve(&spec, &args, &CallOptions::default()).unwrap().fields[2], None);
+    assert!(resolve(&spec, &args[..1], &CallOptions::default()).is_err(), "a used one may not");
 }
 
 #[test]
 fn an_unknown_halo_asks_for_an_origin() {
     let mut args = [argument(&[8, 8, 4], None, 1), argument(&[8, 8, 4], None, 1)];
     args[0].as_mut().unwrap().halo = None;
-    assert!(message(resolve(&stencil(), &args, &Request::default())).contains("pass origin="));
+    assert!(message(resolve(&stencil(), &args, &CallOptions::default())).contains("pass origin="));
 }
 
 /// A stencil with one field of two spatial and one data dimension.
@@ -144,16 +147,17 @@ fn with_data_dim() -> StencilSpec {
 #[test]
 fn an_origin_along_a_data_dimension_is_refused() {
     let args = [argument(&[6, 6, 3], None, 0)];
-    let request = Request { origins: vec![Some(smallvec![0, 0, 1000])], ..Request::default() };
-    let text = message(resolve(&with_data_dim(), &args, &request));
+    let options =
+        CallOptions { origins: vec![Some(smallvec![0, 0, 1000])], ..CallOptions::default() };
+    let text = message(resolve(&with_data_dim(), &args, &options));
     assert!(text.contains("expected 0 along data dimensions"), "{text}");
 }
 
 #[test]
-fn a_halo_along_a_data_dimension_is_no_origin() {
+fn a_halo_along_a_data_dimension_does_not_shift_the_origin() {
     let mut args = [argument(&[6, 6, 3], None, 1)];
     args[0].as_mut().unwrap().halo = Some(smallvec![(1, 1), (1, 1), (1, 1)]);
-    let plan = resolve(&with_data_dim(), &args, &Request::default()).unwrap();
+    let plan = resolve(&with_data_dim(), &args, &CallOptions::default()).unwrap();
     assert_eq!((origin(&plan, 0), plan.domain.as_slice()), (&[1, 1, 0][..], &[4, 4, 1][..]));
 }
 
@@ -163,7 +167,7 @@ fn an_interval_that_reaches_past_the_column_is_refused() {
         let mut spec = stencil();
         spec.fields[0].reach = smallvec![(0, 0), (0, 0), reach];
         let args = [argument(&[8, 8, 4], None, 0), argument(&[8, 8, 4], None, 0)];
-        let result = resolve(&spec, &args, &Request::default());
+        let result = resolve(&spec, &args, &CallOptions::default());
         assert_eq!(result.is_err(), refused, "{reach:?}: {result:?}");
     }
 }
@@ -172,49 +176,50 @@ fn an_interval_that_reaches_past_the_column_is_refused() {
 fn an_origin_off_the_halo_asks_for_a_domain() {
     let args = [argument(&[26, 16, 4], None, 3), argument(&[26, 16, 4], None, 3)];
     let origins = vec![Some(smallvec![1, 1, 0]), Some(smallvec![1, 1, 0])];
-    let mut request = Request { origins, ..Request::default() };
-    let text = message(resolve(&stencil(), &args, &request));
+    let mut options = CallOptions { origins, ..CallOptions::default() };
+    let text = message(resolve(&stencil(), &args, &options));
     assert!(text.contains("domain=") && text.contains("[1, 1, 0]"), "{text}");
-    request.domain = Some(smallvec![24, 14, 4]);
-    assert_eq!(resolve(&stencil(), &args, &request).unwrap().domain.as_slice(), [24, 14, 4]);
+    options.domain = Some(smallvec![24, 14, 4]);
+    assert_eq!(resolve(&stencil(), &args, &options).unwrap().domain.as_slice(), [24, 14, 4]);
 }
 
 #[test]
-fn an_origin_of_the_argument_counts_where_the_call_gives_none() {
+fn the_origin_of_an_argument_is_used_if_the_call_gives_none() {
     let mut args = [argument(&[8, 8, 4], None, 0), argument(&[8, 8, 4], None, 0)];
     for argument in args.iter_mut().flatten() {
         argument.origin = Some(smallvec![2, 2, 0]);
     }
-    let plan = resolve(&stencil(), &args, &Request::default()).unwrap();
+    let plan = resolve(&stencil(), &args, &CallOptions::default()).unwrap();
     assert_eq!((origin(&plan, 0), plan.domain.as_slice()), (&[2, 2, 0][..], &[5, 5, 4][..]));
 }
 
 #[test]
 fn an_input_that_reaches_into_the_output_is_refused() {
     let field = argument(&[8, 8, 4], None, 1);
-    let text = message(resolve(&stencil(), &[field.clone(), field], &Request::default()));
+    let text = message(resolve(&stencil(), &[field.clone(), field], &CallOptions::default()));
     assert!(text.contains("'inp' and 'out'") && text.contains("pass a copy"), "{text}");
 }
 
 #[test]
-fn a_stencil_may_write_where_it_reads_where_no_point_needs_another() {
+fn a_pointwise_stencil_may_write_into_its_input() {
     let mut spec = stencil();
     spec.fields[0].reach = smallvec![(0, 0); 3];
     let field = argument(&[8, 8, 4], None, 1);
     let both = [field.clone(), field];
-    assert!(resolve(&spec, &both, &Request::default()).is_ok());
+    assert!(resolve(&spec, &both, &CallOptions::default()).is_ok());
     spec.min_points = smallvec![1, 1, 2];
-    let text = message(resolve(&spec, &both, &Request::default()));
+    let text = message(resolve(&spec, &both, &CallOptions::default()));
     assert!(text.contains("'inp' and 'out'"), "a loop along K may reach inside: {text}");
     spec.min_points = smallvec![];
     spec.fields.iter_mut().for_each(|field| field.reach = smallvec![(1, 1), (0, 0), (0, 0)]);
-    assert!(resolve(&spec, &both, &Request::default()).is_err(), "as far in both");
+    assert!(resolve(&spec, &both, &CallOptions::default()).is_err(), "as far in both");
 }
 
 #[test]
 fn two_windows_of_one_array_may_be_input_and_output() {
     let field = argument(&[8, 8, 4], None, 0);
     let origins = vec![Some(smallvec![1, 1, 0]), Some(smallvec![5, 1, 0])];
-    let request = Request { domain: Some(smallvec![3, 6, 4]), origins, ..Request::default() };
-    assert!(resolve(&stencil(), &[field.clone(), field], &request).is_ok());
+    let options =
+        CallOptions { domain: Some(smallvec![3, 6, 4]), origins, ..CallOptions::default() };
+    assert!(resolve(&stencil(), &[field.clone(), field], &options).is_ok());
 }

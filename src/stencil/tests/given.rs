@@ -9,8 +9,16 @@ pub(super) use crate::error::Result;
 pub(super) use crate::field::{Dim, Dims, Halo};
 pub(super) use crate::managed::Managed;
 pub(super) use crate::stencil::{
-    Access, Argument, CallPlan, FieldSpec, Mismatch, OnMismatch, Request, StencilSpec, resolve,
+    Access, Argument, CallOptions, CallPlan, FieldSpec, Mismatch, StencilSpec,
 };
+
+pub(super) fn resolve(
+    spec: &StencilSpec,
+    arguments: &[Option<Argument>],
+    options: &CallOptions,
+) -> Result<CallPlan> {
+    crate::stencil::resolve(spec, arguments.iter().map(Option::as_ref), options)
+}
 
 pub(super) fn dims(names: &str) -> Dims {
     names.chars().map(|name| Dim::from_name(&name.to_string())).collect()
@@ -34,8 +42,7 @@ pub(super) fn argument(shape: &[i64], names: Option<&str>, width: i64) -> Option
         halo: Some(halo),
         origin: None,
         kind: "a read-only array",
-        stands_for: None,
-        brought: None,
+        copied: None,
     })
 }
 
@@ -65,11 +72,12 @@ pub(super) fn stencil() -> StencilSpec {
         target: Target::Host,
         backend: "gt:cpu_kfirst",
         decides_domain: false,
-        told_origin: true,
-        told_domain: true,
+        takes_origin: true,
+        takes_domain: true,
+        runs_empty: false,
         reach_known: true,
-        on_device: OnMismatch::Raise,
-        on_memory: OnMismatch::Raise,
+        copy_device: false,
+        copy_memory: false,
     }
 }
 

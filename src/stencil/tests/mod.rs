@@ -1,4 +1,4 @@
-//! What `resolve` answers, without Python and without a stencil.
+//! Tests of `resolve`, without Python and without a stencil.
 
 mod given;
 mod axes;

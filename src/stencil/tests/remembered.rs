@@ -1,26 +1,35 @@
-//! What the last plan may stand in for.
+//! Calls that may and may not get the last plan.
 
 use std::sync::Arc;
 
 use super::given::*;
 use crate::stencil::Remembered;
 
-type Change = fn(&mut [Option<Argument>; 2], &mut Request);
+fn resolve_again(
+    remembered: &Remembered,
+    spec: &StencilSpec,
+    arguments: &[Option<Argument>],
+    options: &CallOptions,
+) -> Result<Arc<CallPlan>> {
+    remembered.resolve(spec, arguments.iter().map(Option::as_ref), options)
+}
+
+type Change = fn(&mut [Option<Argument>; 2], &mut CallOptions);
 
 fn calls() -> [Option<Argument>; 2] {
     [argument(&[8, 8, 4], None, 1), argument(&[8, 8, 4], None, 1)]
 }
 
 #[test]
-fn the_same_again_in_other_memory_is_served_by_the_last_plan() {
+fn a_call_that_differs_only_in_addresses_gets_the_last_plan() {
     let (spec, remembered) = (stencil(), Remembered::default());
-    let first = remembered.resolve(&spec, &calls(), &Request::default()).unwrap();
-    let second = remembered.resolve(&spec, &calls(), &Request::default()).unwrap();
+    let first = resolve_again(&remembered, &spec, &calls(), &CallOptions::default()).unwrap();
+    let second = resolve_again(&remembered, &spec, &calls(), &CallOptions::default()).unwrap();
     assert!(Arc::ptr_eq(&first, &second));
 }
 
 #[test]
-fn whatever_a_plan_depends_on_is_looked_at_again_where_it_differs() {
+fn a_call_that_differs_in_anything_else_gets_a_new_plan() {
     let changes: [(&str, Change); 6] = [
         ("shape", |args, _| *args = [0, 1].map(|_| argument(&[9, 8, 4], None, 1))),
         ("halo", |args, _| *args = [0, 1].map(|_| argument(&[8, 8, 4], None, 2))),
@@ -30,21 +39,21 @@ fn whatever_a_plan_depends_on_is_looked_at_again_where_it_differs() {
             let managed = &mut args[0].as_mut().unwrap().managed;
             *managed = managed.clone().into_readonly();
         }),
-        ("domain", |_, request| request.domain = Some(smallvec![6, 6, 4])),
+        ("domain", |_, options| options.domain = Some(smallvec![6, 6, 4])),
     ];
     for (what, change) in changes {
         let (spec, remembered) = (stencil(), Remembered::default());
-        let first = remembered.resolve(&spec, &calls(), &Request::default()).unwrap();
-        let (mut args, mut request) = (calls(), Request::default());
-        change(&mut args, &mut request);
-        let second = remembered.resolve(&spec, &args, &request).unwrap();
+        let first = resolve_again(&remembered, &spec, &calls(), &CallOptions::default()).unwrap();
+        let (mut args, mut options) = (calls(), CallOptions::default());
+        change(&mut args, &mut options);
+        let second = resolve_again(&remembered, &spec, &args, &options).unwrap();
         assert!(!Arc::ptr_eq(&first, &second), "{what}");
-        assert_eq!(*second, resolve(&spec, &args, &request).unwrap(), "{what}");
+        assert_eq!(*second, resolve(&spec, &args, &options).unwrap(), "{what}");
     }
 }
 
 #[test]
-fn what_is_refused_is_refused_also_after_a_good_call_of_the_same_shape() {
+fn a_wrong_call_is_refused_even_after_a_good_call_of_the_same_shape() {
     let changes: [(&str, Change); 4] = [
         ("dtype", |args, _| {
             let managed = &mut args[0].as_mut().unwrap().managed;
@@ -59,25 +68,25 @@ fn what_is_refused_is_refused_also_after_a_good_call_of_the_same_shape() {
     ];
     let (spec, remembered) = (stencil(), Remembered::default());
     for (what, change) in changes {
-        remembered.resolve(&spec, &calls(), &Request::default()).unwrap();
-        let (mut args, mut request) = (calls(), Request::default());
-        change(&mut args, &mut request);
-        assert!(remembered.resolve(&spec, &args, &request).is_err(), "{what}");
+        resolve_again(&remembered, &spec, &calls(), &CallOptions::default()).unwrap();
+        let (mut args, mut options) = (calls(), CallOptions::default());
+        change(&mut args, &mut options);
+        assert!(resolve_again(&remembered, &spec, &args, &options).is_err(), "{what}");
     }
 }
 
 #[test]
-fn a_call_that_is_slow_is_slow_the_next_time_too() {
+fn a_slow_call_warns_the_next_time_too() {
     let (mut spec, remembered) = (stencil(), Remembered::default());
     spec.fields[0].fast = Some(smallvec![2, 1, 0]);
     for _ in 0..2 {
-        let plan = remembered.resolve(&spec, &calls(), &Request::default()).unwrap();
+        let plan = resolve_again(&remembered, &spec, &calls(), &CallOptions::default()).unwrap();
         assert_eq!(plan.slow.len(), 1);
     }
 }
 
 #[test]
-fn how_far_memory_is_from_a_declared_boundary_counts() {
+fn a_new_distance_from_a_declared_boundary_gets_a_new_plan() {
     let (mut spec, remembered) = (stencil(), Remembered::default());
     let one = FieldSpec { alignment: 512, ..field("inp", "K", Access::Read, 0) };
     spec.fields = vec![one];
@@ -87,10 +96,11 @@ fn how_far_memory_is_from_a_declared_boundary_counts() {
         let start = (0..64).find(behind).unwrap();
         let managed = block.narrow(0, start, 8).unwrap();
         let inp = argument(&[8], None, 0).map(|inp| Argument { managed, ..inp });
-        remembered.resolve(
+        resolve_again(
+            &remembered,
             &spec,
             &[inp.map(|inp| Argument { halo: Some(smallvec![(0, 0)]), ..inp })],
-            &Request::default(),
+            &CallOptions::default(),
         )
     };
     assert!(resolve_at(0).is_ok());

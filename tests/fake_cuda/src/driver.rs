@@ -1,4 +1,4 @@
-//! All that the driver knows, behind one lock: devices, memory, streams, kernels, counters. It
+//! The whole state of the driver, behind one lock: devices, memory, streams, kernels, counters. It
 //! performs one piece of work at a time; `run` decides how long to go on.
 
 use std::collections::HashMap;
@@ -12,25 +12,25 @@ use crate::queues::{Goal, Queues, Work};
 use crate::status::{Outcome, Status};
 use crate::threads;
 
-/// What tests ask for. The order is the C side's.
+/// Counters for tests, in the order of the C side.
 #[repr(C)]
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Stats {
     pub(crate) allocs: u64,
     pub(crate) frees: u64,
-    /// A level and no count: a reset leaves it.
+    /// A level rather than a count: a reset keeps it.
     pub(crate) live_bytes: u64,
     pub(crate) copies: u64,
     pub(crate) h2d: u64,
     pub(crate) d2h: u64,
     pub(crate) d2d: u64,
     pub(crate) kernels: u64,
-    /// Calls that waited for the device, hidden ones, too.
+    /// Calls that waited for the device, implicit waits included.
     pub(crate) syncs: u64,
     pub(crate) violations: u64,
 }
 
-/// What the devices do without, as old ones, or those of some virtual machines, do.
+/// Features that the devices may lack, as on old devices or some virtual machines.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Lacks {
     pub(crate) managed: bool,
@@ -43,13 +43,13 @@ pub(crate) struct Device {
     pub(crate) pool: Handle,
     pub(crate) retained: u64,
     legacy: Handle,
-    /// Once work has failed, every later call fails.
+    /// True once work has failed: every later call fails too.
     failed: bool,
-    /// What was set by `cuMemPoolSetAttribute`, by the attribute's number.
+    /// Values set by `cuMemPoolSetAttribute`, by the attribute's number.
     pub(crate) pool_settings: HashMap<u32, u64>,
 }
 
-/// The work of callbacks, which run outside of the lock.
+/// A callback, which runs outside of the lock.
 #[derive(Debug)]
 pub(crate) enum Callback {
     Kernel(Launch),
@@ -73,9 +73,9 @@ pub(crate) struct Driver {
     pub(crate) kernels: Kernels,
     pub(crate) stats: Stats,
     pub(crate) lacks: Lacks,
-    /// The stream and device of the callback that runs now.
+    /// Stream and device of the running callback.
     calling: Option<(Handle, usize)>,
-    /// Default streams of single threads, by thread and device.
+    /// Per-thread default streams, by thread and device.
     per_thread: HashMap<(u64, usize), Handle>,
     next_handle: Handle,
 }
@@ -91,7 +91,7 @@ impl Driver {
             lacks,
             calling: None,
             per_thread: HashMap::new(),
-            // Far from small numbers, which mean default streams.
+            // Far from small numbers, which denote default streams.
             next_handle: 0x7a00_0000,
         };
         (0..devices).for_each(|_| driver.add_device());
@@ -112,7 +112,7 @@ impl Driver {
         });
     }
 
-    /// A handle that no object had before.
+    /// Returns a new handle.
     pub(crate) fn handle(&mut self) -> Handle {
         self.next_handle += 64;
         self.next_handle
@@ -123,7 +123,7 @@ impl Driver {
         self.devices.get_mut(index).ok_or(Status::INVALID_DEVICE)
     }
 
-    /// The device of a context that is there.
+    /// The device of an existing context.
     pub(crate) fn device_of(&self, context: Handle) -> Outcome<usize> {
         let of = |device: &Device| device.context == context;
         let device = self.devices.iter().position(of).ok_or(Status::INVALID_CONTEXT)?;
@@ -138,18 +138,18 @@ impl Driver {
         self.device_of(threads::current().ok_or(Status::INVALID_CONTEXT)?)
     }
 
-    /// Refuses to go on with a device whose work has failed.
+    /// Refuses a device whose work has failed.
     pub(crate) fn healthy(&self, device: usize) -> Outcome {
         if self.devices[device].failed { Err(Status::ILLEGAL_ADDRESS) } else { Ok(()) }
     }
 
-    /// The device of this thread's context, which works.
+    /// The device of this thread's context, unless it has failed.
     pub(crate) fn working(&self) -> Outcome<usize> {
         let device = self.current()?;
         self.healthy(device).map(|()| device)
     }
 
-    /// The stream that a caller means, with its device, which works.
+    /// The stream of a handle, with its device, unless that has failed.
     pub(crate) fn stream(&mut self, handle: Handle) -> Outcome<(Handle, usize)> {
         let handle = match handle {
             0 | 1 => self.devices[self.current()?].legacy,
@@ -171,7 +171,7 @@ impl Driver {
         Ok(handle)
     }
 
-    /// Is a stream done, callbacks included?
+    /// True if a stream is done, callbacks included.
     pub(crate) fn is_idle(&self, handle: Handle) -> Outcome<bool> {
         let stream = self.queues.stream(handle)?;
         let calling = self.calling.is_some_and(|(holder, device)| {
@@ -180,8 +180,8 @@ impl Driver {
         Ok(!calling && self.queues.is_idle(stream))
     }
 
-    /// Performs what comes next for a goal. `None` once it is reached, and within it a callback
-    /// that the caller runs without the lock, after which it says `returned`.
+    /// Performs the next work for a goal. Returns `None` once the goal is reached, else possibly a
+    /// callback for the caller to run without the lock, followed by `returned`.
     pub(crate) fn step(&mut self, goal: Goal) -> Option<Option<Callback>> {
         let handle = self.queues.next(goal)?;
         let (device, work) = self.queues.pop(handle)?;
@@ -217,7 +217,7 @@ impl Driver {
         self.calling = None;
     }
 
-    /// New memory for a caller, who frees it.
+    /// Allocates memory, which the caller frees.
     pub(crate) fn allocate(
         &mut self,
         kind: Kind,
@@ -234,7 +234,7 @@ impl Driver {
         Ok(base)
     }
 
-    /// The same in stream order: the memory is there once the stream comes to it.
+    /// Allocates in stream order: the memory exists once the stream reaches the allocation.
     pub(crate) fn allocate_in(
         &mut self,
         stream: Handle,
@@ -249,7 +249,7 @@ impl Driver {
         Ok(base)
     }
 
-    /// Frees now. `freeable` has found the block.
+    /// Frees now a block that `freeable` has found.
     pub(crate) fn free(&mut self, base: u64, device: usize) -> Outcome {
         self.stats.frees += 1;
         if let Err(why) = self.end(base) {
@@ -258,7 +258,7 @@ impl Driver {
         self.healthy(device)
     }
 
-    /// Counts a call that was refused because its caller is wrong about memory.
+    /// Counts a refused call whose caller is wrong about memory.
     pub(crate) fn count_violation<T>(&mut self, result: Outcome<T>) -> Outcome<T> {
         self.stats.violations += u64::from(result.is_err());
         result
@@ -271,7 +271,7 @@ impl Driver {
         Ok(())
     }
 
-    /// What a GPU does at a fault: the context of the device is of no use from now on.
+    /// Reacts to a fault as a GPU does: the context of the device is unusable from now on.
     pub(crate) fn fail(&mut self, device: usize, why: &str) {
         eprintln!("fake cuda: violation on device {device}: {why}");
         self.stats.violations += 1;
@@ -279,7 +279,7 @@ impl Driver {
         self.queues.discard(device);
     }
 
-    /// Where a running kernel finds the bytes of a device address; null fails its device.
+    /// Address on the host of a device address, for a running kernel. Null fails its device.
     pub(crate) fn reach(&mut self, address: u64, length: usize) -> *mut u8 {
         let reached = self.memory.reach(address, length);
         reached.unwrap_or_else(|why| {
@@ -289,7 +289,7 @@ impl Driver {
         })
     }
 
-    /// Ends the context of a device with all that lives in it.
+    /// Ends the context of a device with everything that lives in it.
     pub(crate) fn destroy(&mut self, device: usize) {
         self.queues.forget(device);
         self.kernels.unload_all(device);
@@ -299,7 +299,7 @@ impl Driver {
         for base in blocks {
             self.memory.begin(base);
             if self.end(base).is_err() {
-                // Not ours to free: registered memory is only forgotten.
+                // Registered memory is only forgotten: its owner frees it.
                 let _ = self.memory.unregister(base);
             }
         }

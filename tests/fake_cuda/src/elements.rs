@@ -1,19 +1,19 @@
-//! Copies and fills, element by element. The names and the arithmetic are those of
-//! `src/copy/kernels/layout.cu`, so that the two can be read side by side.
+//! Copies and fills, element by element. Names and arithmetic follow `src/copy/kernels/layout.cu`,
+//! for reading both side by side.
 
 use crate::words::{Arguments, Run, Walk, Word, times};
 
 pub(crate) const BLOCK: [u32; 3] = [256, 1, 1];
 const THREADS: u64 = 256;
 
-/// Where words come from: a copy reads them, and a fill has one among its arguments.
+/// Origin of words: a copy reads them from the source, a fill from its arguments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Origin {
     Source,
     Value,
 }
 
-/// A walk as the threads of a block share it.
+/// A walk, divided over the threads of a block.
 #[derive(Clone, Copy, Debug)]
 enum Loop {
     Narrow { walk: Walk, reciprocal: u64, shift: u32 },
@@ -24,7 +24,7 @@ impl Loop {
     fn narrow(walk: Walk) -> Self {
         let bits = 64 - (walk.count - 1).leading_zeros();
         let reciprocal = (1_u64 << (31 + bits)).div_ceil(walk.count);
-        // Nobody looks at either where the count is 1.
+        // Neither is used if the count is 1.
         Self::Narrow { walk, reciprocal, shift: bits.wrapping_sub(1) }
     }
 
@@ -41,11 +41,11 @@ impl Loop {
     }
 }
 
-/// How an element is found.
+/// Method of finding an element.
 #[derive(Debug)]
 struct Loops {
     loops: Vec<Loop>,
-    /// Elements of a thread at a time.
+    /// Number of elements per thread at a time.
     some: u64,
 }
 
@@ -58,7 +58,7 @@ impl Loops {
         Self { loops: arguments.walks.iter().copied().map(Loop::Wide).collect(), some: 1 }
     }
 
-    /// How far an element is from the first one of each side.
+    /// Offsets of an element from the first one of each side.
     fn offsets(&self, mut number: u64) -> Result<(i64, i64), String> {
         let (mut source, mut target) = (0, 0);
         for one in self.loops.iter().rev().filter(|one| one.walk().count != 1) {
@@ -97,7 +97,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What one thread does.
+    /// The work of one thread.
     fn for_elements(
         &mut self,
         origin: Origin,

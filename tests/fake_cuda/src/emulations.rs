@@ -1,7 +1,7 @@
-//! The kernels of `src/copy/kernels/layout.cu` on the host, thread by thread.
+//! The kernels of `src/copy/kernels/layout.cu`, run on the host thread by thread.
 //!
-//! What a GPU does not notice is an error here, too: blocks that a kernel is not made for, an element
-//! of the target that is written twice, or not at all.
+//! Mistakes that a GPU does not notice are errors here: blocks of an unsupported shape, and
+//! elements of the target that are written twice or not at all.
 
 use crate::elements::{self, Origin};
 use crate::memory::Memory;
@@ -23,7 +23,7 @@ impl Work {
     }
 }
 
-/// A kernel of that file.
+/// A kernel of `layout.cu`.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
     name: String,
@@ -44,7 +44,7 @@ impl Known {
         Some(Self { name: name.to_owned(), work, word })
     }
 
-    /// Runs the whole grid now. The error says what is wrong with the launch or with the kernel.
+    /// Runs the whole grid now. The error names the fault of the launch or of the kernel.
     pub(crate) fn perform(
         &self,
         memory: &Memory,

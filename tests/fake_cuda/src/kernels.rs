@@ -1,5 +1,5 @@
-//! Kernels: dlfield's own, host functions that a test registered under a kernel's name, and the
-//! modules that consumers load. `queues` holds their launches; the functions are the test's.
+//! Kernels: dlfield's own, host functions that a test registered under a kernel's name, and modules
+//! of consumers. `queues` holds their launches; tests own the functions.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -10,7 +10,7 @@ use crate::memory::Memory;
 use crate::status::{Outcome, Status, refuse};
 use crate::words::ARGUMENT;
 
-/// What an emulation is told about its launch. It runs once per launch, for the whole grid.
+/// Argument of an emulation. It runs once per launch, for the whole grid.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dimensions {
@@ -31,21 +31,21 @@ pub(crate) enum Body {
 #[derive(Clone, Debug)]
 pub(crate) struct Emulation {
     pub(crate) body: Body,
-    /// Of the arguments, in bytes.
+    /// Sizes of the arguments, in bytes.
     pub(crate) sizes: Vec<usize>,
 }
 
-/// A launch in a stream. It owns the arguments, copied at the call.
+/// A launch in a stream, with a copy of its arguments.
 #[derive(Debug)]
 pub(crate) struct Launch {
     pub(crate) body: Body,
     pub(crate) dimensions: Dimensions,
-    /// Whole numbers of 16 bytes, so that every argument is aligned.
+    /// Units of 16 bytes, so that every argument is aligned.
     pub(crate) arguments: Vec<Vec<u128>>,
 }
 
 impl Launch {
-    /// Runs a kernel of dlfield's, which calls nobody back; `None` for one that a test registered.
+    /// Runs a kernel of dlfield's, without callbacks. `None` for a kernel that a test registered.
     pub(crate) fn perform(&self, memory: &Memory) -> Option<Result<(), String>> {
         let Body::Known(known) = &self.body else {
             return None;
@@ -54,7 +54,7 @@ impl Launch {
         Some(known.perform(memory, (grid, block), &self.arguments.concat()))
     }
 
-    /// Runs what a test registered. Device pointers among the arguments are reached by
+    /// Runs a kernel that a test registered. It reaches device pointers among its arguments by
     /// `fake_cuda_reach`.
     pub(crate) fn call(mut self) {
         let Body::Registered(function) = self.body else {
@@ -69,7 +69,7 @@ impl Launch {
 #[derive(Clone, Debug)]
 struct Module {
     device: usize,
-    /// Of PTX; a binary's entries are not looked up.
+    /// The text of PTX. Entries of a binary are not looked up.
     text: Option<String>,
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct Function {
 
 #[derive(Default, Debug)]
 pub(crate) struct Kernels {
-    /// Those that tests registered.
+    /// Kernels that tests registered.
     emulations: HashMap<String, Emulation>,
     modules: HashMap<Handle, Module>,
     functions: HashMap<Handle, Function>,
@@ -103,7 +103,7 @@ impl Kernels {
         Ok(())
     }
 
-    /// Forgets what was loaded into the context of a device.
+    /// Forgets modules of the context of a device.
     pub(crate) fn unload_all(&mut self, device: usize) {
         self.modules.retain(|_, module| module.device != device);
         self.functions.retain(|_, function| function.device != device);
@@ -114,7 +114,7 @@ impl Kernels {
         self.emulations.get(name).cloned().or_else(|| Known::named(name).map(known))
     }
 
-    /// A kernel of a module under a new handle: PTX must have the entry, and we its emulation.
+    /// Makes a handle for a kernel. PTX must have the entry, and there must be an emulation.
     pub(crate) fn find(&mut self, handle: Handle, module: Handle, name: &str) -> Outcome {
         let Module { device, text } = self.modules.get(&module).ok_or(Status::INVALID_HANDLE)?;
         if text.as_ref().is_some_and(|text| !has_entry(text, name)) {
@@ -139,7 +139,7 @@ impl Kernels {
     }
 }
 
-/// Does a PTX text have an entry of this name?
+/// True if a PTX text has an entry of this name.
 fn has_entry(text: &str, name: &str) -> bool {
     let starts = |rest: &str| {
         let rest = rest.trim_start().strip_prefix(name);
@@ -151,7 +151,7 @@ fn has_entry(text: &str, name: &str) -> bool {
 }
 
 impl Dimensions {
-    /// The limits of a launch, which every device has alike.
+    /// Checks the limits of a launch, which are equal for all devices.
     pub(crate) fn check(&self) -> Outcome {
         let Self { grid, block, shared_bytes } = *self;
         let threads = block.iter().map(|&n| u64::from(n)).product::<u64>();

@@ -1,8 +1,8 @@
-//! Who has which memory: blocks of device, managed, pinned and registered memory, from their
-//! allocation to their end. The addresses are `arena`'s; the schedule is `queues`'.
+//! Owners of memory: blocks of device, managed, pinned and registered memory, from allocation to
+//! end. `arena` provides the addresses, `queues` the schedule.
 //!
-//! A block is never forgotten unless it was registered, and no address is used twice: an address
-//! that was freed is told from one that never was.
+//! Only registered blocks are forgotten, and no address is used twice: a freed address is told from
+//! one that never existed.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,12 @@ pub(crate) enum Kind {
     Device,
     Managed,
     Pinned,
-    /// Host memory of the caller's, made known by `cuMemHostRegister`.
+    /// Host memory of the caller, registered by `cuMemHostRegister`.
     Registered,
 }
 
 impl Kind {
-    /// Does it count as device memory when copies are counted?
+    /// True if copies of it count as copies of device memory.
     pub(crate) fn on_device(self) -> bool {
         matches!(self, Self::Device | Self::Managed)
     }
@@ -27,7 +27,7 @@ impl Kind {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Life {
-    /// Allocated in a stream that has not come to it.
+    /// Allocated in a stream that has not reached the allocation.
     Coming,
     Alive,
     Ended,
@@ -40,9 +40,9 @@ pub(crate) struct Block {
     pub(crate) device: usize,
     pub(crate) kind: Kind,
     pub(crate) life: Life,
-    /// From the device's pool, by a stream-ordered call.
+    /// Allocated from the device's pool, by a stream-ordered call.
     pub(crate) pooled: bool,
-    /// No other block of the process has it.
+    /// Unique number in the process.
     pub(crate) id: u64,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Memory {
     pinned: Arena,
     blocks: BTreeMap<u64, Block>,
     next_id: u64,
-    /// Of one device, and of pinned and of managed memory each.
+    /// Arenas of each device, of pinned memory and of managed memory.
     pub(crate) capacity: u64,
 }
 
@@ -78,7 +78,7 @@ impl Memory {
         })
     }
 
-    /// A new block. The caller frees it, and learns from the address where it is.
+    /// Adds a block. The caller frees it, and learns its location from the address.
     pub(crate) fn allocate(
         &mut self,
         kind: Kind,
@@ -100,7 +100,7 @@ impl Memory {
         Ok(base)
     }
 
-    /// Makes memory of the caller's known; the caller still frees it.
+    /// Registers memory of the caller, who still frees it.
     pub(crate) fn register(&mut self, base: u64, size: usize, device: usize) -> Outcome {
         let end = u64::try_from(size).ok().and_then(|size| base.checked_add(size));
         let Some(end) = end.filter(|_| base != 0 && size != 0) else {
@@ -140,19 +140,20 @@ impl Memory {
         self.blocks.range(..=address).next_back().map(|(_, block)| block)
     }
 
-    /// The block that an address is in, unless it has ended.
+    /// The live block that contains an address.
     pub(crate) fn block(&self, address: u64) -> Option<&Block> {
         self.nearest(address).filter(|block| block.holds(address) && block.life != Life::Ended)
     }
 
-    /// What an address belongs to, also one that was freed or is past an end; `None` is pageable.
+    /// The block that contains an address, even if freed or past its end; `None` for pageable
+    /// memory.
     pub(crate) fn kind_at(&self, address: u64) -> Option<Kind> {
         let registered = || self.block(address).map(|block| block.kind);
         self.arena(address).map(|(kind, _)| kind).or_else(registered)
     }
 
-    /// Where the bytes of a range are, if all of it is in one block that is alive: what a GPU
-    /// checks when it gets there. The error is the message.
+    /// Address on the host of a range, if a live block contains all of it: what a GPU checks at the
+    /// access. The error is the message.
     pub(crate) fn reach(&self, address: u64, length: usize) -> Result<*mut u8, String> {
         let Some(block) = self.nearest(address).filter(|block| block.holds(address)) else {
             return Err(format!("access: expected an allocation, got {address:#x}"));
@@ -175,14 +176,14 @@ impl Memory {
         Ok(self.arena(address).map_or_else(|| pointer(address), |(_, arena)| arena.bytes(address)))
     }
 
-    /// A stream has come to the allocation of a block.
+    /// Marks a block as allocated: a stream has reached the allocation.
     pub(crate) fn begin(&mut self, base: u64) {
         if let Some(block) = self.blocks.get_mut(&base) {
             block.life = Life::Alive;
         }
     }
 
-    /// Ends a block, once: its memory is gone and its address stays taken. Gives its size.
+    /// Ends a block, once: its memory is gone and its address stays used. Returns its size.
     pub(crate) fn end(&mut self, base: u64) -> Result<usize, String> {
         let block = match self.blocks.get_mut(&base) {
             Some(block) if block.kind != Kind::Registered => block,
@@ -200,18 +201,18 @@ impl Memory {
         Ok(size)
     }
 
-    /// Blocks that live in the context of a device.
+    /// Blocks in the context of a device.
     pub(crate) fn of_device(&self, device: usize) -> impl Iterator<Item = &Block> {
         self.blocks.values().filter(move |b| b.device == device && b.life != Life::Ended)
     }
 
-    /// Bytes of a device that are taken.
+    /// Bytes of a device in use.
     pub(crate) fn taken(&self, device: usize) -> u64 {
         let sizes = self.of_device(device).filter(|block| block.kind == Kind::Device);
         sizes.map(|block| u64::try_from(block.size).unwrap_or(u64::MAX)).sum()
     }
 
-    /// Says at the call that an address can not be freed, as the driver does.
+    /// Refuses at the call to free an invalid address, as the driver does.
     pub(crate) fn freeable(&self, base: u64, host: bool) -> Outcome<&Block> {
         let fits = |block: &&Block| block.base == base && (block.kind == Kind::Pinned) == host;
         match self.block(base).filter(fits).filter(|block| block.kind != Kind::Registered) {

@@ -1,10 +1,10 @@
-//! The schedule: streams with the work they hold, events, and which work has to run next for a
-//! goal. It only decides; `driver` performs.
+//! The schedule: streams with their work, events, and the work that has to run next for a goal. It
+//! only decides; `driver` performs.
 //!
-//! Every piece of work has a number that grows. Work may run when it is first in its stream, and:
-//! what it waits for has run; on the legacy stream, all earlier work of the device's blocking
-//! streams has; on a blocking stream, all earlier work of the legacy one. Each of those is older
-//! than the work itself, so following them ends.
+//! Every piece of work has a growing number. Work may run when it is first in its stream, and the
+//! work that it waits for has run; on the legacy stream, all earlier work of the device's blocking
+//! streams has to have run; on a blocking stream, all earlier work of the legacy one. All of these
+//! are older than the work itself, so following them ends.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ffi::c_void;
@@ -25,11 +25,11 @@ pub(crate) enum Work {
     Begin(u64),
     End(u64),
     Record(Handle),
-    /// For the record of this number.
+    /// Waits for the record with this number.
     Wait(u64),
     Kernel(Launch),
     Host(extern "C" fn(*mut c_void), u64),
-    /// Nothing: its place in the order is what it is for.
+    /// Does nothing, but has a place in the order.
     Marker,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Stream {
     pub(crate) flags: u32,
     pub(crate) priority: i32,
     pub(crate) legacy: bool,
-    /// Destroyed streams finish what they hold, and take no more.
+    /// True for destroyed streams, which finish their work and accept no more.
     open: bool,
     queue: VecDeque<Queued>,
 }
@@ -64,12 +64,12 @@ impl Stream {
 pub(crate) struct Event {
     pub(crate) device: usize,
     pub(crate) flags: u32,
-    /// The number of the last record.
+    /// Number of the last record.
     pub(crate) last: Option<u64>,
     pub(crate) ran: Option<Instant>,
 }
 
-/// What a synchronisation waits for.
+/// Goal of a synchronisation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Goal {
     /// All work of a stream up to a number.
@@ -82,7 +82,7 @@ pub(crate) enum Goal {
 pub(crate) struct Queues {
     streams: BTreeMap<Handle, Stream>,
     pub(crate) events: HashMap<Handle, Event>,
-    /// Records that have not run, and the streams they are in.
+    /// Pending records, with their streams.
     records: HashMap<u64, Handle>,
     order: u64,
 }
@@ -111,7 +111,7 @@ impl Queues {
         self.streams.retain(|_, stream| stream.open || !stream.queue.is_empty());
     }
 
-    /// The number of the last work there is.
+    /// Number of the last work.
     pub(crate) fn now(&self) -> u64 {
         self.order
     }
@@ -148,13 +148,13 @@ impl Queues {
 
     fn recorded(&mut self, order: u64, event: Handle) {
         self.records.remove(&order);
-        // An event that was recorded again, or destroyed, is no longer about this record.
+        // An event that was recorded again, or destroyed, no longer refers to this record.
         if let Some(event) = self.events.get_mut(&event).filter(|event| event.last == Some(order)) {
             event.ran = Some(Instant::now());
         }
     }
 
-    /// Drops the work of a device that has failed, or whose context is gone.
+    /// Drops the work of a device that has failed, or whose context has ended.
     pub(crate) fn discard(&mut self, device: usize) {
         for (handle, stream) in self.streams.iter_mut().filter(|(_, s)| s.device == device) {
             stream.queue.clear();
@@ -163,7 +163,7 @@ impl Queues {
         self.streams.retain(|_, stream| stream.open || !stream.queue.is_empty());
     }
 
-    /// Forgets the streams and events of a context, but for its legacy stream.
+    /// Forgets the streams and events of a context, except its legacy stream.
     pub(crate) fn forget(&mut self, device: usize) {
         self.discard(device);
         self.streams.retain(|_, stream| stream.device != device || stream.legacy);
@@ -174,14 +174,14 @@ impl Queues {
         self.streams.iter().filter(move |(_, s)| s.device == device).map(|(h, s)| (*h, s))
     }
 
-    /// Streams that the work of a stream is ordered against without an event.
+    /// Streams that are ordered against a stream without events.
     fn ordered_against(&self, stream: &Stream) -> impl Iterator<Item = (Handle, &Stream)> {
         let (legacy, blocking) = (stream.legacy, stream.blocking());
         let related = move |s: &Stream| (legacy && s.blocking()) || (blocking && s.legacy);
         self.of_device(stream.device).filter(move |(_, s)| related(s))
     }
 
-    /// The stream whose first work must run before the first work of this one.
+    /// The stream whose first work must run before that of this one.
     fn blocker(&self, stream: &Stream) -> Option<Handle> {
         let queued = stream.queue.front()?;
         if let Work::Wait(record) = queued.work
@@ -211,7 +211,7 @@ impl Queues {
         Some(handle)
     }
 
-    /// Has a stream nothing left to do? The legacy stream stands for the blocking ones, too.
+    /// True if a stream has no work left. The legacy stream includes the blocking ones.
     pub(crate) fn is_idle(&self, stream: &Stream) -> bool {
         let others = self.ordered_against(stream).filter(|_| stream.legacy);
         stream.queue.is_empty() && others.into_iter().all(|(_, s)| s.queue.is_empty())

@@ -1,23 +1,24 @@
-//! What copies and fills do to bytes, once it is their turn. Neither allocates for the caller nor
-//! frees: a copy owns only the snapshot of its source. Sizes are in bytes; `submit` made the regions.
+//! The effect of copies and fills on bytes, when they run. Nothing is allocated for the caller or
+//! freed: a copy owns only the snapshot of its source. Sizes are in bytes. `submit` makes the
+//! regions.
 
 use std::ptr;
 
 use crate::arena::pointer;
 use crate::memory::Memory;
 
-/// Where one side of a copy begins.
+/// Start of one side of a copy.
 #[derive(Debug)]
 pub(crate) enum Side {
     /// In a block, whose bounds and life are checked when the work runs.
     Block(u64),
-    /// In pageable memory of the caller's, touched before the call returns.
+    /// In pageable memory of the caller, accessed before the call returns.
     Host(u64),
-    /// A pageable source as it was at the call.
+    /// A snapshot of a pageable source at the call.
     Snapshot(Vec<u8>),
 }
 
-/// One side, with the distances from row to row and from plane to plane.
+/// One side, with the distances between rows and between planes.
 #[derive(Debug)]
 pub(crate) struct Region {
     pub(crate) side: Side,
@@ -41,13 +42,13 @@ impl Extent {
         self.width == 0 || self.height == 0 || self.depth == 0
     }
 
-    /// Is it more than any memory has? Then it is a negative number, or a mistake.
+    /// True if it exceeds any memory: a negative number, or a mistake.
     pub(crate) fn is_absurd(self) -> bool {
         let bytes = self.width.checked_mul(self.height).and_then(|n| n.checked_mul(self.depth));
         bytes.is_none_or(|bytes| isize::try_from(bytes).is_err())
     }
 
-    /// Offsets of the first bytes of the rows.
+    /// Offsets of the first bytes of all rows.
     fn rows(self, row: usize, plane: usize) -> impl Iterator<Item = usize> {
         let planes = 0..self.depth;
         planes.flat_map(move |z| (0..self.height).map(move |y| z * plane + y * row))
@@ -55,14 +56,14 @@ impl Extent {
 }
 
 impl Region {
-    /// From the first byte to the last one; too many to count is more than any block has.
+    /// Bytes from the first to the last one. An overflow exceeds any block.
     fn span(&self, extent: Extent) -> usize {
         let planes = (extent.depth - 1).saturating_mul(self.plane);
         let rows = (extent.height - 1).saturating_mul(self.row);
         planes.saturating_add(rows).saturating_add(extent.width)
     }
 
-    /// The pointer to the first byte, after the whole span was found inside one block.
+    /// Pointer to the first byte, if one block contains the whole span.
     fn start(&self, memory: &Memory, extent: Extent) -> Result<*mut u8, String> {
         match &self.side {
             Side::Block(address) => memory.reach(*address, self.span(extent)),
@@ -71,7 +72,7 @@ impl Region {
         }
     }
 
-    /// Takes the bytes of a pageable source now. The caller's memory is not needed afterwards.
+    /// Takes a snapshot of a pageable source. The caller's memory is not needed afterwards.
     pub(crate) fn snapshot(self, extent: Extent) -> Self {
         let Side::Host(address) = self.side else {
             return self;
@@ -80,7 +81,7 @@ impl Region {
         let mut bytes = Vec::with_capacity(width * height * depth);
         for offset in extent.rows(self.row, self.plane) {
             let from = pointer(address).wrapping_add(offset);
-            // SAFETY: the caller of the copy promised its source readable during the call.
+            // SAFETY: the caller of the copy keeps its source readable during the call.
             bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(from, width) });
         }
         Self { side: Side::Snapshot(bytes), row: width, plane: width * height }
@@ -95,7 +96,7 @@ pub(crate) struct Copy {
 }
 
 impl Copy {
-    /// Copies now; the error says which side is not what it was said to be.
+    /// Copies now. The error names the invalid side.
     pub(crate) fn perform(&self, memory: &Memory) -> Result<(), String> {
         let Self { to, from, extent } = self;
         let target = to.start(memory, *extent).map_err(|why| format!("copy, target: {why}"))?;
@@ -103,33 +104,34 @@ impl Copy {
         let pairs = extent.rows(to.row, to.plane).zip(extent.rows(from.row, from.plane));
         for (there, here) in pairs {
             let (there, here) = (target.wrapping_add(there), source.wrapping_add(here));
-            // SAFETY: `start` found both spans in their blocks, or the caller promised pageable ones.
+            // SAFETY: `start` found both spans in their blocks, or the caller provides pageable
+            // ones.
             unsafe { ptr::copy(here, there, extent.width) };
         }
         Ok(())
     }
 }
 
-/// `width` of the extent is in items here.
+/// A fill. The `width` of the extent counts items.
 #[derive(Debug)]
 pub(crate) struct Fill {
     pub(crate) to: Region,
     pub(crate) extent: Extent,
-    /// One item: 1, 2 or 4 bytes.
+    /// One item, of 1, 2 or 4 bytes.
     pub(crate) item: Vec<u8>,
 }
 
 impl Fill {
-    /// Fills now; the error says why the target is none.
+    /// Fills now. The error names the fault of the target.
     pub(crate) fn perform(&self, memory: &Memory) -> Result<(), String> {
         let width = self.item.len().saturating_mul(self.extent.width);
         let extent = Extent { width, ..self.extent };
         let target = self.to.start(memory, extent).map_err(|why| format!("fill: {why}"))?;
-        // Only now is it known to be a size that exists.
+        // The size is valid only from here on.
         let line = self.item.repeat(self.extent.width);
         for offset in extent.rows(self.to.row, self.to.plane) {
             let there = target.wrapping_add(offset);
-            // SAFETY: `start` found the span in its block, and `line` is our own.
+            // SAFETY: `start` found the span in its block, and `line` is local.
             unsafe { ptr::copy_nonoverlapping(line.as_ptr(), there, line.len()) };
         }
         Ok(())

@@ -1,8 +1,9 @@
-//! The one driver of the process, its locks, and running work until a goal is reached.
+//! The driver of the process, its locks, and running work until a goal is reached.
 //!
-//! Two locks, always in this order: `RUNNER` is held while work runs, callbacks included, `DRIVER`
-//! for single steps only. So a callback that needs Python's lock does not stop a thread that holds
-//! it from queueing work; one that holds it and synchronises waits for ever, as on a GPU.
+//! There are two locks, always taken in this order: `RUNNER` is held while work runs, callbacks
+//! included, `DRIVER` for single steps only. So a callback that needs Python's lock does not stop a
+//! thread that holds it from queueing work. A thread that holds it and synchronises waits for ever,
+//! as on a GPU.
 
 use std::env;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -16,7 +17,7 @@ use crate::threads;
 
 static RUNNER: Mutex<()> = Mutex::new(());
 static DRIVER: LazyLock<Mutex<Option<Driver>>> = LazyLock::new(|| Mutex::new(start()));
-/// The process that called `cuInit`: a forked child has no driver.
+/// The process that called `cuInit`. A forked child has no driver.
 static INITIALISED_IN: AtomicI32 = AtomicI32::new(0);
 
 fn start() -> Option<Driver> {
@@ -47,7 +48,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Looks at the driver, or changes it, for a moment.
+/// Calls a function with the locked driver.
 pub(crate) fn with<T>(look: impl FnOnce(&mut Driver) -> Outcome<T>) -> Outcome<T> {
     match lock(&DRIVER).as_mut() {
         Some(driver) => look(driver),
@@ -58,11 +59,11 @@ pub(crate) fn with<T>(look: impl FnOnce(&mut Driver) -> Outcome<T>) -> Outcome<T
 }
 
 fn process() -> i32 {
-    // SAFETY: getpid has no conditions.
+    // SAFETY: getpid has no requirements.
     unsafe { libc::getpid() }
 }
 
-/// Starts the driver for this process; not again in a child, which inherits half of it.
+/// Starts the driver for this process, but not in a forked child, which inherits half of it.
 pub(crate) fn initialise() -> Outcome {
     if INITIALISED_IN.load(Ordering::Acquire) != 0 {
         return ready();
@@ -86,17 +87,17 @@ fn ready() -> Outcome {
     if initialised { Ok(()) } else { Err(Status::NOT_INITIALIZED) }
 }
 
-/// Runs a call of the driver and gives its answer. Nearly every exported function is one of these.
+/// Runs a call of the driver and returns its status. Nearly every exported function uses it.
 pub(crate) fn answer(call: impl FnOnce() -> Outcome) -> Status {
     ready().and_then(|()| call()).err().unwrap_or(Status::SUCCESS)
 }
 
-/// The same for calls that need no start.
+/// As `call`, for functions that need no start.
 pub(crate) fn answer_always(call: impl FnOnce() -> Outcome) -> Status {
     call().err().unwrap_or(Status::SUCCESS)
 }
 
-/// Waits for work, which is when it runs. The answer is the health of the device that was asked.
+/// Waits for work, which runs it. The status is that of the device.
 pub(crate) fn synchronise(device: usize, goal: Goal) -> Outcome {
     let turn = lock(&RUNNER);
     with(|driver| {

@@ -1,4 +1,4 @@
-//! What a call answers: the driver's numbers, their names and texts. Everything below uses them.
+//! Status of a call: the driver's numbers, with their names and texts. Everything below uses them.
 
 use std::ffi::{CStr, c_int};
 
@@ -7,16 +7,16 @@ use std::ffi::{CStr, c_int};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Status(c_int);
 
-/// What a step of a call gives: the error is the call's answer.
+/// Result of a step of a call. The error is the status of the call.
 pub(crate) type Outcome<T = ()> = Result<T, Status>;
 
-/// One row per number: the constant, the number, the name and the text.
+/// Declares one constant per row: its name, number, official name and text.
 macro_rules! statuses {
     ($($constant:ident = $number:literal, $name:literal, $text:literal;)*) => {
         impl Status {
             $(pub(crate) const $constant: Self = Self($number);)*
 
-            /// Name and text, of a number that is ours.
+            /// Name and text of a known number.
             pub(crate) fn words(self) -> Option<(&'static CStr, &'static CStr)> {
                 match self.0 {
                     $($number => Some(($name, $text)),)*
@@ -40,7 +40,8 @@ statuses! {
     INVALID_HANDLE = 400, c"CUDA_ERROR_INVALID_HANDLE", c"invalid resource handle";
     NOT_FOUND = 500, c"CUDA_ERROR_NOT_FOUND", c"named symbol not found";
     NOT_READY = 600, c"CUDA_ERROR_NOT_READY", c"device not ready";
-    ILLEGAL_ADDRESS = 700, c"CUDA_ERROR_ILLEGAL_ADDRESS", c"an illegal memory access was encountered";
+    ILLEGAL_ADDRESS = 700, c"CUDA_ERROR_ILLEGAL_ADDRESS",
+        c"an illegal memory access was encountered";
     CONTEXT_IS_DESTROYED = 709, c"CUDA_ERROR_CONTEXT_IS_DESTROYED", c"context is destroyed";
     ALREADY_REGISTERED = 712, c"CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED",
         c"part or all of the requested memory range is already mapped";
@@ -50,7 +51,7 @@ statuses! {
     NOT_SUPPORTED = 801, c"CUDA_ERROR_NOT_SUPPORTED", c"operation not supported";
 }
 
-/// Says on stderr why a call is refused: a number alone helps nobody who debugs a test.
+/// Prints the reason of a refusal to stderr: a number alone does not help to debug a test.
 pub(crate) fn refuse<T>(status: Status, why: &str) -> Outcome<T> {
     eprintln!("fake cuda: {why}");
     Err(status)

@@ -1,5 +1,5 @@
-//! From a call to work in a stream: which side of a copy is what, what is taken at the call and
-//! what late, and whether the caller waits. `api` makes the requests, `region` performs them.
+//! Turns calls into work in a stream: the role of each side of a copy, early and late reads, and
+//! waits of the caller. `api` makes the requests, `region` performs them.
 
 use crate::driver::Driver;
 use crate::ffi::Handle;
@@ -9,16 +9,16 @@ use crate::region::{Copy, Extent, Fill, Region, Side};
 use crate::run::{synchronise, with};
 use crate::status::{Outcome, Status, refuse};
 
-/// What the called function says about an address.
+/// Role of an address by the name of the called function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
     Host,
     Device,
-    /// The address says it itself.
+    /// Determined by the address itself.
     Unified,
 }
 
-/// One side of a copy, as a caller gives it.
+/// One side of a copy, as the caller gives it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) role: Role,
@@ -45,10 +45,10 @@ pub(crate) struct Request {
     pub(crate) extent: Extent,
 }
 
-/// Does the function take a stream?
+/// Stream argument of the function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum When {
-    /// No: the legacy stream, and the caller waits where the documentation promises it.
+    /// None: the legacy stream, and the caller waits if the documentation says so.
     Now,
     In(Handle),
 }
@@ -62,13 +62,13 @@ impl When {
     }
 }
 
-/// Puts a copy into its stream, and runs it where the host is promised its end.
+/// Enqueues a copy, and runs it if the host is promised its end.
 pub(crate) fn copy(request: Request, when: When) -> Outcome {
     let waits = with(|driver| driver.copy(request, when))?;
     waits.map_or(Ok(()), |(device, goal)| synchronise(device, goal))
 }
 
-/// The same for a fill.
+/// Enqueues a fill, likewise.
 pub(crate) fn fill(to: Place, extent: Extent, item: Vec<u8>, when: When) -> Outcome {
     let waits = with(|driver| driver.fill(to, extent, item, when))?;
     waits.map_or(Ok(()), |(device, goal)| synchronise(device, goal))
@@ -88,7 +88,7 @@ impl Driver {
         }
         let (target, source) = (self.kind(to)?, self.kind(from)?);
         self.count(target, source);
-        // Pageable sources are read before the call returns, all others when it is their turn.
+        // Pageable sources are read before the call returns, all others when the work runs.
         let copy =
             Copy { to: to.region(target), from: from.region(source).snapshot(extent), extent };
         let order = self.queues.push(stream, Work::Copy(copy));
@@ -107,12 +107,12 @@ impl Driver {
         let kind = self.kind(to)?;
         let work = Work::Fill(Fill { to: to.region(kind), extent, item });
         let order = self.queues.push(stream, work);
-        // Only memory that the host sees, too, is promised to be filled on return.
+        // The host is promised the end of a fill only for memory that it can read.
         let waits = when == When::Now && kind != Some(Kind::Device);
         Ok(waits.then_some((device, Goal::Stream(stream, order))))
     }
 
-    /// What an address is; the driver refuses at the call what it has never heard of.
+    /// Resolves an address. The driver refuses unknown ones at the call.
     fn kind(&self, place: Place) -> Outcome<Option<Kind>> {
         let kind = self.memory.kind_at(place.address);
         let expected = match (place.role, kind) {

@@ -1,4 +1,4 @@
-//! What belongs to a thread: its contexts, its number, and whether it runs a callback.
+//! State of a thread: its contexts, its number, and whether it runs a callback.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,19 +8,19 @@ use crate::ffi::Handle;
 static NEXT_THREAD: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// The last one is current.
+    /// Stack of contexts; the last one is current.
     static CONTEXTS: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
     static CALLING_BACK: Cell<bool> = const { Cell::new(false) };
     static NUMBER: u64 = NEXT_THREAD.fetch_add(1, Ordering::Relaxed);
 }
 
-/// A number of this thread that no other thread has, nor ever had.
+/// Unique number of this thread in the process, never reused.
 pub(crate) fn number() -> u64 {
     NUMBER.with(|number| *number)
 }
 
-/// Has this thread ended but for what still runs in it? At the end of the process that is what others
-/// have left to be run then.
+/// True if this thread has ended, except for destructors that still run in it. At the end of the
+/// process these may call the driver.
 pub(crate) fn has_ended() -> bool {
     CONTEXTS.try_with(|_| ()).is_err()
 }
@@ -37,12 +37,12 @@ pub(crate) fn pop() -> Option<Handle> {
     CONTEXTS.with_borrow_mut(Vec::pop)
 }
 
-/// Is this thread inside a kernel's emulation or a host function? Those may not call the driver.
+/// True inside a kernel's emulation or a host function, which must not call the driver.
 pub(crate) fn calling_back() -> bool {
     CALLING_BACK.get()
 }
 
-/// Runs a callback, during which the driver refuses this thread's calls.
+/// Runs a callback, during which the driver refuses calls of this thread.
 pub(crate) fn call_back(callback: impl FnOnce()) {
     CALLING_BACK.set(true);
     callback();

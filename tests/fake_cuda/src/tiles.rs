@@ -1,5 +1,5 @@
-//! Transpositions, by tiles in shared memory. The names and the arithmetic are those of
-//! `src/copy/kernels/layout.cu`, so that the two can be read side by side.
+//! Transpositions, by tiles in shared memory. Names and arithmetic follow
+//! `src/copy/kernels/layout.cu`, for reading both side by side.
 
 use crate::words::{Run, Walk, Word, times};
 
@@ -7,8 +7,7 @@ pub(crate) const BLOCK: [u32; 3] = [32, 8, 1];
 const TILE: u8 = 32;
 const TILE_ROWS: u8 = 8;
 
-/// Where a tile begins on each side, and how many elements it has along the last walk and along the
-/// one before it.
+/// Start of a tile on each side, and its number of elements along the last two walks.
 #[derive(Clone, Copy, Default, Debug)]
 struct Place {
     source: i64,
@@ -21,7 +20,7 @@ fn tiles_along(walk: Walk) -> u64 {
     walk.count.div_ceil(TILE.into())
 }
 
-/// The walks of a transposition: those that tiles are counted along, and the two of a tile.
+/// The walks of a transposition: those along which tiles are counted, and the two of a tile.
 #[derive(Debug)]
 struct Walks {
     outer: Vec<Walk>,
@@ -64,7 +63,7 @@ fn enter(place: &mut Place, number: &mut u64, walk: Walk) -> Result<u64, String>
     Ok((walk.count - first).min(TILE.into()))
 }
 
-/// The threads of a block, each with the rows of a tile that it moves.
+/// The threads of a block, each with its rows of a tile.
 fn threads() -> impl Iterator<Item = (u8, u8)> {
     let rows = |y: u8| (y..TILE).step_by(TILE_ROWS.into());
     let threads = (0..TILE_ROWS).flat_map(|y| (0..TILE).map(move |x| (x, y)));
@@ -85,7 +84,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What a block does with a tile: two loops over its threads, for they wait for each other once.
+    /// The work of a block on a tile: two loops over its threads, because they wait for each other
+    /// once.
     fn transpose_tile(&mut self, here: Place, walks: &Walks) -> Result<(), String> {
         let mut tile: [[Option<Word>; 33]; 32] = [[None; 33]; 32];
         for (x, row) in threads() {
@@ -104,7 +104,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// How far an element is from the first one of its tile, on the side where `x` moves by words.
+    /// Offset of an element from the first one of its tile, on the side where `x` moves by words.
     fn inside(&self, x: u8, row: u8, step: i64) -> Result<i64, String> {
         Ok(times(x.into(), self.word.cast_signed())? + times(row.into(), step)?)
     }

@@ -1,4 +1,4 @@
-//! What an emulated kernel works on: its argument, and the words of both sides.
+//! Operands of an emulated kernel: its argument, and the words of both sides.
 //!
 //! A run owns no memory. Addresses are device addresses; steps and offsets are in bytes.
 
@@ -7,11 +7,11 @@ use std::ptr;
 
 use crate::memory::Memory;
 
-/// The size of the one argument, which `layout.cu` calls `Arguments`.
+/// Size of the only argument, which `layout.cu` calls `Arguments`.
 pub(crate) const ARGUMENT: usize = 232;
 const MOST_WALKS: usize = 8;
 
-/// Its first bytes are the word.
+/// A word, in the first bytes.
 pub(crate) type Word = [u8; 16];
 
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     pub(crate) source: u64,
     pub(crate) target: u64,
     pub(crate) value: Word,
-    /// Outermost first.
+    /// Walks, outermost first.
     pub(crate) walks: Vec<Walk>,
 }
 
@@ -51,7 +51,7 @@ impl Arguments {
         self.walks.iter().map(|walk| walk.count).product()
     }
 
-    /// Where every element of the target is, found without the arithmetic of the kernels.
+    /// Addresses of all elements of the target, computed without the arithmetic of the kernels.
     fn targets(&self) -> Vec<u64> {
         let along = |starts: Vec<u64>, walk: &Walk| {
             let one_by_one = |start: u64| {
@@ -68,21 +68,21 @@ impl Arguments {
     }
 }
 
-/// How far the element of an index is from the first one of its walk.
+/// Offset of an index from the first element of its walk.
 pub(crate) fn times(index: u64, step: i64) -> Result<i64, String> {
     let offset = i64::try_from(index).ok().and_then(|index| index.checked_mul(step));
     offset.ok_or_else(|| format!("expected an offset of 64 bits, got {index} times {step}"))
 }
 
-/// A launch while it runs.
+/// A running launch.
 #[derive(Debug)]
 pub(crate) struct Run<'a> {
     memory: &'a Memory,
     pub(crate) arguments: Arguments,
-    /// The size of a word.
+    /// Size of a word.
     pub(crate) word: u64,
     pub(crate) blocks: u64,
-    /// Addresses of the target, in the order of the writes.
+    /// Addresses of the target, in the order of writes.
     written: Vec<u64>,
 }
 
@@ -91,7 +91,7 @@ impl<'a> Run<'a> {
         Self { memory, arguments, word, blocks, written: Vec::new() }
     }
 
-    /// Where the bytes of a word are.
+    /// Address on the host of the bytes of a word.
     fn reach(&self, address: u64) -> Result<(*mut u8, usize), String> {
         let Self { memory, word, .. } = self;
         if !address.is_multiple_of(*word) {
@@ -104,7 +104,7 @@ impl<'a> Run<'a> {
     pub(crate) fn load(&self, offset: i64) -> Result<Word, String> {
         let (from, length) = self.reach(self.arguments.source.wrapping_add_signed(offset))?;
         let mut word = Word::default();
-        // SAFETY: `reach` found these bytes in a block that is alive, and no word is larger than 16.
+        // SAFETY: `reach` found these bytes in a live block, and a word has at most 16 bytes.
         unsafe { ptr::copy_nonoverlapping(from, word.as_mut_ptr(), length) };
         Ok(word)
     }
@@ -112,13 +112,13 @@ impl<'a> Run<'a> {
     pub(crate) fn store(&mut self, offset: i64, word: Word) -> Result<(), String> {
         let address = self.arguments.target.wrapping_add_signed(offset);
         let (to, length) = self.reach(address)?;
-        // SAFETY: `reach` found these bytes in a block that is alive, and no word is larger than 16.
+        // SAFETY: `reach` found these bytes in a live block, and a word has at most 16 bytes.
         unsafe { ptr::copy_nonoverlapping(word.as_ptr(), to, length) };
         self.written.push(address);
         Ok(())
     }
 
-    /// Was every element of the target written once?
+    /// Checks that every element of the target was written once.
     pub(crate) fn check_written(mut self) -> Result<(), String> {
         self.written.sort_unstable();
         if let Some(twice) = self.written.windows(2).find(|pair| pair[0] == pair[1]) {

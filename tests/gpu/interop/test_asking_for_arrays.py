@@ -4,13 +4,16 @@ DLPack on a stream, as the libraries do, and show what they were given.
 
 import sys
 import types
+from functools import partial
 
 import dlfield as dlf
 import numpy as np
 import pytest
-from cuda_calls import call, stats
-from devices import OnDevice, delay, new_stream, read
-from interop.handed import VALUES, Inbox, Late, address_of, collect, every_kind, handed
+
+from support.cuda.devices import OnDevice, delay, new_stream, read
+from support.cuda.driver import call, stats
+from support.cuda.handed import VALUES, Inbox, Late, address_of, collect, handed
+from support.cuda.kinds import every_kind
 
 StridedMemoryView = pytest.importorskip("cuda.core.utils").StridedMemoryView
 
@@ -53,7 +56,8 @@ def stream():
 @pytest.fixture
 def to_cupy(monkeypatch, stream):
     """How a storage is asked for an array of CuPy."""
-    module(monkeypatch, "cupy", from_dlpack=lambda given: Array(given, stream), ndarray=Array)
+    take = partial(Array, stream=stream)
+    module(monkeypatch, "cupy", from_dlpack=take, asarray=take, ndarray=Array)
     return lambda storage: storage.to_cupy()
 
 
@@ -162,8 +166,9 @@ every_way_to_cupy = pytest.mark.parametrize(("name", "ask_for"), WAYS_TO_CUPY.it
 
 
 @every_way_to_cupy
-def test_cupy_gets_no_memory_that_it_must_not_write(to_cupy, name, ask_for):
-    with pytest.raises(BufferError, match=rf"{name}: expected a writable storage"):
+def test_asking_for_cupy_arrays_refuses_read_only_memory(to_cupy, name, ask_for):
+    kind = AttributeError if name == "device_data" else BufferError
+    with pytest.raises(kind, match=rf"{name}: expected a writable storage"):
         ask_for(read_only())
 
 
@@ -173,6 +178,9 @@ def test_an_ndarray_of_a_storage_on_a_gpu_is_of_cupy(to_cupy, managed):
     assert storage.to_ndarray().address == address_of(storage)
 
 
+@pytest.mark.source(
+    "GDP-3", "Attributes and Properties", "`device_data` is the pointer of a device buffer"
+)
 @every_kind
 def test_the_device_data_is_the_pointer_of_cupy(to_cupy, managed):
     storage = handed(VALUES, managed)
@@ -196,5 +204,6 @@ def test_indices_of_a_pair_are_left_to_numpy(to_cupy):
 @every_way_to_cupy
 def test_without_cupy_its_name_is_in_the_error(monkeypatch, name, ask_for):
     monkeypatch.setitem(sys.modules, "cupy", None)
-    with pytest.raises(ImportError, match=rf"{name}: expected CuPy"):
+    kind = AttributeError if name == "device_data" else ImportError
+    with pytest.raises(kind, match=rf"{name}: expected CuPy"):
         ask_for(handed(VALUES, None))

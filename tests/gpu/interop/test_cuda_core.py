@@ -1,13 +1,15 @@
-"""Storages of every kind in the hands of cuda.core."""
+"""Storages of every kind, used by cuda.core."""
 
 import ctypes
 
 import dlfield as dlf
 import numpy as np
 import pytest
-from cuda_calls import call, made, stats
-from devices import OnDevice, delay, device_view, read
-from interop.handed import VALUES, Inbox, Late, address_of, collect, every_kind, handed
+
+from support.cuda.devices import OnDevice, delay, device_view, read
+from support.cuda.driver import call, made, stats
+from support.cuda.handed import VALUES, Inbox, Late, address_of, collect, handed
+from support.cuda.kinds import every_kind
 
 core = pytest.importorskip("cuda.core", exc_type=ImportError)
 StridedMemoryView = pytest.importorskip("cuda.core.utils").StridedMemoryView
@@ -35,7 +37,7 @@ def handle(stream):
 
 
 def memory_of(view):
-    """Give the memory of a contiguous view as cuda.core works on it."""
+    """Return the memory of a contiguous view as cuda.core works on it."""
     return core.Buffer.from_handle(view.ptr, view.size * view.dtype.itemsize, owner=view)
 
 
@@ -207,7 +209,7 @@ def test_a_storage_comes_back_from_cuda_core_as_it_was(managed, view_of, stream)
 
 
 class DlpackAlone:
-    """Passes the questions of DLPack on, and has no other protocol: as arrays of many libraries."""
+    """Forwards DLPack's methods and has no other protocol, like arrays of many libraries."""
 
     def __init__(self, inner):
         self.inner = inner

@@ -5,9 +5,10 @@ import weakref
 import dlfield as dlf
 import numpy as np
 import pytest
-from cuda_calls import call, made, stats
-from devices import OnDevice, delay, device_view, read, write
-from interop.handed import VALUES, Inbox, address_of, collect
+
+from support.cuda.devices import OnDevice, delay, device_view, read, write
+from support.cuda.driver import call, made, stats
+from support.cuda.handed import VALUES, Inbox, address_of, collect
 
 core = pytest.importorskip("cuda.core", exc_type=ImportError)
 StridedMemoryView = pytest.importorskip("cuda.core.utils").StridedMemoryView
@@ -24,7 +25,7 @@ def stream():
 
 
 def buffer_with(values, stream):
-    """Give a buffer of cuda.core, which names no stream: what it has to do is done."""
+    """Return a buffer of cuda.core, which names no stream: what it has to do is done."""
     buffer = core.Device(0).allocate(values.nbytes, stream=stream)
     stream.sync()
     write(int(buffer.handle), values)

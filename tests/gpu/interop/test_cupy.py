@@ -5,10 +5,12 @@ import gc
 import dlfield as dlf
 import numpy as np
 import pytest
-from cuda_calls import call
-from devices import OnDevice, delay, device_view, new_stream
-from interop.handed import VALUES, Late, address_of, every_kind, handed
-from interop.peers import eventually, library
+
+from support.cuda.devices import OnDevice, delay, device_view, new_stream
+from support.cuda.driver import call
+from support.cuda.handed import VALUES, Late, address_of, handed
+from support.cuda.kinds import every_kind
+from support.cuda.libraries import eventually, library
 
 pytestmark = [
     pytest.mark.real,
@@ -62,7 +64,7 @@ def test_every_layout_arrives_at_its_address_with_its_strides(cupy, layout, mana
 
 
 @pytest.mark.parametrize("name", DTYPES)
-def test_every_dtype_arrives_and_leaves_with_its_values(cupy, name):
+def test_every_dtype_of_cupy_arrives_and_leaves_with_its_values(cupy, name):
     array = cupy.asarray(np.array([0, 1, 1, 0]).astype(name))
     storage = dlf.as_storage(array, managed=None)
     assert storage.dtype == array.dtype
@@ -70,6 +72,7 @@ def test_every_dtype_arrives_and_leaves_with_its_values(cupy, name):
     assert storage.to_cupy().dtype == array.dtype
 
 
+@pytest.mark.source("GDP-3", "Methods", "`to_cupy()` is a view of the device buffer")
 @every_kind
 def test_to_cupy_gives_an_array_over_the_memory_of_the_device(cupy, managed):
     storage = handed(VALUES, managed, layout=(1, 0))
@@ -79,6 +82,11 @@ def test_to_cupy_gives_an_array_over_the_memory_of_the_device(cupy, managed):
     assert np.array_equal(array.get(), VALUES)
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Interoperability",
+    "other libraries take objects with the interface, such as CuPy through `as_cupy`",
+)
 @every_kind
 def test_the_array_interface_gives_the_same_memory_to_cupy(cupy, managed):
     storage = handed(VALUES, managed, layout=(1, 0))
@@ -86,6 +94,12 @@ def test_the_array_interface_gives_the_same_memory_to_cupy(cupy, managed):
     assert (array.data.ptr, array.strides) == (address_of(storage), storage.strides)
 
 
+@pytest.mark.source(
+    "GDP-3", "Attributes and Properties", "`device_data` is the pointer of a device buffer"
+)
+@pytest.mark.source(
+    "GDP-3", "Methods", "`to_ndarray()` is a view of the device buffer if there is one"
+)
 @every_kind
 def test_the_words_of_gdp_3_give_the_same_memory(cupy, managed):
     storage = handed(VALUES, managed)
@@ -94,6 +108,9 @@ def test_the_words_of_gdp_3_give_the_same_memory(cupy, managed):
     assert storage.device_data.ptr == address_of(storage)
 
 
+@pytest.mark.source(
+    "Allocation note", "Supported Buffer Interfaces", "`as_cupy` gives a CuPy array"
+)
 @every_kind
 def test_as_cupy_gives_an_array_over_the_memory_up_to_date(cupy, managed):
     storage = handed(VALUES, managed)
@@ -118,7 +135,7 @@ def test_what_a_kernel_of_cupy_writes_is_in_the_storage(cupy, managed):
     assert np.array_equal(dlf.storage(storage, device="cpu").to_numpy(), 2 * VALUES)
 
 
-def test_what_the_storage_writes_is_in_the_array(cupy):
+def test_a_write_to_the_storage_is_seen_by_cupy(cupy):
     array = cupy.zeros((3, 4))
     dlf.as_storage(array, managed=None)[1] = 5.0
     assert array[1].tolist() == [5.0] * 4
@@ -212,7 +229,7 @@ def test_dlfield_works_on_a_stream_of_cupy(cupy, stream):
 
 
 @pytest.mark.parametrize("managed", [None, "gt4py"], ids=["device alone", "pair"])
-def test_an_array_lives_as_long_as_its_storage_and_no_longer(cupy, managed):
+def test_a_cupy_array_lives_exactly_as_long_as_its_storage(cupy, managed):
     gc.collect()
     before = pool(cupy).used_bytes()
     array = cupy.full(MANY, 3.0)
@@ -226,7 +243,7 @@ def test_an_array_lives_as_long_as_its_storage_and_no_longer(cupy, managed):
 
 
 @pytest.mark.parametrize("take", ["to_cupy", "asarray"])
-def test_an_array_keeps_the_memory_of_its_storage(cupy, take):
+def test_a_cupy_array_keeps_the_memory_of_its_storage(cupy, take):
     storage = dlf.full(MANY, 3.0, device="gpu", managed=None)
     array = storage.to_cupy() if take == "to_cupy" else cupy.asarray(storage)
     del storage

@@ -14,9 +14,10 @@ from pathlib import Path
 import dlfield as dlf
 import numpy as np
 import pytest
-from cuda_calls import call
-from devices import LEGACY, OnDevice, new_stream, read, write
-from interop.peers import library
+
+from support.cuda.devices import LEGACY, OnDevice, new_stream, read, write
+from support.cuda.driver import call
+from support.cuda.libraries import library
 
 TEXT = (Path(__file__).parents[3] / "docs" / "frameworks.md").read_text("utf-8")
 [EXAMPLE] = re.findall(r"^## CuPy\n.*?^```python\n(.*?)^```", TEXT, re.M | re.S)

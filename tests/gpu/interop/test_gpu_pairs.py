@@ -1,14 +1,15 @@
 """A producer, a storage and a consumer on a device: every pair of libraries.
 
 The proofs: the same address; what one side writes the other reads; and the memory is given back
-once nobody has it any more, not before.
+once the last reference is gone, not before.
 """
 
 import dlfield as dlf
 import numpy as np
 import pytest
-from interop.handed import VALUES
-from interop.peers import CONSUMERS, NEED_A_DRIVER, PRODUCERS, eventually, let_go
+
+from support.cuda.handed import VALUES
+from support.cuda.libraries import CONSUMERS, NEED_A_DRIVER, PRODUCERS, eventually, let_go
 
 pytestmark = pytest.mark.filterwarnings("default")  # what libraries warn of is theirs
 
@@ -33,7 +34,7 @@ def nothing_is_kept():
 
 
 def linked(producer, consumer, managed):
-    """Give an array, a storage over it, and what a consumer makes of that, unless it refuses."""
+    """Return an array, a storage over it, and what a consumer makes of that, unless it refuses."""
     array = producer.make(VALUES)
     storage = dlf.as_storage(array, managed=managed)
     if storage.readonly and consumer.refuses_read_only:
@@ -43,6 +44,11 @@ def linked(producer, consumer, managed):
     return array, storage, consumer.take(storage)
 
 
+@pytest.mark.source(
+    "Allocation note",
+    "Supported Buffer Interfaces",
+    "any interface that `cupy.asarray` accepts can be used on a GPU",
+)
 @every_kind
 @every_pair
 def test_both_ends_name_the_same_address(producer, consumer, managed):

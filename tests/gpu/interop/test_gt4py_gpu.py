@@ -5,8 +5,9 @@ import shutil
 import dlfield as dlf
 import numpy as np
 import pytest
-from devices import OnDevice, device_view
-from support import import_or_skip
+
+from support.cuda.devices import OnDevice, device_view
+from support.optional import library
 
 pytestmark = pytest.mark.real
 
@@ -15,9 +16,9 @@ SHAPE = (12, 10, 5)
 
 @pytest.fixture(scope="module", params=["gt:gpu", "dace:gpu"])
 def laplacian(request):
-    """Give a stencil that was compiled for a GPU."""
-    gtscript = import_or_skip("gt4py.cartesian.gtscript")
-    import_or_skip("cupy")
+    """Return a stencil that was compiled for a GPU."""
+    gtscript = library("gt4py.cartesian.gtscript")
+    library("cupy")
     if shutil.which("nvcc") is None:
         pytest.skip("nvcc compiles stencils for a GPU, and is not there")
 

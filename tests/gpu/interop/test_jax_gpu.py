@@ -5,10 +5,12 @@ import gc
 import dlfield as dlf
 import numpy as np
 import pytest
-from cuda_calls import call
-from devices import OnDevice, device_view
-from interop.handed import VALUES, Late, address_of, every_kind, handed
-from interop.peers import eventually, gpu_of_jax, library
+
+from support.cuda.devices import OnDevice, device_view
+from support.cuda.driver import call
+from support.cuda.handed import VALUES, Late, address_of, handed
+from support.cuda.kinds import every_kind
+from support.cuda.libraries import eventually, gpu_of_jax, library
 
 pytestmark = [
     pytest.mark.real,
@@ -52,7 +54,7 @@ def test_an_array_is_not_written(jax):
 
 
 @pytest.mark.parametrize("name", DTYPES)
-def test_every_dtype_arrives_and_leaves_with_its_values(jax, name):
+def test_every_dtype_of_jax_on_a_gpu_arrives_and_leaves_with_its_values(jax, name):
     array = on_gpu(jax, jax.numpy.array([0, 1, 1, 0]).astype(name))
     storage = dlf.as_storage(array, managed=None)
     assert storage.dtype == array.dtype
@@ -107,7 +109,7 @@ def test_a_gap_between_rows_is_refused_and_not_copied(jax):
 
 
 def slow(jax):
-    """Give a function that takes the device some hundredths of a second, and adds nothing."""
+    """Return a function that takes the device some hundredths of a second, and adds nothing."""
 
     @jax.jit
     def slow(values):
@@ -142,7 +144,7 @@ def used():
 
 
 @pytest.mark.parametrize("managed", [None, "gt4py"], ids=["device alone", "pair"])
-def test_an_array_lives_as_long_as_its_storage_and_no_longer(jax, managed):
+def test_a_jax_array_on_a_gpu_lives_exactly_as_long_as_its_storage(jax, managed):
     gc.collect()
     before = used()
     storage = dlf.as_storage(on_gpu(jax, np.full(MANY, 3.0)), managed=managed)
@@ -153,7 +155,7 @@ def test_an_array_lives_as_long_as_its_storage_and_no_longer(jax, managed):
     assert eventually(lambda: used() == before)
 
 
-def test_an_array_keeps_the_memory_of_its_storage(jax):
+def test_a_jax_array_keeps_the_memory_of_its_storage(jax):
     array = dlf.full(MANY, 3.0, device="gpu", managed=None).to_jax()
     gc.collect()
     fill_what_is_free()

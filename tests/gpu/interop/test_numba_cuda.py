@@ -3,9 +3,11 @@
 import dlfield as dlf
 import numpy as np
 import pytest
-from cuda_calls import call, stats
-from devices import OnDevice, delay, device_view
-from interop.handed import VALUES, Inbox, Late, address_of, collect, every_kind, handed
+
+from support.cuda.devices import OnDevice, delay, device_view
+from support.cuda.driver import call, stats
+from support.cuda.handed import VALUES, Inbox, Late, address_of, collect, handed
+from support.cuda.kinds import every_kind
 
 cuda = pytest.importorskip("numba.cuda", exc_type=ImportError)
 
@@ -27,6 +29,11 @@ def address(array):
     return array.device_ctypes_pointer.value
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Interoperability",
+    "other libraries take objects with the interface, such as CuPy through `as_cupy`",
+)
 @every_kind
 def test_an_array_names_the_memory_of_the_storage(managed):
     storage = handed(VALUES, managed)
@@ -80,11 +87,11 @@ def test_what_numba_writes_is_in_the_storage(managed):
 
 
 @every_kind
-def test_what_the_storage_writes_is_in_the_array(managed):
+def test_a_write_to_the_storage_is_seen_by_numba(managed):
     storage = handed(VALUES, managed)
     array = cuda.as_cuda_array(storage)
     storage[...] = OnDevice(3 * VALUES)
-    # Nobody waits: the default stream, which numba uses, keeps order with that of dlfield.
+    # There is no wait: the default stream, which numba uses, is ordered after dlfield's stream.
     assert np.array_equal(array.copy_to_host(), 3 * VALUES)
 
 
@@ -95,6 +102,11 @@ def test_a_pair_that_was_written_on_the_host_is_up_to_date_in_numba():
     assert np.array_equal(cuda.as_cuda_array(storage).copy_to_host(), 4 * VALUES)
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Design Motivations",
+    "exchange is free of data races by default, without action of the user",
+)
 @every_kind
 def test_an_array_shows_what_was_in_flight(managed):
     late = Late(VALUES, managed)

@@ -5,9 +5,10 @@ import ctypes
 import dlfield as dlf
 import numpy as np
 import pytest
-from cuda_calls import call, made, start, stats
-from devices import OnDevice, delay, device_view, read
-from interop.handed import VALUES, address_of, collect
+
+from support.cuda.devices import OnDevice, delay, device_view, read
+from support.cuda.driver import call, made, start, stats
+from support.cuda.handed import VALUES, address_of, collect
 
 cuda = pytest.importorskip("numba.cuda", exc_type=ImportError)
 
@@ -34,7 +35,7 @@ def address(array):
 
 
 def pinned(values):
-    """Give a copy of values in pinned memory, which numba copies from when the stream is there."""
+    """Return a copy of values in pinned memory, which numba copies when the stream reaches it."""
     array = cuda.pinned_array(values.shape, values.dtype)
     array[...] = values
     return array
@@ -69,7 +70,7 @@ def test_a_storage_has_the_layout_of_the_array(make):
 def test_what_a_storage_writes_is_in_the_array():
     array = cuda.to_device(VALUES)
     dlf.as_storage(array, managed=None)[1] = 5.0
-    # Nobody waits: the default stream, which numba uses, keeps order with that of dlfield.
+    # There is no wait: the default stream, which numba uses, is ordered after dlfield's stream.
     assert array.copy_to_host()[1].tolist() == [5.0] * 4
 
 
@@ -80,6 +81,11 @@ def test_what_the_array_gets_is_in_the_storage():
     assert np.array_equal(device_view(storage), 2 * VALUES)
 
 
+@pytest.mark.source(
+    "CUDA array interface",
+    "Design Motivations",
+    "exchange is free of data races by default, without action of the user",
+)
 def test_the_copy_of_an_array_waits_for_its_stream():
     stream, source = cuda.stream(), pinned(VALUES)
     array = cuda.device_array(VALUES.shape, stream=stream)
@@ -130,6 +136,9 @@ def test_arrays_on_the_default_streams_are_taken(make, number):
     assert np.array_equal(dlf.storage(array, device="cpu").to_numpy(), VALUES)
 
 
+@pytest.mark.source(
+    "CUDA array interface", "Python Interface Specification", "`stream` 0 is not allowed"
+)
 @pytest.mark.filterwarnings("ignore:__int__ returned non-int")  # of numba, in making its dict
 def test_the_nameless_default_stream_is_refused_with_its_number():
     array = cuda.to_device(VALUES).bind(cuda.default_stream())

@@ -1,29 +1,19 @@
 """A function in Rust of another extension module, on the buffer of the host of a pair."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
-from pairs import DEVICE_NEWER, HOST_NEWER, buffers, pair, values
 
-LIBRARY = (
-    Path(__file__).resolve().parents[3] / "examples/rust_kernel/target/release/librust_kernel.so"
-)
+from support.cuda.buffers import buffers, pair, values
+from support.cuda.kinds import DEVICE_NEWER, HOST_NEWER
+from support.rust_kernel import LIBRARY, built
+
 if not LIBRARY.exists():
     pytest.skip("the example is not built on this machine", allow_module_level=True)
 
 VALUES = np.random.default_rng(5).random((4, 5, 3))
 
 
-def load():
-    spec = importlib.util.spec_from_file_location("rust_kernel", LIBRARY)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-laplacian = load().laplacian
+laplacian = built().laplacian
 
 
 class Told:

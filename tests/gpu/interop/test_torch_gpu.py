@@ -5,9 +5,11 @@ import gc
 import dlfield as dlf
 import numpy as np
 import pytest
-from devices import OnDevice, delay, device_view, new_stream
-from interop.handed import VALUES, Late, address_of, every_kind, handed
-from interop.peers import eventually, library
+
+from support.cuda.devices import OnDevice, delay, device_view, new_stream
+from support.cuda.handed import VALUES, Late, address_of, handed
+from support.cuda.kinds import every_kind
+from support.cuda.libraries import eventually, library
 
 pytestmark = [
     pytest.mark.real,
@@ -61,7 +63,7 @@ def test_a_tensor_arrives_by_the_exchange_table_where_torch_has_one(torch):
 
 
 @pytest.mark.parametrize("name", DTYPES)
-def test_every_dtype_arrives_and_leaves_with_its_values(torch, name):
+def test_every_dtype_of_torch_on_a_gpu_arrives_and_leaves_with_its_values(torch, name):
     tensor = torch.tensor([0, 1, 1, 0]).to(getattr(torch, name)).cuda()
     storage = dlf.as_storage(tensor, managed=None)
     assert storage.dtype.name == name
@@ -156,7 +158,7 @@ def test_the_stream_of_torch_waits_for_what_is_in_flight(torch, managed):
     assert np.array_equal(copied.cpu().numpy(), values)
 
 
-def test_the_default_stream_keeps_order_for_who_ignores_the_interfaces_stream(torch):
+def test_the_default_stream_keeps_order_if_the_interfaces_stream_is_ignored(torch):
     late = Late(np.arange(float(MANY)), None)
     copied = torch.as_tensor(late.storage, device="cuda").clone()
     assert np.array_equal(copied.cpu().numpy(), np.arange(float(MANY)))
@@ -176,7 +178,7 @@ def test_dlfield_works_on_a_stream_of_torch(torch):
 
 
 @pytest.mark.parametrize("managed", [None, "gt4py"], ids=["device alone", "pair"])
-def test_a_tensor_lives_as_long_as_its_storage_and_no_longer(torch, managed):
+def test_a_torch_tensor_on_a_gpu_lives_exactly_as_long_as_its_storage(torch, managed):
     gc.collect()
     before = torch.cuda.memory_allocated()
     tensor = torch.full((MANY,), 3.0, device="cuda")

@@ -3,15 +3,15 @@
 import dlfield as dlf
 import numpy as np
 import pytest
-from pairs import (
+
+from support.cuda.buffers import pair, values
+from support.cuda.kinds import (
     CLASSES,
     DEVICE_NEWER,
     HOST_NEWER,
     every_kind,
     every_state,
     host_backed,
-    pair,
-    values,
 )
 
 xr = pytest.importorskip("xarray", exc_type=ImportError)
@@ -29,12 +29,15 @@ def made(managed):
 
 
 @every_kind
-def test_a_data_array_holds_the_storage_itself(managed):
+def test_a_data_array_holds_the_storage_on_a_gpu_itself(managed):
     storage = made(managed)
     assert around(storage).data is storage
     array = storage.to_xarray(coords={"J": range(4)}, name="t")
     assert array.data is storage
-    assert (array.dims, array.attrs) == (DIMS, {"halo_I": (1, 1), "halo_J": (0, 0)})
+    assert (array.dims, array.attrs) == (
+        DIMS,
+        {"halo_I": (1, 1), "halo_J": (0, 0), "extent_I": 3, "extent_J": 4},
+    )
 
 
 @every_kind
@@ -74,7 +77,7 @@ def test_a_view_of_it_shares_the_state():
 
 
 @pytest.mark.parametrize("ask", [lambda array: array.values, lambda array: array.to_numpy()])
-def test_a_gpu_alone_says_why_there_are_no_values(ask):
+def test_the_error_for_values_on_a_gpu_gives_the_reason(ask):
     array = around(made(None))
     with pytest.raises(BufferError, match=r"use to_cupy\(\), or storage\(.*'cpu'\)"):
         ask(array)
@@ -116,6 +119,38 @@ def test_a_storage_of_it_is_of_the_same_kind_and_shares_its_state(managed):
     assert getattr(back, "sync_state", None) is getattr(storage, "sync_state", None)
 
 
+class HostSide(xr.DataArray):
+    """Shows the host's side of the storage that it holds, and nothing else."""
+
+    __slots__ = ()
+
+    @property
+    def __gt_data_interface__(self):
+        return {None: self.data.__gt_data_interface__[None]}
+
+
+@pytest.mark.source(
+    "GDP-3",
+    "Choosing the Device",
+    "the interface of a DataArray decides, not the array that it holds",
+)
+@host_backed
+def test_a_data_array_that_shows_the_host_side_is_assigned_on_the_host(managed):
+    target = pair(np.zeros(VALUES.shape))
+    target[...] = HostSide(made(managed), dims=DIMS)
+    assert target.sync_state.state == HOST_NEWER
+    assert np.array_equal(values(target), VALUES)
+
+
+@host_backed
+def test_a_storage_of_a_data_array_that_shows_the_host_side_is_on_the_host(managed):
+    storage = made(managed)
+    back = dlf.as_storage(HostSide(storage, dims=DIMS))
+    assert (type(back), back.dims, back.halo) == (dlf.CPUStorage, DIMS, storage.halo)
+    back[0, 0] = -1.0
+    assert values(storage)[0, 0] == -1.0
+
+
 @every_kind
 def test_chunks_are_storages_of_the_same_kind(managed):
     pytest.importorskip("dask.array", exc_type=ImportError)
@@ -137,3 +172,17 @@ def test_overlapping_chunks_are_storages_of_the_same_kind(managed):
     whole = made_of_it.compute(scheduler="synchronous")
     assert seen == {CLASSES[managed]}
     assert np.array_equal(values(whole), VALUES)
+
+
+@every_kind
+@pytest.mark.parametrize("chunks", [None, 2], ids=["plain", "chunked"])
+def test_a_file_has_the_values_of_every_kind_encoded_as_those_of_numpy(managed, chunks, tmp_path):
+    pytest.importorskip("scipy", exc_type=ImportError)
+    array = around(made(managed)).rename("t")
+    if chunks is not None:
+        pytest.importorskip("dask.array", exc_type=ImportError)
+        array = array.chunk(chunks)
+    encoding = {"t": {"dtype": "int16", "scale_factor": 0.5, "_FillValue": -1}}
+    array.to_netcdf(tmp_path / "t.nc", engine="scipy", encoding=encoding)
+    with xr.open_dataset(tmp_path / "t.nc", engine="scipy") as file:
+        assert np.array_equal(file["t"], VALUES)

@@ -1,7 +1,7 @@
-//! One copy: two layouts, where they lie, and what a loop over the elements makes of them.
+//! A copy between two layouts, and its result by a loop over the elements.
 
 use super::super::super::plan::plan;
-use super::super::Copying;
+use super::super::copying::Copying;
 use super::super::kernels::Level;
 use super::super::transpose::LINE;
 use super::super::way::{Way, way};
@@ -9,11 +9,11 @@ use super::guarded::{Against, Guarded};
 use super::random::Random;
 use crate::layout::Layout;
 
-/// Bytes beside the target that have to stay as they are.
+/// Bytes around the target that must not change.
 const MARGIN: usize = 4 * LINE;
 
-/// Shape and strides (in items) of a copy, and how many bytes its sides stand from where they would
-/// stand by themselves: the source from the page that cannot be read, the target from a line's start.
+/// Shape and strides (in items) of a copy, and the offsets in bytes of its sides: of the source
+/// from a guard page, of the target from the start of a line.
 #[derive(Debug, Clone)]
 pub(super) struct Case {
     item: usize,
@@ -24,7 +24,7 @@ pub(super) struct Case {
     target_shift: usize,
 }
 
-/// The bytes of both sides before a copy, those of the target after it, and the first elements.
+/// Bytes of both sides before a copy, those of the target after it, and offsets of first elements.
 struct Bytes {
     source: Vec<u8>,
     source_first: usize,
@@ -51,16 +51,16 @@ impl Case {
         way(plan(&self.layout(&self.from), &self.layout(&self.to)).unwrap())
     }
 
-    /// Does the copy by every kind of register that this processor has, through the caches and past
-    /// them, and compares each byte of the target's memory.
+    /// Copies with every kind of register of this processor, through the caches and past them, and
+    /// compares each byte of the target's memory.
     pub(super) fn check(&self) {
-        self.check_by(Level::all());
+        self.check_levels(Level::all());
     }
 
-    pub(super) fn check_by(&self, levels: impl Iterator<Item = Level>) {
+    pub(super) fn check_levels(&self, levels: impl Iterator<Item = Level>) {
         let bytes = self.bytes();
-        let sources = [Against::Front, Against::Back].map(|end| Guarded::of(&bytes.source, end));
-        let mut target = Guarded::of(&bytes.target, Against::Front);
+        let sources = [Against::Front, Against::Back].map(|end| Guarded::new(&bytes.source, end));
+        let mut target = Guarded::new(&bytes.target, Against::Front);
         for level in levels {
             for (source, past_caches) in sources.iter().flat_map(|one| [(one, false), (one, true)])
             {
@@ -73,10 +73,10 @@ impl Case {
         }
     }
 
-    /// `source` and `target` are the first elements of memory that holds all of them.
+    /// Copies from the first element `source` to the first element `target`.
     fn copy(&self, level: Level, past_caches: bool, source: *const u8, target: *mut u8) {
         let copying = Copying { source, target, bytes: self.size(), level };
-        // SAFETY: both hold the elements of their layout, and nobody else has them.
+        // SAFETY: both have the elements of their layout (bytes), and only this test accesses them.
         unsafe { copying.go(self.way(), past_caches) };
     }
 
@@ -99,7 +99,7 @@ impl Case {
         bytes
     }
 
-    /// The copy as its definition says it, from dimension `axis` on.
+    /// Copies by definition, from dimension `axis` on.
     fn one_by_one(&self, axis: usize, mut from: usize, mut to: usize, bytes: &mut Bytes) {
         if axis == self.shape.len() {
             let item = &bytes.source[from..from + self.item];
@@ -120,7 +120,7 @@ impl Case {
     }
 }
 
-/// Where, and what is there instead.
+/// Position of the first difference, with the actual and the expected byte.
 fn first_difference(found: &[u8], expected: &[u8]) -> Option<(usize, u8, u8)> {
     if found == expected {
         return None;

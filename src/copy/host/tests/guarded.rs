@@ -1,19 +1,19 @@
-//! Memory between pages that cannot be touched.
+//! Memory between guard pages.
 
 use std::ptr;
 use std::slice;
 
-/// At least a page, on every system.
+/// A multiple of the page size of every system.
 const PAGE: usize = 64 << 10;
 
-/// Which end of the memory touches a page that cannot be read.
+/// End of the memory that touches a guard page.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Against {
     Front,
     Back,
 }
 
-/// Bytes of which the first or the last lies right beside a page that cannot be touched.
+/// Bytes whose first or last one touches a guard page.
 pub(super) struct Guarded {
     map: *mut u8,
     mapped: usize,
@@ -22,13 +22,13 @@ pub(super) struct Guarded {
 }
 
 impl Guarded {
-    /// A copy of `contents`.
-    pub(super) fn of(contents: &[u8], against: Against) -> Self {
+    /// Copies `contents`.
+    pub(super) fn new(contents: &[u8], against: Against) -> Self {
         let usable = contents.len().next_multiple_of(PAGE).max(PAGE);
         let mapped = usable + 2 * PAGE;
         let map = reserve(mapped);
         let inside = map.wrapping_add(PAGE);
-        // SAFETY: a part of the pages that were just mapped.
+        // SAFETY: a part of the pages that `reserve` has just mapped.
         let done =
             unsafe { libc::mprotect(inside.cast(), usable, libc::PROT_READ | libc::PROT_WRITE) };
         assert_eq!(done, 0);
@@ -48,28 +48,29 @@ impl Guarded {
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
-        // SAFETY: so many bytes that can be read, which mmap has set to 0.
+        // SAFETY: `new` made these bytes readable and initialised them.
         unsafe { slice::from_raw_parts(self.start, self.bytes) }
     }
 
     pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and nobody else has them.
+        // SAFETY: `new` made these bytes writable and initialised them; `self` is borrowed
+        // exclusively.
         unsafe { slice::from_raw_parts_mut(self.start, self.bytes) }
     }
 }
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        // SAFETY: what `reserve` has mapped, which nobody uses any more.
+        // SAFETY: `reserve` mapped these pages, and borrows of them have ended.
         let done = unsafe { libc::munmap(self.map.cast(), self.mapped) };
         debug_assert_eq!(done, 0);
     }
 }
 
-/// Pages that cannot be touched.
+/// Maps inaccessible pages.
 fn reserve(bytes: usize) -> *mut u8 {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANON;
-    // SAFETY: asks for fresh pages.
+    // SAFETY: an anonymous mapping touches no existing memory.
     let map = unsafe { libc::mmap(ptr::null_mut(), bytes, libc::PROT_NONE, flags, -1, 0) };
     assert_ne!(map, libc::MAP_FAILED);
     map.cast()

@@ -1,6 +1,6 @@
-//! Copies of every kind against a loop over the elements: all items arrive, and nothing else is written
-//! or read.
-#![cfg(unix)] // whose pages can be made unreadable
+//! Compares copies of every kind with a loop over the elements: all items arrive, and nothing else
+//! is read or written.
+#![cfg(unix)] // guard pages
 
 mod guarded;
 mod random;
@@ -9,13 +9,13 @@ mod case;
 use std::iter;
 use std::num::NonZero;
 
+use super::copying::{BAND, PIECE, RUNS, STRETCH};
 use super::kernels::Level;
 use super::transpose::LINE;
 use super::way::Way;
-use super::{BAND, PIECE, RUNS, STRETCH};
 use crate::threads::set_num_threads;
 use case::Case;
-use random::{Random, shape_by_chance, strides_by_chance};
+use random::{Random, random_shape, random_strides};
 
 const ITEMS: [usize; 5] = [1, 2, 4, 8, 16];
 
@@ -23,17 +23,17 @@ fn signed(number: usize) -> i64 {
     i64::try_from(number).unwrap()
 }
 
-// ── any layouts ──
+// ── random layouts ──
 
-fn case_by_chance(random: &mut Random, item: usize) -> Case {
-    let shape = shape_by_chance(random);
-    let mut from = strides_by_chance(random, &shape, item);
+fn random_case(random: &mut Random, item: usize) -> Case {
+    let shape = random_shape(random);
+    let mut from = random_strides(random, &shape, item);
     for stride in &mut from {
         if random.one_in(16) {
-            *stride = 0; // repeated
+            *stride = 0; // repeats an element
         }
     }
-    let to = strides_by_chance(random, &shape, item);
+    let to = random_strides(random, &shape, item);
     let target_shift = random.pick(&[0, 0, 0, item, LINE - item, 1, 7]);
     Case::new(item, &shape, &from, &to).shifted(random.pick(&[0, 0, 1, 5]), target_shift)
 }
@@ -43,15 +43,15 @@ fn every_layout_arrives_in_every_other() {
     let mut random = Random(20_260_701);
     for item in ITEMS {
         for _ in 0..100 {
-            case_by_chance(&mut random, item).check();
+            random_case(&mut random, item).check();
         }
     }
 }
 
 // ── planes ──
 
-/// Two planes, contiguous along the last dimension in the source and along the second in the target,
-/// with so many items from one row of the target to the next.
+/// Two planes, contiguous along the last dimension in the source and along the second in the
+/// target, with `pitch` items from one row of the target to the next.
 fn planes(item: usize, written: usize, read: usize, pitch: usize) -> Case {
     let (written, read, pitch) = (signed(written), signed(read), signed(pitch));
     let case =
@@ -60,10 +60,10 @@ fn planes(item: usize, written: usize, read: usize, pitch: usize) -> Case {
     case
 }
 
-/// About the sides of squares.
+/// Extents around the sides of squares.
 const SHORT: [usize; 9] = [1, 2, 3, 5, 8, 15, 16, 17, 33];
 
-/// Extents of both sides: all the short ones, and about whole bands and stretches those of one side.
+/// Extents of both sides: all pairs of short ones, and one side around whole bands and stretches.
 fn pairs(item: usize) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     for one in SHORT {
@@ -79,7 +79,7 @@ fn pairs(item: usize) -> Vec<(usize, usize)> {
 }
 
 #[test]
-fn planes_of_all_extents_arrive_where_every_row_begins_with_a_line() {
+fn planes_of_all_extents_arrive_if_every_row_starts_a_line() {
     for item in ITEMS {
         for (written, read) in pairs(item) {
             planes(item, written, read, written.next_multiple_of(LINE / item)).check();
@@ -88,7 +88,7 @@ fn planes_of_all_extents_arrive_where_every_row_begins_with_a_line() {
 }
 
 #[test]
-fn planes_of_all_extents_arrive_where_rows_begin_anywhere() {
+fn planes_of_all_extents_arrive_if_rows_start_anywhere() {
     for item in ITEMS {
         for (written, read) in pairs(item) {
             planes(item, written, read, written + 3).shifted(1, item).check();
@@ -97,7 +97,7 @@ fn planes_of_all_extents_arrive_where_rows_begin_anywhere() {
 }
 
 #[test]
-fn planes_arrive_where_no_item_is_aligned() {
+fn planes_of_unaligned_items_arrive() {
     for item in ITEMS {
         let rows = 200_usize.next_multiple_of(LINE / item);
         planes(item, 200, 37, rows).shifted(3, 1).check();
@@ -105,14 +105,14 @@ fn planes_arrive_where_no_item_is_aligned() {
 }
 
 #[test]
-fn only_the_first_of_all_rows_begins_with_a_line() {
+fn planes_arrive_if_only_the_first_row_starts_a_line() {
     for item in ITEMS {
         planes(item, 3 * BAND / item, 40, 3 * BAND / item + 1).check();
     }
 }
 
 #[test]
-fn only_the_first_of_all_planes_begins_with_a_line() {
+fn planes_arrive_if_only_the_first_plane_starts_a_line() {
     for item in ITEMS {
         let pitch = signed(96_usize.next_multiple_of(LINE / item));
         Case::new(item, &[3, 96, 40], &[96 * 40, 40, 1], &[40 * pitch + 1, 1, pitch]).check();
@@ -120,7 +120,7 @@ fn only_the_first_of_all_planes_begins_with_a_line() {
 }
 
 #[test]
-fn planes_arrive_whose_rows_run_backwards_on_either_side() {
+fn planes_with_reversed_rows_on_either_side_arrive() {
     for item in ITEMS {
         let pitch = signed(96_usize.next_multiple_of(LINE / item));
         let compact = [96 * 40, 40, 1];
@@ -134,7 +134,7 @@ fn planes_arrive_whose_rows_run_backwards_on_either_side() {
 }
 
 #[test]
-fn a_row_that_is_repeated_arrives_in_every_place() {
+fn a_repeated_row_arrives_everywhere() {
     for item in ITEMS {
         let pitch = signed(70_usize.next_multiple_of(LINE / item));
         Case::new(item, &[3, 70, 45], &[45, 0, 1], &[45 * pitch, 1, pitch]).check();
@@ -143,7 +143,7 @@ fn a_row_that_is_repeated_arrives_in_every_place() {
 }
 
 #[test]
-fn pairs_of_items_that_stay_together_change_places_as_one() {
+fn pairs_of_adjacent_items_are_transposed_as_one() {
     for item in [1, 2, 4, 8] {
         let case = Case::new(item, &[50, 70, 2], &[140, 2, 1], &[2, 100, 1]);
         assert!(matches!(case.way(), Way::Planes(planes) if planes.item == 2 * item));
@@ -154,7 +154,7 @@ fn pairs_of_items_that_stay_together_change_places_as_one() {
 // ── runs ──
 
 #[test]
-fn a_run_of_any_length_arrives_at_any_place_of_a_line() {
+fn a_run_of_any_length_arrives_at_any_offset_in_a_line() {
     let mut random = Random(7);
     for bytes in (1..=260).chain([511, 512, 513, 1000]) {
         let to = random.below(LINE);
@@ -174,7 +174,7 @@ fn a_run_of_several_pieces_arrives_whole() {
 }
 
 #[test]
-fn padded_rows_of_any_length_arrive_and_their_padding_stays() {
+fn padded_rows_of_any_length_arrive_and_padding_is_untouched() {
     for bytes in [3, 24, 31, 40, 64, 250, 255, 256, 257, 320, 1000] {
         for rows in [1, 2, signed(RUNS) - 1, signed(RUNS), signed(RUNS) + 1] {
             for (from, to) in [(0, 0), (0, 5), (9, 64), (64, 0)] {
@@ -186,7 +186,7 @@ fn padded_rows_of_any_length_arrive_and_their_padding_stays() {
 }
 
 #[test]
-fn items_apart_on_both_sides_arrive_and_those_between_stay() {
+fn items_apart_on_both_sides_arrive_and_gaps_are_untouched() {
     for item in ITEMS {
         Case::new(item, &[3, 130], &[400, 3], &[270, 2]).shifted(1, 1).check();
         Case::new(item, &[130, 3], &[3, 500], &[2, 270]).check();
@@ -194,7 +194,7 @@ fn items_apart_on_both_sides_arrive_and_those_between_stay() {
 }
 
 #[test]
-fn items_that_fit_no_register_arrive() {
+fn items_that_do_not_divide_a_register_arrive() {
     for item in [3, 24, 40, 250] {
         Case::new(item, &[9, 30, 11], &[330, 11, 1], &[1, 9, 270]).check();
     }
@@ -203,7 +203,7 @@ fn items_that_fit_no_register_arrive() {
 // ── shapes ──
 
 #[test]
-fn the_interior_of_a_field_arrives_and_its_halo_stays() {
+fn the_interior_of_a_field_arrives_and_its_halo_is_untouched() {
     for item in ITEMS {
         let to_pitch = signed(46_usize.next_multiple_of(LINE / item));
         for shift in [0, 3 * item] {
@@ -227,7 +227,7 @@ fn without_elements_nothing_is_written() {
 }
 
 #[test]
-fn the_stride_of_a_dimension_of_one_element_does_not_count() {
+fn the_stride_of_a_dimension_of_extent_1_does_not_matter() {
     for item in ITEMS {
         Case::new(item, &[1, 20, 1, 70], &[-99, 70, 1 << 40, 1], &[1, 1, 1, 20]).check();
     }
@@ -241,7 +241,7 @@ fn a_single_element_arrives() {
 }
 
 #[test]
-fn a_line_that_is_read_backwards_or_written_backwards_arrives() {
+fn a_line_that_is_reversed_on_either_side_arrives() {
     for item in ITEMS {
         for (from, to) in [(-1, 1), (1, -1), (-1, -1), (-2, 3), (0, 1)] {
             Case::new(item, &[555], &[from], &[to]).check();
@@ -251,36 +251,36 @@ fn a_line_that_is_read_backwards_or_written_backwards_arrives() {
 
 // ── threads ──
 
-/// Enough for three threads.
+/// Bytes that justify three threads.
 const LARGE: i64 = 7 << 20;
 
-fn check_by_three_threads(case: &Case) {
+fn check_with_three_threads(case: &Case) {
     set_num_threads(NonZero::new(3).unwrap());
-    case.check_by(iter::once(Level::best()));
+    case.check_levels(iter::once(Level::best()));
 }
 
 #[test]
 fn three_threads_copy_one_run() {
-    check_by_three_threads(&Case::new(16, &[LARGE / 16 - 3], &[1], &[1]).shifted(0, 5));
+    check_with_three_threads(&Case::new(16, &[LARGE / 16 - 3], &[1], &[1]).shifted(0, 5));
 }
 
 #[test]
 fn three_threads_copy_rows() {
-    check_by_three_threads(&Case::new(16, &[LARGE / 16 / 50, 50], &[57, 1], &[52, 1]));
+    check_with_three_threads(&Case::new(16, &[LARGE / 16 / 50, 50], &[57, 1], &[52, 1]));
 }
 
 #[test]
 fn three_threads_copy_bands_of_planes() {
-    check_by_three_threads(&planes(16, 404, 550, 404));
+    check_with_three_threads(&planes(16, 404, 550, 404));
 }
 
 #[test]
 fn three_threads_copy_rows_of_planes() {
-    check_by_three_threads(&planes(16, 405, 550, 405));
+    check_with_three_threads(&planes(16, 405, 550, 405));
 }
 
 #[test]
 fn more_threads_than_tasks_copy_all() {
     set_num_threads(NonZero::new(64).unwrap());
-    planes(16, 4, 60_000, 4).check_by(iter::once(Level::best()));
+    planes(16, 4, 60_000, 4).check_levels(iter::once(Level::best()));
 }

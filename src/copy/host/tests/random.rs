@@ -1,11 +1,11 @@
-//! Numbers, shapes and strides by chance, the same ones every time.
+//! Reproducible random numbers, shapes and strides.
 
 use super::super::transpose::LINE;
 
-/// About the sides of squares and of bands.
+/// Extents around the sides of squares and of bands.
 const EXTENTS: [i64; 14] = [1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 33, 65, 129, 257];
 
-/// At most so many elements.
+/// Maximum number of elements.
 const ELEMENTS: i64 = 3000;
 
 /// Marsaglia's xorshift.
@@ -27,8 +27,8 @@ impl Random {
         self.below(times) == 0
     }
 
-    pub(super) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len())]
+    pub(super) fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len())]
     }
 
     pub(super) fn shuffle<T>(&mut self, all: &mut [T]) {
@@ -46,8 +46,8 @@ impl Random {
     }
 }
 
-/// One to six extents.
-pub(super) fn shape_by_chance(random: &mut Random) -> Vec<i64> {
+/// A shape of one to six extents.
+pub(super) fn random_shape(random: &mut Random) -> Vec<i64> {
     let mut left = ELEMENTS;
     let mut shape = Vec::new();
     for _ in 0..=random.below(6) {
@@ -59,9 +59,9 @@ pub(super) fn shape_by_chance(random: &mut Random) -> Vec<i64> {
     shape
 }
 
-/// Strides of `shape` in some order of the dimensions, no two elements in one place. Some dimensions run
-/// backwards, some are longer in memory than in the shape; rows may be whole lines.
-pub(super) fn strides_by_chance(random: &mut Random, shape: &[i64], item: usize) -> Vec<i64> {
+/// Strides of `shape` in a random order of the dimensions, with distinct elements. Some dimensions
+/// are reversed, some are padded; rows may be whole lines.
+pub(super) fn random_strides(random: &mut Random, shape: &[i64], item: usize) -> Vec<i64> {
     let mut order: Vec<_> = (0..shape.len()).collect();
     random.shuffle(&mut order);
     let line = i64::try_from(LINE / item).unwrap();

@@ -1,8 +1,8 @@
-//! Producer: the exchange table of a class of ours.
+//! Producer: the exchange table of the class of storages.
 //!
-//! Every function answers 0, or -1 with an exception set, and lets no panic out. The tensor given
-//! to `to_py` is taken over only where it answers 0: dlpack.h leaves open who has it after a
-//! failure, and consumers free it themselves.
+//! Every function returns 0, or -1 with an exception set, and lets no panic out. `to_py` takes over
+//! its tensor only if it returns 0: dlpack.h leaves open which side owns it after a failure, and
+//! consumers free it.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::mem::ManuallyDrop;
@@ -14,58 +14,43 @@ use dlpark::ffi::{
     DLPackExchangeAPI, DLPackExchangeAPIHeader, DLPackVersion, DLTensor,
 };
 use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use pyo3::{PyClass, ffi};
 
-use super::NAME;
-use crate::alloc::{Fill, Plan, allocate, allocate_for, check_shape, plan};
+use super::lookup::NAME;
+use crate::alloc::{Fill, Plan, allocate, allocate_for};
 use crate::cuda::{Kind, Stream};
 use crate::device::{Device, DeviceKind};
 use crate::error::{Error, Result};
-use crate::managed::{Imported, Managed, read_prototype};
+use crate::managed::{Managed, Refusal, Untrusted, read_prototype};
+use crate::protocol::class;
 use crate::protocol::dlpack::tensor::{borrowed, to_versioned};
-
-/// A class whose objects hold memory, and can be made over memory from elsewhere.
-pub(crate) trait Exchanged:
-    PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + Sync
-{
-    /// The memory of an object, which stays where it is: that of a device in order with the stream that
-    /// the table names.
-    ///
-    /// # Errors
-    /// What CUDA refuses. Waits without the GIL.
-    fn managed(&self, py: Python<'_>) -> Result<&Managed>;
-
-    /// A new object over `managed`.
-    fn wrap(py: Python<'_>, managed: Managed) -> PyResult<Py<PyAny>>;
-}
+use crate::protocol::read::shown;
+use crate::storage::{Residence, Spec, Storage};
 
 /// A table that threads may share.
-struct Table(DLPackExchangeAPI);
+struct ExchangeTable(DLPackExchangeAPI);
 
 // SAFETY: never written; its one pointer is NULL.
-unsafe impl Sync for Table {}
+unsafe impl Sync for ExchangeTable {}
 
-trait HasTable: Exchanged {
-    const TABLE: &'static Table = &Table(DLPackExchangeAPI {
-        header: DLPackExchangeAPIHeader {
-            version: DLPackVersion { major: DLPACK_MAJOR_VERSION, minor: DLPACK_MINOR_VERSION },
-            prev_api: ptr::null_mut(),
-        },
-        managed_tensor_allocator: Some(allocator),
-        managed_tensor_from_py_object_no_sync: Some(from_py::<Self>),
-        managed_tensor_to_py_object_no_sync: Some(to_py::<Self>),
-        dltensor_from_py_object_no_sync: Some(view_of::<Self>),
-        current_work_stream: Some(current_work_stream),
-    });
-}
+static TABLE: ExchangeTable = ExchangeTable(DLPackExchangeAPI {
+    header: DLPackExchangeAPIHeader {
+        version: DLPackVersion { major: DLPACK_MAJOR_VERSION, minor: DLPACK_MINOR_VERSION },
+        prev_api: ptr::null_mut(),
+    },
+    managed_tensor_allocator: Some(allocator),
+    managed_tensor_from_py_object_no_sync: Some(from_py),
+    managed_tensor_to_py_object_no_sync: Some(to_py),
+    dltensor_from_py_object_no_sync: Some(view),
+    current_work_stream: Some(current_work_stream),
+});
 
-impl<T: Exchanged> HasTable for T {}
-
-/// The capsule over the table of `T`, for the attribute `__dlpack_c_exchange_api__` of the class.
-pub(crate) fn capsule<T: Exchanged>(py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
-    let table = NonNull::from(&T::TABLE.0).cast::<c_void>();
+/// The capsule over the table, for the attribute `__dlpack_c_exchange_api__` of the class of
+/// storages.
+pub(crate) fn capsule(py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
+    let table = NonNull::from(&TABLE.0).cast::<c_void>();
     // SAFETY: a static table, which needs no destructor, under the name that dlpack.h gives it.
     unsafe { PyCapsule::new_with_pointer(py, table, NAME) }
 }
@@ -86,31 +71,47 @@ fn answer(f: impl FnOnce(Python<'_>) -> PyResult<()>) -> c_int {
     -1
 }
 
-/// The memory behind an object pointer of a consumer.
-fn memory_of<T: Exchanged, R>(
+/// Passes on the memory of a storage that a consumer points to: the buffer with the newest values,
+/// in order with the stream that the table names.
+fn with_memory<R>(
     py: Python<'_>,
     object: *mut c_void,
     f: impl FnOnce(&Managed) -> Result<R>,
 ) -> PyResult<R> {
     // SAFETY: NULL, or an object that the caller holds meanwhile (dlpack.h).
     let object = unsafe { Bound::from_borrowed_ptr_or_opt(py, object.cast::<ffi::PyObject>()) };
-    let object = object.as_ref().and_then(|object| object.cast::<T>().ok());
-    let object = object.ok_or_else(|| {
-        PyTypeError::new_err(format!(
-            "DLPack exchange table: expected a {}, got another object",
-            T::NAME
-        ))
+    let storage = object.as_ref().and_then(class::read).map(|held| held.0);
+    let storage = storage.ok_or_else(|| {
+        let got = object.as_ref().map_or_else(|| "NULL".into(), |object| shown(object));
+        PyTypeError::new_err(format!("DLPack exchange table: expected a Storage, got {got}"))
     })?;
-    Ok(f(object.get().managed(py)?)?)
+    let memory = match storage.plain_host() {
+        Some(host) => host,
+        None => py.detach(|| newest_in_order(storage))?,
+    };
+    Ok(f(memory)?)
+}
+
+/// The newest buffer, in order with the stream that the table names, on which its users work
+/// (dlpack.h, `current_work_stream`).
+fn newest_in_order(storage: &Storage) -> Result<&Managed> {
+    if !storage.is_device_newest() {
+        return storage.host();
+    }
+    let device = storage.device()?;
+    if let Some(timeline) = device.timeline() {
+        timeline.join(Stream::current(device.device().ordinal)?)?; // WAIT for what is in flight
+    }
+    Ok(device)
 }
 
 /// `DLPackManagedTensorFromPyObjectNoSync`: an owning tensor, for the consumer to release.
-unsafe extern "C" fn from_py<T: Exchanged>(
+unsafe extern "C" fn from_py(
     object: *mut c_void,
     out: *mut *mut DLManagedTensorVersioned,
 ) -> c_int {
     answer(|py| {
-        let tensor = memory_of::<T, _>(py, object, |managed| to_versioned(managed, false))?;
+        let tensor = with_memory(py, object, |memory| to_versioned(memory, false))?;
         // SAFETY: room for a pointer, as dlpack.h has it.
         unsafe { out.write(tensor.into_raw()) };
         Ok(())
@@ -118,40 +119,38 @@ unsafe extern "C" fn from_py<T: Exchanged>(
 }
 
 /// `DLPackDLTensorFromPyObjectNoSync`: a tensor that lives as long as the object is held.
-unsafe extern "C" fn view_of<T: Exchanged>(object: *mut c_void, out: *mut DLTensor) -> c_int {
+unsafe extern "C" fn view(object: *mut c_void, out: *mut DLTensor) -> c_int {
     answer(|py| {
-        let tensor = memory_of::<T, _>(py, object, borrowed)?;
+        let tensor = with_memory(py, object, borrowed)?;
         // SAFETY: room for a tensor, as dlpack.h has it.
         unsafe { out.write(tensor) };
         Ok(())
     })
 }
 
-/// `DLPackManagedTensorToPyObjectNoSync`: an object over a tensor, which is ours from then on.
-unsafe extern "C" fn to_py<T: Exchanged>(
-    tensor: *mut DLManagedTensorVersioned,
-    out: *mut *mut c_void,
-) -> c_int {
+/// `DLPackManagedTensorToPyObjectNoSync`: an object over a tensor, which it takes. A refused tensor
+/// stays the caller's.
+unsafe extern "C" fn to_py(tensor: *mut DLManagedTensorVersioned, out: *mut *mut c_void) -> c_int {
     answer(|py| {
         let tensor =
             NonNull::new(tensor).filter(|tensor| tensor.is_aligned()).ok_or_else(|| {
-                PyBufferError::new_err("DLPack exchange table: expected a tensor, got NULL")
+                PyBufferError::new_err(format!(
+                    "DLPack exchange table: expected a tensor, got the pointer {tensor:p}, which \
+                     is NULL or not aligned"
+                ))
             })?;
-        // SAFETY: an owning tensor, which the caller gives away (dlpack.h). It is dropped only
-        // once it was found good: until then it is the caller's.
-        let mut imported = ManuallyDrop::new(unsafe { Imported::from_versioned(tensor) });
-        if let Err(error) = imported.locate() {
-            ManuallyDrop::into_inner(imported).leave();
-            return Err(error.into());
-        }
-        // What was located is valid: from here on nothing fails that would release it.
-        let managed = ManuallyDrop::into_inner(imported).validate()?;
-        let owner = ManuallyDrop::new(managed.owner()); // never dropped where there is no object
+        // SAFETY: an owning tensor, which the caller gives away (dlpack.h).
+        let checked = unsafe { Untrusted::from_versioned(tensor) }.check();
+        let managed = checked.and_then(|checked| checked.into_managed(false));
+        let managed = managed.map_err(Refusal::give_back)?;
+        let owner = ManuallyDrop::new(managed.owner()); // never dropped if no object is made
         if let Some(timeline) = managed.timeline().filter(|_| !managed.device().is_host()) {
-            // Whoever made it has worked on the stream that the table names.
+            // The caller has worked on the stream that the table names.
             timeline.leave(Stream::current(managed.device().ordinal)?)?;
         }
-        let object = T::wrap(py, managed)?;
+        let default_residence = Residence::for_memory_on(managed.device());
+        let spec = Spec { default_residence, ..Spec::default() };
+        let object = class::wrap(py, Storage::wrap(managed, &spec)?, "dlpack_c_exchange_api")?;
         drop(ManuallyDrop::into_inner(owner));
         // SAFETY: room for a pointer, as dlpack.h has it; the reference is the caller's.
         unsafe { out.write(object.into_ptr().cast()) };
@@ -159,7 +158,7 @@ unsafe extern "C" fn to_py<T: Exchanged>(
     })
 }
 
-/// `DLPackCurrentWorkStream`: host memory has none; on a device that on which dlfield works.
+/// `DLPackCurrentWorkStream`: NULL for host memory, dlfield's stream for a device.
 unsafe extern "C" fn current_work_stream(
     device_type: DLDeviceType,
     device_id: i32,
@@ -170,17 +169,18 @@ unsafe extern "C" fn current_work_stream(
         DeviceKind::Cuda => Stream::current(device.ordinal).map(Stream::handle),
         _ => device.check_on_host().map(|()| 0),
     });
-    let error = match stream {
+    match stream {
         Ok(handle) => {
             // SAFETY: room for a pointer, as dlpack.h has it.
             unsafe { out.write(ptr::with_exposed_provenance_mut(handle)) };
-            return 0;
+            0
         }
-        Err(error) => error,
-    };
-    // Host work may ask without the interpreter; only the refusal needs it.
-    let _ = Python::try_attach(|py| PyErr::from(error).restore(py));
-    -1
+        Err(error) => {
+            // Host work may ask without the interpreter; only the refusal needs it.
+            let _ = Python::try_attach(|py| PyErr::from(error).restore(py));
+            -1
+        }
+    }
 }
 
 type SetError = Option<unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char)>;
@@ -221,28 +221,24 @@ fn allocate_like(
     let prototype = prototype
         .ok_or_else(|| Error::Buffer("DLPack allocator: expected a prototype, got NULL".into()))?;
     let (shape, dtype, device) = read_prototype(prototype)?;
-    check_shape(&shape, dtype)?;
-    let ranks: Vec<i64> = (0_i64..).take(shape.len()).collect();
-    let plan = plan(&shape, dtype, &ranks, 1, &[])?;
+    let plan = Plan::compact(&shape, dtype)?;
     let managed = match device {
         Device::CPU => allocate(&plan, Fill::Nothing)?,
-        Device { kind: DeviceKind::Cuda, ordinal } => on_device(&plan, ordinal)?,
+        Device { kind: DeviceKind::Cuda, ordinal } => allocate_on_gpu(&plan, ordinal)?,
         _ => {
-            let text = format!(
+            return Err(Error::Device(format!(
                 "DLPack allocator: expected ordinary host memory or a CUDA device, got {device}"
-            );
-            return Err(Error::Device(text));
+            )));
         }
     };
     to_versioned(&managed, false)
 }
 
 /// Memory for a consumer that works on the stream which the table names.
-fn on_device(plan: &Plan, ordinal: i32) -> Result<Managed> {
+fn allocate_on_gpu(plan: &Plan, ordinal: i32) -> Result<Managed> {
     let managed = allocate_for(plan, Kind::Device, ordinal, Fill::Nothing)?;
     if let Some(timeline) = managed.timeline() {
         timeline.join(Stream::current(ordinal)?)?; // WAIT until the memory is there
-        timeline.hand_out();
     }
     Ok(managed)
 }

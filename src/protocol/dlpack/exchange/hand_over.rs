@@ -1,4 +1,4 @@
-//! Producer: an object of somebody else's class over memory of ours, by the table of that class.
+//! Producer: an object of a foreign class over dlfield's memory, made by the table of that class.
 
 use std::ptr;
 
@@ -8,14 +8,14 @@ use pyo3::types::PyType;
 
 use super::lookup::functions;
 use crate::managed::Managed;
+use crate::protocol::attached::{raised, raised_by};
 use crate::protocol::dlpack::tensor::to_versioned;
-use crate::protocol::keep::{raised, raised_by};
 
-/// Makes an object of `class` over host memory. Zero-copy: the object holds a reference, which it gives
-/// back when it dies. `None` where the class has no table, or its table cannot make one of it.
+/// Makes an object of `class` over host memory. Zero-copy: the object holds a reference until it
+/// dies. `None` if the class has no table, or its table cannot make an object of the memory.
 ///
 /// # Errors
-/// `BufferError` for negative strides, and for a table that answers without an object.
+/// `BufferError` for negative strides, and for a table that succeeds without an object.
 pub(crate) fn hand_over<'py>(
     class: &Bound<'py, PyType>,
     managed: &Managed,
@@ -26,17 +26,17 @@ pub(crate) fn hand_over<'py>(
     };
     let tensor = to_versioned(managed, false)?.into_raw();
     let mut made = ptr::null_mut();
-    // SAFETY: a function of the table of the class, called with the interpreter attached, an owning tensor
-    // and room for a pointer (dlpack.h).
+    // SAFETY: a function of the table of the class, called with the interpreter attached, an owning
+    // tensor and room for a pointer (dlpack.h).
     let code = unsafe { to_py(tensor, &raw mut made) };
     if code != 0 {
-        drop(raised(py)); // `__dlpack__` says it better
-        // SAFETY: from into_raw above; who fails has not taken it (dlpack.h does not say; torch and tvm-ffi
-        // have it so).
+        drop(raised(py)); // `__dlpack__` explains it better
+        // SAFETY: from into_raw above; a function that fails has not taken the tensor (in torch and
+        // tvm-ffi; dlpack.h does not say).
         drop(unsafe { dlpark::Managed::from_raw(tensor) });
         return Ok(None);
     }
-    // SAFETY: the function says that it has put a new reference there. The tensor is its own by now.
+    // SAFETY: the function succeeded, so it wrote a new reference there and took the tensor.
     let made = unsafe { Bound::from_owned_ptr_or_opt(py, made.cast::<ffi::PyObject>()) };
     made.map(Some).ok_or_else(|| raised_by(py, "DLPack exchange table"))
 }

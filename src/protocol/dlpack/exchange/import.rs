@@ -6,22 +6,27 @@ use dlpark::ffi::DLDeviceType;
 use pyo3::prelude::*;
 
 use super::lookup::{Functions, functions};
-use crate::cuda::{Stream, device_count, synchronize};
+use crate::cuda::{Stream, is_available, synchronize};
 use crate::device::{Device, DeviceKind};
-use crate::error::{Error, Failure};
-use crate::managed::Imported;
-use crate::protocol::ImportRequest;
-use crate::protocol::keep::raised;
+use crate::error::Error;
+use crate::managed::{Checked, Untrusted};
+use crate::protocol::attached::raised;
+use crate::protocol::door::{Answer, Price, Request};
+use crate::protocol::producer::{Producer, Recognised};
 
 /// Asks the table of the object's type for a tensor. Zero-copy; the deleter runs when the last
 /// view is dropped.
 ///
-/// Where memory of the host is asked for and the tensor is elsewhere, or in memory that a device
-/// may be writing, this door does not count: only `__dlpack__` can be asked to move or wait.
-pub(in crate::protocol) fn import(
-    obj: &Bound<'_, PyAny>,
-    request: ImportRequest,
-) -> Result<Option<Imported>, Failure> {
+/// `None` if memory of the host is requested and the tensor is elsewhere, or in memory that a
+/// device may be writing: only `__dlpack__` can be asked to move or wait.
+pub(in crate::protocol) fn import<'py>(
+    obj: &Bound<'py, PyAny>,
+    request: Request,
+    known: Recognised,
+) -> Answer<'py> {
+    if known == (Recognised { producer: Producer::Numpy, exactly: true }) {
+        return Ok(None); // a built-in class, into which no table can be put
+    }
     let py = obj.py();
     let Some(functions) = functions(&obj.get_type())? else {
         return Ok(None);
@@ -31,39 +36,51 @@ pub(in crate::protocol) fn import(
     // the interpreter attached and room for a pointer (dlpack.h).
     let code = unsafe { (functions.from_py)(obj.as_ptr().cast(), &raw mut tensor) };
     let error = raised(py);
-    if code != 0 && request.explains {
-        return Ok(None); // torch's __dlpack__ says why its table has failed
+    if code != 0 && known.producer.explains_itself() {
+        return Ok(None); // its __dlpack__ explains why the table has failed
     }
     if code != 0 {
         return Err(error.map_or_else(|| silent("failed without an exception").into(), Into::into));
     }
-    let tensor = NonNull::new(tensor).ok_or("gave NULL");
-    // Nothing of a misaligned tensor can be read, its deleter neither.
-    let tensor = tensor.and_then(|tensor| {
-        if tensor.is_aligned() { Ok(tensor) } else { Err("gave a misaligned pointer") }
-    });
-    // SAFETY: the function said that it gave an owning tensor; of which version is checked.
-    let imported = tensor.map(|tensor| unsafe { Imported::from_versioned(tensor) });
+    // Nothing of a misaligned tensor can be read, not even its deleter.
+    let tensor = match NonNull::new(tensor) {
+        Some(tensor) if tensor.is_aligned() => Ok(tensor),
+        Some(_) => Err("gave a misaligned pointer"),
+        None => Err("gave NULL"),
+    };
+    // SAFETY: the function said that it gave an owning tensor, whose version is checked.
+    let tensor = tensor.map(|tensor| unsafe { Untrusted::from_versioned(tensor) });
     if let Some(error) = error {
-        return Err(error.into()); // whatever was given is released
+        return Err(error.into()); // releases a tensor that was given nevertheless
     }
-    let mut imported = imported.map_err(silent)?;
-    let device = imported.device()?;
-    let shared = device.kind == DeviceKind::CudaManaged && !request.anywhere;
-    if shared || request.to_host && !request.anywhere && !device.is_host() {
+    in_order(py, tensor.map_err(silent)?.check().map_err(Error::from)?, functions, request)
+}
+
+/// Orders dlfield's work after that of the tensor's library; `None` if only `__dlpack__` can bring
+/// the tensor to the host.
+fn in_order<'py>(
+    py: Python<'py>,
+    claims: Checked,
+    functions: Functions,
+    request: Request,
+) -> Answer<'py> {
+    let device = claims.device();
+    let shared = device.kind == DeviceKind::CudaManaged;
+    let to_move = request.price != Price::Share && !device.is_host();
+    if (shared || to_move) && !request.takes_device() {
         return Ok(None);
     }
-    if device.kind != DeviceKind::Cuda || device_count().is_err() {
-        return Ok(Some(imported)); // what no driver knows is refused, or believed, later
+    if device.kind != DeviceKind::Cuda || !is_available() {
+        return Ok(Some(claims.into())); // without a driver it is refused, or trusted, later
     }
     let stream = work_stream(functions, device);
-    drop(raised(py)); // a stream that cannot be told is waited for in another way
+    drop(raised(py)); // a stream that cannot be named is waited for below
     if stream.is_none() {
-        py.detach(|| synchronize(device.ordinal))?; // WAIT since nobody names the producer's stream
+        py.detach(|| synchronize(device.ordinal))?; // WAIT since the producer's stream is unknown
     }
-    // SAFETY: the stream on which the library works. dlpack.h does not say how long it lives: torch never
-    // destroys its own; who makes it work on another one keeps that (docs/gpu.md).
-    Ok(Some(unsafe { imported.on_stream(stream) }))
+    // SAFETY: the stream on which the library works. dlpack.h does not say how long it lives: torch
+    // never destroys its own; a user who makes it work on another one keeps that (docs/gpu.md).
+    Ok(Some(unsafe { claims.on_stream(stream) }.into()))
 }
 
 /// Handle of the stream on which the object's library works on a device.

@@ -1,17 +1,19 @@
 //! From a type to its exchange table, once per type.
 
+use std::ffi::CStr;
 use std::ptr::NonNull;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use dlpark::ffi::{
-    DLDeviceType, DLManagedTensorVersioned, DLPACK_MAJOR_VERSION, DLPackExchangeAPI,
-    DLPackExchangeAPIHeader,
+    DLManagedTensorVersioned, DLPACK_MAJOR_VERSION, DLPackCurrentWorkStream, DLPackExchangeAPI,
+    DLPackExchangeAPIHeader, DLPackManagedTensorToPyObjectNoSync,
 };
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods, PyType, PyWeakrefMethods, PyWeakrefReference};
 
-use super::NAME;
+/// The name of the capsule over a table (dlpack.h).
+pub(super) const NAME: &CStr = c"dlpack_exchange_api";
 
 /// Gives an owning tensor over an object: 0, or -1 with a Python exception set.
 pub(super) type FromPy = unsafe extern "C" fn(
@@ -19,44 +21,31 @@ pub(super) type FromPy = unsafe extern "C" fn(
     out: *mut *mut DLManagedTensorVersioned,
 ) -> std::ffi::c_int;
 
-/// Makes an object over an owning tensor, which it takes: 0, or -1 with a Python exception set.
-pub(super) type ToPy = unsafe extern "C" fn(
-    tensor: *mut DLManagedTensorVersioned,
-    out: *mut *mut std::ffi::c_void,
-) -> std::ffi::c_int;
-
-/// Gives the stream on which the library of the type works on a device: 0, or not.
-pub(super) type WorkStream = unsafe extern "C" fn(
-    device_type: DLDeviceType,
-    device_id: i32,
-    out: *mut *mut std::ffi::c_void,
-) -> std::ffi::c_int;
-
 /// The functions of a table that are used here.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Functions {
     pub(super) from_py: FromPy,
-    pub(super) to_py: Option<ToPy>,
-    pub(super) work_stream: Option<WorkStream>,
+    /// Makes an object over an owning tensor, which it takes: 0, or -1 with a Python exception set.
+    pub(super) to_py: DLPackManagedTensorToPyObjectNoSync,
+    /// Gives the stream on which the library of the type works on a device: 0, or not.
+    pub(super) work_stream: DLPackCurrentWorkStream,
 }
 
-/// A chain of older tables is followed this far; a cycle must end.
+/// The number of older tables that are followed; a chain may be a cycle.
 const MAX_TABLES: usize = 16;
 
-/// Types that have a table. Each is kept alive, so that its address means nothing else; once all
+/// Types that have a table. Each is kept alive, so that no other type gets its address. Once all
 /// places are taken, further types are looked up every time.
 static FOUND: [OnceLock<(Py<PyType>, Functions)>; 8] = [const { OnceLock::new() }; 8];
 
-/// Types that had no table when they were asked, by address. They are not kept alive. One that is
-/// given a table later goes on through its other doors.
-static ABSENT: [Mutex<Option<Py<PyWeakrefReference>>>; 256] = [const { Mutex::new(None) }; 256];
+type Absent = Mutex<Option<Py<PyWeakrefReference>>>;
 
-/// The functions for objects of this class, where the class has a table that can make tensors.
-///
-/// A table that cannot be used counts as none: there are other doors.
-///
-/// # Errors
-/// What the class raises when it is asked for the attribute.
+/// Types that had no table when they were asked, by address. They are not kept alive. A type that
+/// gets a table later still comes in through its other doors.
+static ABSENT: [Absent; 256] = [const { Mutex::new(None) }; 256];
+
+/// The functions for objects of this class, if the class has a table that can make tensors. A table
+/// that cannot be used counts as absent: there are other doors.
 pub(super) fn functions(class: &Bound<'_, PyType>) -> PyResult<Option<Functions>> {
     let absent = ABSENT.get((class.as_ptr().addr() >> 4) % ABSENT.len());
     if absent.is_some_and(|absent| is_about(absent, class)) {
@@ -68,22 +57,23 @@ pub(super) fn functions(class: &Bound<'_, PyType>) -> PyResult<Option<Functions>
     }
     let found = ask(class)?;
     match (found, absent) {
-        (Some(functions), _) => remember(class, functions),
+        (Some(functions), _) => {
+            let mut places = FOUND.iter();
+            let _is_kept =
+                places.any(|place| place.set((class.clone().unbind(), functions)).is_ok());
+        }
         (None, Some(absent)) => remember_absence(absent, class)?,
         (None, None) => {}
     }
     Ok(found)
 }
 
-type Absent = Mutex<Option<Py<PyWeakrefReference>>>;
-
-/// Whether it was this type, and not one that is gone and lay at the same address.
+/// True for this type, false for an earlier one at the same address.
 fn is_about(absent: &Absent, class: &Bound<'_, PyType>) -> bool {
     let py = class.py();
-    let known = {
-        let locked = absent.lock().unwrap_or_else(PoisonError::into_inner);
-        locked.as_ref().map(|known| known.clone_ref(py))
-    };
+    let locked = absent.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = locked.as_ref().map(|known| known.clone_ref(py));
+    drop(locked);
     known.and_then(|known| known.bind(py).upgrade()).is_some_and(|one| one.is(class))
 }
 
@@ -92,14 +82,6 @@ fn remember_absence(absent: &Absent, class: &Bound<'_, PyType>) -> PyResult<()> 
     let before = absent.lock().unwrap_or_else(PoisonError::into_inner).replace(reference);
     drop(before); // with the lock given back
     Ok(())
-}
-
-fn remember(class: &Bound<'_, PyType>, functions: Functions) {
-    for place in &FOUND {
-        if place.set((class.clone().unbind(), functions)).is_ok() {
-            return;
-        }
-    }
 }
 
 fn ask(class: &Bound<'_, PyType>) -> PyResult<Option<Functions>> {
@@ -122,7 +104,7 @@ fn usable(first: NonNull<DLPackExchangeAPIHeader>) -> Option<Functions> {
         // every table begins with this header (dlpack.h); so do those behind prev_api.
         let header = unsafe { table.read() };
         if header.version.major == DLPACK_MAJOR_VERSION {
-            // SAFETY: as above; with this major version the whole table is there.
+            // SAFETY: the pointer of the header; this major version has the whole table behind it.
             let table = unsafe { table.cast::<DLPackExchangeAPI>().read() };
             let from_py = table.managed_tensor_from_py_object_no_sync?;
             return Some(Functions {

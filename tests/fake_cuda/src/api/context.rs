@@ -1,4 +1,4 @@
-//! Primary contexts, which all libraries of a process share, and the current context of a thread.
+//! Primary contexts, shared by all libraries of a process, and the current context of a thread.
 
 use std::ffi::{c_int, c_uint};
 
@@ -9,7 +9,7 @@ use crate::run::{answer, synchronise, with};
 use crate::status::{Outcome, Status};
 use crate::threads;
 
-/// The most urgent priority of a stream; 0 is the least.
+/// The highest priority of a stream; 0 is the lowest.
 pub(super) const MOST_URGENT: c_int = -5;
 
 #[unsafe(no_mangle)]
@@ -24,7 +24,7 @@ extern "C" fn cuDevicePrimaryCtxRetain(context: Out<Handle>, device: c_int) -> S
     })
 }
 
-/// The last release ends all that lives in the context, after the work that it holds.
+/// The last release waits for the work of the context, then ends everything that lives in it.
 #[unsafe(no_mangle)]
 extern "C" fn cuDevicePrimaryCtxRelease_v2(device: c_int) -> Status {
     answer(|| {
@@ -37,7 +37,7 @@ extern "C" fn cuDevicePrimaryCtxRelease_v2(device: c_int) -> Status {
     })
 }
 
-/// Ends the context, however often it is retained. Nothing else helps after a fault.
+/// Ends the context regardless of its references. This is the only way out after a fault.
 #[unsafe(no_mangle)]
 extern "C" fn cuDevicePrimaryCtxReset_v2(device: c_int) -> Status {
     answer(|| end(device, true))
@@ -49,7 +49,7 @@ fn end(device: c_int, reset: bool) -> Outcome {
         driver.device(device)?;
         Ok(everything(driver, index))
     })?;
-    // A context that has failed ends, too.
+    // Also ends a context that has failed.
     let _ = synchronise(index, goal);
     with(|driver| {
         driver.destroy(index);

@@ -1,4 +1,5 @@
-//! Linear copies; sizes in bytes. `submit` says who waits and what is read when.
+//! Linear copies. Sizes are in bytes. `submit` decides which copies wait, and when sources are
+//! read.
 
 use crate::ffi::Handle;
 use crate::region::Extent;
@@ -6,7 +7,7 @@ use crate::run::{answer, with};
 use crate::status::{Outcome, Status};
 use crate::submit::{Place, Request, Role, When, copy};
 
-/// Addresses are numbers here, whether they are the host's or a device's.
+/// An address of the host or of a device, as a number.
 type Address = u64;
 
 fn linear(to: (Role, Address), from: (Role, Address), size: usize, when: When) -> Outcome {
@@ -14,7 +15,7 @@ fn linear(to: (Role, Address), from: (Role, Address), size: usize, when: When) -
     copy(Request { to, from, extent: Extent::linear(size) }, when)
 }
 
-/// Functions that differ in what they say about the two sides, each with and without a stream.
+/// Functions that differ in the stated roles of the two sides, each with and without a stream.
 macro_rules! copies {
     ($($now:ident, $later:ident: $from:ident => $to:ident;)*) => {$(
         #[unsafe(no_mangle)]

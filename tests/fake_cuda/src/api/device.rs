@@ -1,4 +1,4 @@
-//! Devices and what they can do: an H200 as far as the driver tells, with less memory.
+//! Devices and their attributes: those of an H200, with less memory.
 
 use std::ffi::{c_char, c_int, c_uint};
 
@@ -7,9 +7,9 @@ use crate::ffi::Out;
 use crate::run::{answer, with};
 use crate::status::{Outcome, Status};
 
-/// `CU_DEVICE_ATTRIBUTE_MAX_PITCH`, which 2D and 3D copies are held to.
+/// `CU_DEVICE_ATTRIBUTE_MAX_PITCH`, the limit for 2D and 3D copies.
 pub(super) const MAX_PITCH: usize = 0x7fff_ffff;
-/// The last attribute of CUDA 13.0. Up to it, what is not in `attribute` is 0: not there.
+/// The last attribute of CUDA 13.0. Lower ones that `attribute` does not list are 0.
 const LAST_ATTRIBUTE: c_uint = 148;
 
 #[unsafe(no_mangle)]
@@ -58,7 +58,7 @@ extern "C" fn cuDeviceTotalMem_v2(bytes: Out<usize>, device: c_int) -> Status {
     })
 }
 
-/// Granted between two devices, and not asked for again when a kernel makes use of it.
+/// True for any two devices. Not checked again when a kernel accesses a peer.
 #[unsafe(no_mangle)]
 extern "C" fn cuDeviceCanAccessPeer(can: Out<c_int>, device: c_int, peer: c_int) -> Status {
     answer(|| {

@@ -1,4 +1,4 @@
-//! Events: marks in a stream that others wait for.
+//! Events: marks in a stream.
 
 use std::ffi::c_uint;
 
@@ -27,7 +27,7 @@ extern "C" fn cuEventCreate(event: Out<Handle>, flags: c_uint) -> Status {
     })
 }
 
-/// Streams that wait for the last record go on waiting for it.
+/// Streams that wait for the last record keep waiting for it.
 #[unsafe(no_mangle)]
 extern "C" fn cuEventDestroy_v2(event: Handle) -> Status {
     answer(|| {
@@ -53,7 +53,7 @@ extern "C" fn cuEventRecord(event: Handle, stream: Handle) -> Status {
     })
 }
 
-/// Asking runs nothing.
+/// A query runs no work.
 #[unsafe(no_mangle)]
 extern "C" fn cuEventQuery(event: Handle) -> Status {
     answer(|| {
@@ -71,14 +71,14 @@ extern "C" fn cuEventSynchronize(event: Handle) -> Status {
     answer(|| {
         let (device, record) = with(|driver| {
             let event = driver.queues.events.get(&event).ok_or(Status::INVALID_HANDLE)?;
-            // No record has the number 0, so it is reached at once.
+            // An event without a record has number 0, which is reached at once.
             Ok((event.device, event.last.unwrap_or(0)))
         })?;
         synchronise(device, Goal::Record(record))
     })
 }
 
-/// The host's time between the two records, in milliseconds.
+/// Time on the host between the two records, in milliseconds.
 #[unsafe(no_mangle)]
 extern "C" fn cuEventElapsedTime(milliseconds: Out<f32>, start: Handle, end: Handle) -> Status {
     answer(|| {

@@ -1,4 +1,4 @@
-//! Fills by items of 1, 2 and 4 bytes; sizes count items, pitches bytes.
+//! Fills with items of 1, 2 and 4 bytes. Sizes count items, pitches count bytes.
 
 use super::device::MAX_PITCH;
 use crate::ffi::Handle;
@@ -7,7 +7,7 @@ use crate::run::answer;
 use crate::status::{Outcome, Status};
 use crate::submit::{Place, Role, When, fill};
 
-/// Addresses and pitches are whole items.
+/// Addresses and pitches must be multiples of the item size.
 fn run(
     address: u64,
     pitch: usize,
@@ -19,7 +19,7 @@ fn run(
     let size = item.len();
     let bytes = width.checked_mul(size).ok_or(Status::INVALID_VALUE)?;
     let aligned = usize::try_from(address).is_ok_and(|address| address.is_multiple_of(size));
-    // The pitch of one row is not looked at.
+    // The pitch of a single row is ignored.
     let row = if height > 1 { pitch } else { bytes };
     if !aligned || !row.is_multiple_of(size) || row < bytes || (height > 1 && row > MAX_PITCH) {
         return Err(Status::INVALID_VALUE);
@@ -28,7 +28,7 @@ fn run(
     fill(to, Extent { width, height, depth: 1 }, item, when)
 }
 
-/// One and two dimensions, each with and without a stream.
+/// Functions for one and two dimensions, each with and without a stream.
 macro_rules! fills {
     ($($item:ty: $linear:ident, $linear_in:ident, $pitched:ident, $pitched_in:ident;)*) => {$(
         #[unsafe(no_mangle)]
@@ -42,7 +42,9 @@ macro_rules! fills {
         }
 
         #[unsafe(no_mangle)]
-        extern "C" fn $pitched(to: u64, pitch: usize, item: $item, width: usize, height: usize) -> Status {
+        extern "C" fn $pitched(
+            to: u64, pitch: usize, item: $item, width: usize, height: usize,
+        ) -> Status {
             answer(|| run(to, pitch, item.to_ne_bytes().into(), width, height, When::Now))
         }
 

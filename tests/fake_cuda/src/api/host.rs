@@ -1,5 +1,5 @@
-//! Pinned memory: the driver's, or the caller's made known. Devices use the address that the host
-//! uses. Freeing it does not wait: the documentation promises nothing of the kind.
+//! Pinned memory, allocated by the driver or registered by the caller. Devices use the host's
+//! address. Freeing it does not wait: the documentation does not promise that.
 
 use std::ffi::c_uint;
 
@@ -9,9 +9,9 @@ use crate::memory::Kind;
 use crate::run::{answer, with};
 use crate::status::Status;
 
-/// Portable, mapped, write-combined: all of it is, or makes no difference here.
+/// Accepted flags: portable, mapped, write-combined. They make no difference here.
 const ALLOC_FLAGS: c_uint = 7;
-/// Portable, mapped, and the read-only one; not memory of other devices.
+/// Accepted flags: portable, mapped, read-only; not memory of other devices.
 const REGISTER_FLAGS: c_uint = 1 | 2 | 8;
 
 #[unsafe(no_mangle)]
@@ -52,7 +52,7 @@ extern "C" fn cuMemHostRegister_v2(address: u64, size: usize, flags: c_uint) -> 
     })
 }
 
-/// Work that is queued and uses the memory fails from now on, as it may be gone.
+/// Queued work that uses the memory fails from now on, because the memory may be gone.
 #[unsafe(no_mangle)]
 extern "C" fn cuMemHostUnregister(address: u64) -> Status {
     answer(|| {

@@ -1,4 +1,4 @@
-//! Modules and launches. A kernel runs as the host function that is known under its name.
+//! Modules and launches. A kernel runs as the host function registered under its name.
 
 use std::ffi::{c_char, c_uint, c_void};
 
@@ -8,7 +8,7 @@ use crate::queues::Work;
 use crate::run::{answer, with};
 use crate::status::{Outcome, Status, refuse};
 
-/// How binaries begin: ELF, and NVIDIA's container of several.
+/// First bytes of binaries: ELF, and NVIDIA's container of several.
 const BINARIES: [u32; 2] = [u32::from_le_bytes(*b"\x7fELF"), 0xBA55_ED50];
 
 #[unsafe(no_mangle)]
@@ -25,7 +25,7 @@ extern "C" fn cuModuleLoadData(module: Out<Handle>, image: In<c_void>) -> Status
     })
 }
 
-/// Options of the compiler: there is none, so whoever passes some is told so.
+/// Refuses options: there is no compiler.
 #[unsafe(no_mangle)]
 extern "C" fn cuModuleLoadDataEx(
     module: Out<Handle>,
@@ -37,12 +37,12 @@ extern "C" fn cuModuleLoadDataEx(
     if count == 0 { cuModuleLoadData(module, image) } else { Status::NOT_SUPPORTED }
 }
 
-/// PTX is a text, and says so; of binaries nothing is read.
+/// Checks that an image looks like PTX, which is a text. Binaries are not read.
 fn text(image: In<c_void>) -> Outcome<Option<String>> {
     if image.is_null() {
         return Err(Status::INVALID_VALUE);
     }
-    // Four bytes at most are looked at, one by one: a text may be shorter.
+    // Reads at most four bytes, one by one: a text may be shorter.
     let binary = BINARIES.iter().any(|binary| starts_with(image, &binary.to_le_bytes()));
     if binary {
         return Ok(None);
@@ -95,7 +95,7 @@ extern "C" fn cuLaunchKernel(
 ) -> Status {
     answer(|| {
         if !extra.is_null() {
-            // The other way to pass arguments.
+            // Arguments as one buffer are not supported.
             return Err(Status::NOT_SUPPORTED);
         }
         let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
@@ -116,7 +116,7 @@ extern "C" fn cuLaunchKernel(
     })
 }
 
-/// Copies the arguments: the caller's are gone when the kernel runs.
+/// Copies the arguments, because the caller's are gone when the kernel runs.
 fn take(function: &Function, arguments: In<In<c_void>>) -> Outcome<Vec<Vec<u128>>> {
     let sizes = &function.emulation.sizes;
     let given = arguments.list(sizes.len())?;

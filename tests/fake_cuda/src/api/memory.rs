@@ -1,4 +1,4 @@
-//! Device and managed memory. The caller owns what a call gives and frees it once; sizes are bytes.
+//! Device and managed memory. The caller frees each block once. Sizes are in bytes.
 
 use std::ffi::c_uint;
 
@@ -8,7 +8,7 @@ use crate::queues::{Goal, Work};
 use crate::run::{answer, synchronise, with};
 use crate::status::{Outcome, Status};
 
-/// Rows of pitched memory begin at multiples of this.
+/// Alignment of rows in pitched memory.
 const ROW: usize = 512;
 
 pub(super) fn allocate(kind: Kind, size: usize) -> Outcome<u64> {
@@ -50,8 +50,8 @@ extern "C" fn cuMemAllocManaged(address: Out<u64>, size: usize, flags: c_uint) -
     })
 }
 
-/// Waits for all work of the device, unless the memory is from a pool: the driver takes the
-/// caller's word then that nobody uses it.
+/// Waits for all work of the device, unless the memory is from a pool: the driver then trusts the
+/// caller that nothing uses it.
 #[unsafe(no_mangle)]
 extern "C" fn cuMemFree_v2(address: u64) -> Status {
     answer(|| {
@@ -83,7 +83,7 @@ extern "C" fn cuMemAllocAsync(address: Out<u64>, size: usize, stream: Handle) ->
     })
 }
 
-/// The memory ends when the stream comes to it. Memory that is not from a pool can be freed so, too.
+/// Ends the memory when the stream reaches this. Memory from outside the pool is accepted too.
 #[unsafe(no_mangle)]
 extern "C" fn cuMemFreeAsync(address: u64, stream: Handle) -> Status {
     answer(|| {

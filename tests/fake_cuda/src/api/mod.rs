@@ -1,5 +1,5 @@
-//! The exported functions, by what they are about. Signatures and numbers are `cuda.h`'s; each
-//! turns its arguments into a request of the modules above and gives the answer's number.
+//! The exported functions, by subject. Signatures and numbers are those of `cuda.h`. Each function
+//! turns its arguments into a request to the modules above, and returns the status as a number.
 #![allow(non_snake_case, reason = "the names are the driver's")]
 
 mod start;

@@ -1,4 +1,4 @@
-//! Copies of two and three dimensions, with the documentation's rules for pitches and heights.
+//! Copies in two and three dimensions, with the documented rules for pitches and heights.
 
 use super::device::MAX_PITCH;
 use crate::ffi::{Handle, In};
@@ -7,7 +7,7 @@ use crate::run::answer;
 use crate::status::{Outcome, Status, refuse};
 use crate::submit::{Place, Request, Role, When, copy};
 
-/// One side of `CUDA_MEMCPY2D`. Addresses are numbers.
+/// One side of `CUDA_MEMCPY2D`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 struct Side2D {
@@ -104,13 +104,13 @@ impl Side3D {
         Ok(Place { role, address, row, plane })
     }
 
-    /// The offset of the first byte; `None` is too far for an address.
+    /// Offset of the first byte; `None` if it overflows.
     fn first(&self, row: usize, plane: usize) -> Option<usize> {
         let above = self.y.checked_mul(row)?.checked_add(self.x)?;
         self.z.checked_mul(plane)?.checked_add(above)
     }
 
-    /// The pitch, which may be left out only where there is one row.
+    /// The pitch, which is optional only for a single row.
     fn row(&self, extent: Extent) -> Outcome<usize> {
         let least = extent.width.checked_add(self.x).ok_or(Status::INVALID_VALUE)?;
         match self.pitch {
@@ -123,7 +123,7 @@ impl Side3D {
         }
     }
 
-    /// The height of a plane, which may be left out only where there is one plane.
+    /// The height of a plane, which is optional only for a single plane.
     fn rows(&self, extent: Extent) -> Outcome<usize> {
         let least = extent.height.checked_add(self.y).ok_or(Status::INVALID_VALUE)?;
         match self.height {

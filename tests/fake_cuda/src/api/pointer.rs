@@ -1,4 +1,4 @@
-//! What an address is: the question by which consumers find the device of a foreign pointer.
+//! Attributes of addresses, by which consumers find the device of a foreign pointer.
 
 use std::ffi::{c_int, c_uint, c_void};
 
@@ -12,7 +12,7 @@ const ON_HOST: c_uint = 1;
 const ON_DEVICE: c_uint = 2;
 const READ_AND_WRITE: c_uint = 3;
 
-/// An attribute, by the size it is written with.
+/// An attribute, with the type it is written as.
 enum Value {
     Word(u64),
     Number(c_uint),
@@ -40,7 +40,7 @@ extern "C" fn cuPointerGetAttribute(to: Out<c_void>, attribute: c_uint, address:
     })
 }
 
-/// Unlike the single question, this one has an answer for every address: what does not apply is 0.
+/// Unlike the query for one attribute, this accepts any address: inapplicable attributes are 0.
 #[unsafe(no_mangle)]
 extern "C" fn cuPointerGetAttributes(
     count: c_uint,
@@ -69,7 +69,7 @@ fn value(driver: &Driver, block: &Block, attribute: c_uint, address: u64) -> Out
     Ok(match attribute {
         1 => Value::Word(device.context),
         2 => Value::Number(if on_host { ON_HOST } else { ON_DEVICE }),
-        // Memory that both sides see has one address for both.
+        // Memory that host and device reach has the same address on both.
         3 => Value::Word(address),
         4 if block.kind == Kind::Device => return Err(Status::INVALID_VALUE),
         4 => Value::Word(address),
@@ -85,12 +85,12 @@ fn value(driver: &Driver, block: &Block, attribute: c_uint, address: u64) -> Out
     })
 }
 
-/// What an attribute is where it does not apply: never synchronised, shared, or reached by others.
+/// Value of an attribute that does not apply: not synchronised, not shared, without peers.
 fn nothing(attribute: c_uint) -> Outcome<Value> {
     match attribute {
         1 | 3 | 4 | 7 | 11 | 12 | 14 | 17..=20 => Ok(Value::Word(0)),
         2 | 6 | 8 | 10 | 13 | 15 | 16 | 21 => Ok(Value::Number(0)),
-        // No device has this number.
+        // Not the number of any device.
         9 => Ok(Value::Ordinal(-2)),
         5 => Err(Status::NOT_SUPPORTED),
         _ => Err(Status::INVALID_VALUE),

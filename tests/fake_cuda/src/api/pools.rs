@@ -1,4 +1,4 @@
-//! The one memory pool of each device. It keeps nothing back: what is freed is gone.
+//! The memory pool of each device. It keeps nothing: freed memory is gone.
 
 use std::ffi::{c_int, c_uint, c_void};
 
@@ -7,10 +7,10 @@ use crate::ffi::{Handle, In, Out};
 use crate::run::{answer, with};
 use crate::status::{Outcome, Status};
 
-/// Three switches about reuse, which never happens here.
+/// Three switches for the reuse of memory, which never happens here.
 const REUSE: std::ops::RangeInclusive<c_uint> = 1..=3;
 const RELEASE_THRESHOLD: c_uint = 4;
-/// Reserved and used bytes, now and at most.
+/// Reserved and used bytes, current and maximum.
 const RESERVED: c_uint = 5;
 const RESERVED_HIGH: c_uint = 6;
 const USED: c_uint = 7;

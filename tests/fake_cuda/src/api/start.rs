@@ -1,4 +1,4 @@
-//! Starting, the version, looking functions up, and the words for the errors.
+//! Start, version, look-up of functions, and texts of errors.
 
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 use std::ptr;
@@ -7,9 +7,9 @@ use crate::ffi::{In, Out};
 use crate::run::{answer_always, initialise};
 use crate::status::{Outcome, Status};
 
-/// CUDA 13.0: the driver of the machine that the tests run on with a GPU.
+/// CUDA 13.0, the driver of the machine for tests with a GPU.
 const VERSION: c_int = 13_000;
-/// No function has more versions than this.
+/// Maximum number of versions of a function.
 const NEWEST: u32 = 4;
 const PER_THREAD_STREAMS: u64 = 2;
 const FOUND: c_uint = 0;
@@ -71,28 +71,28 @@ extern "C" fn cuGetProcAddress_v2(
     })
 }
 
-/// The newest version of a function by its bare name; null where this library has none.
+/// The newest version of a function by its bare name; null if this library lacks it.
 fn look_up(name: &str, version: c_int, flags: u64) -> Outcome<*mut c_void> {
     if flags & PER_THREAD_STREAMS != 0 {
-        // Their default stream is another one: those functions are not here.
+        // A flag for functions with another default stream, which are missing here.
         return Err(Status::NOT_SUPPORTED);
     }
     if !name.starts_with("cu") {
         return Ok(ptr::null_mut());
     }
-    // Before CUDA 12 the look-up itself had one argument less.
+    // Before CUDA 12, the look-up itself had one argument less.
     let newest = if name == "cuGetProcAddress" && version < 12_000 { 1 } else { NEWEST };
     let versions = (2..=newest).rev().map(|number| format!("{name}_v{number}"));
     let mut found = versions.chain([name.to_owned()]).map(|name| symbol(&name));
     Ok(found.find(|found| !found.is_null()).unwrap_or(ptr::null_mut()))
 }
 
-/// A function of this very file: another driver of the process is not asked.
+/// Looks up a function in this very library: the process may have another driver.
 fn symbol(name: &str) -> *mut c_void {
     let Ok(name) = CString::new(name) else {
         return ptr::null_mut();
     };
-    // SAFETY: dlsym takes any text that ends, and `library` gives a handle or null.
+    // SAFETY: `name` ends with NUL, and `library` returns a handle or null.
     unsafe { libc::dlsym(library(), name.as_ptr()) }
 }
 
@@ -104,8 +104,8 @@ fn library() -> *mut c_void {
         dli_saddr: ptr::null_mut(),
     };
     let inside: extern "C" fn(c_uint) -> Status = cuInit;
-    // SAFETY: `here` takes the answer about an address that is a function of this library.
+    // SAFETY: `here` is valid for a write, and the address is a function of this library.
     unsafe { libc::dladdr(inside as *const c_void, &raw mut here) };
-    // SAFETY: dladdr has set the file's name; NOLOAD finds what is loaded, and loads nothing.
+    // SAFETY: dladdr has set the file's name. NOLOAD finds a loaded library and loads nothing.
     unsafe { libc::dlopen(here.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD) }
 }

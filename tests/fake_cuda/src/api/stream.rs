@@ -34,7 +34,7 @@ extern "C" fn cuStreamCreateWithPriority(
     })
 }
 
-/// Work that the stream holds is still done.
+/// Work in the stream still runs.
 #[unsafe(no_mangle)]
 extern "C" fn cuStreamDestroy_v2(stream: Handle) -> Status {
     answer(|| {
@@ -53,7 +53,7 @@ extern "C" fn cuStreamSynchronize(stream: Handle) -> Status {
     answer(|| {
         let (device, goal) = with(|driver| {
             let (stream, device) = driver.stream(stream)?;
-            // The marker has the legacy stream's order against others, also where it is empty.
+            // The marker takes the legacy stream's place in the order, even if that is empty.
             let order = driver.queues.push(stream, Work::Marker);
             Ok((device, Goal::Stream(stream, order)))
         })?;
@@ -61,7 +61,7 @@ extern "C" fn cuStreamSynchronize(stream: Handle) -> Status {
     })
 }
 
-/// Asking runs nothing.
+/// A query runs no work.
 #[unsafe(no_mangle)]
 extern "C" fn cuStreamQuery(stream: Handle) -> Status {
     answer(|| {
@@ -82,7 +82,7 @@ extern "C" fn cuStreamWaitEvent(stream: Handle, event: Handle, flags: c_uint) ->
         with(|driver| {
             let (stream, _) = driver.stream(stream)?;
             let event = driver.queues.events.get(&event).ok_or(Status::INVALID_HANDLE)?;
-            // An event that nobody recorded is waited for by nobody.
+            // An event without a record does not delay anything.
             if let Some(record) = event.last {
                 driver.queues.push(stream, Work::Wait(record));
             }
@@ -107,7 +107,7 @@ extern "C" fn cuLaunchHostFunc(
     })
 }
 
-/// Looks at a stream, which may be a default one.
+/// Looks up a stream, which may be a default one.
 fn look<T>(stream: Handle, see: impl FnOnce(&Driver, Handle) -> Outcome<T>) -> Outcome<T> {
     with(|driver| {
         let (stream, _) = driver.stream(stream)?;
@@ -141,7 +141,7 @@ extern "C" fn cuStreamGetId(stream: Handle, id: Out<u64>) -> Status {
     answer(|| id.put(look(stream, |_, stream| Ok(stream))?))
 }
 
-/// There is no capture, so none is under way.
+/// Captures are not supported, so none is in progress.
 #[unsafe(no_mangle)]
 extern "C" fn cuStreamIsCapturing(stream: Handle, capturing: Out<c_uint>) -> Status {
     answer(|| look(stream, |_, _| Ok(())).and_then(|()| capturing.put(0)))

@@ -1,5 +1,5 @@
-//! What no driver has: counters, emulations of kernels, and the bytes behind device memory. Only
-//! tests call these; they work before `cuInit` and in callbacks.
+//! Functions for tests, which no driver has: counters, emulations of kernels, and the bytes of
+//! device memory. They work before `cuInit` and in callbacks.
 
 use std::ffi::{c_char, c_void};
 
@@ -16,7 +16,7 @@ extern "C" fn fake_cuda_stats(stats: Out<Stats>) {
     }
 }
 
-/// Counts from 0 again. Memory stays, queued work stays, and a device that failed stays failed.
+/// Resets the counters. Memory, queued work and failures of devices stay.
 #[unsafe(no_mangle)]
 extern "C" fn fake_cuda_reset() {
     // Without a driver there is nothing to reset.
@@ -26,9 +26,8 @@ extern "C" fn fake_cuda_reset() {
     });
 }
 
-/// Makes a host function the kernel of this name, also in place of one of dlfield's; it has to live
-/// as long as the process.
-/// `sizes` are those of the kernel's arguments in bytes.
+/// Registers a host function as the kernel of this name, possibly in place of one of dlfield's. It
+/// must live as long as the process. `sizes` are the sizes in bytes of the kernel's arguments.
 #[unsafe(no_mangle)]
 extern "C" fn fake_cuda_register_kernel(
     name: In<c_char>,
@@ -47,8 +46,8 @@ extern "C" fn fake_cuda_register_kernel(
     })
 }
 
-/// Where an emulation finds `length` bytes at a device address. If they are not there, the answer is
-/// null and the kernel's device has failed.
+/// Address of `length` bytes at a device address, for an emulation. Invalid ranges return null, and
+/// the kernel's device fails.
 #[unsafe(no_mangle)]
 extern "C" fn fake_cuda_reach(address: u64, length: usize) -> *mut c_void {
     let found = with(|driver| Ok(driver.reach(address, length)));

@@ -1,0 +1,57 @@
+"""Inputs that share memory with outputs: where GT4Py does not say how far a field is read."""
+
+import dlfield as dlf
+import numpy as np
+import pytest
+
+from support.errors import refused
+
+SHAPE = (3, 2, 6)
+VALUES = np.arange(36.0).reshape(SHAPE)
+SHIFTS = np.full(SHAPE, -1, np.int32)
+
+
+def shift_down():
+    shifts = SHIFTS.copy()
+    shifts[..., 0] = 0
+    return shifts
+
+
+AT_RUN_TIME = ("gathered", "gathered_in_function", "gathered_in_condition")
+
+
+@pytest.mark.parametrize("name", AT_RUN_TIME)
+@pytest.mark.parametrize("rows", [slice(0, 3), slice(1, 4)], ids=["same", "shifted"])
+def test_an_input_read_at_indices_of_run_time_must_not_share_memory_with_an_output(
+    compiled, backend, name, rows
+):
+    run = dlf.bind(compiled(name, backend))
+    memory = np.zeros((4, 2, 6))
+    with refused(BufferError, "arguments 'inp' and 'out'", "arrays that overlap", "pass a copy"):
+        run(memory[:3], memory[rows], shift_down())
+    assert not memory.any()
+
+
+@pytest.mark.parametrize("name", AT_RUN_TIME)
+def test_an_input_read_at_indices_of_run_time_may_lie_apart_from_the_output(
+    compiled, backend, name
+):
+    out = np.zeros(SHAPE)
+    dlf.bind(compiled(name, backend))(VALUES, out, shift_down())
+    expected = np.concatenate([VALUES[..., :1], VALUES[..., :-1]], axis=2)
+    np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.filterwarnings("ignore:Absolute indexing:UserWarning")
+def test_levels_that_are_numbered_from_the_bottom_must_not_share_memory_with_an_output(compiled):
+    field = VALUES.copy()
+    with refused(BufferError, "arguments 'inp' and 'out'", "arrays that overlap"):
+        dlf.bind(compiled("from_level_two", "debug"))(field, field)
+
+
+@pytest.mark.parametrize("name", ["scaled_at_constants", "component"])
+def test_constants_and_data_dimensions_in_brackets_leave_a_call_in_place(compiled, backend, name):
+    shape = (*SHAPE, 2) if name == "component" else SHAPE
+    field = np.ones(shape)
+    dlf.bind(compiled(name, backend))(field, field, 0)
+    assert (field == 2.0).any()

@@ -1,0 +1,43 @@
+"""Fields that a definition names and that GT4Py leaves out of the code that it generates."""
+
+import dlfield as dlf
+import numpy as np
+import pytest
+
+from support.optional import library
+from support.stencils.stand_ins import Told
+
+SHAPE = (4, 3, 2)
+VALUES = np.arange(24.0).reshape(SHAPE)
+
+
+@pytest.fixture
+def run(compiled, backend):
+    return dlf.bind(compiled("pruned", backend))
+
+
+def test_a_pruned_field_that_is_given_is_handed_over(run):
+    out = np.zeros(SHAPE)
+    run(VALUES, np.ones(SHAPE), out)
+    assert (out == VALUES).all()
+
+
+def test_a_pruned_field_may_come_from_any_framework_and_be_read_only(run):
+    xr, jnp = library("xarray"), library("jax.numpy")
+    turned = xr.DataArray(np.ones(SHAPE[::-1]), dims=("K", "J", "I"))
+    for edge in (turned, jnp.ones(SHAPE), dlf.ones(SHAPE)):
+        out = np.zeros(SHAPE)
+        run(VALUES, edge, out)
+        assert (out == VALUES).all()
+
+
+def test_a_pruned_field_is_neither_acquired_nor_touched(run):
+    log = []
+    run(VALUES, Told(log, "edge", np.ones(SHAPE)), np.zeros(SHAPE))
+    assert log == []
+
+
+def test_a_pruned_field_may_share_memory_with_an_output(run):
+    out = np.zeros(SHAPE)
+    run(VALUES, out, out)
+    assert (out == VALUES).all()

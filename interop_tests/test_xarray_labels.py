@@ -1,0 +1,81 @@
+"""`from_xarray` finds the labels that `to_xarray` wrote."""
+
+import dlfield as dlf
+import numpy as np
+import pytest
+
+from support.optional import library
+
+xr = library("xarray")
+
+
+@pytest.fixture
+def field():
+    """A field that has every label."""
+    return dlf.as_storage(
+        np.arange(60.0).reshape(3, 4, 5),
+        dims="KJI",
+        halo=(0, 1, (2, 1)),
+        default_origin=(2, 1, 0),
+    )
+
+
+def labels(storage):
+    return storage.dims, storage.halo, getattr(storage, "default_origin", None)
+
+
+def test_the_labels_come_back_and_the_memory_is_shared(field):
+    back = dlf.from_xarray(field.to_xarray())
+    assert labels(back) == labels(field)
+    assert np.shares_memory(back, field)
+
+
+@pytest.mark.parametrize("stored", [list, np.array], ids=["as zarr", "as netCDF"])
+def test_they_come_back_from_attributes_as_files_keep_them(field, stored):
+    array = field.to_xarray()
+    array.attrs = {
+        name: stored(value) if isinstance(value, tuple) else np.int64(value)
+        for name, value in array.attrs.items()
+    }
+    assert labels(dlf.from_xarray(array)) == labels(field)
+
+
+def test_they_come_back_from_a_file(field, tmp_path):
+    library("scipy")
+    field.to_xarray(name="t").to_netcdf(tmp_path / "a.nc", engine="scipy")
+    with xr.open_dataset(tmp_path / "a.nc", engine="scipy") as file:
+        back = dlf.from_xarray(file["t"].load().astype("float64"))  # netCDF 3 swaps the bytes
+    assert labels(back) == labels(field)
+    np.testing.assert_array_equal(back.to_numpy(), field.to_numpy())
+
+
+def test_a_transposition_moves_them(field):
+    back = dlf.from_xarray(field.to_xarray().transpose("I", "K", "J"))
+    assert labels(back) == (("I", "K", "J"), ((2, 1), (0, 0), (1, 1)), (2, 1, 0))
+
+
+def test_a_part_has_an_unknown_halo_and_no_origin(field):
+    part = field.to_xarray().isel(I=slice(1, None))
+    assert labels(dlf.from_xarray(part)) == (("K", "J", "I"), None, None)
+    assert dlf.from_xarray(part, halo=(0, 1, 1)).halo == ((0, 0), (1, 1), (1, 1))
+    level = dlf.from_xarray(field.to_xarray().isel(K=0))
+    assert (level.dims, level.halo) == (("J", "I"), ((1, 1), (2, 1)))
+
+
+def test_an_unknown_halo_stays_unknown(field):
+    assert dlf.from_xarray(field[:, ::2].to_xarray()).halo is None
+
+
+def test_an_array_that_dlfield_did_not_write_has_its_dims_alone():
+    back = dlf.from_xarray(xr.DataArray(np.zeros((2, 3)), dims=("lat", "lon")))
+    assert labels(back) == (("lat", "lon"), ((0, 0), (0, 0)), None)
+
+
+def test_a_data_array_around_a_storage_has_the_labels_of_the_storage(field):
+    array = xr.DataArray(field, dims=field.dims, attrs={"halo_I": (0, 0)})
+    assert labels(dlf.from_xarray(array)) == labels(field)
+
+
+def test_options_override_what_is_written(field):
+    back = dlf.from_xarray(field.to_xarray(), halo={"J": 2}, default_origin=None)
+    assert labels(back) == (field.dims, ((0, 0), (2, 2), (0, 0)), None)

@@ -1,0 +1,55 @@
+"""Files: xarray encodes the values of storages as those of NumPy arrays, for every engine.
+
+Some engines take NumPy's arrays alone (netCDF4), and encoding computes (fill values, scale factors,
+the integers of netCDF 3), which storages do not. All engines call one function of
+``xarray.conventions`` first, which gets the values from here.
+"""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import Any
+
+from dlfield._core import Storage
+
+__all__ = ["write_values"]
+
+#: Attribute of a function that does so already.
+_MARK = "_encodes_storages"
+
+
+def write_values(conventions: Any) -> None:  # noqa: ANN401 - a module of xarray
+    """Make ``xarray.conventions`` encode the values of storages. Copies nothing on the host."""
+    encode = getattr(conventions, "encode_cf_variable", None)
+    if encode is None or hasattr(encode, _MARK):
+        return
+
+    @wraps(encode)
+    def encode_cf_variable(var: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401
+        return encode(_with_values(var), *args, **options)
+
+    setattr(encode_cf_variable, _MARK, True)
+    conventions.encode_cf_variable = encode_cf_variable
+
+
+def _with_values(variable: Any) -> Any:  # noqa: ANN401 - an xarray.Variable
+    """Give a variable of NumPy arrays for one of storages, also in the chunks of Dask."""
+    data = getattr(variable, "_data", None)
+    chunk = getattr(data, "_meta", None)
+    if isinstance(data, Storage):
+        from dlfield._array_functions import values
+
+        return variable.copy(deep=False, data=values(data))
+    if isinstance(chunk, Storage):
+        return variable.copy(deep=False, data=_chunks_of_values(data, chunk))
+    return variable
+
+
+def _chunks_of_values(chunks: Any, chunk: Storage) -> Any:  # noqa: ANN401 - an array of Dask
+    import numpy as np
+
+    from dlfield._array_functions import values
+
+    return chunks.map_blocks(
+        values, dtype=chunks.dtype, meta=np.empty((0,) * chunk.ndim, chunk.dtype)
+    )

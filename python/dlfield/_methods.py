@@ -1,0 +1,217 @@
+"""Methods of storages that users of NumPy and xarray expect, beside the operators.
+
+A method that would compute is absent, and its absence names the array that has it. Methods import
+what they need when they are called.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dlfield._ways_out import way_out
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from dlfield._core import Storage
+    from dlfield._flags import Flags
+
+__all__ = ["install_on"]
+
+
+def _flags(self: Storage) -> Flags:
+    """Facts about the memory, as `numpy.ndarray.flags`; read-only."""
+    from dlfield._flags import Flags
+
+    return Flags(*self._flags())
+
+
+def view(self: Storage, dtype: npt.DTypeLike | None = None) -> Any:  # noqa: ANN401 - see Returns
+    """Give another storage over the same memory, or its bytes as another type.
+
+    Parameters
+    ----------
+    dtype : optional
+        A type of NumPy, under the rules of `numpy.ndarray.view`.
+
+    Returns
+    -------
+    Storage or numpy.ndarray
+        Without `dtype` a storage with the same names and halo, on the same device. With `dtype` a
+        NumPy array over the buffer of the host: names and halo count elements of the own type.
+
+    Raises
+    ------
+    GTNoSuchBufferError
+        For a `dtype` without a buffer on the host.
+    """
+    return self[...] if dtype is None else self.to_numpy().view(dtype)
+
+
+def reshape(
+    self: Storage,
+    *shape: int | Sequence[int],
+    order: str = "C",
+    copy: bool | None = None,
+) -> Storage:
+    """Give a storage of another shape over the same memory, as `numpy.reshape` of a storage."""
+    from dlfield._array_shapes import reshape
+
+    extents: Any = shape[0] if len(shape) == 1 else shape
+    return reshape(self, extents, order, copy=copy)
+
+
+def ravel(self: Storage, order: str = "C") -> Storage:
+    """Give all elements in one dimension: a view if the memory allows it, else a copy."""
+    from dlfield._array_shapes import ravel
+
+    return ravel(self, order)
+
+
+def flatten(self: Storage, order: str = "C") -> Storage:
+    """Copy all elements into a storage of one dimension without a name."""
+    from dlfield._array_shapes import flatten
+
+    return flatten(self, order)
+
+
+def fill(self: Storage, value: Any) -> None:  # noqa: ANN401 - a number
+    """Write a number into every element, as ``storage[...] = value``."""
+    self[...] = value
+
+
+def tolist(self: Storage) -> Any:  # noqa: ANN401 - lists of lists, or a number
+    """Copy the values into nested lists of Python numbers."""
+    from dlfield._array_functions import values
+
+    return values(self).tolist()
+
+
+def all_true(self: Storage, axis: Any = None, *, keepdims: bool = False) -> Any:  # noqa: ANN401
+    """Tell if all elements are true, as `numpy.all`."""
+    import numpy as np
+
+    array: Any = self
+    return np.all(array, axis=axis, keepdims=keepdims)
+
+
+def any_true(self: Storage, axis: Any = None, *, keepdims: bool = False) -> Any:  # noqa: ANN401
+    """Tell if any element is true, as `numpy.any`."""
+    import numpy as np
+
+    array: Any = self
+    return np.any(array, axis=axis, keepdims=keepdims)
+
+
+def rename(self: Storage, mapping: Mapping[str, str] | None = None, /, **names: str) -> Storage:
+    """Give a storage over the same memory with other names; the halo stays with its axis.
+
+    A default origin, which counts in the order of the names, is dropped.
+
+    Parameters
+    ----------
+    mapping, **names
+        New names by old ones, ``rename({"I": "lon"})`` or ``rename(I="lon")`` as in xarray. Names
+        that are left out stay.
+
+    Raises
+    ------
+    ValueError
+        For a storage without names, for a name that it does not have, and for two equal names.
+    """
+    new = {**(mapping or {}), **names}
+    if self.dims is None:
+        raise ValueError(
+            f"rename: expected a storage with dims, got one of shape {self.shape} without; name "
+            "them with dlfield.as_storage(storage, dims=...)"
+        )
+    if unknown := [name for name in new if name not in self.dims]:
+        raise ValueError(f"rename: expected names among {self.dims}, got {unknown[0]!r}")
+    dims = [new.get(name, name) for name in self.dims]
+    return self[...] if tuple(dims) == self.dims else self._with_dims(dims)
+
+
+_METHODS = {
+    "view": view,
+    "reshape": reshape,
+    "ravel": ravel,
+    "flatten": flatten,
+    "fill": fill,
+    "tolist": tolist,
+    "all": all_true,
+    "any": any_true,
+    "rename": rename,
+}
+
+# --- what storages do not have -------------------------------------------------------------------
+
+#: Attributes of other arrays by the library that has them.
+_ELSEWHERE = {
+    "NumPy": """
+        argmax argmin argpartition argsort byteswap choose clip compress conj conjugate
+        ctypes cumprod cumsum diagonal dot dump dumps flat getfield mT max mean min nonzero
+        partition prod put repeat resize round searchsorted setfield setflags sort std sum
+        take tofile trace var
+    """,
+    "numpy.FUNCTION": "squeeze swapaxes",
+    "xarray": """
+        assign_attrs assign_coords attrs chunk coords coarsen compute drop_vars encoding groupby
+        indexes interp isel isnull load loc name notnull plot quantile resample rolling sel shift
+        sizes stack to_dataset to_netcdf to_pandas to_zarr values variable where
+    """,
+    "torch": """
+        backward clone contiguous cpu cuda detach dim numel numpy permute requires_grad to unsqueeze
+    """,
+    "JAX": "at block_until_ready",
+    "CuPy": "get",
+}
+_WAYS = {
+    "numpy.FUNCTION": "use numpy.{name}(storage)",
+    "xarray": "use storage.to_xarray()",
+    "torch": "use storage.to_torch()",
+    "JAX": "use storage.to_jax()",
+    "CuPy": "use storage.to_cupy()",
+}
+
+
+class Absent:
+    """An attribute that a class does not have, with the reason: `hasattr` of it is False.
+
+    Unlike a ``__getattr__`` of the class it costs nothing when other attributes are looked up.
+    """
+
+    __slots__ = ("_library", "_name")
+
+    def __init__(self, name: str, library: str) -> None:
+        """Remember the name, and the library whose arrays have it."""
+        self._name, self._library = name, library
+
+    def __get__(self, obj: object, owner: type) -> Any:  # noqa: ANN401 - never returns
+        """Raise AttributeError with the way out."""
+        if obj is None:
+            raise AttributeError(f"type object '{owner.__name__}' has no attribute '{self._name}'")
+        way = _WAYS.get(self._library, "{way_out}").format(name=self._name, way_out=way_out(obj))
+        raise AttributeError(f"'{owner.__name__}' object has no attribute '{self._name}'; {way}")
+
+
+def _dir(self: object) -> list[str]:
+    kind = type(self)
+    return [name for name in object.__dir__(self) if not _is_absent(kind, name)]
+
+
+def _is_absent(kind: type, name: str) -> bool:
+    return any(isinstance(vars(one).get(name), Absent) for one in kind.__mro__)
+
+
+def install_on(cls: type) -> None:
+    """Give `cls` the methods, and the reasons for the absence of others."""
+    for name, method in _METHODS.items():
+        method.__name__, method.__qualname__ = name, f"{cls.__name__}.{name}"
+        setattr(cls, name, method)
+    cls.flags = property(_flags, doc=_flags.__doc__)  # type: ignore[attr-defined]
+    for library, names in _ELSEWHERE.items():
+        for name in names.split():
+            setattr(cls, name, Absent(name, library))
+    cls.__dir__ = _dir  # type: ignore[assignment]

@@ -1,0 +1,92 @@
+//! Errors by kind.
+//!
+//! A message has the shape `<what>: expected <x>, got <y>; <way out>`, lower case and without a
+//! full stop. The variant names the *kind* of failure, which is all that a caller can act on. The
+//! Python skin turns each kind into one exception class.
+
+use std::borrow::Cow;
+
+/// A failure, by kind. The text names the expected and the actual value, and a way out.
+#[derive(Debug, thiserror::Error, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// An argument that is wrong regardless of the memory (Python: `ValueError`).
+    #[error("{0}")]
+    Argument(String),
+    /// A buffer that cannot be used or expressed as requested: its descriptor is inconsistent, it
+    /// is read-only, or its device is out of reach (Python: `BufferError`).
+    #[error("{0}")]
+    Buffer(String),
+    /// An object of a wrong type, or one that speaks no protocol (Python: `TypeError`).
+    #[error("{0}")]
+    Type(String),
+    /// An index out of bounds (Python: `IndexError`).
+    #[error("{0}")]
+    Index(String),
+    /// The allocator has no more memory (Python: `MemoryError`).
+    #[error(
+        "out of memory: expected {0} bytes from the system, got none; allocate fewer or smaller \
+         storages"
+    )]
+    OutOfMemory(usize),
+    /// No usable device of the requested kind (Python: `DeviceUnavailable`).
+    #[error("{0}")]
+    Device(String),
+    /// A storage without a buffer on the requested side (Python: `GTNoSuchBufferError`).
+    #[error("{0}")]
+    NoBuffer(String),
+}
+
+/// Result with the crate's [`Error`], unless another error is named.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// Prepends `prefix: `, which names the argument that the error is about.
+    #[must_use]
+    pub fn about(self, prefix: &str) -> Self {
+        self.with_text(|text| format!("{prefix}: {text}"))
+    }
+
+    /// Appends text.
+    #[must_use]
+    pub fn followed_by(self, more: &str) -> Self {
+        self.with_text(|text| text + more)
+    }
+
+    fn with_text(self, put: impl FnOnce(String) -> String) -> Self {
+        match self {
+            Self::Argument(text) => Self::Argument(put(text)),
+            Self::Buffer(text) => Self::Buffer(put(text)),
+            Self::Type(text) => Self::Type(put(text)),
+            Self::Index(text) => Self::Index(put(text)),
+            Self::Device(text) => Self::Device(put(text)),
+            Self::NoBuffer(text) => Self::NoBuffer(put(text)),
+            Self::OutOfMemory(bytes) => Self::OutOfMemory(bytes),
+        }
+    }
+}
+
+/// The longest foreign text in a message, in characters.
+const LONGEST: usize = 120;
+
+/// Shortens foreign text for a message.
+pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(LONGEST) {
+        None => text.into(),
+        Some((end, _)) => {
+            let (start, rest) = text.split_at(end);
+            format!("{start}... and {} more characters", rest.chars().count()).into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_keeps_the_kind_of_the_error() {
+        let error = Error::Buffer("too short".into()).about("argument 'a'");
+        assert_eq!(error, Error::Buffer("argument 'a': too short".into()));
+    }
+}

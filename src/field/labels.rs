@@ -1,0 +1,200 @@
+//! Labels of a producer's array, before it becomes a field.
+
+use super::description::{Field, Halo};
+use super::dims::{Dim, Dims, show_dims};
+use crate::error::{Error, Result};
+use crate::layout::Extents;
+
+/// Names, halo and origin of an array, in the array's own order of axes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Labels {
+    /// Names of the dimensions. `None` means unnamed.
+    pub(crate) dims: Option<Dims>,
+    pub(crate) halo: HaloLabel,
+    /// First point of the domain, in the order I, J, K, data dimensions. `None` means unset.
+    pub(crate) origin: Option<Extents>,
+}
+
+/// Halo as a producer states it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) enum HaloLabel {
+    /// Not stated: most libraries know no halos, so the whole array is domain.
+    #[default]
+    Nothing,
+    /// Lost: the array is a part of one with a halo.
+    Unknown,
+    /// Stated, possibly all zeros.
+    Known(Halo),
+}
+
+impl HaloLabel {
+    /// Returns the more informative of two labels, preferring this one.
+    pub(crate) fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Nothing, other) => other,
+            (Self::Unknown, Self::Known(halo)) => Self::Known(halo),
+            (known, _) => known,
+        }
+    }
+
+    /// Converts to the halo of a [`Field`] with `ndim` dimensions.
+    pub(crate) fn along(self, ndim: usize) -> Option<Halo> {
+        match self {
+            Self::Nothing => Some(Halo::from_elem((0, 0), ndim)),
+            Self::Unknown => None,
+            Self::Known(halo) => Some(halo),
+        }
+    }
+}
+
+/// Converts the halo of a field, in which `None` means unknown.
+impl From<Option<Halo>> for HaloLabel {
+    fn from(halo: Option<Halo>) -> Self {
+        halo.map_or(Self::Unknown, Self::Known)
+    }
+}
+
+impl Labels {
+    /// Adds names and origin that the object states in attributes of its own.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if it also states other names.
+    pub(crate) fn supplement(&mut self, dims: Option<Dims>, origin: Option<Extents>) -> Result<()> {
+        if let (Some(own), Some(found)) = (&dims, &self.dims)
+            && own != found
+        {
+            return Err(Error::Argument(format!(
+                "dims: expected one answer, got {} from __gt_dims__ and {} from the memory it holds",
+                show_dims(own),
+                show_dims(found)
+            )));
+        }
+        self.dims = dims.or(self.dims.take());
+        self.origin = origin.or(self.origin.take());
+        Ok(())
+    }
+
+    /// The labels of an array inside a wrapper. The wrapper's names count, unless the array
+    /// contradicts them; an origin counts along the names it came with. With `named` the wrapper's
+    /// names need not agree.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if both name the axes for GT4Py, and differently.
+    pub(crate) fn wrapped(
+        inner: Option<Box<Self>>,
+        outer: Option<Box<Self>>,
+        named: bool,
+    ) -> Result<Option<Box<Self>>> {
+        match (inner, outer) {
+            (Some(inner), Some(outer)) => Ok(Some(Box::new(inner.under(*outer, named)?))),
+            (inner, outer) => Ok(outer.or(inner)),
+        }
+    }
+
+    fn under(self, outer: Self, named: bool) -> Result<Self> {
+        let mut inner_origin = self.origin;
+        if let (Some(own), Some(inner)) = (&outer.dims, &self.dims)
+            && own != inner
+        {
+            if !named {
+                check_names(own, inner)?;
+            }
+            inner_origin = None;
+        }
+        let origin = outer.origin.or(inner_origin);
+        Ok(Self { dims: outer.dims.or(self.dims), halo: outer.halo.or(self.halo), origin })
+    }
+
+    /// Checks every label against the shape.
+    ///
+    /// # Errors
+    /// As [`Field::check`].
+    pub(crate) fn check(&self, shape: &[i64]) -> Result<()> {
+        self.clone().verbatim(shape.len()).check(shape)
+    }
+
+    /// Converts to a field, still unchecked. Leaves out an origin that does not fit: the field
+    /// begins before its memory, or has names that GT4Py does not know.
+    pub(crate) fn into_field(self, shape: &[i64]) -> Field {
+        let mut field = self.verbatim(shape.len());
+        if field.origin.is_some() && field.check(shape).is_err() {
+            field.origin = None;
+        }
+        field
+    }
+
+    fn verbatim(self, ndim: usize) -> Field {
+        let Self { dims, halo, origin } = self;
+        Field { dims, halo: halo.along(ndim), origin, ..Field::default() }
+    }
+}
+
+/// Refuses names of a wrapper that the names of the array inside contradict (GDP-3). If only one of
+/// the two names the axes for GT4Py, the names speak of different things, and the wrapper's count.
+///
+/// # Errors
+/// [`Error::Argument`].
+pub(crate) fn check_names(outer: &Dims, inner: &Dims) -> Result<()> {
+    let gt4py = |dims: &Dims| dims.iter().all(Dim::is_gt4py);
+    if outer == inner || !gt4py(outer) || !gt4py(inner) {
+        return Ok(());
+    }
+    Err(Error::Argument(format!(
+        "dims: expected {} as the data of the DataArray says, got {} from the DataArray; transpose \
+         or rename one of them",
+        show_dims(inner),
+        show_dims(outer)
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use smallvec::smallvec;
+
+    use super::*;
+    use crate::field::Dim;
+
+    fn labels(names: [&str; 2], origin: [i64; 2]) -> Labels {
+        let dims = names.iter().map(|name| Dim::from_name(name)).collect();
+        Labels {
+            dims: Some(dims),
+            halo: HaloLabel::Nothing,
+            origin: Some(Extents::from_slice(&origin)),
+        }
+    }
+
+    #[test]
+    fn an_unstated_halo_is_zero_and_an_unknown_one_stays_unknown() {
+        let none: Halo = smallvec![(0, 0), (0, 0)];
+        assert_eq!(HaloLabel::Nothing.along(2), Some(none.clone()));
+        assert_eq!(HaloLabel::from(None).along(2), None);
+        assert_eq!(HaloLabel::from(Some(none.clone())).along(2), Some(none));
+    }
+
+    #[test]
+    fn a_known_halo_wins_over_an_unknown_one_and_that_over_an_unstated_one() {
+        let (unstated, unknown) = (HaloLabel::Nothing, HaloLabel::Unknown);
+        let [first, second]: [Halo; 2] = [smallvec![(1, 1)], smallvec![(2, 2)]];
+        let known = HaloLabel::Known(first);
+        assert_eq!(unstated.clone().or(unknown.clone()), unknown);
+        assert_eq!(unknown.clone().or(unstated.clone()), unknown);
+        assert_eq!(unknown.or(known.clone()), known);
+        assert_eq!(known.clone().or(HaloLabel::Known(second)), known);
+        assert_eq!(unstated.clone().or(unstated.clone()), unstated);
+    }
+
+    #[test]
+    fn an_origin_that_fits_stays() {
+        let field = labels(["J", "I"], [3, 0]).into_field(&[2, 5]);
+        assert_eq!(field.origin.as_deref(), Some(&[3, 0][..]), "in the order I, J");
+    }
+
+    #[test]
+    fn only_an_origin_that_does_not_fit_is_left_out() {
+        for one in [labels(["I", "J"], [-1, 0]), labels(["I", "lon"], [1, 0])] {
+            assert!(one.check(&[2, 5]).is_err(), "{one:?}");
+            let field = one.clone().into_field(&[2, 5]);
+            assert_eq!((field.origin, field.dims), (None, one.dims));
+        }
+    }
+}

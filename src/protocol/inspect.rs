@@ -1,0 +1,83 @@
+//! What can be told of an object without importing it: its doors, and the names of its axes.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyType};
+
+use super::dlpack::exchange;
+use super::door::Door;
+use super::producer::{Producer, Recognised};
+use super::read::class_name;
+use super::table::HOST_ORDER;
+use super::{buffer, class, gt4py, xarray};
+use crate::error::{Error, Failure};
+use crate::field::Dims;
+
+/// The refusal of an object that no door takes.
+pub(super) fn no_protocol(obj: &Bound<'_, PyAny>) -> Error {
+    let (what, name) = match obj.cast::<PyType>() {
+        Ok(class) => ("the class", class_name(class)),
+        Err(_) => ("an object of type", class_name(&obj.get_type())),
+    };
+    let attributes = HOST_ORDER.iter().flat_map(|door| door.attributes);
+    let mut attributes: Vec<_> =
+        attributes.filter(|name| name.starts_with("__")).copied().collect();
+    attributes.sort_unstable();
+    attributes.dedup();
+    Error::Type(format!(
+        "expected an array that speaks the buffer protocol or one of {}, got {what} '{}'; make an \
+         array of it first, for example with np.asarray(...) or .compute()",
+        attributes.join(", "),
+        name
+    ))
+}
+
+/// The names of the axes of an object, as an import reads them; `None` if it has none. Touches no
+/// memory.
+///
+/// # Errors
+/// `TypeError` for something other than names, and what the object raises.
+pub(crate) fn dims(obj: &Bound<'_, PyAny>) -> Result<Option<Dims>, Failure> {
+    if let Some((storage, _)) = class::read(obj) {
+        return Ok(storage.dims());
+    }
+    if Recognised::new(obj)?.producer == Producer::Xarray {
+        return xarray::dims(obj).map(Some);
+    }
+    match gt4py::dims(obj)? {
+        Some(dims) => Ok(Some(dims)),
+        None => gt4py::dims_of_interface(obj, gt4py::interface_names(obj.py())),
+    }
+}
+
+/// Names of the doors that an object has, whether what is behind them can be used or not. A door
+/// that raises when it is looked for is one.
+pub(crate) fn door_names(obj: &Bound<'_, PyAny>) -> Vec<&'static str> {
+    if class::read(obj).is_some_and(|(storage, _)| storage.device_as_is().is_some()) {
+        return names_by_class(&obj.get_type()); // asking the object would bring buffers up to date
+    }
+    let producer = Recognised::new(obj).map_or(Producer::Other, |known| known.producer);
+    let has = |door: &&&Door| match door.name {
+        "xarray" => producer == Producer::Xarray,
+        "dlpack_c_exchange_api" => exchange::has_table(&obj.get_type()).unwrap_or(true),
+        "buffer" => buffer::PyView::is_offered(obj),
+        "dlpack" if obj.is_exact_instance_of::<PyCapsule>() => true,
+        "arrow" if producer == Producer::Pandas => false,
+        _ => door.attributes.iter().any(|name| obj.hasattr(name).unwrap_or(true)),
+    };
+    let arrow_first = producer == Producer::Arrow;
+    let mut names: Vec<_> = HOST_ORDER.iter().filter(has).map(|door| door.name).collect();
+    names.sort_by_key(|name| !(arrow_first && *name == "arrow"));
+    names.dedup();
+    names
+}
+
+/// As [`door_names`], as far as a class of storages tells.
+fn names_by_class(class: &Bound<'_, PyType>) -> Vec<&'static str> {
+    let has = |name: &str| class.hasattr(name).unwrap_or(false);
+    let tells = |door: &&&Door| match door.name {
+        "dlpack_c_exchange_api" => true,
+        "buffer" => has("__array_interface__"), // both are of memory of the host
+        _ => door.attributes.iter().any(|name| has(name)),
+    };
+    HOST_ORDER.iter().filter(tells).map(|door| door.name).collect()
+}

@@ -1,0 +1,218 @@
+//! The declaration of a stencil: Python's dataclasses of `dlfield.declaration`, read once.
+
+use std::collections::HashMap;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+use crate::dtype::DType;
+use crate::field::{Dim, Halo};
+use crate::layout::Extents;
+use crate::preset::Preset;
+use crate::protocol::read::names as read_names;
+use crate::python::numpy::dtype_from;
+use crate::python::options::{ints, read_device};
+use crate::python::presets::preset_of;
+use crate::stencil::{Access, FieldSpec, StencilSpec};
+
+/// A `dlfield.declaration.DeclaredScalar`.
+#[derive(FromPyObject)]
+pub(super) struct DeclaredScalar {
+    pub(super) name: String,
+    #[pyo3(from_py_with = scalar_type)]
+    pub(super) dtype: Option<ScalarType>,
+    pub(super) used: bool,
+    pub(super) weak: bool,
+    pub(super) default: Vec<Py<PyAny>>,
+}
+
+/// NumPy's dtype, and ours if dlfield knows it.
+pub(super) type ScalarType = (Py<PyAny>, Option<DType>);
+
+/// The declaration in Rust's words.
+pub(super) struct Declared {
+    pub(super) spec: StencilSpec,
+    /// Position of each field of `spec` among `names`.
+    pub(super) fields_at: Vec<usize>,
+    /// Each scalar with its position among `names`.
+    pub(super) scalars: Vec<(usize, DeclaredScalar)>,
+    /// Names in the order of positional arguments.
+    pub(super) names: Vec<Py<PyString>>,
+    /// The number of arguments that may be given without a name.
+    pub(super) positional: usize,
+    /// The stencil's dimension for each name of the user's.
+    pub(super) dims: HashMap<Dim, Dim>,
+    /// True if the stencil asks for writable memory even for fields that it only reads.
+    pub(super) asks_writable: bool,
+}
+
+impl Declared {
+    /// Reads a `dlfield.declaration.Declaration`. `dims`: the stencil's name for each of the user's.
+    pub(super) fn read(
+        declaration: &Bound<'_, PyAny>,
+        dims: &HashMap<String, String>,
+        copy_device: bool,
+        copy_memory: bool,
+    ) -> PyResult<Self> {
+        let get = |name: &str| declaration.getattr(name);
+        let names: Vec<Py<PyString>> = get("order")?.extract()?;
+        let backend = known_preset(&get("backend")?)?;
+        let at = |name: &str| position(declaration.py(), &names, name);
+        let fields = get("fields")?.try_iter()?.map(|field| field_spec(&field?, backend));
+        let fields = fields.collect::<PyResult<Vec<FieldSpec>>>()?;
+        let scalars: Vec<DeclaredScalar> = get("scalars")?.extract()?;
+        let scalar = |scalar: DeclaredScalar| Ok((at(&scalar.name)?, scalar));
+        let dim = |(own, theirs): (&String, &String)| (Dim::from_name(own), Dim::from_name(theirs));
+        Ok(Self {
+            fields_at: fields.iter().map(|field| at(&field.name)).collect::<PyResult<_>>()?,
+            scalars: scalars.into_iter().map(scalar).collect::<PyResult<_>>()?,
+            positional: get("positional")?.extract()?,
+            dims: dims.iter().map(dim).collect(),
+            asks_writable: get("asks_writable")?.extract()?,
+            spec: StencilSpec {
+                name: get("name")?.extract()?,
+                fields,
+                axes: read_names(&get("axes")?)?,
+                min_points: ints("min_points", &get("min_points")?)?,
+                typed: get("typed")?.extract()?,
+                target: read_device(&get("device")?)?,
+                backend: backend.map_or("", |preset| preset.name),
+                decides_domain: get("decides_domain")?.extract()?,
+                takes_origin: get("takes")?.contains("origin")?,
+                takes_domain: get("takes")?.contains("domain")?,
+                runs_empty: get("runs_empty")?.extract()?,
+                reach_known: get("reach_known")?.extract()?,
+                copy_device,
+                copy_memory,
+            },
+            names,
+        })
+    }
+
+    /// Visits what came from outside: types and defaults of scalars.
+    pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        for (_, scalar) in &self.scalars {
+            scalar.default.iter().try_for_each(|default| visit.call(default))?;
+            visit.call(scalar.dtype.as_ref().map(|dtype| &dtype.0))?;
+        }
+        Ok(())
+    }
+
+    /// Positions of the positional arguments that a functional call does not make.
+    pub(super) fn inputs(&self) -> Vec<usize> {
+        let is_made = |at| {
+            self.fields().any(|(field, own)| {
+                own == at && !field.access.is_needed(true) && field.access.writes()
+            })
+        };
+        (0..self.positional).filter(|&at| !is_made(at)).collect()
+    }
+
+    /// Each field with the position of its name.
+    pub(super) fn fields(&self) -> impl Iterator<Item = (&FieldSpec, usize)> {
+        self.spec.fields.iter().zip(self.fields_at.iter().copied())
+    }
+
+    /// The name of an argument.
+    pub(super) fn name<'a, 'py>(
+        &'a self,
+        py: Python<'py>,
+        at: usize,
+    ) -> Option<&'a Bound<'py, PyString>> {
+        self.names.get(at).map(|name| name.bind(py))
+    }
+
+    /// The names of all arguments, for messages.
+    pub(super) fn listed(&self, py: Python<'_>) -> String {
+        let names: Vec<_> = self.names.iter().map(|name| name.bind(py).to_string()).collect();
+        names.join(", ")
+    }
+
+    /// Refuses a call for its arguments.
+    pub(super) fn wrong_call(&self, py: Python<'_>, expected: &str) -> PyErr {
+        let (name, names) = (&self.spec.name, self.listed(py));
+        PyTypeError::new_err(format!("{name}({names}): expected {expected}"))
+    }
+
+    pub(super) fn missing(&self, py: Python<'_>, name: &str) -> PyErr {
+        self.wrong_call(py, &format!("an argument '{name}', got none"))
+    }
+}
+
+/// Reads a `dlfield.declaration.DeclaredField`.
+fn field_spec(field: &Bound<'_, PyAny>, fast: Option<&Preset>) -> PyResult<FieldSpec> {
+    let get = |name: &str| field.getattr(name);
+    let (dims, dtype) = (read_names(&get("dims")?)?, dtype_from(&get("dtype")?)?);
+    let preset = known_preset(&get("preset")?)?;
+    let by_preset = |preset: &Preset| preset.layout(dims.len(), Some(&dims));
+    let layout: Option<Vec<i64>> = get("layout")?.extract()?;
+    let alignment = match get("alignment")?.extract::<Option<usize>>()? {
+        Some(elements) => elements.saturating_mul(dtype.itemsize()),
+        None => preset.map_or(1, |preset| preset.alignment(dtype.itemsize())),
+    };
+    Ok(FieldSpec {
+        name: get("name")?.extract()?,
+        data_shape: ints("data_shape", &get("data_shape")?)?,
+        access: access(&get("access")?)?,
+        reach: reach(&get("reach")?, dims.len())?,
+        ranks: layout.map(Extents::from_vec).or_else(|| preset.map(by_preset)),
+        fast: fast.map(by_preset),
+        dims,
+        dtype,
+        alignment,
+    })
+}
+
+/// Position of a name in the order of the arguments.
+fn position(py: Python<'_>, names: &[Py<PyString>], name: &str) -> PyResult<usize> {
+    names.iter().position(|one| one.bind(py) == name).ok_or_else(|| {
+        PyValueError::new_err(format!(
+            "bind: expected '{name}' among the stencil's arguments, got none"
+        ))
+    })
+}
+
+/// A preset by its name. A backend of GT4Py without a preset works, but has no preferences.
+fn known_preset(name: &Bound<'_, PyAny>) -> PyResult<Option<&'static Preset>> {
+    let text: Option<String> = name.extract()?;
+    Ok(text.and_then(|text| preset_of(name.py(), "preset", &text).ok()))
+}
+
+fn scalar_type(dtype: &Bound<'_, PyAny>) -> PyResult<Option<ScalarType>> {
+    Ok((!dtype.is_none()).then(|| (dtype.clone().unbind(), dtype_from(dtype).ok())))
+}
+
+const ACCESSES: [(&str, Access); 4] = [
+    ("unused", Access::Unused),
+    ("read", Access::Read),
+    ("write", Access::Write),
+    ("update", Access::Update),
+];
+
+fn access(name: &Bound<'_, PyAny>) -> PyResult<Access> {
+    let name: String = name.extract()?;
+    let found = ACCESSES.iter().find(|(known, _)| *known == name);
+    found.map(|&(_, access)| access).ok_or_else(|| {
+        let known = ACCESSES.map(|(known, _)| format!("'{known}'")).join(", ");
+        PyValueError::new_err(format!("access: expected one of {known}, got '{name}'"))
+    })
+}
+
+/// The name of a use in Python.
+pub(super) fn name_of(access: Access) -> &'static str {
+    ACCESSES.iter().find(|one| one.1 == access).map_or("", |one| one.0)
+}
+
+fn reach(pairs: &Bound<'_, PyAny>, ndim: usize) -> PyResult<Halo> {
+    let Some(pairs) = pairs.extract::<Option<Vec<_>>>()? else {
+        return Ok(Halo::from_elem((0, 0), ndim));
+    };
+    if pairs.len() == ndim {
+        return Ok(Halo::from_vec(pairs));
+    }
+    let got = pairs.len();
+    let text = format!("reach: expected a pair for each of {ndim} dimensions, got {got}");
+    Err(PyValueError::new_err(text))
+}

@@ -1,0 +1,182 @@
+//! Step 1 of a call, second half: the array of each field, through its door.
+
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+
+use super::declared::Declared;
+use super::door::{self, Opened};
+use super::values::Values;
+use crate::error::Failure;
+use crate::field::{Dims, Field, Labels};
+use crate::layout::Extents;
+use crate::protocol::hooks::Hooks;
+use crate::protocol::{Arrival, is_plain_ndarray};
+use crate::python::storage::PyStorage;
+use crate::stencil::{Access, Argument, Copied, FieldSpec};
+
+/// The array that was passed for one field.
+pub(super) struct Incoming {
+    pub(super) argument: Argument,
+    /// The functions that its object wants called around a run.
+    pub(super) hooks: Hooks,
+    /// The door that it came through; `None` for memory that dlfield allocated.
+    pub(super) door: Option<&'static str>,
+    /// The user's own NumPy array, if it is one: the stencil may get it, or a copy is copied back.
+    pub(super) array: Option<Py<PyAny>>,
+    /// The import may have run code that is not dlfield's.
+    ran_code: bool,
+    /// The stencil writes the field.
+    pub(super) written: bool,
+}
+
+/// The arrays of a call, in the order of the stencil's fields; `None` for an unused field that is
+/// missing, and for an output that is to be made.
+#[derive(Default)]
+pub(super) struct IncomingFields(Vec<Option<Incoming>>);
+
+impl IncomingFields {
+    /// Imports all arrays into `self`. Nothing is copied unless a copy is wanted and nothing else
+    /// helps. See [`door::open`] for `reads`. An unused field may be anything.
+    pub(super) fn import(
+        mut self,
+        py: Python<'_>,
+        declared: &Declared,
+        values: &Values<'_>,
+        reads: bool,
+    ) -> PyResult<Self> {
+        for (field, at) in declared.fields() {
+            let value = values.named.get(at).and_then(Option::as_ref);
+            let Some(value) = value.filter(|value| !value.is_none()) else {
+                self.0.push(None);
+                continue;
+            };
+            match door::open(&declared.spec, field, value, reads) {
+                Ok(import) => self.0.push(Some(Incoming::new(declared, field, value, import))),
+                Err(failure) if matters(py, field, &failure) => {
+                    return Err(named(py, &field.name, failure));
+                }
+                Err(_) => self.0.push(None),
+            }
+        }
+        Ok(self)
+    }
+
+    /// One entry for each field of the stencil.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Option<&Incoming>> + Clone {
+        self.0.iter().map(Option::as_ref)
+    }
+
+    /// The arguments, as `resolve` takes them.
+    pub(super) fn arguments(&self) -> impl Iterator<Item = Option<&Argument>> + Clone {
+        self.iter().map(|field| field.map(|field| &field.argument))
+    }
+
+    /// The fields that were given.
+    pub(super) fn given(&self) -> impl Iterator<Item = &Incoming> {
+        self.0.iter().flatten()
+    }
+
+    /// True if the stencil writes the memory of a field, through this argument or another one.
+    pub(super) fn writes_memory_of(&self, field: &Incoming) -> bool {
+        let shares = |other: &Incoming| other.argument.may_overlap(&field.argument);
+        field.written || self.given().any(|other| other.written && shares(other))
+    }
+
+    /// True if every array still is as it was imported: no foreign code has run since, and none
+    /// will before the stencil does.
+    pub(super) fn are_undisturbed(&self) -> bool {
+        self.given().all(|field| field.hooks.is_empty() && !field.ran_code)
+    }
+}
+
+/// An empty list that a bound stencil keeps from one call for the next, with its capacity. A list
+/// of some fields is so large a block that glibc tidies its free blocks up at each request, which
+/// costs about a hundred instructions a field.
+#[derive(Default)]
+pub(super) struct SpareList(Mutex<IncomingFields>);
+
+impl SpareList {
+    /// The empty list, or a new one while another call has it.
+    pub(super) fn take(&self) -> IncomingFields {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Drops the arrays and keeps the list.
+    pub(super) fn keep(&self, mut fields: IncomingFields) {
+        fields.0.clear(); // not under the lock: a producer's code may call this stencil
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = fields;
+    }
+}
+
+impl Incoming {
+    fn new(
+        declared: &Declared,
+        field: &FieldSpec,
+        value: &Bound<'_, PyAny>,
+        (arrival, copied): Opened,
+    ) -> Self {
+        let Arrival { memory: managed, labels, hooks, door, readonly_kind: kind, .. } = arrival;
+        // GT4Py has left an unused field out of its code: it is handed over, and nothing else.
+        let hooks = if field.access == Access::Unused { Hooks::default() } else { hooks };
+        let Labels { dims, halo, origin } = labels.map_or_else(Labels::default, |labels| *labels);
+        let is_copied = matches!(copied, Some(Copied::Original(_)));
+        let is_array = is_copied || is_plain_ndarray(value);
+        let ran_code = is_copied || !(is_array || value.is_instance_of::<PyStorage>());
+        let array = is_array.then(|| value.clone().unbind());
+        let argument = Argument {
+            dims: dims.map(|dims| translate(declared, dims)),
+            halo: halo.along(managed.layout().ndim()),
+            origin: origin.map(|origin| in_declared_order(field, &origin)),
+            managed,
+            kind,
+            copied,
+        };
+        Self { argument, hooks, door, array, ran_code, written: field.access.writes() }
+    }
+}
+
+/// False for an unused field that is not an array.
+fn matters(py: Python<'_>, field: &FieldSpec, failure: &Failure) -> bool {
+    let interrupts = |error: &PyErr| !error.is_instance_of::<PyException>(py);
+    field.access != Access::Unused || matches!(failure, Failure::Theirs(error) if interrupts(error))
+}
+
+/// Replaces the user's names by the stencil's.
+fn translate(declared: &Declared, dims: Dims) -> Dims {
+    if declared.dims.is_empty() {
+        return dims;
+    }
+    let own = |dim| declared.dims.get(&dim).cloned().unwrap_or(dim);
+    dims.into_iter().map(own).collect()
+}
+
+/// Reorders an origin from GT4Py's order of dimensions to the declared one.
+fn in_declared_order(field: &FieldSpec, origin: &Extents) -> Extents {
+    let names = Field { dims: Some(field.dims.clone()), ..Field::default() };
+    let order = names.axes_in_order(origin.len());
+    let mut declared = origin.clone();
+    for (&axis, &at) in order.iter().zip(origin) {
+        if let Some(first) = declared.get_mut(axis) {
+            *first = at;
+        }
+    }
+    declared
+}
+
+/// Names the argument: in the text of dlfield's own error, in a note on the producer's.
+fn named(py: Python<'_>, name: &str, failure: Failure) -> PyErr {
+    match failure {
+        Failure::Ours(error) => error.about(&format!("argument '{name}'")).into(),
+        Failure::Theirs(error) => {
+            let note = format!("while dlfield imported argument '{name}'");
+            let noted =
+                error.value(py).getattr("__notes__").and_then(|notes| notes.contains(&note));
+            if !noted.unwrap_or(false) {
+                let _ = error.add_note(py, note); // if even that fails, the exception still tells
+            }
+            error
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Steps 5 and 6 of a call: from a plan and its copies to the stencil's `run`.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use super::hooks::first_of;
+use super::incoming::Incoming;
+use super::planned::{Planned, PlannedField};
+use super::staged::Staged;
+use crate::device::Target;
+use crate::managed::Managed;
+use crate::python::device_array::PyDeviceArray;
+use crate::python::numpy::array_over;
+use crate::stencil::FieldSpec;
+
+/// A run that has all its arguments.
+pub(super) struct Run<'a, 'py> {
+    call: &'a Planned<'a, 'py>,
+    /// Arrays in the declared order of axes, scalars, origin and domain.
+    keywords: Bound<'py, PyDict>,
+}
+
+impl<'a, 'py> Run<'a, 'py> {
+    pub(super) fn new(
+        py: Python<'py>,
+        call: &'a Planned<'a, 'py>,
+        staged: &Staged<'_>,
+    ) -> PyResult<Self> {
+        let (declared, keywords) = (call.declared, PyDict::new(py));
+        for (&(at, _), value) in declared.scalars.iter().zip(&call.values.scalars) {
+            keywords.set_item(declared.name(py, at), value)?;
+        }
+        let origins = PyDict::new(py);
+        for field in call.fields() {
+            let name = declared.name(py, field.name_at);
+            keywords.set_item(name, array(py, call, field, staged)?)?;
+            let origin = match field.given {
+                Some((_, plan)) => PyTuple::new(py, &plan.origin)?,
+                None => PyTuple::new(py, vec![0; field.spec.dims.len()])?,
+            };
+            origins.set_item(name, origin)?;
+        }
+        keywords.set_item(intern!(py, "_domain_"), PyTuple::new(py, &call.plan.domain)?)?;
+        keywords.set_item(intern!(py, "_origin_"), origins)?;
+        Ok(Self { call, keywords })
+    }
+
+    /// Runs the stencil, if it has anything to do, and waits until it is done, even if it raised.
+    pub(super) fn run(&self, py: Python<'_>, exec_info: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        if !self.call.runs() {
+            return Ok(());
+        }
+        let outcome = self.call.runner.run(py, &self.keywords, exec_info);
+        let outcome = first_of(py, outcome, self.call.runner.wait(py));
+        first_of(py, outcome, self.revoke(py))
+    }
+
+    /// Makes views of read-only memory read-only again: a traceback may keep them.
+    fn revoke(&self, py: Python<'_>) -> PyResult<()> {
+        let (call, declared) = (self.call, self.call.declared);
+        let on_host = declared.spec.target == Target::Host;
+        for field in call.fields().filter(|_| on_host) {
+            let incoming = field.given.map(|given| given.0).or(field.unused);
+            let claims_writable = incoming.is_some_and(|incoming| {
+                incoming.argument.managed.readonly() && !call.is_readonly(incoming)
+            });
+            if claims_writable
+                && let Some(array) = self.keywords.get_item(declared.name(py, field.name_at))?
+            {
+                let frozen = PyDict::new(py);
+                frozen.set_item(intern!(py, "write"), false)?;
+                array.call_method(intern!(py, "setflags"), (), Some(&frozen))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The array that `run` gets for a field: a copy, the user's own array if it will do, or a view.
+fn array<'py>(
+    py: Python<'py>,
+    call: &Planned<'_, 'py>,
+    field: PlannedField<'_>,
+    staged: &Staged<'_>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let target = call.declared.spec.target;
+    let Some((incoming, plan)) = field.given else {
+        return field.unused.map_or(Ok(None), |incoming| unused(py, call, field.spec, incoming));
+    };
+    if let Some(copy) = staged.given(field.at) {
+        return view(py, target, copy, false).map(Some);
+    }
+    let (managed, readonly) = (&incoming.argument.managed, call.is_readonly(incoming));
+    let in_order = plan.axes.iter().enumerate().all(|(at, &axis)| at == axis);
+    match &incoming.array {
+        Some(own) if in_order && call.undisturbed && readonly == managed.readonly() => {
+            Ok(Some(own.bind(py).clone()))
+        }
+        _ if in_order => view(py, target, managed, readonly).map(Some),
+        _ => view(py, target, &managed.permute(&plan.axes)?, readonly).map(Some),
+    }
+}
+
+/// The array of a field that GT4Py has left out of its code, whose arguments it still unpacks;
+/// `None` if the stencil does not reach the memory.
+fn unused<'py>(
+    py: Python<'py>,
+    call: &Planned<'_, 'py>,
+    spec: &FieldSpec,
+    incoming: &Incoming,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let (target, argument) = (call.declared.spec.target, &incoming.argument);
+    if !target.reaches(argument.managed.device()) {
+        return Ok(None);
+    }
+    let find = |wanted| argument.dims.as_ref()?.iter().position(|dim| dim == wanted);
+    let axes: Option<Vec<usize>> = spec.dims.iter().map(find).collect();
+    let by_name = axes.and_then(|axes| argument.managed.permute(&axes).ok());
+    let managed = by_name.as_ref().unwrap_or(&argument.managed);
+    view(py, target, managed, call.is_readonly(incoming)).map(Some)
+}
+
+fn view<'py>(
+    py: Python<'py>,
+    target: Target,
+    managed: &Managed,
+    readonly: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    match target {
+        Target::Host => array_over(py, managed, readonly),
+        Target::Gpu(_) => {
+            Ok(Bound::new(py, PyDeviceArray::new(managed.clone(), readonly))?.into_any())
+        }
+    }
+}

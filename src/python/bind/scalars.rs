@@ -1,0 +1,104 @@
+//! Reads the scalars of a call. No value is converted.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt};
+
+use super::declared::{Declared, DeclaredScalar};
+use crate::dtype::DType;
+
+/// The scalars in their own order, checked; `None` for an unused one that is missing.
+pub(super) fn read<'py>(
+    py: Python<'py>,
+    declared: &Declared,
+    values: &[Option<Bound<'py, PyAny>>],
+) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
+    let scalar = |(at, scalar): &(usize, DeclaredScalar)| {
+        // GT4Py gives every parameter without a default the default None.
+        let typed = scalar.dtype.is_some();
+        let default = scalar.default.first().filter(|value| !(typed && value.is_none(py)));
+        let given = values.get(*at).cloned().flatten().filter(|value| !value.is_none());
+        match given.or_else(|| default.map(|default| default.bind(py).clone())) {
+            Some(value) if scalar.used => check(scalar, &value).map(|()| Some(value)),
+            None if scalar.used => Err(declared.missing(py, &scalar.name)),
+            unused => Ok(unused),
+        }
+    };
+    declared.scalars.iter().map(scalar).collect()
+}
+
+/// GT4Py's own rule: the type of the value has the declared dtype. Nothing is converted.
+fn check(scalar: &DeclaredScalar, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    let Some((expected, known)) = &scalar.dtype else { return refuse_array(&scalar.name, value) };
+    let (py, kind) = (value.py(), value.get_type());
+    let is_int = value.is_exact_instance_of::<PyInt>();
+    let too_large = is_int && value.extract::<i64>().is_err();
+    let has_dtype = || {
+        let numpy = py.import(intern!(py, "numpy"))?;
+        numpy.call_method1(intern!(py, "dtype"), (&kind,))?.eq(expected)
+    };
+    let fits_exactly = match known {
+        Some(DType::Float64) if value.is_exact_instance_of::<PyFloat>() => true,
+        Some(DType::Bool) if value.is_exact_instance_of::<PyBool>() => true,
+        _ if too_large => false,
+        Some(DType::Int64) if is_int => true,
+        _ => has_dtype().unwrap_or(false),
+    };
+    if fits_exactly {
+        return Ok(());
+    }
+    // A member of an enum is an int: gtscript.enum makes parameters of an IntEnum.
+    let is_enum = || value.is_instance(&py.import("enum")?.getattr("IntEnum")?);
+    if (scalar.weak || is_enum()?) && fits(expected.bind(py), value)? {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(format!(
+        "argument '{}': expected a scalar of {expected}, got {} of type {}; convert it, for \
+         example with numpy.{expected}(...)",
+        scalar.name,
+        shortened(value)?,
+        kind.name()?
+    )))
+}
+
+/// Refuses an array for a parameter without a declared type: it would go in unchecked.
+fn refuse_array(name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    let ndim = value.getattr_opt(intern!(value.py(), "ndim"))?;
+    if ndim.is_none_or(|ndim| ndim.extract::<usize>().unwrap_or(0) == 0) {
+        return Ok(());
+    }
+    Err(PyTypeError::new_err(format!(
+        "argument '{name}': expected a scalar, as it is not declared to be a field, got an array \
+         of type {}; annotate the parameter with dlfield.annotations.Field, or pass fields= to \
+         bind",
+        value.get_type().name()?
+    )))
+}
+
+/// True if `dtype` can hold a Python number: a type of ints that is wide enough an int, a type of
+/// floats a float.
+fn fits(dtype: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = value.py();
+    let kind: String = dtype.getattr(intern!(py, "kind"))?.extract()?;
+    let expected = match kind.as_str() {
+        "i" | "u" => value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>(),
+        "f" => value.is_exact_instance_of::<PyFloat>(),
+        _ => false,
+    };
+    if !expected {
+        return Ok(false);
+    }
+    let Ok(converted) = dtype.getattr(intern!(py, "type"))?.call1((value,)) else {
+        return Ok(false); // too large a number
+    };
+    let is_finite =
+        |number: &Bound<'_, PyAny>| number.extract::<f64>().map_or(true, f64::is_finite);
+    Ok(is_finite(&converted) || !is_finite(value))
+}
+
+/// A value in a message; a whole array would hide the rest.
+fn shortened(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    let shown = value.repr()?.to_string();
+    Ok(if shown.len() > 60 || shown.contains('\n') { "a value".into() } else { shown })
+}

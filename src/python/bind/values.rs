@@ -1,0 +1,118 @@
+//! Step 1 of a call, first half: each value under its name, scalars and options checked.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple};
+
+use super::declared::Declared;
+use super::{options, scalars};
+use crate::stencil::CallOptions;
+
+/// The arguments of a call as Python passes them.
+pub(super) struct Passed<'a, 'py> {
+    pub(super) args: &'a Bound<'py, PyTuple>,
+    pub(super) kwargs: Option<&'a Bound<'py, PyDict>>,
+    pub(super) origin: Option<&'a Bound<'py, PyAny>>,
+    pub(super) domain: Option<&'a Bound<'py, PyAny>>,
+    /// Outputs may be missing.
+    pub(super) functional: bool,
+}
+
+/// The values of a call.
+pub(super) struct Values<'py> {
+    /// One for each name of the declaration.
+    pub(super) named: Vec<Option<Bound<'py, PyAny>>>,
+    /// One for each parameter that is a scalar; `None` for an unused one that is missing.
+    pub(super) scalars: Vec<Option<Bound<'py, PyAny>>>,
+    pub(super) options: CallOptions,
+}
+
+impl<'py> Values<'py> {
+    pub(super) fn read(declared: &Declared, passed: &Passed<'_, 'py>) -> PyResult<Self> {
+        let &Passed { args, kwargs, origin, domain, functional } = passed;
+        let named = by_name(declared, args, kwargs, functional)?;
+        let options = options::read(declared, origin, domain, functional)?;
+        check_complete(args.py(), declared, &named, functional)?;
+        let scalars = scalars::read(args.py(), declared, &named)?;
+        Ok(Self { named, scalars, options })
+    }
+}
+
+/// Gives every argument its name, as Python itself does for a function. Those of a functional call
+/// that have none are the inputs, or all.
+pub(super) fn by_name<'py>(
+    declared: &Declared,
+    args: &Bound<'py, PyTuple>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+    functional: bool,
+) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
+    let mut values: Vec<_> = args.iter().map(Some).collect();
+    if values.len() > declared.positional {
+        let (most, got) = (declared.positional, values.len());
+        let expected = format!("at most {most} arguments without a name, got {got}");
+        return Err(declared.wrong_call(args.py(), &expected));
+    }
+    if functional && values.len() < declared.positional {
+        values = spread(args.py(), declared, values)?;
+    }
+    values.resize(declared.names.len(), None);
+    for (name, value) in kwargs.into_iter().flatten() {
+        let (py, name) = (name.py(), name.cast_into::<PyString>()?);
+        let is = |known: &Py<PyString>| {
+            known.is(&name) || known.bind(py).as_any().eq(&name).unwrap_or(false)
+        };
+        let at = declared.names.iter().position(is);
+        let expected = match at.and_then(|at| values.get_mut(at)) {
+            Some(slot @ None) => {
+                *slot = Some(value);
+                continue;
+            }
+            Some(_) => format!("one value for '{name}', got two"),
+            None => format!("these, origin, domain or exec_info, got '{name}'"),
+        };
+        return Err(declared.wrong_call(py, &expected));
+    }
+    Ok(values)
+}
+
+/// Puts the inputs of a functional call behind each other, with gaps for the outputs.
+fn spread<'py>(
+    py: Python<'py>,
+    declared: &Declared,
+    given: Vec<Option<Bound<'py, PyAny>>>,
+) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
+    let inputs = declared.inputs();
+    if given.len() > inputs.len() {
+        let names: Vec<_> = inputs.iter().filter_map(|&at| declared.name(py, at)).collect();
+        let names = names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        return Err(declared.wrong_call(
+            py,
+            &format!(
+                "the inputs ({names}), or all {} arguments without a name, got {}; pass the \
+                 outputs by name",
+                declared.positional,
+                given.len()
+            ),
+        ));
+    }
+    let mut values = vec![None; declared.positional];
+    for (at, value) in inputs.into_iter().zip(given) {
+        if let Some(slot) = values.get_mut(at) {
+            *slot = value;
+        }
+    }
+    Ok(values)
+}
+
+/// Refuses a call without a field that the stencil uses.
+fn check_complete(
+    py: Python<'_>,
+    declared: &Declared,
+    values: &[Option<Bound<'_, PyAny>>],
+    functional: bool,
+) -> PyResult<()> {
+    let mut needed = declared.fields().filter(|(field, _)| field.access.is_needed(functional));
+    match needed.find(|&(_, at)| !matches!(values.get(at), Some(Some(_)))) {
+        None => Ok(()),
+        Some((field, _)) => Err(declared.missing(py, &field.name)),
+    }
+}

@@ -1,0 +1,46 @@
+//! Memory of a GPU as stencils and CuPy take it.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::error::Error;
+use crate::managed::Managed;
+use crate::protocol::attached::DropAttached;
+use crate::protocol::cuda_array_interface;
+
+/// An array on a GPU, with the CUDA array interface, version 3. Holds the memory.
+#[pyclass(frozen, name = "DeviceArray", module = "dlfield")]
+pub(super) struct PyDeviceArray {
+    managed: DropAttached<Managed>,
+    readonly: bool,
+}
+
+impl PyDeviceArray {
+    pub(super) fn new(managed: Managed, readonly: bool) -> Self {
+        Self { managed: DropAttached::new(managed), readonly }
+    }
+}
+
+#[pymethods]
+impl PyDeviceArray {
+    /// `stream` is dlfield's where it has work in flight.
+    #[getter(__cuda_array_interface__)]
+    fn interface<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let interface = cuda_array_interface::export(py, &self.managed)?.ok_or_else(|| {
+            let dtype = self.managed.dtype();
+            Error::Buffer(format!(
+                "__cuda_array_interface__: expected a type with a typestr, got {dtype}"
+            ))
+        })?;
+        let empty = self.managed.layout().size() == 0;
+        let address = if empty { 0 } else { self.managed.address() };
+        interface.set_item("data", (address, self.readonly))?;
+        Ok(interface)
+    }
+
+    /// Extents, in elements.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.managed.layout().shape())
+    }
+}

@@ -1,0 +1,61 @@
+"""The documents speak of the code as it is: `docs/design.md` above all, and every link."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DESIGN = (ROOT / "docs" / "design.md").read_text("utf-8")
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+ROWS = re.findall(r"^\| `(\w+)` \| `(src/\S+)` \|", DESIGN, re.M)
+
+
+def section(title):
+    return DESIGN.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def anchors(page):
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.M)
+    kept = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
+    return {heading.replace(" ", "-") for heading in kept}
+
+
+def test_the_picture_of_the_road_has_every_module_in_its_order():
+    shown = re.findall(r"^  (\w+) {2,}\S", section("The road"), re.M)
+    assert shown == re.findall(r"^mod (\w+);", (ROOT / "src/lib.rs").read_text("utf-8"), re.M)
+
+
+def test_there_are_at_most_eight_types_on_each_way():
+    tables = re.split(r"\n\n(?!\|)", section("Types"))
+    counts = [len(re.findall(r"^\| `", table, re.M)) for table in tables]
+    assert all(count <= 8 for count in counts)
+    assert sum(counts) == len(ROWS) > 8
+
+
+@pytest.mark.parametrize(("name", "file"), ROWS)
+def test_a_type_is_defined_in_the_file_that_the_design_names(name, file):
+    assert re.search(rf"\b(?:struct|enum) {name}\b", (ROOT / file).read_text("utf-8"))
+
+
+def test_the_glossary_has_at_most_thirty_words():
+    rows = re.findall(r"^\| (.*?) \| ", section("Words"), re.M)[1:]
+    assert 0 < sum(len(row.split(", ")) for row in rows) <= 30
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_path_that_a_page_names_is_there(page):
+    named = re.findall(
+        r"`((?:src|tests|interop_tests|python|docs|examples)/[\w./]*)`",
+        page.read_text("utf-8"),
+    )
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_to_a_file_and_a_heading(page):
+    links = re.findall(r"\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)", page.read_text("utf-8"))
+    targets = [((page.parent / path) if path else page, heading) for path, heading in links]
+    assert [path for path, _ in targets if not path.exists()] == []
+    assert [(path, head) for path, head in targets if head and head not in anchors(path)] == []

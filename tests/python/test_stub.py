@@ -1,0 +1,38 @@
+"""The stub of the compiled module, and the docstrings of what it has."""
+
+import ast
+
+import pytest
+from dlfield import _core
+
+from support.stub_docs import STUB, described, rewritten
+
+TEXT = STUB.read_text()
+
+
+def test_the_docstrings_of_the_stub_are_those_of_the_module():
+    assert rewritten(TEXT) == TEXT, "run `make pages`"
+
+
+def public(tree):
+    for node, thing in described(tree):
+        if not node.name.startswith("_"):
+            yield pytest.param(node, thing, id=f"{node.name} {node.lineno}")
+
+
+@pytest.mark.parametrize(("node", "thing"), list(public(ast.parse(TEXT))))
+def test_everything_public_has_a_docstring(node, thing):
+    setter = thing is None and any(isinstance(one, ast.Attribute) for one in node.decorator_list)
+    assert setter or ast.get_docstring(node)
+
+
+def test_the_stub_lists_what_the_module_has():
+    made = {name for name in vars(_core) if not name.startswith("__")} | {"__version__"}
+    assert set(_core_all()) == made
+
+
+def _core_all():
+    for node in ast.parse(TEXT).body:
+        if isinstance(node, ast.Assign) and node.targets[0].id == "__all__":
+            return ast.literal_eval(node.value)
+    raise AssertionError("no __all__ in the stub")

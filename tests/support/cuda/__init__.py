@@ -1,0 +1,1 @@
+"""Devices, their driver, and memory there."""

@@ -1,0 +1,1 @@
+"""Other libraries as producers and consumers of memory."""

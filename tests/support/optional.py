@@ -1,0 +1,18 @@
+"""Optional libraries: a test that needs one is skipped where it is not installed."""
+
+import importlib
+
+import pytest
+
+
+def library(name):
+    """Import a library, or skip the test, or the file, that needs it.
+
+    A library that is installed and fails to import is an error.
+    """
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if not f"{name}.".startswith(f"{error.name}."):
+            raise
+        pytest.skip(f"{name} is not installed", allow_module_level=True)

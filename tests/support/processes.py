@@ -1,0 +1,56 @@
+"""Snippets in processes of their own, which import these helpers as tests do."""
+
+import fcntl
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+
+
+def beside_tests(**settings):
+    """Return the environment of a process that finds `support`, with more settings."""
+    path = [str(TESTS), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path)), **settings}
+
+
+@contextmanager
+def one_at_a_time(name):
+    """Keep other processes that run tests out of a block of this name."""
+    folder = Path(os.environ.get("GT_CACHE_ROOT", tempfile.gettempdir()))
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f"{name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed
+        yield
+
+
+def end_of(code, *options, **settings):
+    """Run a snippet, with options of the interpreter, and give how it ended."""
+    command = [sys.executable, "-X", "faulthandler", *options, "-c", textwrap.dedent(code)]
+    return subprocess.run(
+        command,
+        env=beside_tests(**settings),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def expect_success(done, code):
+    """Fail the test unless a process ended well."""
+    if done.returncode != 0:
+        pytest.fail(f"exit status {done.returncode}\n{code}\n{done.stdout}{done.stderr}")
+
+
+def run_in_subprocess(code, *, warnings="error"):
+    """Run a snippet that may end the process, and give what it printed."""
+    done = end_of(code, "-W", warnings)
+    expect_success(done, code)
+    return done.stdout.strip()

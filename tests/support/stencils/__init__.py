@@ -1,0 +1,1 @@
+"""Stencils, what stands in for one, and the arguments that they get."""

@@ -1,0 +1,149 @@
+"""Stencils whose results show every mistake with axes, and their NumPy references.
+
+GT4Py reads the source of these functions and compiles them: they are never called from Python.
+"""
+
+import numpy as np
+
+from support.optional import library
+
+library("gt4py.cartesian.gtscript")
+
+from gt4py.cartesian.gtscript import (  # noqa: E402 (after the skip)
+    FORWARD,
+    IJ,
+    PARALLEL,
+    Field,
+    I,
+    K,
+    computation,
+    function,
+    horizontal,
+    interval,
+    region,
+)
+
+#: What `skewed` reads around its domain.
+SKEWED_HALO = ((0, 1), (2, 0), 0)
+
+
+def skewed(inp: Field[np.float64], out: Field[np.float64]):
+    with computation(PARALLEL), interval(...):
+        out = inp[1, 0, 0] + 2.0 * inp[0, -2, 0] + 3.0 * inp  # noqa: F841 (writes the field)
+
+
+def skewed_reference(values):
+    """Return the output of `skewed`, with -1 where it must not write."""
+    out = np.full(values.shape, -1.0)
+    out[:-1, 2:] = values[1:, 2:] + 2.0 * values[:-1, :-2] + 3.0 * values[:-1, 2:]
+    return out
+
+
+def split(inp: Field[np.float64], left: Field[np.float64], right: Field[np.float64]):
+    with computation(PARALLEL), interval(...):
+        left = inp + 1.0  # noqa: F841
+        right = inp - 1.0  # noqa: F841
+
+
+def mixed(
+    field: Field[np.float64],
+    plane: Field[IJ, np.float64],
+    profile: Field[K, np.float64],
+    pair: Field[(np.float64, (2,))],
+    spare: Field[np.float64],
+    *,
+    scale: np.float64,
+):
+    with computation(PARALLEL), interval(...):
+        field = field * scale + plane * profile + 10.0 * pair[0, 0, 0][1] - pair[0, 0, 0][0]
+
+
+def mixed_arguments():
+    """Make the fields of `mixed`, each with other dimensions."""
+    random = np.random.default_rng(seed=0)
+    shapes = {"field": (4, 3, 2), "plane": (4, 3), "profile": (2,), "pair": (4, 3, 2, 2)}
+    return {name: random.integers(0, 9, shape).astype("f8") for name, shape in shapes.items()}
+
+
+def mixed_reference(field, plane, profile, pair, scale):
+    """Return what `mixed` makes of `field`."""
+    return field * scale + plane[:, :, None] * profile + 10.0 * pair[..., 1] - pair[..., 0]
+
+
+def scaled(field: Field[np.float64], *, scale: float = 2.0):
+    with computation(PARALLEL), interval(...):
+        field = field * scale
+
+
+def choose(steps: Field[np.int32], land: Field[bool], out: Field[np.float32], *, more: int):
+    with computation(PARALLEL), interval(...):
+        out = steps + more if land else out
+
+
+def ahead(inp: Field[np.float64], out: Field[np.float64]):
+    with computation(PARALLEL), interval(...):
+        out = inp[1, 0, 0] + inp[2, 0, 1]  # noqa: F841
+
+
+def cumulate(inp: Field[np.float64], out: Field[np.float64]):
+    with computation(FORWARD):
+        with interval(0, 1):
+            out = inp
+        with interval(1, None):
+            out = out[0, 0, -1] + inp
+
+
+def lowest(inp: Field[np.float64], out: Field[np.float64]):
+    with computation(PARALLEL), interval(0, -1):
+        out = inp[0, 0, 1]  # noqa: F841
+
+
+def gathered(inp: Field[np.float64], out: Field[np.float64], shift: Field[np.int32]):
+    with computation(PARALLEL), interval(...):
+        out = inp[0, 0, shift]  # noqa: F841
+
+
+@function
+def level_of(field, index):
+    return field[0, 0, index]
+
+
+@function
+def passed_on(field, index):
+    return level_of(field, index)
+
+
+def gathered_in_function(inp: Field[np.float64], out: Field[np.float64], shift: Field[np.int32]):
+    with computation(PARALLEL), interval(...):
+        out = passed_on(inp, shift)  # noqa: F841
+
+
+def gathered_in_condition(inp: Field[np.float64], out: Field[np.float64], shift: Field[np.int32]):
+    with computation(PARALLEL), interval(...):
+        out = inp if inp[0, 0, shift * 1] < 0.0 else inp[0, 0, shift]  # noqa: F841
+
+
+def from_level_two(inp: Field[np.float64], out: Field[np.float64]):
+    with computation(PARALLEL), interval(...):
+        out = inp.at(K=2)  # noqa: F841
+
+
+NOWHERE = 0
+
+
+def scaled_at_constants(inp: Field[np.float64], out: Field[np.float64], spare: int):
+    with computation(PARALLEL), interval(...):
+        out = inp[0, 0, 0] + inp[0, 0, -0] * inp[NOWHERE, 0, NOWHERE] * inp[K + 0]  # noqa: F841
+
+
+def component(inp: Field[(np.float64, (2,))], out: Field[(np.float64, (2,))], which: int):
+    with computation(PARALLEL), interval(...):
+        out[0, 0, 0][0] = inp[0, 0, 0][which] + inp[0, 0, 0][1]
+
+
+def pruned(inp: Field[np.float64], edge: Field[np.float64], out: Field[np.float64]):
+    """Read `edge` in a region outside of every domain, which GT4Py leaves out."""
+    with computation(PARALLEL), interval(...):
+        out = inp
+        with horizontal(region[I[0] - 5, :]):
+            out = edge  # noqa: F841
