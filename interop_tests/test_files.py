@@ -23,6 +23,13 @@ def chunked(array):
     return array.chunk(dict.fromkeys(array.dims, 2))
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Write chunks one after the other: HDF5 under threads of Dask hangs now and then by itself."""
+    with library("dask").config.set(scheduler="synchronous"):
+        yield
+
+
 @pytest.fixture(params=ENGINES)
 def engine(request):
     library(ENGINES[request.param])
