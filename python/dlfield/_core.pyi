@@ -1191,6 +1191,7 @@ def as_storage(
     device_data: Any = None,
     *,
     sync_state: SyncState | UnsetType | None = None,
+    like: Any = None,
     **options: Unpack[StorageOptions],
 ) -> Storage:
     """Put the memory of an array into a storage. Never copies.
@@ -1208,6 +1209,9 @@ def as_storage(
         be passed as data too.
     sync_state : SyncState, optional
         Which buffer of a pair is newer; neither by default.
+    like : optional
+        A storage, or an array as for `data`, of the same shape. Its labels (dims, halo and
+        default_origin, as far as it has them) are those of the storage. Options precede it.
     **options
         As for `empty`. They must hold for the memory already. With device="cpu", memory that host
         and device share is taken on the host.
@@ -1226,7 +1230,8 @@ def as_storage(
         If what it says cannot be used: lies, unsupported types, masked arrays, torch tensors with a
         pending conjugation or negation, and those that require a gradient where torch records it.
     ValueError
-        For an option that the memory does not meet.
+        For an option that the memory does not meet, and for data with another shape or other names
+        than `like`.
     DeviceUnavailable
         For memory that is not where device=, managed= or the argument wants it.
     """
@@ -1239,6 +1244,7 @@ def storage(
     copy: bool = True,
     sync_state: SyncState | UnsetType | None = None,
     shape: SupportsIndex | Sequence[SupportsIndex] | UnsetType | None = None,
+    like: Any = None,
     **options: Unpack[StorageOptions],
 ) -> Storage:
     """Copy an array into a new storage; with `copy=False` the same as `as_storage`.
@@ -1260,8 +1266,10 @@ def storage(
         As for `as_storage`.
     shape : int or sequence of int, optional
         Needed without data; with data, the shape that it must have.
+    like : optional
+        As for `as_storage`. A copy also has its layout, alignment, device and managed.
     **options
-        As for `empty`. Without layout or preset the copy is in the order of the data.
+        As for `empty`. Without layout, preset or `like` the copy is in the order of the data.
 
     Returns
     -------

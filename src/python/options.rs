@@ -135,7 +135,7 @@ pub(super) fn wanted_device(options: Option<&Bound<'_, PyDict>>) -> PyResult<Opt
 fn set(spec: &mut Spec, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
     match name {
         "dims" if value.is_none() => spec.field.dims = None,
-        "dims" => spec.field.dims = Some(agree(spec, names(value)?)?),
+        "dims" => spec.field.dims = Some(agree(name, spec, names(value)?)?),
         "halo" | "aligned_index" | "alignment_size" if value.is_none() => {}
         "halo" if is_by_name(value) => {} // once dims are read
         "halo" => spec.field.halo = Some(read_halo(value, None)?),
@@ -186,6 +186,7 @@ fn check_name(names: &str, name: &str) -> PyResult<()> {
         "default_parameters" => "; its name is defaults",
         "axes" | "dimensions" | "mask" | "ndims" => "; name the dimensions with dims",
         "gpu" => "; use device='gpu'",
+        "like" => "; empty_like, zeros_like, ones_like and full_like take a model",
         "managed_memory" => "; use managed='cuda'",
         "layout_map" => "; its name is layout",
         "alignment" => "; use alignment_size, in bytes",
@@ -217,7 +218,7 @@ fn check_exclusive(options: &Bound<'_, PyDict>) -> PyResult<()> {
 
 /// Refuses names that contradict those of the data. An axis that xarray or an import has only
 /// numbered may get a name.
-fn agree(spec: &Spec, given: Dims) -> PyResult<Dims> {
+pub(super) fn agree(what: &str, spec: &Spec, given: Dims) -> PyResult<Dims> {
     let Some(found) = &spec.field.dims else { return Ok(given) };
     let mut both = found.iter().zip(&given).enumerate();
     let agree = both.all(|(axis, (found, given))| found == given || found.is_unnamed(axis));
@@ -225,7 +226,7 @@ fn agree(spec: &Spec, given: Dims) -> PyResult<Dims> {
         return Ok(given);
     }
     Err(PyValueError::new_err(format!(
-        "dims: expected {} as the array says, got {}; transpose or rename the array instead",
+        "{what}: expected {} as the array says, got {}; transpose or rename the array instead",
         show_dims(found),
         show_dims(&given)
     )))

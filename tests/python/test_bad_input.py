@@ -174,7 +174,10 @@ def test_an_unknown_option_is_answered_with_the_right_one(make, name, way_out):
 @pytest.mark.parametrize("name", ["dimensions", "halos", "dtipe"])
 def test_a_misspelt_option_of_storage_names_its_own_options_too(make, name):
     refused(
-        TypeError, f"option '{name}': expected one of copy, dtype, shape, al", make, **{name: 1}
+        TypeError,
+        f"option '{name}': expected one of copy, dtype, like, shape, al",
+        make,
+        **{name: 1},
     )
 
 

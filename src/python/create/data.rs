@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyComplex, PyDict, PyFloat, PyInt, PyList, PyTuple, PyType};
 
 use super::fresh::{allocate, wanted};
+use super::like::Requested;
 use crate::alloc::Fill;
 use crate::device::{Device, Target};
 use crate::dtype::DType;
@@ -19,7 +20,7 @@ use crate::protocol::ending::Inside;
 use crate::protocol::read::wrong_type;
 use crate::protocol::{self, Arrival, Request, import};
 use crate::python::numpy::{dtype_from, dtype_to, import_converted};
-use crate::python::options::{check_names, is_set, parse, read_shape, switch, wanted_device};
+use crate::python::options::{check_names, is_set, read_shape, switch, wanted_device};
 use crate::python::storage::{PyStorage, converted, copy_with};
 use crate::python::sync_state::PySyncState;
 use crate::storage::{Spec, Storage, check_on_gpu};
@@ -40,6 +41,9 @@ use crate::sync::{Dirty, SyncState, check_alike};
 ///     be passed as data too.
 /// sync_state : SyncState, optional
 ///     Which buffer of a pair is newer; neither by default.
+/// like : optional
+///     A storage, or an array as for `data`, of the same shape. Its labels (dims, halo and
+///     default_origin, as far as it has them) are those of the storage. Options precede it.
 /// **options
 ///     As for `empty`. They must hold for the memory already. With device="cpu", memory that host
 ///     and device share is taken on the host.
@@ -58,28 +62,31 @@ use crate::sync::{Dirty, SyncState, check_alike};
 ///     If what it says cannot be used: lies, unsupported types, masked arrays, torch tensors with a
 ///     pending conjugation or negation, and those that require a gradient where torch records it.
 /// ValueError
-///     For an option that the memory does not meet.
+///     For an option that the memory does not meet, and for data with another shape or other names
+///     than `like`.
 /// DeviceUnavailable
 ///     For memory that is not where device=, managed= or the argument wants it.
 #[pyfunction]
-#[pyo3(signature = (data = None, device_data = None, *, sync_state = None, **options))]
+#[pyo3(signature = (data = None, device_data = None, *, sync_state = None, like = None, **options))]
 pub(in crate::python) fn as_storage(
     py: Python<'_>,
     data: Option<&Bound<'_, PyAny>>,
     device_data: Option<&Bound<'_, PyAny>>,
     sync_state: Option<&Bound<'_, PyAny>>,
+    like: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<PyStorage>> {
     let state = read_state(sync_state)?;
+    let requested = Requested::read(like, options)?;
     if let Some(device_data) = present(device_data) {
-        return pair(py, present(data), device_data, state, options);
+        return pair(py, present(data), device_data, state, &requested);
     }
     let data = data.ok_or_else(|| {
         PyTypeError::new_err(
             "as_storage: expected an array as data or device_data, got None; storage(shape=...) makes one",
         )
     })?;
-    share(py, import(data, Request::shared(wanted_device(options)?))?, state, options)
+    share(py, import(data, Request::shared(wanted_device(options)?))?, state, &requested)
 }
 
 /// Copy an array into a new storage; with `copy=False` the same as `as_storage`.
@@ -101,8 +108,10 @@ pub(in crate::python) fn as_storage(
 ///     As for `as_storage`.
 /// shape : int or sequence of int, optional
 ///     Needed without data; with data, the shape that it must have.
+/// like : optional
+///     As for `as_storage`. A copy also has its layout, alignment, device and managed.
 /// **options
-///     As for `empty`. Without layout or preset the copy is in the order of the data.
+///     As for `empty`. Without layout, preset or `like` the copy is in the order of the data.
 ///
 /// Returns
 /// -------
@@ -115,7 +124,7 @@ pub(in crate::python) fn as_storage(
 ///     As `as_storage`. ValueError also for another dtype with `copy=False`, and for data of
 ///     another shape than `shape`.
 #[pyfunction]
-#[pyo3(signature = (data = None, device_data = None, *, dtype = None, copy = true, sync_state = None, shape = None, **options))]
+#[pyo3(signature = (data = None, device_data = None, *, dtype = None, copy = true, sync_state = None, shape = None, like = None, **options))]
 #[expect(clippy::too_many_arguments, reason = "the signature that GDP-3 gives")]
 pub(in crate::python) fn storage(
     py: Python<'_>,
@@ -125,10 +134,12 @@ pub(in crate::python) fn storage(
     #[pyo3(from_py_with = whether_to_copy)] copy: bool,
     sync_state: Option<&Bound<'_, PyAny>>,
     shape: Option<&Bound<'_, PyAny>>,
+    like: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<PyStorage>> {
     let state = read_state(sync_state)?;
-    options.map_or(Ok(()), |options| check_names(options, "copy, dtype, shape"))?;
+    options.map_or(Ok(()), |options| check_names(options, "copy, dtype, like, shape"))?;
+    let requested = Requested::read(like, options)?;
     let shape = shape.filter(|shape| is_set(shape)).map(read_shape).transpose()?;
     let (data, device_data) = (present(data), present(device_data));
     let dtype_or_none = dtype.filter(|dtype| is_set(dtype));
@@ -138,9 +149,14 @@ pub(in crate::python) fn storage(
             check_shape(&given, shape.as_ref())?;
             check_dtype(given.dtype(), dtype_or_none.map(dtype_from).transpose()?)?;
         }
-        return pair(py, data, device_data, state, options);
+        return pair(py, data, device_data, state, &requested);
     }
     let Some(newest) = newest(data, device_data, state.as_ref()) else {
+        if like.is_some_and(is_set) {
+            return Err(PyTypeError::new_err(
+                "storage: expected data beside like=, got none; empty_like(model) makes one without",
+            ));
+        }
         let shape = shape.ok_or_else(|| {
             PyTypeError::new_err(
                 "storage: expected data or shape=, got neither; there is no default for a shape",
@@ -165,10 +181,10 @@ pub(in crate::python) fn storage(
     check_shape(&arrival.memory, shape.as_ref())?;
     let found = arrival.memory.dtype();
     if copy {
-        return copied(py, arrival, dtype.unwrap_or(found), options);
+        return copied(py, arrival, dtype.unwrap_or(found), &requested);
     }
     check_dtype(found, dtype)?;
-    share(py, arrival, state, options)
+    share(py, arrival, state, &requested)
 }
 
 /// Refuses another type than that of an array which is shared.
@@ -182,15 +198,14 @@ fn check_dtype(found: DType, wanted: Option<DType>) -> PyResult<()> {
     }
 }
 
-/// A copy as the options request it, of elements that are converted to `dtype`.
+/// A copy as requested, of elements that are converted to `dtype`.
 fn copied(
     py: Python<'_>,
     arrival: Arrival,
     dtype: DType,
-    options: Option<&Bound<'_, PyDict>>,
+    requested: &Requested<'_, '_>,
 ) -> PyResult<Py<PyStorage>> {
-    let mut spec = arrival.spec();
-    parse(options, &mut spec, arrival.memory.layout().ndim())?;
+    let spec = requested.copy_of(&arrival.memory, arrival.spec())?;
     Storage::check_copy(&arrival.memory, dtype, &spec)?;
     let memory = arrival.acquired(py)?; // until the copy is made
     let memory = if dtype == memory.dtype() { memory } else { converted(py, &memory, dtype)? };
@@ -241,12 +256,12 @@ fn pair(
     data: Option<&Bound<'_, PyAny>>,
     device_data: &Bound<'_, PyAny>,
     state: Option<Arc<SyncState>>,
-    options: Option<&Bound<'_, PyDict>>,
+    requested: &Requested<'_, '_>,
 ) -> PyResult<Py<PyStorage>> {
     let device = import(device_data, Request::ON_GPU);
     let device = device.map_err(|failure| failure.about("device_data"))?;
     check_on_gpu(device.memory.device())?;
-    let Some(data) = data else { return share(py, device, state, options) };
+    let Some(data) = data else { return share(py, device, state, requested) };
     let host = import(data, Request::shared(Some(Target::Host)))?;
     check_alike(&host.memory, &device.memory)?;
     if let (Some(expected), Some(got)) = (host.dims(), device.dims())
@@ -264,7 +279,7 @@ fn pair(
     let Spec { default_residence, .. } = device.spec();
     let mut spec = Spec { default_residence, ..host.spec() };
     spec.field.dims = spec.field.dims.or_else(|| device.dims().cloned());
-    parse(options, &mut spec, host.memory.layout().ndim())?;
+    let spec = requested.over(&host.memory, spec)?;
     let door = device.door;
     let (data, device_data) = (host.acquired(py)?, device.acquired(py)?);
     let storage = py.detach(|| Storage::wrap_both(data, device_data, state, &spec))?;
@@ -276,10 +291,9 @@ fn share(
     py: Python<'_>,
     arrival: Arrival,
     state: Option<Arc<SyncState>>,
-    options: Option<&Bound<'_, PyDict>>,
+    requested: &Requested<'_, '_>,
 ) -> PyResult<Py<PyStorage>> {
-    let mut spec = arrival.spec();
-    parse(options, &mut spec, arrival.memory.layout().ndim())?;
+    let spec = requested.over(&arrival.memory, arrival.spec())?;
     let door = arrival.door;
     if let Some(storage) = &arrival.storage {
         let storage = py.detach(|| storage.wrap_again(state, &spec))?;
@@ -290,7 +304,7 @@ fn share(
     }
     let memory = arrival.acquired(py)?;
     // Host memory that stays there needs no sibling: nothing is allocated.
-    let stays = memory.device() == Device::CPU && options.is_none();
+    let stays = memory.device() == Device::CPU && requested.options.is_none();
     let wrap = || Storage::wrap_with_state(memory, state, &spec);
     PyStorage::wrap(py, if stays { wrap() } else { py.detach(wrap) }?, door)
 }

@@ -1,16 +1,20 @@
-//! Fresh memory like some other: `empty_like`, `zeros_like`, `ones_like`, `full_like`.
+//! Fresh memory like some other: `empty_like`, `zeros_like`, `ones_like`, `full_like`; and `like=`.
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt};
 
 use super::fresh::item_of;
 use crate::alloc::Fill;
 use crate::dtype::DType;
-use crate::protocol::{Request, import};
+use crate::error::Failure;
+use crate::field::is_only_numbered;
+use crate::managed::Managed;
+use crate::protocol::{Arrival, Request, import};
 use crate::python::numpy::{dtype_from, import_stand_in};
-use crate::python::options::{given, is_set, parse};
+use crate::python::options::{agree, given, is_set, parse};
 use crate::python::storage::PyStorage;
-use crate::storage::Storage;
+use crate::storage::{Order, Spec, Storage};
 
 /// Allocate a storage like another, whose values are undefined.
 ///
@@ -85,6 +89,11 @@ pub(in crate::python) fn full_like(
     like(data, dtype, options, |dtype| item_of(fill_value, dtype).map(Some))
 }
 
+/// Imports an array of which no value is read: its type may be one that storages do not hold.
+fn import_model(data: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<Arrival, Failure> {
+    import(data, Request::SHARED).or_else(|failure| import_stand_in(data, dtype)?.ok_or(failure))
+}
+
 /// `item` gives the bytes of one item, none for zeros, and `None` for anything.
 fn like(
     data: &Bound<'_, PyAny>,
@@ -93,8 +102,7 @@ fn like(
     item: impl FnOnce(DType) -> PyResult<Option<Vec<u8>>>,
 ) -> PyResult<Py<PyStorage>> {
     let dtype = dtype.filter(|dtype| is_set(dtype)).map(dtype_from).transpose()?;
-    let model = import(data, Request::SHARED);
-    let model = model.or_else(|failure| import_stand_in(data, dtype)?.ok_or(failure))?;
+    let model = import_model(data, dtype)?;
     let (memory, mut spec) = (&model.memory, model.spec());
     if options.map(|options| given(options, "dims")).transpose()?.unwrap_or(false) {
         spec.field.dims = None; // those of the model: fresh memory may have names of its own
@@ -109,4 +117,85 @@ fn like(
     };
     let storage = data.py().detach(|| Storage::allocate_like(memory, dtype, &spec, fill))?;
     PyStorage::wrap(data.py(), storage, None)
+}
+
+/// What a call requests of a storage with the values of an array: to be like a model, except for
+/// what the options name.
+pub(super) struct Requested<'a, 'py> {
+    model: Option<Arrival>,
+    pub(super) options: Option<&'a Bound<'py, PyDict>>,
+}
+
+impl<'a, 'py> Requested<'a, 'py> {
+    /// # Errors
+    /// As `as_storage` for the model.
+    pub(super) fn read(
+        like: Option<&Bound<'py, PyAny>>,
+        options: Option<&'a Bound<'py, PyDict>>,
+    ) -> PyResult<Self> {
+        let like = like.filter(|like| is_set(like));
+        let model =
+            like.map(|like| import_model(like, None).map_err(|failure| failure.about("like")));
+        Ok(Self { model: model.transpose()?, options })
+    }
+
+    /// A storage over `memory`, of which `own` is known: the labels are the model's.
+    ///
+    /// # Errors
+    /// As `parse`; `ValueError` for a model of another shape or with other names.
+    pub(super) fn over(&self, memory: &Managed, mut own: Spec) -> PyResult<Spec> {
+        if let Some(model) = &self.model {
+            check_same_shape(memory, &model.memory)?;
+            self.label(&mut own, model.spec())?;
+        }
+        parse(self.options, &mut own, memory.layout().ndim())?;
+        Ok(own)
+    }
+
+    /// A storage for a copy of `memory`: device, layout and alignment are the model's too.
+    ///
+    /// # Errors
+    /// As [`Requested::over`].
+    pub(super) fn copy_of(&self, memory: &Managed, mut own: Spec) -> PyResult<Spec> {
+        let Some(model) = &self.model else { return self.over(memory, own) };
+        let Spec { default_residence, field, .. } = model.spec();
+        let ranks = model.memory.layout().ranks(field.order.as_deref().unwrap_or_default());
+        own.default_residence = default_residence;
+        own.field.alignment = field.alignment;
+        own.field.aligned_index = field.aligned_index;
+        let mut spec = self.over(memory, own)?;
+        if spec.layout == Order::Open && spec.preset.is_none() {
+            spec.layout = Order::Ranks(ranks);
+        }
+        Ok(spec)
+    }
+
+    /// Puts the labels of a model into `own`, which keeps those that the model does not have.
+    fn label(&self, own: &mut Spec, model: Spec) -> PyResult<()> {
+        if model.field.halo.is_some() || model.unknown_halo {
+            (own.field.halo, own.unknown_halo) = (model.field.halo, model.unknown_halo);
+        }
+        let named = self.options.map(|options| given(options, "dims")).transpose()?;
+        let before = own.field.dims.clone();
+        if let Some(names) = model.field.dims.filter(|names| !is_only_numbered(names))
+            && named != Some(true)
+        {
+            own.field.dims = Some(agree("dims of like", own, names)?);
+        }
+        if model.field.origin.is_some() || own.field.dims != before {
+            own.field.origin = model.field.origin; // it counts in the order of the names
+        }
+        Ok(())
+    }
+}
+
+fn check_same_shape(memory: &Managed, model: &Managed) -> PyResult<()> {
+    let (found, got) = (memory.layout().shape(), model.layout().shape());
+    if found == got {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(format!(
+        "like: expected a model of shape {found:?}, as the array has, got {got:?}; pass dims= and \
+         halo= instead"
+    )))
 }
