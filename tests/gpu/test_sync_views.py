@@ -11,6 +11,7 @@ import pytest
 from support.cuda.buffers import buffers, pair
 from support.cuda.devices import OnDevice
 from support.cuda.kinds import CLEAN, DEVICE_NEWER, HOST_NEWER
+from support.errors import refused
 
 VALUES = np.arange(6.0).reshape(2, 3)
 
@@ -101,3 +102,38 @@ def test_a_copy_has_a_state_of_its_own(make):
     assert make(made).sync_state is not made.sync_state
     make(made).set_host_modified()
     assert made.sync_state.state == CLEAN
+
+
+def test_a_pair_and_its_view_are_two_pairs_after_a_deep_copy_as_they_are_two_arrays_in_numpy():
+    whole, part = copy.deepcopy([VALUES, VALUES[1:]])
+    assert not np.shares_memory(whole, part)
+    made = named(HOST_NEWER)
+    whole, part = copy.deepcopy([made, made[1:]])
+    part[...] = -1.0  # on the host
+    whole[...] = OnDevice(np.full((2, 3), -2.0))
+    assert (whole.sync_state.state, part.sync_state.state) == (DEVICE_NEWER, HOST_NEWER)
+    for copied, value in (
+        (whole, -2),
+        (part, -1),
+    ):  # one state would bring old values to one of them
+        copied.synchronize()
+        np.testing.assert_array_equal(buffers(copied), np.full((2, *copied.shape), value))
+    np.testing.assert_array_equal(made.to_numpy(), VALUES)
+
+
+def test_a_copied_state_belongs_to_no_copied_pair():
+    made = named(HOST_NEWER)
+    for given in ([made, made.sync_state], [made.sync_state, made]):
+        copies = {type(one): one for one in copy.deepcopy(given)}
+        field, state = copies[type(made)], copies[dlf.SyncState]
+        assert field.sync_state is not state
+        with refused(ValueError, "sync_state: "):
+            dlf.as_storage(field, sync_state=state)
+
+
+def test_one_side_of_a_pair_is_a_storage_of_its_own_after_a_deep_copy():
+    made = named(DEVICE_NEWER)
+    sides = [dlf.as_storage(made, device="cpu"), dlf.as_storage(made, managed=None)]
+    for side in copy.deepcopy(sides):
+        assert not hasattr(side, "sync_state")
+        np.testing.assert_array_equal(dlf.storage(side, device=None).to_numpy(), VALUES)
