@@ -15,10 +15,12 @@ import functools
 
 import pytest
 
+from support.forms import check_messages
 from support.garbage import libraries_are_not_searched as libraries_are_not_searched
 from support.optional import library
 from support.processes import one_at_a_time
 
+check_messages()
 BACKENDS = ("numpy", "gt:cpu_kfirst", "gt:cpu_ifirst")
 
 

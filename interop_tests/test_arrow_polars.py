@@ -263,7 +263,7 @@ def test_a_frame_of_several_chunks_is_put_together_by_polars():
 
 
 def test_a_lazy_frame_gets_an_error_with_a_way_to_an_array():
-    with refused(TypeError, "expected an array that speaks"):
+    with refused(TypeError, "array: expected one that speaks"):
         dlf.as_storage(pl.LazyFrame({"a": [1.0]}))
 
 

@@ -247,14 +247,14 @@ NOT_ARRAYS = {
 
 @pytest.mark.parametrize("make", NOT_ARRAYS.values(), ids=NOT_ARRAYS)
 def test_the_error_for_other_objects_names_what_is_accepted(make):
-    with refused(TypeError, "expected an array that speaks"):
+    with refused(TypeError, "array: expected one that speaks"):
         dlf.as_storage(make())
 
 
 @pytest.mark.parametrize("make", ["Series", "DataFrame"])
 def test_pandas_is_not_taken_by_its_stream(make):
     pd = library("pandas")
-    with refused(TypeError, "expected an array that speaks", "np.asarray"):
+    with refused(TypeError, "array: expected one that speaks", "np.asarray"):
         dlf.as_storage(getattr(pd, make)({"a": [1.0, 2.0]}))
 
 

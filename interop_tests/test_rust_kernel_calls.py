@@ -274,7 +274,7 @@ def test_an_acquired_argument_is_released_once_if_the_function_raises(entries):
 
 def test_an_input_is_released_if_the_output_is_refused():
     log, inp, _ = told()
-    with refused(TypeError, "expected an array that speaks the buffer protocol"):
+    with refused(TypeError, "array: expected one that speaks the buffer protocol"):
         laplacian(inp, None)
     assert log == ["acquire inp", "release inp"]
 

@@ -80,9 +80,26 @@ pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// Quotes foreign text for a message, shortened and with escapes for control characters.
+pub(crate) fn quoted(text: &str) -> String {
+    let escaped = shortened(text).chars().fold(String::new(), |mut escaped, one| {
+        match one.is_control() {
+            true => escaped.extend(one.escape_default()),
+            false => escaped.push(one),
+        }
+        escaped
+    });
+    format!("'{escaped}'")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn foreign_text_is_quoted_on_one_line_and_as_it_is() {
+        assert_eq!(quoted("{\"shape\": [3]}\n"), "'{\"shape\": [3]}\\n'");
+    }
 
     #[test]
     fn a_prefix_keeps_the_kind_of_the_error() {

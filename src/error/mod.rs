@@ -4,7 +4,7 @@ mod kinds;
 #[cfg(feature = "python")]
 mod python;
 
-pub(crate) use kinds::shortened;
 pub use kinds::{Error, Result};
+pub(crate) use kinds::{quoted, shortened};
 #[cfg(feature = "python")]
 pub(crate) use python::{DeviceUnavailable, Failure, absent, no_such_buffer};

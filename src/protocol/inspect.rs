@@ -24,7 +24,7 @@ pub(super) fn no_protocol(obj: &Bound<'_, PyAny>) -> Error {
     attributes.sort_unstable();
     attributes.dedup();
     Error::Type(format!(
-        "expected an array that speaks the buffer protocol or one of {}, got {what} '{}'; make an \
+        "array: expected one that speaks the buffer protocol or one of {}, got {what} '{}'; make an \
          array of it first, for example with np.asarray(...) or .compute()",
         attributes.join(", "),
         name

@@ -24,8 +24,8 @@ impl Nested {
         let depth = NESTED.get();
         if depth >= Self::MAX {
             return Err(PyRecursionError::new_err(format!(
-                "expected an array, got wrappers (.ndarray, .data) around each other, or imports inside \
-                 each other, {} deep",
+                "array: expected one, got wrappers (.ndarray, .data) around each other, or imports inside each \
+                 other, {} deep",
                 Self::MAX
             )));
         }

@@ -47,7 +47,10 @@ fn buffer(storage: &Storage, request: Request) -> Result<Managed> {
         (_, Reach::Gpu(_), _) if device.is_some() => storage.device()?,
         (_, Reach::Host, Price::Copy) if host.is_none() => storage.newest()?,
         (_, Reach::Host, Price::Copy) => storage.host()?,
-        (_, Reach::Host, _) => return Ok(storage.host()?.clone().for_host()),
+        (_, Reach::Host, _) => {
+            let host = storage.host().map_err(|error| error.about("device"))?;
+            return Ok(host.clone().for_host());
+        }
         _ => storage.newest()?,
     };
     Ok(memory.clone())

@@ -6,7 +6,7 @@ use std::num::NonZero;
 use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 
-use crate::error::{Error, Failure};
+use crate::error::{Error, Failure, quoted};
 use crate::protocol::read::int;
 use crate::{alloc, copy, threads};
 
@@ -29,7 +29,8 @@ fn check_environment(py: Python<'_>) -> PyResult<()> {
     for (name, fits, expected) in variables {
         let text = std::env::var(name).unwrap_or_default();
         if !text.trim().is_empty() && !fits(&text) {
-            let text = format!("{name}: expected {expected}, got {text:?}; it is not used");
+            let text =
+                format!("{name}: expected {expected}, got {}; it is not used", quoted(&text));
             PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &CString::new(text)?, 1)?;
         }
     }

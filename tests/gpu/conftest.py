@@ -18,6 +18,9 @@ if WHICH not in ("stand-in", "real"):
 os.environ.setdefault("DLFIELD_FAKE_CUDA_DEVICES", "2")  # read when the driver starts
 
 from support.cuda import driver  # noqa: E402 -- loads the driver, before anybody else does
+from support.forms import check_messages  # noqa: E402
+
+check_messages()
 
 settings.register_profile("dlfield", deadline=None, derandomize=True, max_examples=100)
 settings.load_profile("dlfield")

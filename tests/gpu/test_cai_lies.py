@@ -139,7 +139,7 @@ def test_an_exporter_without_the_attribute_is_refused():
         def __cuda_array_interface__(self):
             raise AttributeError("not now")
 
-    with pytest.raises(TypeError, match="expected an array that speaks"):
+    with pytest.raises(TypeError, match="array: expected one that speaks"):
         dlf.as_storage(Silent())
 
 

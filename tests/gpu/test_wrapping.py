@@ -85,7 +85,9 @@ def test_what_is_shared_is_of_the_class_that_is_wished_for_or_refused(source, wi
     if source == "pair":
         data.synchronize()  # for a pair whose host is newer see below
     if is_refused(source, own, wish):
-        with pytest.raises((dlf.DeviceUnavailable, dlf.GTNoSuchBufferError)):
+        with pytest.raises(
+            (dlf.DeviceUnavailable, dlf.GTNoSuchBufferError), match=r"^(device|managed): "
+        ):
             dlf.as_storage(data, **wish)
         return
     shared = dlf.as_storage(data, **wish)

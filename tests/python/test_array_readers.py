@@ -40,7 +40,7 @@ def test_names_of_what_numpy_reads_are_kept():
 
 def test_nothing_is_read_without_a_copy():
     for take in (dlf.as_storage, lambda data: dlf.storage(data, copy=False)):
-        with pytest.raises(TypeError, match="expected an array that speaks"):
+        with pytest.raises(TypeError, match="array: expected one that speaks"):
             take(Dataset())
 
 
@@ -51,7 +51,7 @@ def test_what_reading_raises_is_raised():
 
     with pytest.raises(OSError, match="the file is closed"):
         dlf.storage(Broken())
-    with pytest.raises(TypeError, match="expected an array that speaks"):
+    with pytest.raises(TypeError, match="array: expected one that speaks"):
         dlf.storage(Dataset)
 
 

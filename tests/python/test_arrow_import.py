@@ -293,7 +293,7 @@ def test_a_copy_of_an_arrow_array_is_writable_and_its_own():
 
 
 def test_an_array_without_arrow_gets_an_error_that_names_arrow():
-    with pytest.raises(TypeError, match="expected an array that speaks"):
+    with pytest.raises(TypeError, match="array: expected one that speaks"):
         dlf.as_storage(shown(None, "__arrow_c_schema__"))
 
 

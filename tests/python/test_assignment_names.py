@@ -337,5 +337,5 @@ def test_a_named_value_without_a_protocol_is_not_assigned_by_position():
         def __array__(self, dtype=None, copy=None):
             return CUBE[0]
 
-    with pytest.raises(TypeError, match="expected an array that speaks"):
+    with pytest.raises(TypeError, match="array: expected one that speaks"):
         dlf.zeros((3, 3), dims="IJ")[...] = Opaque()

@@ -72,7 +72,7 @@ def test_a_variable_that_holds_no_number_of_threads_does_not_count(text):
 def test_a_variable_that_holds_no_number_of_threads_is_warned_of_by_name(text):
     printed = in_process("print(*[one.message for one in warned])", DLFIELD_NUM_THREADS=text)
     expected = "DLFIELD_NUM_THREADS: expected a number of at least 1"
-    assert printed == f'{expected}, got "{text}"; it is not used'
+    assert printed == f"{expected}, got '{text}'; it is not used"
 
 
 def test_a_variable_that_holds_a_number_is_not_warned_of():

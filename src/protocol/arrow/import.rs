@@ -15,7 +15,7 @@ use super::names::{BOOL8, EXTENSION_NAME, dtype_from_format, refusal};
 use super::structs::{ArrowArray, ArrowSchema, invalid};
 use crate::device::Device;
 use crate::dtype::DType;
-use crate::error::{Error, Result, shortened};
+use crate::error::{Error, Result, quoted, shortened};
 use crate::field::Labels;
 use crate::layout::{Extents, MAX_NDIM};
 use crate::managed::{Checked, Described, Owner};
@@ -88,9 +88,9 @@ impl Part<'_> {
         }
         if let [Some(extension)] = self.schema.metadata([EXTENSION_NAME])? {
             return Err(Error::Buffer(format!(
-                "Arrow table: expected one column, got the extension type {:?}; take its storage \
+                "Arrow table: expected one column, got the extension type {}; take its storage \
                  array",
-                shortened(&String::from_utf8_lossy(extension))
+                quoted(&String::from_utf8_lossy(extension))
             )));
         }
         let start = self.start()?;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use smallvec::SmallVec;
 
-use crate::error::{Error, Result, shortened};
+use crate::error::{Error, Result, quoted, shortened};
 use crate::field::{Dim, Dims, Halo};
 use crate::layout::Extents;
 
@@ -104,8 +104,8 @@ impl Object {
         match serde_json::from_slice(text) {
             Ok(Value::Object(map)) => Ok(Self { about, map }),
             _ => Err(Error::Buffer(format!(
-                "metadata of {about}: expected a JSON object, got {:?}; remove the metadata",
-                shortened(&String::from_utf8_lossy(text))
+                "metadata of {about}: expected a JSON object, got {}; remove the metadata",
+                quoted(&String::from_utf8_lossy(text))
             ))),
         }
     }

@@ -11,7 +11,7 @@ use pyo3::{ffi, intern};
 
 use crate::device::Device;
 use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 use crate::managed::{Checked, Described, check_ndim, read_numbers};
 use crate::protocol::attached::{raised_by, undisturbed};
 use crate::protocol::door::{Answer, Request};
@@ -176,8 +176,8 @@ impl PyView {
         // SAFETY: not NULL, and a text that the exporter keeps while the view is held.
         let format = unsafe { CStr::from_ptr(self.format) };
         format.to_str().map_err(|_| {
-            let shown = format.to_string_lossy();
-            Error::Buffer(format!("buffer format: expected ASCII, got {shown:?}"))
+            let shown = quoted(&format.to_string_lossy());
+            Error::Buffer(format!("buffer format: expected ASCII, got {shown}"))
         })
     }
 
@@ -208,8 +208,9 @@ impl PyView {
         }
         Err(Error::Buffer(format!(
             "buffer: expected len {} to be the bytes of shape {shape:?} with items of {itemsize}, \
-             got {bytes:?}",
-            self.len
+             got {}",
+            self.len,
+            bytes.map_or_else(|| "more than can be counted".into(), |bytes| bytes.to_string())
         )))
     }
 }
