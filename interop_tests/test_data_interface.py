@@ -257,6 +257,11 @@ def registered():
         delattr(xr.DataArray, name)
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Default xarray Data Interface",
+    "the accessor of a user decides names, order of axes, side, and what is read-only",
+)
 def test_an_accessor_of_the_user_gives_names_that_dims_lack(registered):
     xr = library("xarray")
 
@@ -270,7 +275,12 @@ def test_an_accessor_of_the_user_gives_names_that_dims_lack(registered):
     assert address_of(storage) == array.data.ctypes.data
 
 
-@pytest.mark.source("GDP-3", "Default xarray Data Interface", "users can replace the accessor")
+@pytest.mark.source(
+    "GDP-3",
+    "Default xarray Data Interface",
+    "users can replace the accessor",
+    "the accessor of a user decides names, order of axes, side, and what is read-only",
+)
 def test_an_accessor_of_the_user_may_swap_the_names(registered, compiled):
     def swapped(array):
         return {None: {**array.data.__array_interface__, "dims": ("J", "I", "K")}}
@@ -285,7 +295,12 @@ def test_an_accessor_of_the_user_may_swap_the_names(registered, compiled):
     np.testing.assert_array_equal(out, skewed_reference(values.swapaxes(0, 1)))
 
 
-@pytest.mark.source("GDP-3", "Default xarray Data Interface", "users can replace the accessor")
+@pytest.mark.source(
+    "GDP-3",
+    "Default xarray Data Interface",
+    "users can replace the accessor",
+    "the accessor of a user decides names, order of axes, side, and what is read-only",
+)
 def test_an_accessor_of_the_user_may_show_the_axes_in_another_order(registered):
     registered("__gt_interface__", lambda array: {None: array.data.T.__array_interface__})
     array = library("xarray").DataArray(np.arange(6.0).reshape(2, 3), dims=("x", "y"))
@@ -294,6 +309,9 @@ def test_an_accessor_of_the_user_may_show_the_axes_in_another_order(registered):
     assert address_of(storage) == array.data.ctypes.data
 
 
+@pytest.mark.source(
+    "GDP-3", "Default xarray Data Interface", "the accessor of a user may describe any memory"
+)
 @pytest.mark.source(
     "Allocation note", "Supported Buffer Interfaces", "several interfaces of one object must agree"
 )
@@ -305,6 +323,9 @@ def test_an_accessor_that_describes_other_memory_is_refused(registered):
         dlf.as_storage(xr.DataArray(np.zeros((4, 5)), dims=("lat", "lon")))
 
 
+@pytest.mark.source(
+    "GDP-3", "Default xarray Data Interface", "the accessor of a user may describe any memory"
+)
 def test_an_accessor_that_describes_more_than_the_data_is_refused(registered):
     memory = np.zeros((4, 5))
     registered("__gt_interface__", lambda array: {None: memory.__array_interface__})
@@ -322,6 +343,11 @@ def test_an_accessor_does_not_speak_for_data_that_is_refused(registered, dtype):
         dlf.as_storage(library("xarray").DataArray(data if data.dtype.names is None else data["x"]))
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Default xarray Data Interface",
+    "the accessor of a user decides names, order of axes, side, and what is read-only",
+)
 def test_an_accessor_that_forbids_writing_is_obeyed(registered):
     xr, memory = library("xarray"), np.zeros(4)
     registered(

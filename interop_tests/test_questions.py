@@ -14,6 +14,9 @@ def test_the_dims_of_a_data_array_are_its_names(xr):
     assert dlf.get_dims(array, "IJ") == ("level", "K")
 
 
+@pytest.mark.source(
+    "Allocation note", "Dimension Mapping", "`get_dims(storage, annotation)` gives the dimensions"
+)
 @pytest.mark.parametrize("name", ["__gt_data_interface__", "__gt_interface__"])
 def test_the_dims_of_a_data_array_are_those_of_its_users_accessor(xr, name):
     class Field(xr.DataArray):

@@ -128,6 +128,14 @@ def test_managed_memory_is_not_labelled_with_another_gpu(managed):
         dlf.as_storage(made, device=("gpu", 0), managed=managed)
 
 
+@pytest.mark.source(
+    "GDP-3", "Optional Keyword-Only Parameters", "a missing option comes first from the preset"
+)
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Storage Constructors",
+    "a missing option comes from the preset, then the data, then a default",
+)
 @pytest.mark.parametrize("option", ["backend", "defaults"])
 def test_a_preset_decides_the_device_by_either_option(option):
     made = dlf.ones((2, 3), device="gpu")

@@ -53,6 +53,7 @@ def _assigned(side):
     return values(target)
 
 
+@pytest.mark.source("GDP-3", "Sync State", "all views of one pair of buffers share one `SyncState`")
 @every_side
 @every_write
 @every_state

@@ -104,6 +104,7 @@ def test_a_copy_has_a_state_of_its_own(make):
     assert made.sync_state.state == CLEAN
 
 
+@pytest.mark.source("GDP-3", "Methods", "`copy.deepcopy` works")
 def test_a_pair_and_its_view_are_two_pairs_after_a_deep_copy_as_they_are_two_arrays_in_numpy():
     whole, part = copy.deepcopy([VALUES, VALUES[1:]])
     assert not np.shares_memory(whole, part)

@@ -143,6 +143,10 @@ def test_the_state_of_a_pair_may_be_given_beside_it(state):
     np.testing.assert_array_equal(made.to_numpy(), VALUES)
 
 
+@pytest.mark.source("GDP-3", "Sync State", "all views of one pair of buffers share one `SyncState`")
+@pytest.mark.source(
+    "GDP-3", "Storage Creation", "two buffers taken from a storage are wrapped with its `SyncState`"
+)
 @every_state
 def test_buffers_that_are_taken_from_a_storage_bring_its_state(state):
     whole = pair(VALUES, state)
@@ -152,12 +156,18 @@ def test_buffers_that_are_taken_from_a_storage_bring_its_state(state):
     np.testing.assert_array_equal(values(whole), -VALUES)
 
 
+@pytest.mark.source(
+    "GDP-3", "Storage Creation", "two buffers taken from a storage are wrapped with its `SyncState`"
+)
 def test_one_buffer_of_a_storage_brings_its_state_to_the_other():
     whole = pair(VALUES, DEVICE_NEWER)
     made = dlf.as_storage(whole.to_numpy(), whole)
     assert made.sync_state is whole.sync_state
 
 
+@pytest.mark.source(
+    "GDP-3", "Storage Creation", "two buffers taken from a storage are wrapped with its `SyncState`"
+)
 @pytest.mark.parametrize("times", [1, 2], ids=["as data", "as data and device_data"])
 def test_another_state_for_the_buffers_of_a_storage_is_refused(times):
     whole = pair(VALUES, DEVICE_NEWER)
@@ -174,6 +184,9 @@ STRANGERS = {
 }
 
 
+@pytest.mark.source(
+    "GDP-3", "Storage Creation", "two buffers taken from a storage are wrapped with its `SyncState`"
+)
 @every_state
 @pytest.mark.parametrize("strangers", STRANGERS.values(), ids=STRANGERS)
 def test_a_buffer_of_a_storage_is_not_paired_with_one_that_is_no_sibling(strangers, state):

@@ -180,7 +180,12 @@ def test_shape_and_type_are_given_without_reading_values(field):
 # --- values --------------------------------------------------------------------------------------
 
 
-@pytest.mark.source("GDP-3 draft", "Storage Attributes", "`np.all` and `np.any` reduce a storage")
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Storage Attributes",
+    "`np.all` and `np.any` of a storage are those of its values",
+    "`np.all` and `np.any` along an axis give a storage without that dimension",
+)
 @pytest.mark.parametrize("call", [np.all, np.any], ids=["all", "any"])
 @pytest.mark.parametrize("options", [{}, {"axis": 1}, {"axis": 0, "keepdims": True}], ids=str)
 def test_all_and_any_are_those_of_the_values(field, call, options):

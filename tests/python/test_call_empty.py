@@ -12,6 +12,11 @@ COPY = {"inp": field("READ"), "out": field("WRITE")}
 EMPTY = [(0, 4, 5), (3, 0, 5), (3, 4, 0), (0, 0, 0)]
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Data Interface",
+    "a call without points is checked, acquires and touches, and computes nothing",
+)
 @pytest.mark.parametrize("shape", EMPTY)
 def test_fields_without_elements_are_acquired_and_touched_and_no_stencil_runs(shape):
     log = []
@@ -26,6 +31,11 @@ def test_fields_without_elements_are_acquired_and_touched_and_no_stencil_runs(sh
     ]
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Data Interface",
+    "a call without points is checked, acquires and touches, and computes nothing",
+)
 def test_a_domain_without_points_writes_nothing():
     log, out = [], np.zeros(SHAPE)
     dlf.bind(StandIn(log, **COPY))(np.ones(SHAPE), out, domain=(3, 0, 5))
@@ -57,6 +67,11 @@ def test_one_field_without_elements_beside_others_is_refused():
         dlf.bind(StandIn(**COPY))(np.zeros((3, 0, 5)), np.zeros(SHAPE))
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Data Interface",
+    "a call without points is checked, acquires and touches, and computes nothing",
+)
 def test_arguments_of_an_empty_call_are_checked():
     log, run = [], dlf.bind(StandIn(**COPY))
     with refused(ValueError, "argument 'out': expected dtype float64, got float32"):

@@ -225,6 +225,9 @@ def test_an_input_beside_the_written_memory_is_not_touched():
     assert [entry for entry in log if "touch" in entry] == ["touch b"]
 
 
+@pytest.mark.source(
+    "GDP-3", "Data Interface", "`touch` of each written object is called after the computation"
+)
 def test_an_input_whose_memory_is_written_through_a_plain_array_is_touched():
     log = []
     [told] = same_memory(log, "a")
@@ -232,6 +235,9 @@ def test_an_input_whose_memory_is_written_through_a_plain_array_is_touched():
     assert log == ["acquire a", "run", "touch a", "release a"]
 
 
+@pytest.mark.source(
+    "GDP-3", "Data Interface", "`touch` of each written object is called after the computation"
+)
 @pytest.mark.parametrize("make", [misaligned, column])
 def test_an_input_whose_memory_is_written_through_a_copy_is_touched(make):
     log, memory = [], make()

@@ -116,7 +116,10 @@ def test_dims_and_halo_come_in():
 
 
 @pytest.mark.source(
-    "GDP-3", "Data Interface", "`acquire`, `touch` and `release` may be absent or None"
+    "GDP-3",
+    "Data Interface",
+    "`acquire`, `touch` and `release` may be absent or None",
+    "`dims` and `halo` may be absent or None, which says nothing",
 )
 @pytest.mark.source("Interface note", "`__gt_interface__`", "None stands for an absent function")
 def test_entries_that_are_none_say_nothing():

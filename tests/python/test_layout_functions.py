@@ -53,12 +53,22 @@ def by_name(dims):
     return tuple({"I": 2, "J": 1, "K": 0}[name] - 3 + len(dims) for name in dims)
 
 
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Storage Constructors",
+    "`layout_map` may be a function of the number of dimensions",
+)
 @pytest.mark.parametrize("layout", [by_number, by_table, by_name])
 @pytest.mark.parametrize("dims", ["IJK", None])
 def test_a_function_of_either_kind_works_with_and_without_names(layout, dims):
     assert dlf.zeros((2, 3, 4), dims=dims, layout=layout).layout == (2, 1, 0)
 
 
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Storage Constructors",
+    "`layout_map` may be a function of the number of dimensions",
+)
 def test_a_function_of_the_number_works_with_names_that_gt4py_does_not_know():
     assert dlf.zeros((3, 4), dims=("lat", "lon"), layout=by_number).layout == (1, 0)
 

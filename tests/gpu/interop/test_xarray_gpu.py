@@ -142,6 +142,11 @@ def test_a_data_array_that_shows_the_host_side_is_assigned_on_the_host(managed):
     assert np.array_equal(values(target), VALUES)
 
 
+@pytest.mark.source(
+    "GDP-3",
+    "Default xarray Data Interface",
+    "the accessor of a user decides names, order of axes, side, and what is read-only",
+)
 @host_backed
 def test_a_storage_of_a_data_array_that_shows_the_host_side_is_on_the_host(managed):
     storage = made(managed)
