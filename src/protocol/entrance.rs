@@ -25,11 +25,11 @@ use crate::managed::{Checked, Managed};
 /// be used, `DeviceUnavailable` if the memory is not where the request needs it, `RecursionError`
 /// for wrappers around each other without end, and whatever the producer itself raises.
 pub(crate) fn import(obj: &Bound<'_, PyAny>, request: Request) -> Result<Arrival, Failure> {
-    let known = Recognised::new(obj)?;
-    if known.is_plain() {
+    if let Some(known) = Recognised::met(obj).filter(|known| known.is_plain()) {
         return try_doors(obj, request, known);
     }
     let _inside = Inside::enter(obj.py());
+    let known = Recognised::new(obj)?;
     if known.is_array() {
         return try_doors(obj, request, known);
     }
@@ -59,7 +59,10 @@ fn try_doors(
         match (door.import)(obj, request, known) {
             Ok(Some(offer)) => return accept(obj, offer, request, door, known.producer),
             Ok(None) => {}
-            Err(failure) => return Err(known.producer.explained(obj, failure)),
+            Err(failure) => {
+                let _inside = Inside::enter(obj.py());
+                return Err(known.producer.explained(obj, failure));
+            }
         }
     }
     Err(no_protocol(obj).into())

@@ -153,7 +153,9 @@ fn are_the_same(one: Option<&Py<PyAny>>, other: Option<&Py<PyAny>>, py: Python<'
 }
 
 fn call(py: Python<'_>, function: Option<&Py<PyAny>>) -> PyResult<()> {
-    function.map_or(Ok(()), |function| function.call0(py).map(|_| ()))
+    let Some(function) = function else { return Ok(()) };
+    let _inside = Inside::enter(py);
+    function.call0(py).map(|_| ())
 }
 
 /// Calls a function that has no caller to raise in: reports an exception as unraisable.

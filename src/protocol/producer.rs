@@ -102,13 +102,13 @@ impl KnownClass {
 }
 
 impl Recognised {
-    /// The producer of an object that is exactly of a class that was met before.
-    pub(super) fn met(obj: &Bound<'_, PyAny>) -> Option<Producer> {
+    /// Recognises an object that is exactly of a class that was met before. Runs no Python code.
+    pub(super) fn met(obj: &Bound<'_, PyAny>) -> Option<Self> {
         let (py, class) = (obj.py(), obj.get_type_ptr());
         let met = |known: &&KnownClass| {
             known.class.get(py).is_some_and(|known| known.as_ptr().addr() == class.addr())
         };
-        KNOWN.iter().find(met).map(|known| known.producer)
+        KNOWN.iter().find(met).map(|known| Self { producer: known.producer, exactly: true })
     }
 
     /// True if the object is an array of exactly a class whose protocols are known.
@@ -128,8 +128,8 @@ impl Recognised {
 
     /// Recognises an object by its class.
     pub(super) fn new(obj: &Bound<'_, PyAny>) -> PyResult<Self> {
-        if let Some(producer) = Self::met(obj) {
-            return Ok(Self { producer, exactly: true });
+        if let Some(known) = Self::met(obj) {
+            return Ok(known);
         }
         if class::read(obj).is_some() {
             return Ok(Self { producer: Producer::Storage, exactly: true });

@@ -15,6 +15,7 @@ use super::storage::{
 use crate::alloc;
 use crate::device::Target;
 use crate::error::absent;
+use crate::protocol::ending::Inside;
 use crate::protocol::{Request, door_names, import};
 use crate::storage::{ManagedBy, Spec, Storage};
 
@@ -76,6 +77,7 @@ pub(super) fn as_numpy<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyA
 #[pyfunction]
 pub(super) fn as_cupy<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = data.py();
+    let _inside = Inside::enter(py);
     let cupy = cupy_module(py, "as_cupy")?;
     if data.is_instance(&cupy.getattr(intern!(py, "ndarray"))?)? {
         return Ok(data.clone());
@@ -115,6 +117,7 @@ pub(super) fn look_at(data: &Bound<'_, PyAny>) -> PyResult<Py<PyStorage>> {
 #[pyfunction]
 #[pyo3(name = "doors_of")]
 pub(super) fn doors<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+    let _inside = Inside::enter(data.py());
     PyTuple::new(data.py(), door_names(data))
 }
 

@@ -24,6 +24,7 @@ pub(super) fn dtype_from(obj: &Bound<'_, PyAny>) -> PyResult<DType> {
     if let Some(known) = by_name(obj) {
         return Ok(known);
     }
+    let _inside = Inside::enter(py); // NumPy writes names of types in Python
     let dtype = numpys(obj)?;
     if !dtype.getattr(intern!(py, "names"))?.is_none() {
         let text = format!(
@@ -55,6 +56,7 @@ pub(super) fn dtype_and_extents(obj: &Bound<'_, PyAny>) -> PyResult<(DType, Vec<
     if let Some(known) = by_name(obj) {
         return Ok((known, Vec::new()));
     }
+    let _inside = Inside::enter(py);
     let mut dtype = numpys(obj)?;
     let mut extents = Vec::new();
     loop {
@@ -94,7 +96,6 @@ fn numpys<'py>(obj: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         DType::from_name(&obj.to_string())?;
     }
     let py = obj.py();
-    let _inside = Inside::enter(py);
     py.import(intern!(py, "numpy"))?.call_method1(intern!(py, "dtype"), (obj,))
 }
 
@@ -147,6 +148,7 @@ pub(super) fn import_converted(
     data: &Bound<'_, PyAny>,
     dtype: Option<DType>,
 ) -> Result<Option<Arrival>, Failure> {
+    let _inside = Inside::enter(data.py());
     let numpy = data.py().import("numpy")?;
     let masked = numpy.getattr("ma")?.getattr("MaskedArray")?;
     if !data.is_instance(&numpy.getattr("ndarray")?)?
@@ -175,6 +177,7 @@ pub(super) fn import_stand_in(
     data: &Bound<'_, PyAny>,
     dtype: Option<DType>,
 ) -> Result<Option<Arrival>, Failure> {
+    let _inside = Inside::enter(data.py());
     let Some(array) = stand_in(data, dtype)? else { return Ok(None) };
     let mut arrival = import(&array, Request::SHARED)?;
     if arrival.labels.is_none() {

@@ -9,6 +9,7 @@ use crate::device::Target;
 use crate::error::{Error, Failure};
 use crate::field::{Dim, Dims};
 use crate::preset::Preset;
+use crate::protocol::ending::Inside;
 use crate::protocol::read::{int, ints, shown, wrong_type};
 
 /// Looks the preset up that the option `what` names.
@@ -102,6 +103,7 @@ pub(super) fn register_preset(
     if layout.is_none() {
         return Ok(Preset::unregister(name)?);
     }
+    let _inside = Inside::enter(layout.py());
     let one = PyInt::new(layout.py(), 1).into_any();
     let gpu = match device.map(read_kind).transpose()? {
         Some(Target::Gpu(_)) => true,

@@ -8,6 +8,7 @@ use pyo3::types::{PyBool, PyInt, PyTuple};
 
 use crate::cuda::{Stream, choose, release_interpreter_by, unchoose};
 use crate::error::{Error, Failure};
+use crate::protocol::ending::Inside;
 use crate::protocol::read::{int, wrong_type};
 
 /// Releases the GIL while freed memory waits for a device, from the first call on.
@@ -86,6 +87,7 @@ impl UsedStream {
 ///     a stream.
 #[pyfunction]
 pub(super) fn use_stream(stream: &Bound<'_, PyAny>) -> PyResult<UsedStream> {
+    let _inside = Inside::enter(stream.py());
     let handle = handle(stream)?;
     // SAFETY: the object's, or the user's, promise: a stream, for longer than it is used.
     let found = unsafe { Stream::from_handle(handle) }?;

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 WORK = ROOT / "target" / "cuda-waits"
 CRATE, PYTHON, BUILD = WORK / "crate", WORK / "python", WORK / "build"
 MARK = "// WAIT"
+FEATURES = "python,cuda,arrow,ndarray"  # as in the wheel
 
 
 def main(parts):
@@ -88,7 +89,7 @@ def is_noticed(path, number):
 
 def first_failure():
     """Build, run the tests, and give the name of the first that fails."""
-    command = ["cargo", "build", "--quiet", "--lib", "--features", "python,cuda"]
+    command = ["cargo", "build", "--quiet", "--lib", "--features", FEATURES]
     environment = {**os.environ, "RUSTFLAGS": "-Awarnings"}
     command += ["--manifest-path", str(CRATE / "Cargo.toml"), "--target-dir", str(BUILD)]
     subprocess.run(command, env=environment, check=True)

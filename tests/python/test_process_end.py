@@ -1,5 +1,6 @@
 """The end of the interpreter, and a second process: nothing crashes, at worst memory leaks."""
 
+import sys
 import textwrap
 
 import pytest
@@ -154,13 +155,24 @@ AT_WORK = {
     "view": "field[Index():]",
     "import of a foreign object": "dlf.as_storage(Foreign())",
     "import of a masked array": "dlf.as_storage(masked)",
+    "import of an array of a dishonest class": "dlf.as_storage(Dishonest())",
+    "acquire": "dlf.as_storage(Acquired())",
     "release": "dlf.as_storage(Released())",
+    "refusal of times": "dlf.as_storage(times)",
+    "conversion": "dlf.storage(swapped)",
+    "array like a tensor": "dlf.empty_like(Tensor())",
+    "preset": "dlf.register_preset('mine', ranks)",
+    "doors": "doors_of(Unknown())",
+    "stream": "field.__dlpack__(stream=Index())",
+    "stream of CUDA": "dlf.use_stream(Unknown())",
+    "missing library": "dlf.as_cupy(field)",
     "layout function": "dlf.zeros((2, 3), layout=ranks)",
     "extent": "dlf.zeros(Index())",
     "fill value": "dlf.full((2,), Number())",
     "class called": "dlf.CPUStorage(Foreign.array)",
     "dtype of an array": "field.__array__(Type())",
     "dtype": "dlf.zeros((2,), Type())",
+    "refusal of a dtype": "dlf.zeros((2,), many)",
     "names": "dlf.get_dims(Named())",
     "halo": "setattr(field, 'halo', (Index(), Index()))",
     "side": "field.host()",
@@ -171,12 +183,14 @@ AT_WORK = {
 def test_daemon_threads_that_work_do_not_abort_the_end(work):
     run_in_subprocess(f"""
         import threading, time
+        from contextlib import suppress
         import numpy as np
         import dlfield as dlf
+        from dlfield._core import doors_of
         from dlfield.annotations import Access, Field
 
         def slow():
-            for _ in range(100):
+            for _ in range(3000):
                 pass
 
         def step(x: Field[np.float64], y: Field[np.float64, Access["out"]]):
@@ -215,29 +229,93 @@ def test_daemon_threads_that_work_do_not_abort_the_end(work):
                 slow()
                 return self.array.__array_interface__
 
-        class Released:
+        class Dishonest:
             array = np.zeros(3)
+            __array_interface__ = array.__array_interface__
+
+            @property
+            def __class__(self):
+                slow()
+                return list
+
+        class Acquired:
+            array, hook = np.zeros(3), "acquire"
 
             @property
             def __gt_data_interface__(self):
-                return {{None: {{**self.array.__array_interface__, "release": slow}}}}
+                return {{None: {{**self.array.__array_interface__, self.hook: slow}}}}
+
+        class Released(Acquired):
+            hook = "release"
+
+        class Swapped(np.ndarray):
+            @property
+            def __gt_dims__(self):
+                slow()
+                return "I"
+
+        class Unknown:
+            def __getattr__(self, name):
+                slow()
+                raise AttributeError(name)
+
+        class Tensor:
+            shape = (8, 8)
+
+            def detach(self):
+                slow()
+                return self
+
+            def stride(self):
+                return (8, 1)
+
+            def new_empty_strided(self, shape, strides):
+                return np.zeros(shape)
 
         def slow_any(mask):
             slow()
             return False
 
         np.any, masked = slow_any, np.ma.masked_array(np.zeros(3))
+        times, swapped = np.zeros(3, "M8[s]"), np.zeros(3, ">f8").view(Swapped)
+        many = np.dtype([(str(number), "f4") for number in range(100)])
         run = dlf.bind(step)
         field, other = dlf.zeros((8, 8)), dlf.zeros((8, 8))
 
         def forever():
             while True:
-                {work}
+                with suppress(Exception):
+                    {work}
 
         for _ in range(2):
             threading.Thread(target=forever, daemon=True).start()
         time.sleep(0.1)
     """)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="classes of Python have no buffers")
+def test_the_end_waits_for_a_buffer_that_a_daemon_thread_releases():
+    printed = run_in_subprocess("""
+        import os, threading, time
+        import dlfield as dlf
+
+        class Slow:
+            def __buffer__(self, flags):
+                return memoryview(bytearray(8))
+
+            def __release_buffer__(self, view):
+                began.set()
+                time.sleep(0.3)
+                os.write(1, b"released")
+
+        def drop_a_capsule():
+            dlf.as_storage(Slow()).__dlpack__()
+
+        began = threading.Event()
+        threading.Thread(target=drop_a_capsule, daemon=True).start()
+        began.wait()
+    """)
+    assert printed == "released"
 
 
 def test_a_daemon_thread_that_never_returns_delays_the_end_by_seconds_at_most():

@@ -15,6 +15,7 @@ use crate::error::{Error, Result, quoted};
 use crate::managed::{Checked, Described, check_ndim, read_numbers};
 use crate::protocol::attached::{raised_by, undisturbed};
 use crate::protocol::door::{Answer, Request};
+use crate::protocol::ending::Inside;
 use crate::protocol::producer::Recognised;
 
 /// The request of a consumer like NumPy: format, shape and strides, without indirection.
@@ -220,6 +221,7 @@ impl Drop for HeldView {
         let view = &raw mut self.0;
         // After the interpreter has ended the view cannot be released: it leaks.
         let _ = Python::try_attach(|py| {
+            let _inside = Inside::enter(py);
             undisturbed(py, || {
                 // SAFETY: a filled view, or one without an owner, which is ignored; released once
                 // here, with the interpreter attached.

@@ -16,6 +16,7 @@ use crate::device::{Device, DeviceKind};
 use crate::error::Result;
 use crate::managed::Managed;
 use crate::protocol::attached::undisturbed;
+use crate::protocol::ending::Inside;
 use crate::protocol::read::{pair, shown, wrong_type};
 
 /// The keywords of `__dlpack__`, as they came.
@@ -81,6 +82,7 @@ fn read_stream(stream: &Bound<'_, PyAny>, kind: DeviceKind) -> PyResult<Option<u
     if !number && !known.is_empty() {
         return Err(wrong_type("stream", "None or an int", stream).into());
     }
+    let _inside = (!number).then(|| Inside::enter(stream.py()));
     match stream.extract::<i128>().map(|number| (number, usize::try_from(number))) {
         Ok((-1, _)) if number => Ok(None),
         Ok((_, Ok(handle))) if known.contains(&handle) || (handle > 2 && !known.is_empty()) => {
