@@ -47,7 +47,7 @@ type Entered<T = u64> = std::result::Result<T, BorrowConflict>;
 pub(crate) trait BorrowList: Send + Sync {
     /// Enters a borrow, and returns its number.
     fn enter(&self, request: BorrowRequest) -> Entered;
-    /// Removes a borrow by its number.
+    /// Removes what was entered with a number.
     fn leave(&self, number: u64);
 }
 
@@ -71,6 +71,7 @@ struct ProcessBorrows {
 }
 
 struct LiveBorrow {
+    /// Borrows that were made at once have the same number.
     number: u64,
     request: BorrowRequest,
     /// Number in the shared list, for borrows made before that was known.
@@ -118,9 +119,19 @@ impl Borrow {
     }
 
     fn new(memory: &Managed, writes: bool) -> Result<Self> {
-        let request =
-            BorrowRequest { address: memory.position(), layout: memory.layout().clone(), writes };
+        let request = BorrowRequest::new(memory, writes);
         OWN.borrow(request).map_err(|conflict| refusal(writes, conflict))
+    }
+
+    /// Borrows elements of several fields: all, or none. The caller has checked that the requests
+    /// do not conflict with each other.
+    ///
+    /// # Errors
+    /// The number of a request that conflicts with another borrow, and [`Error::Buffer`].
+    pub(crate) fn all(requests: &[BorrowRequest]) -> Result<Vec<Self>, (usize, Error)> {
+        OWN.borrow_all(requests).map_err(|(number, conflict)| {
+            (number, refusal(requests.get(number).is_some_and(|one| one.writes), conflict))
+        })
     }
 }
 
@@ -153,6 +164,29 @@ impl OwnBorrows {
         Ok(Borrow { number: list.enter(request)?, list: &**list })
     }
 
+    /// Enters borrows in the list in use: all at once in the own list, where they get one number.
+    fn borrow_all(
+        &'static self,
+        requests: &[BorrowRequest],
+    ) -> Result<Vec<Borrow>, (usize, BorrowConflict)> {
+        let mut live = self.live();
+        for (at, request) in requests.iter().enumerate() {
+            request.check_free(&live).map_err(|conflict| (at, conflict))?;
+        }
+        let Some(list) = self.shared.get() else {
+            let number = self.next_number();
+            let entered = |one: &BorrowRequest| LiveBorrow::new(number, one.clone());
+            live.extend(requests.iter().map(entered));
+            return Ok(vec![Borrow { number, list: self }]);
+        };
+        drop(live);
+        let enter = |(at, request): (usize, &BorrowRequest)| {
+            let number = list.enter(request.clone()).map_err(|conflict| (at, conflict))?;
+            Ok(Borrow { number, list: &**list })
+        };
+        requests.iter().enumerate().map(enter).collect()
+    }
+
     /// Switches to a list shared with others, and enters existing borrows there. Only the first
     /// call has an effect.
     pub(crate) fn share(&self, list: Box<dyn BorrowList>) {
@@ -170,9 +204,13 @@ impl OwnBorrows {
 
     fn push(&self, live: &mut Vec<LiveBorrow>, request: BorrowRequest) -> Entered {
         request.check_free(live)?;
-        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-        live.push(LiveBorrow { number, request, shared_number: None });
+        let number = self.next_number();
+        live.push(LiveBorrow::new(number, request));
         Ok(number)
+    }
+
+    fn next_number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
     /// The borrows of this process.
@@ -205,16 +243,28 @@ impl BorrowList for OwnBorrows {
     }
 
     fn leave(&self, number: u64) {
-        let mut live = self.live();
-        let Some(place) = live.iter().position(|one| one.number == number) else { return };
-        let ended = live.swap_remove(place);
-        if let (Some(list), Some(number)) = (self.shared.get(), ended.shared_number) {
-            list.leave(number);
-        }
+        self.live().retain(|one| {
+            let ends = one.number == number;
+            if let (true, Some(list), Some(number)) = (ends, self.shared.get(), one.shared_number) {
+                list.leave(number);
+            }
+            !ends
+        });
+    }
+}
+
+impl LiveBorrow {
+    fn new(number: u64, request: BorrowRequest) -> Self {
+        Self { number, request, shared_number: None }
     }
 }
 
 impl BorrowRequest {
+    /// Requests all elements of a field.
+    pub(crate) fn new(memory: &Managed, writes: bool) -> Self {
+        Self { address: memory.position(), layout: memory.layout().clone(), writes }
+    }
+
     /// Checks for conflicts with other borrows.
     fn check_free(&self, live: &[LiveBorrow]) -> Entered<()> {
         let meets = |other: &&Self| {
@@ -303,47 +353,72 @@ mod tests {
         }
     }
 
-    fn request(memory: &Managed, writes: bool) -> BorrowRequest {
-        BorrowRequest { address: memory.position(), layout: memory.layout().clone(), writes }
-    }
-
     #[test]
     fn a_borrow_of_another_module_conflicts_here() {
         let ((first, second), field) = (two_lists(), field());
         second.share(Box::new(SharedList(first)));
-        let reader = first.borrow(request(&field, false)).unwrap();
-        assert_eq!(second.borrow(request(&field, true)).unwrap_err(), BorrowConflict::IsRead);
+        let reader = first.borrow(BorrowRequest::new(&field, false)).unwrap();
+        assert_eq!(
+            second.borrow(BorrowRequest::new(&field, true)).unwrap_err(),
+            BorrowConflict::IsRead
+        );
         drop(reader);
-        let writer = second.borrow(request(&field, true)).unwrap();
-        assert_eq!(first.borrow(request(&field, false)).unwrap_err(), BorrowConflict::IsWritten);
+        let writer = second.borrow(BorrowRequest::new(&field, true)).unwrap();
+        assert_eq!(
+            first.borrow(BorrowRequest::new(&field, false)).unwrap_err(),
+            BorrowConflict::IsWritten
+        );
         drop(writer);
-        assert!(first.borrow(request(&field, true)).is_ok());
+        assert!(first.borrow(BorrowRequest::new(&field, true)).is_ok());
     }
 
     #[test]
     fn a_borrow_from_before_sharing_conflicts_in_both_lists_until_it_is_dropped() {
         let ((first, second), field) = (two_lists(), field());
-        let before = second.borrow(request(&field, true)).unwrap();
+        let before = second.borrow(BorrowRequest::new(&field, true)).unwrap();
         second.share(Box::new(SharedList(first)));
         for list in [first, second] {
-            assert_eq!(list.borrow(request(&field, false)).unwrap_err(), BorrowConflict::IsWritten);
+            assert_eq!(
+                list.borrow(BorrowRequest::new(&field, false)).unwrap_err(),
+                BorrowConflict::IsWritten
+            );
         }
         drop(before);
         for list in [first, second] {
-            assert!(list.borrow(request(&field, true)).is_ok());
+            assert!(list.borrow(BorrowRequest::new(&field, true)).is_ok());
         }
     }
 
     #[test]
     fn two_conflicting_borrows_from_before_sharing_exclude_others_until_both_are_dropped() {
         let ((first, second), field) = (two_lists(), field());
-        let before = [first, second].map(|list| list.borrow(request(&field, true)).unwrap());
+        let before =
+            [first, second].map(|list| list.borrow(BorrowRequest::new(&field, true)).unwrap());
         second.share(Box::new(SharedList(first)));
         for one in before {
-            assert!(second.borrow(request(&field, false)).is_err());
+            assert!(second.borrow(BorrowRequest::new(&field, false)).is_err());
             drop(one);
         }
-        assert!(second.borrow(request(&field, true)).is_ok());
+        assert!(second.borrow(BorrowRequest::new(&field, true)).is_ok());
+    }
+
+    #[test]
+    fn several_borrows_are_made_together_or_not_at_all_in_any_list() {
+        let ((first, second), field) = (two_lists(), field());
+        let halves = [0, 2].map(|from| field.narrow(0, from, 2).unwrap());
+        let requests = halves.each_ref().map(|half| BorrowRequest::new(half, true));
+        for list in [first, second, second] {
+            let reader = list.borrow(BorrowRequest::new(&halves[1], false)).unwrap();
+            assert_eq!(list.borrow_all(&requests).unwrap_err(), (1, BorrowConflict::IsRead));
+            drop(reader);
+            let both = list.borrow_all(&requests).unwrap();
+            assert!(
+                halves.iter().all(|half| list.borrow(BorrowRequest::new(half, false)).is_err())
+            );
+            drop(both);
+            assert!(list.borrow(BorrowRequest::new(&field, true)).is_ok());
+            second.share(Box::new(SharedList(first)));
+        }
     }
 
     #[test]
@@ -351,9 +426,9 @@ mod tests {
         let ((first, second), (third, _), field) = (two_lists(), two_lists(), field());
         second.share(Box::new(SharedList(first)));
         second.share(Box::new(SharedList(third)));
-        let _writer = second.borrow(request(&field, true)).unwrap();
-        assert!(first.borrow(request(&field, true)).is_err());
-        assert!(third.borrow(request(&field, true)).is_ok());
+        let _writer = second.borrow(BorrowRequest::new(&field, true)).unwrap();
+        assert!(first.borrow(BorrowRequest::new(&field, true)).is_err());
+        assert!(third.borrow(BorrowRequest::new(&field, true)).is_ok());
     }
 
     #[test]
