@@ -30,7 +30,7 @@ use crate::storage::{CopyBatch, Storage};
 ///     For a read-only target, and one that overlaps a source or another target.
 /// GTNoSuchBufferError
 ///     Unless all storages have a buffer on the host, or all have one on a GPU.
-#[pyclass(frozen, weakref, name = "CopyBatch", module = "dlfield._core")]
+#[pyclass(frozen, name = "CopyBatch", module = "dlfield._core")]
 pub(super) struct PyCopyBatch(DropAttached<CopyBatch>);
 
 #[pymethods]

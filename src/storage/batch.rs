@@ -229,30 +229,26 @@ fn field_name(number: usize) -> String {
     format!("{} {}", if number.is_multiple_of(2) { "source" } else { "target" }, number / 2)
 }
 
-#[cfg(all(test, feature = "ndarray"))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::layout::Item;
-    use ndarray::Ix1;
 
-    fn part(field: &Storage, from: i64, to: i64) -> Storage {
-        field.select(&[Item::Slice { start: Some(from), stop: Some(to), step: None }]).unwrap()
-    }
-
-    fn field() -> Storage {
-        Storage::builder([6]).full(1.0_f64).unwrap()
-    }
-
+    #[cfg(feature = "ndarray")]
     #[test]
     fn a_run_is_refused_while_a_view_writes_a_source_or_uses_a_target() {
-        let (source, target) = (field(), Storage::builder([6]).zeros::<f64>().unwrap());
-        let halves = |one: &Storage| [part(one, 0, 3), part(one, 3, 6)];
-        let batch = CopyBatch::new(&halves(&source), &halves(&target)).unwrap();
-        let last = [&source, &target].map(|one| part(one, 5, 6));
+        use ndarray::Ix1;
+        let part = |field: &Storage, from, to| {
+            field.select(&[Item::Slice { start: Some(from), stop: Some(to), step: None }]).unwrap()
+        };
+        let [source, target] = [1.0_f64, 0.0].map(|x| Storage::builder([6]).full(x).unwrap());
+        let [sources, targets] = [&source, &target].map(|one| [part(one, 0, 3), part(one, 3, 6)]);
+        let batch = CopyBatch::new(&sources, &targets).unwrap();
         let refused = |name: &str| {
             let text = batch.run().unwrap_err().to_string();
             assert!(text.starts_with(&format!("CopyBatch: {name} 1: field:")), "{text}");
         };
+        let last = [&source, &target].map(|one| part(one, 5, 6));
         let writer = last[0].view_mut::<f64, Ix1>().unwrap();
         refused("source");
         drop(writer);

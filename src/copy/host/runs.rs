@@ -5,8 +5,8 @@ use super::past_caches::Lines;
 use super::registers::{prefetch, prefetch_to_write};
 use super::transpose::LINE;
 
-/// Number of short runs by which lines are prefetched. The processor itself follows no steps from
-/// one page to another.
+/// Number of runs by which lines are prefetched, since the processor itself follows no steps from
+/// one page to another. For items of up to 8 bytes prefetching takes longer than it saves.
 const AHEAD: isize = 16;
 
 /// Copies runs of `run` bytes. Short ones are moved by instructions, since a call for each of them
@@ -53,7 +53,8 @@ unsafe fn ends<const W: usize>(
     run: usize,
 ) {
     let last = run - W;
-    let is_far = |step: isize| step.unsigned_abs() >= LINE && loops.count > AHEAD.unsigned_abs();
+    let worth_it = run > 8 && loops.count > AHEAD.unsigned_abs();
+    let is_far = |step: isize| worth_it && step.unsigned_abs() >= LINE;
     let (from_far, to_far) = (is_far(loops.source), is_far(loops.target));
     for _ in 0..loops.count {
         if from_far {
