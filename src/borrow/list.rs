@@ -134,7 +134,7 @@ impl OwnBorrows {
         let Some(list) = self.shared.get() else {
             return Ok(Borrow { number: self.push(&mut live, request)?, list: self });
         };
-        request.check_free(live.iter().map(|one| &one.request))?; // some borrows may be in this list alone (share)
+        check_free(&live, &request)?; // some borrows may be in this list alone (share)
         drop(live);
         Ok(Borrow { number: list.enter(request)?, list: &**list })
     }
@@ -146,9 +146,7 @@ impl OwnBorrows {
     ) -> Result<Vec<Borrow>, (usize, BorrowConflict)> {
         let mut live = self.live();
         for (at, request) in requests.iter().enumerate() {
-            request
-                .check_free(live.iter().map(|one| &one.request))
-                .map_err(|conflict| (at, conflict))?;
+            check_free(&live, request).map_err(|conflict| (at, conflict))?;
         }
         let Some(list) = self.shared.get() else {
             let number = self.next_number();
@@ -180,7 +178,7 @@ impl OwnBorrows {
     }
 
     fn push(&self, live: &mut Vec<LiveBorrow>, request: BorrowRequest) -> Entered {
-        request.check_free(live.iter().map(|one| &one.request))?;
+        check_free(live, &request)?;
         let number = self.next_number();
         live.push(LiveBorrow::new(number, request));
         Ok(number)
@@ -234,6 +232,10 @@ impl LiveBorrow {
     fn new(number: u64, request: BorrowRequest) -> Self {
         Self { number, request, shared_number: None }
     }
+}
+
+fn check_free(live: &[LiveBorrow], request: &BorrowRequest) -> Entered<()> {
+    request.check_free(live.iter().map(|one| &one.request))
 }
 
 fn refusal(writes: bool, conflict: BorrowConflict) -> Error {
