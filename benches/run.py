@@ -35,6 +35,7 @@ AREAS = (
     "calls",
     "allocation",
     "copies",
+    "batch",
     "memory",
     "starts",
     "startup",

@@ -17,12 +17,13 @@ sys.path.insert(0, {folder!r})
 runpy.run_path({script!r}, run_name="__main__")
 """
 HIDDEN = ("nanobind", "jax", "numba", "gt4py")
-AREAS = ("exchange", "allocation", "copies", "memory", "startup")
+AREAS = ("exchange", "allocation", "copies", "batch", "memory", "startup")
 TABLES = (
     "array -> Storage",
     "Storage -> array",
     "allocation",
     "copies",
+    "batch",
     "memory of a copy",
     "import",
 )

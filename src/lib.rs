@@ -66,7 +66,7 @@ pub use preset::Preset;
 pub use protocol::ndarray::{FieldMut, FieldRef};
 #[cfg(feature = "python")]
 pub use python::share_borrows;
-pub use storage::{Builder, ManagedBy, Order, Residence, Spec, Storage};
+pub use storage::{Builder, CopyBatch, ManagedBy, Order, Residence, Spec, Storage};
 pub use sync::{Dirty, SyncState};
 pub use threads::{num_threads, set_num_threads};
 

@@ -32,6 +32,7 @@ __all__ = [
     "CPUStorage",
     "CUDAManagedGPUStorage",
     "CallPlan",
+    "CopyBatch",
     "DeviceCopyWarning",
     "DeviceUnavailable",
     "FieldPlan",
@@ -708,6 +709,49 @@ class CUDAManagedGPUStorage(HostBackedStorage):
 
         `stream` is dlfield's if it has work in flight. The interface holds no reference:
         keep the storage.
+        """
+
+@final
+class CopyBatch:
+    """Many copies between storages, planned once and run any number of times.
+
+    Each source is copied to the target with the same number, as `target[...] = source` does, but
+    dtypes and shapes are equal. Dimensions go by name if both have names, else by position. The
+    batch keeps the memory alive.
+
+    Parameters
+    ----------
+    sources, targets
+        As many storages each; most are views of parts. No target shares an element with a source
+        or another target, so that the copies may be made in any order, and by several threads.
+
+    Raises
+    ------
+    TypeError
+        For objects that are not storages: `as_storage` shares the memory of other arrays.
+    ValueError
+        For another number of targets, another dtype or shape, and names that do not belong together.
+    BufferError
+        For a read-only target, and one that overlaps a source or another target.
+    GTNoSuchBufferError
+        Unless all storages have a buffer on the host, or all have one on a GPU.
+    """
+
+    def __new__(cls, sources: Sequence[Storage], targets: Sequence[Storage]) -> CopyBatch: ...
+    def run(self) -> None:
+        """Make the copies, without the GIL.
+
+        They are made on the GPU if all storages have a buffer there and the newest values of a
+        source are there, or if there is no other way; else on the host. That side of each pair is
+        brought up to date before, and the side of the targets becomes newer.
+
+        Raises
+        ------
+        BufferError
+            While another thread runs a batch with the same targets on the host, and while Rust code
+            uses an element.
+        DeviceUnavailable
+            If CUDA fails.
         """
 
 @final

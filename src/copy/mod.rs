@@ -5,13 +5,16 @@
 //!                       └──▶ route: moves of the driver, a kernel, or a detour ──▶ cuda
 //! ```
 //!
-//! `plan` and `route` decide (pure), `host` and `cuda` carry out.
+//! `plan` and `route` decide (pure), `host` and `cuda` carry out. `batch` has many copies on the
+//! host, which are planned once.
 
 mod plan;
 mod host;
+mod batch;
 mod route;
 mod cuda;
 
+pub(crate) use batch::{HostBatch, first_overlap};
 pub(crate) use host::settle;
 
 use crate::error::{Error, Result};

@@ -13,6 +13,7 @@ mod stream;
 mod settings;
 mod jax;
 mod storage;
+mod batch;
 mod names;
 mod create;
 mod ask;
@@ -59,6 +60,8 @@ mod _core {
     use super::ask::{
         as_cupy, as_numpy, class_options, device_of, doors, live_allocations, look_at,
     };
+    #[pymodule_export]
+    use super::batch::PyCopyBatch;
     #[pymodule_export]
     use super::create::{
         as_storage, empty, empty_like, full, full_like, ones, ones_like, storage, zeros, zeros_like,

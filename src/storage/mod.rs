@@ -14,8 +14,10 @@ mod make;
 mod builder;
 mod copies;
 mod assign;
+mod batch;
 mod describe;
 
+pub use batch::CopyBatch;
 pub use builder::Builder;
 pub(crate) use checks::check_on_gpu;
 pub use data::Storage;

@@ -9,6 +9,7 @@ from itertools import permutations
 import dlfield as dlf
 import numpy as np
 import pytest
+from dlfield._core import CopyBatch
 
 from support.processes import run_in_subprocess
 
@@ -102,10 +103,18 @@ def interpreter_that_is_not_shared():
     sys.setswitchinterval(before)
 
 
+COPIES = {
+    "assignment": lambda source, target: lambda: target.__setitem__(..., source),
+    "batch": lambda source, target: CopyBatch([source], [target]).run,
+}
+
+
 @pytest.mark.usefixtures("interpreter_that_is_not_shared")
-def test_another_thread_of_python_runs_while_a_large_copy_does():
+@pytest.mark.parametrize("make", COPIES.values(), ids=COPIES)
+def test_another_thread_of_python_runs_while_a_large_copy_does(make):
     source = dlf.zeros((256, 256, 128))
     target = dlf.zeros((256, 256, 128), layout=(2, 1, 0))
+    copy = make(source, target)
     gate, ready, seen = threading.Lock(), threading.Event(), []
     gate.acquire()
 
@@ -120,7 +129,7 @@ def test_another_thread_of_python_runs_while_a_large_copy_does():
     gate.release()
     assert not seen, "it has to wait for the interpreter"
     for _ in range(50):  # a busy system may let it wait longer than one copy takes
-        target[...] = source
+        copy()
         if seen:
             break
     found = bool(seen)

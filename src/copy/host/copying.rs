@@ -1,4 +1,6 @@
-//! Carries out each way of a copy, shared over threads.
+//! Divides each way of a copy into tasks, and carries them out.
+
+use std::ops::Range;
 
 use super::kernels::{Kernels, Level, kernels};
 use super::past_caches::{Lines, ROWS};
@@ -8,7 +10,7 @@ use super::way::{Planes, Way};
 
 use super::super::plan::Loop;
 use super::registers;
-use crate::threads::share;
+use super::runs::copy_runs;
 
 /// Bytes per task of a single long run.
 pub(super) const PIECE: usize = 64 << 10;
@@ -44,57 +46,58 @@ unsafe impl Send for Copying {}
 // SAFETY: as for Send.
 unsafe impl Sync for Copying {}
 
+/// A copy in tasks, which any threads may carry out in any order.
+pub(in crate::copy) struct Prepared {
+    copying: Copying,
+    tasks: Tasks,
+    each: Each,
+}
+
+/// What one task does.
+enum Each {
+    /// Copies one block of the loop `one`, of at most `by` runs, with the number `which(task)`.
+    Runs { one: Loop, by: usize, which: fn(&Task) -> usize, run: usize, lines: Lines },
+    /// Copies a piece of a single run.
+    Piece { run: usize, lines: Lines },
+    /// Transposes a stretch of a band of the target's rows, past the caches.
+    Band { planes: Planes, kernel: unsafe fn(Plane) },
+    /// Transposes a group of the target's rows. On the way past the caches, rows go through a
+    /// buffer that stays in the cache.
+    Rows { planes: Planes, kernels: Kernels, lines: Lines },
+}
+
 impl Copying {
     /// The copy from an offset in bytes on.
-    fn at(self, source: isize, target: isize) -> Self {
-        let source = self.source.wrapping_offset(source);
-        Self { source, target: self.target.wrapping_offset(target), ..self }
+    fn at(self, task: &Task) -> Self {
+        let source = self.source.wrapping_offset(task.source);
+        Self { source, target: self.target.wrapping_offset(task.target), ..self }
     }
 
-    /// Carries out a copy.
-    ///
-    /// # Safety
-    /// Every position that `way` reaches can be read and written, and nothing else accesses it. No
-    /// byte is both read and written.
-    pub(super) unsafe fn go(self, way: Way, past_caches: bool) {
+    /// Divides a copy into tasks.
+    pub(super) fn prepare(self, way: Way, past_caches: bool) -> Prepared {
         match way {
             Way::Runs { loops, run } => match loops.split_last() {
-                // SAFETY: `way` reaches one run; the caller guarantees its positions.
-                None => unsafe { self.one_run(run, past_caches) },
-                // SAFETY: `way` reaches these runs; the caller guarantees their positions.
-                Some((inner, outer)) => unsafe { self.runs(outer, *inner, run, past_caches) },
+                None => self.one_run(run, past_caches),
+                Some((inner, outer)) => self.runs(outer, *inner, run, past_caches),
             },
-            // SAFETY: `way` reaches these planes; the caller guarantees their positions.
-            Way::Planes(planes) => unsafe { self.planes(&planes, past_caches) },
+            Way::Planes(planes) => self.planes(planes, past_caches),
         }
     }
 
-    /// Copies one run.
-    ///
-    /// # Safety
-    /// As [`Self::go`].
-    unsafe fn one_run(self, run: usize, past_caches: bool) {
-        let pieces = run.div_ceil(PIECE);
+    fn one_run(self, run: usize, past_caches: bool) -> Prepared {
         let lines = Lines::new(self.level, past_caches);
-        share(pieces, self.bytes, |range| {
-            let from = range.start * PIECE;
-            let bytes = run.min(range.end * PIECE) - from;
-            let at = self.at(from.cast_signed(), from.cast_signed());
-            // SAFETY: a part of the run that `share` gives to this thread only.
-            unsafe { lines.copy(at.source, at.target, bytes) };
-            lines.done();
-        });
+        let pieces = blocks(Loop { count: run, source: 1, target: 1 }, PIECE);
+        Prepared {
+            copying: self,
+            tasks: Tasks::from_iter([pieces]),
+            each: Each::Piece { run, lines },
+        }
     }
 
-    /// Copies runs in nested loops.
-    ///
-    /// # Safety
-    /// As [`Self::go`].
-    unsafe fn runs(self, loops: &[Loop], inner: Loop, run: usize, past_caches: bool) {
+    fn runs(self, loops: &[Loop], inner: Loop, run: usize, past_caches: bool) -> Prepared {
         let lines = Lines::new(self.level, past_caches && run >= SHORTEST_STREAM);
         let near = loops.iter().copied().min_by_key(|one| one.target.unsigned_abs());
         let is_nearer = |near: &Loop| near.target.unsigned_abs() < inner.target.unsigned_abs();
-        // Each task does one block of the loop `one`, with the number `which(task)`.
         let (one, by, which): (_, _, fn(&Task) -> usize);
         let tasks: Tasks = match near.filter(|near| past_caches && is_nearer(near)) {
             Some(near) => {
@@ -107,77 +110,28 @@ impl Copying {
                 loops.iter().copied().chain([blocks(inner, RUNS)]).collect()
             }
         };
-        share(tasks.count(), self.bytes, |range| {
-            tasks.visit(range, |task| {
-                let at = self.at(task.source, task.target);
-                let some = Loop { count: block(one, by, which(task)), ..one };
-                // SAFETY: the tasks cover the runs once, which the caller guarantees, and `share`
-                // gives this one to this thread only.
-                unsafe { at.some_runs(some, run, lines) };
-            });
-            lines.done();
-        });
+        Prepared { copying: self, tasks, each: Each::Runs { one, by, which, run, lines } }
     }
 
-    /// Copies the runs of one loop.
-    ///
-    /// # Safety
-    /// As [`Self::go`].
-    unsafe fn some_runs(self, loops: Loop, run: usize, lines: Lines) {
-        // A move of a known size is an instruction, one of unknown size a call.
-        macro_rules! sized {
-            ($($width:literal),*) => {
-                match run {
-                    // SAFETY: the caller guarantees these runs.
-                    $($width => return unsafe { self.items::<$width>(loops) },)*
-                    _ => {}
-                }
-            };
-        }
-        sized!(1, 2, 4, 8, 16);
-        let mut at = self;
-        for _ in 0..loops.count {
-            let next = at.at(loops.source, loops.target);
-            lines.prefetch_ends(next.target, run);
-            // SAFETY: one of the runs, which the caller guarantees.
-            unsafe { lines.copy(at.source, at.target, run) };
-            at = next;
-        }
-    }
-
-    /// Copies the items of one loop, of `W` bytes each.
-    ///
-    /// # Safety
-    /// As [`Self::go`].
-    unsafe fn items<const W: usize>(self, loops: Loop) {
-        let mut at = self;
-        for _ in 0..loops.count {
-            // SAFETY: one of the items, which the caller guarantees; bytes need no alignment.
-            unsafe { at.source.copy_to_nonoverlapping(at.target, W) };
-            at = at.at(loops.source, loops.target);
-        }
-    }
-
-    /// Transposes planes.
-    ///
-    /// # Safety
-    /// As [`Self::go`].
-    unsafe fn planes(self, planes: &Planes, past_caches: bool) {
-        let Some(kernels) = kernels(self.level, planes.item) else {
-            let loops: Vec<Loop> = planes.others.iter().copied().chain([planes.read]).collect();
-            // SAFETY: the loops cover the same items, which the caller guarantees.
-            return unsafe { self.runs(&loops, planes.written, planes.item, past_caches) };
+    fn planes(self, planes: Planes, past_caches: bool) -> Prepared {
+        let Planes { item, read, written, ref others } = planes;
+        let Some(kernels) = kernels(self.level, item) else {
+            let loops: Vec<Loop> = others.iter().copied().chain([read]).collect();
+            return self.runs(&loops, written, item, past_caches);
         };
         let lined = |step: isize| step.unsigned_abs().is_multiple_of(LINE);
         let in_lines = self.target.addr().is_multiple_of(LINE)
-            && lined(planes.read.target)
-            && planes.others.iter().all(|one| lined(one.target));
-        match kernels.transpose_past_caches {
-            // SAFETY: the caller guarantees the planes; each row of the target starts a line.
-            Some(kernel) if past_caches && in_lines => unsafe { self.bands(planes, kernel) },
-            // SAFETY: the caller guarantees the planes.
-            _ => unsafe { self.rows(planes, kernels, past_caches) },
+            && lined(read.target)
+            && others.iter().all(|one| lined(one.target));
+        let others = others.iter().copied();
+        if let Some(kernel) = kernels.transpose_past_caches.filter(|_| past_caches && in_lines) {
+            let loops = [blocks(written, BAND / item)].into_iter().chain(others);
+            let tasks = loops.chain([blocks(read, STRETCH / item)]).collect();
+            return Prepared { copying: self, tasks, each: Each::Band { planes, kernel } };
         }
+        let (tasks, lines) =
+            (others.chain([blocks(read, ROWS)]).collect(), Lines::new(self.level, past_caches));
+        Prepared { copying: self, tasks, each: Each::Rows { planes, kernels, lines } }
     }
 
     /// The plane of `written` by `read` items from here on.
@@ -186,47 +140,80 @@ impl Copying {
         let Self { source, target, .. } = self;
         Plane { source, source_step, target, target_step, written, read, ahead }
     }
+}
 
-    /// Transposes one band of the target's rows after the other.
-    ///
-    /// # Safety
-    /// As [`Self::go`], and as `kernel` requires.
-    unsafe fn bands(self, planes: &Planes, kernel: unsafe fn(Plane)) {
-        let &Planes { item, read, written, ref others } = planes;
-        let (wide, long) = (BAND / item, STRETCH / item);
-        let loops = [blocks(written, wide)].into_iter().chain(others.iter().copied());
-        let tasks: Tasks = loops.chain([blocks(read, long)]).collect();
-        let ahead = tasks.source_step();
-        share(tasks.count(), self.bytes, |range| {
-            tasks.visit(range, |task| {
-                let items = (block(written, wide, task.first()), block(read, long, task.last()));
-                let plane = self.at(task.source, task.target).plane(planes, items, ahead);
-                // SAFETY: a part of the planes that `share` gives to this thread only; bands are
-                // whole lines.
-                unsafe { kernel(plane) };
-            });
-            registers::fence();
-        });
+impl Prepared {
+    /// Number of bytes to copy.
+    pub(in crate::copy) fn bytes(&self) -> usize {
+        self.copying.bytes
     }
 
-    /// Transposes a group of the target's rows after the other. On the way past the caches, rows go
-    /// through a buffer that stays in the cache.
+    /// Number of tasks.
+    pub(in crate::copy) fn count(&self) -> usize {
+        self.tasks.count()
+    }
+
+    /// Carries out some tasks, and makes what they wrote visible to other threads.
     ///
     /// # Safety
-    /// As [`Self::go`].
-    unsafe fn rows(self, planes: &Planes, kernels: Kernels, past_caches: bool) {
-        let (read, written) = (planes.read, planes.written);
-        let tasks: Tasks = planes.others.iter().copied().chain([blocks(read, ROWS)]).collect();
-        let (lines, ahead) = (Lines::new(self.level, past_caches), tasks.source_step());
-        share(tasks.count(), self.bytes, |range| {
-            let mut buffer = lines.buffer();
-            tasks.visit(range, |task| {
-                let items = (written.count, block(read, ROWS, task.last()));
-                let plane = self.at(task.source, task.target).plane(planes, items, ahead);
-                // SAFETY: a part of the planes that `share` gives to this thread only.
-                unsafe { lines.transpose(plane, planes.item, kernels, &mut buffer) };
-            });
-            lines.done();
+    /// Every position that the copy reaches can be read and written, and nothing else accesses
+    /// those of these tasks. No byte is both read and written.
+    pub(in crate::copy) unsafe fn carry_out(&self, tasks: Range<usize>) {
+        let at = |task: &Task| self.copying.at(task);
+        match &self.each {
+            &Each::Piece { run, lines } => {
+                self.tasks.visit(tasks, |task| {
+                    let (at, bytes) = (at(task), PIECE.min(run - task.source.unsigned_abs()));
+                    // SAFETY: a piece of the run, which the caller guarantees.
+                    unsafe { lines.copy(at.source, at.target, bytes) };
+                });
+                lines.done();
+            }
+            &Each::Runs { one, by, which, run, lines } => {
+                self.tasks.visit(tasks, |task| {
+                    let (at, some) = (at(task), Loop { count: block(one, by, which(task)), ..one });
+                    // SAFETY: the tasks cover the runs, which the caller guarantees.
+                    unsafe { copy_runs(at.source, at.target, some, run, lines) };
+                });
+                lines.done();
+            }
+            // SAFETY: the caller guarantees these tasks.
+            Each::Band { planes, kernel } => unsafe { self.bands(planes, *kernel, tasks) },
+            Each::Rows { planes, kernels, lines } => {
+                // SAFETY: the caller guarantees these tasks.
+                unsafe { self.rows(planes, *kernels, *lines, tasks) }
+            }
+        }
+    }
+
+    /// Transposes bands of the target's rows.
+    ///
+    /// # Safety
+    /// As [`Self::carry_out`], and as `kernel` requires.
+    unsafe fn bands(&self, planes: &Planes, kernel: unsafe fn(Plane), tasks: Range<usize>) {
+        let &Planes { item, read, written, .. } = planes;
+        let (wide, long, ahead) = (BAND / item, STRETCH / item, self.tasks.source_step());
+        self.tasks.visit(tasks, |task| {
+            let items = (block(written, wide, task.first()), block(read, long, task.last()));
+            let plane = self.copying.at(task).plane(planes, items, ahead);
+            // SAFETY: a part of the planes, which the caller guarantees; bands are whole lines.
+            unsafe { kernel(plane) };
         });
+        registers::fence();
+    }
+
+    /// Transposes groups of the target's rows.
+    ///
+    /// # Safety
+    /// As [`Self::carry_out`].
+    unsafe fn rows(&self, planes: &Planes, kernels: Kernels, lines: Lines, tasks: Range<usize>) {
+        let (ahead, mut buffer) = (self.tasks.source_step(), lines.buffer());
+        self.tasks.visit(tasks, |task| {
+            let items = (planes.written.count, block(planes.read, ROWS, task.last()));
+            let plane = self.copying.at(task).plane(planes, items, ahead);
+            // SAFETY: a part of the planes, which the caller guarantees.
+            unsafe { lines.transpose(plane, planes.item, kernels, &mut buffer) };
+        });
+        lines.done();
     }
 }

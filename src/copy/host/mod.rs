@@ -1,7 +1,7 @@
 //! Carries out a copy between two fields in host memory.
 //!
 //! ```text
-//! way: runs or planes ──▶ copying: tasks (walk), shared by threads ──▶ kernels: lines in registers
+//! way: runs or planes ──▶ copying: tasks (walk) ──▶ runs, kernels: lines in registers
 //! ```
 //!
 //! The cost of a copy is the memory traffic, so the order of accesses is what matters: sources are
@@ -14,9 +14,11 @@ mod registers;
 mod transpose;
 mod kernels;
 mod past_caches;
+mod runs;
 mod copying;
 
 use copying::Copying;
+pub(super) use copying::Prepared;
 use kernels::Level;
 use past_caches::goes_past;
 use way::way;
@@ -24,6 +26,7 @@ use way::way;
 use super::plan::plan;
 use crate::error::Result;
 use crate::managed::Managed;
+use crate::threads::share;
 
 /// Copies every element of `source` to the same index of `target`.
 ///
@@ -34,16 +37,28 @@ use crate::managed::Managed;
 /// Both are host memory of one type and share no byte. During the copy, nothing else reads or
 /// writes the elements of `target`, or writes those of `source`.
 pub(super) unsafe fn copy(source: &Managed, target: &Managed) -> Result<()> {
-    let plan = plan(source.layout(), target.layout())?;
-    let bytes = source.layout().nbytes();
-    if bytes > 0 {
-        let level = Level::best();
-        let copy = Copying { source: source.start(), target: target.start(), bytes, level };
-        // SAFETY: the plan reaches exactly the elements of both layouts, which Managed guarantees
-        // to be valid memory. The caller excludes other accesses.
-        unsafe { copy.go(way(plan), goes_past(bytes)) };
+    if let Some(prepared) = prepare(source, target)? {
+        share(prepared.count(), prepared.bytes(), |tasks| {
+            // SAFETY: the tasks reach exactly the elements of both (prepare), which Managed
+            // guarantees to be valid memory; `share` gives these to this thread only. The caller
+            // excludes other accesses.
+            unsafe { prepared.carry_out(tasks) };
+        });
     }
     Ok(())
+}
+
+/// Divides the copy of every element of `source` to the same index of `target` into tasks; `None`
+/// if there are no elements.
+///
+/// # Errors
+/// [`crate::error::Error::Argument`] if shapes differ.
+pub(super) fn prepare(source: &Managed, target: &Managed) -> Result<Option<Prepared>> {
+    let plan = plan(source.layout(), target.layout())?;
+    let bytes = source.layout().nbytes();
+    let (source, target, level) = (source.start(), target.start(), Level::best());
+    let copying = Copying { source, target, bytes, level };
+    Ok((bytes > 0).then(|| copying.prepare(way(plan), goes_past(bytes))))
 }
 
 /// Looks up constants of the process. A fork during the lookup would leave it half done.
@@ -52,4 +67,4 @@ pub(crate) fn settle() {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

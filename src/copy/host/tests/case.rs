@@ -1,13 +1,14 @@
 //! A copy between two layouts, and its result by a loop over the elements.
 
 use super::super::super::plan::plan;
-use super::super::copying::Copying;
+use super::super::copying::{Copying, Prepared};
 use super::super::kernels::Level;
 use super::super::transpose::LINE;
 use super::super::way::{Way, way};
 use super::guarded::{Against, Guarded};
 use super::random::Random;
 use crate::layout::Layout;
+use crate::threads::share;
 
 /// Bytes around the target that must not change.
 const MARGIN: usize = 4 * LINE;
@@ -15,7 +16,7 @@ const MARGIN: usize = 4 * LINE;
 /// Shape and strides (in items) of a copy, and the offsets in bytes of its sides: of the source
 /// from a guard page, of the target from the start of a line.
 #[derive(Debug, Clone)]
-pub(super) struct Case {
+pub(in crate::copy) struct Case {
     item: usize,
     shape: Vec<i64>,
     from: Vec<i64>,
@@ -33,8 +34,40 @@ struct Bytes {
     expected: Vec<u8>,
 }
 
+/// A case in guarded memory.
+pub(in crate::copy) struct Placed {
+    case: Case,
+    bytes: Bytes,
+    source: Guarded,
+    target: Guarded,
+}
+
+impl Placed {
+    pub(in crate::copy) fn new(case: Case) -> Self {
+        let bytes = case.bytes();
+        let source = Guarded::new(&bytes.source, Against::Back);
+        let target = Guarded::new(&bytes.target, Against::Front);
+        Self { case, bytes, source, target }
+    }
+
+    /// The copy; `None` without elements.
+    pub(in crate::copy) fn prepared(&self) -> Option<Prepared> {
+        let source = self.source.at(self.bytes.source_first);
+        let target = self.target.at(self.bytes.target_first);
+        let (bytes, level) = (self.case.size(), Level::best());
+        let copying = Copying { source, target, bytes, level };
+        (bytes > 0).then(|| copying.prepare(self.case.way(), false))
+    }
+
+    /// Checks that the elements were copied, and nothing else was written.
+    pub(in crate::copy) fn check(&self) {
+        let wrong = first_difference(self.target.bytes(), &self.bytes.expected);
+        assert_eq!(wrong, None, "{:?}", self.case);
+    }
+}
+
 impl Case {
-    pub(super) fn new(item: usize, shape: &[i64], from: &[i64], to: &[i64]) -> Self {
+    pub(in crate::copy) fn new(item: usize, shape: &[i64], from: &[i64], to: &[i64]) -> Self {
         let (shape, from, to) = (shape.to_vec(), from.to_vec(), to.to_vec());
         Self { item, shape, from, to, source_shift: 0, target_shift: 0 }
     }
@@ -76,8 +109,12 @@ impl Case {
     /// Copies from the first element `source` to the first element `target`.
     fn copy(&self, level: Level, past_caches: bool, source: *const u8, target: *mut u8) {
         let copying = Copying { source, target, bytes: self.size(), level };
-        // SAFETY: both have the elements of their layout (bytes), and only this test accesses them.
-        unsafe { copying.go(self.way(), past_caches) };
+        let prepared = copying.prepare(self.way(), past_caches);
+        share(prepared.count(), self.size(), |tasks| {
+            // SAFETY: both have the elements of their layout (bytes), and only this test accesses
+            // them; `share` gives each task to one thread.
+            unsafe { prepared.carry_out(tasks) };
+        });
     }
 
     fn size(&self) -> usize {

@@ -6,6 +6,8 @@ mod guarded;
 mod random;
 mod case;
 
+pub(in crate::copy) use case::{Case, Placed};
+
 use std::iter;
 use std::num::NonZero;
 
@@ -14,10 +16,10 @@ use super::kernels::Level;
 use super::transpose::LINE;
 use super::way::Way;
 use crate::threads::set_num_threads;
-use case::Case;
-use random::{Random, random_shape, random_strides};
+pub(in crate::copy) use random::Random;
+use random::{random_shape, random_strides};
 
-const ITEMS: [usize; 5] = [1, 2, 4, 8, 16];
+pub(in crate::copy) const ITEMS: [usize; 5] = [1, 2, 4, 8, 16];
 
 fn signed(number: usize) -> i64 {
     i64::try_from(number).unwrap()
@@ -25,7 +27,7 @@ fn signed(number: usize) -> i64 {
 
 // ── random layouts ──
 
-fn random_case(random: &mut Random, item: usize) -> Case {
+pub(in crate::copy) fn random_case(random: &mut Random, item: usize) -> Case {
     let shape = random_shape(random);
     let mut from = random_strides(random, &shape, item);
     for stride in &mut from {

@@ -9,7 +9,7 @@ const EXTENTS: [i64; 14] = [1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 33, 65, 129, 257];
 const ELEMENTS: i64 = 3000;
 
 /// Marsaglia's xorshift.
-pub(super) struct Random(pub(super) u64);
+pub(in crate::copy) struct Random(pub(in crate::copy) u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -19,7 +19,7 @@ impl Random {
         self.0
     }
 
-    pub(super) fn below(&mut self, end: usize) -> usize {
+    pub(in crate::copy) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.next() % u64::try_from(end).unwrap()).unwrap()
     }
 
@@ -27,7 +27,7 @@ impl Random {
         self.below(times) == 0
     }
 
-    pub(super) fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+    pub(in crate::copy) fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())]
     }
 

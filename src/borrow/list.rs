@@ -1,0 +1,252 @@
+//! Borrows, and the list of those that are alive.
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::request::{BorrowConflict, BorrowRequest};
+use crate::error::{Error, Result};
+use crate::managed::Managed;
+
+/// A borrow of elements, until it is dropped.
+pub(crate) struct Borrow {
+    number: u64,
+    list: &'static dyn BorrowList,
+}
+
+/// A number in a list of borrows, or the conflict that prevents one.
+type Entered<T = u64> = std::result::Result<T, BorrowConflict>;
+
+/// A list of live borrows.
+pub(crate) trait BorrowList: Send + Sync {
+    /// Enters a borrow, and returns its number.
+    fn enter(&self, request: BorrowRequest) -> Entered;
+    /// Removes what was entered with a number.
+    fn leave(&self, number: u64);
+}
+
+/// The list of this extension module.
+pub(crate) struct OwnBorrows {
+    first: ProcessBorrows,
+    /// Never reused, not even in forked children.
+    numbers: AtomicU64,
+    /// The list to use instead, once it is known. Set while the own one is locked.
+    shared: OnceLock<Box<dyn BorrowList>>,
+}
+
+/// The borrows of one process. A forked child has a copy of its parent's memory and none of its
+/// parent's other threads, one of which may hold the lock for ever: it begins a list of its own.
+struct ProcessBorrows {
+    /// 0 until a process uses the list.
+    process: AtomicU32,
+    live: Mutex<Vec<LiveBorrow>>,
+    /// That of a forked child.
+    next: OnceLock<Box<ProcessBorrows>>,
+}
+
+struct LiveBorrow {
+    /// Borrows that were made at once have the same number.
+    number: u64,
+    request: BorrowRequest,
+    /// Number in the shared list, for borrows made before that was known.
+    shared_number: Option<u64>,
+}
+
+pub(crate) static OWN: OwnBorrows = OwnBorrows::new();
+
+impl Borrow {
+    /// Borrows elements for reading, together with other readers.
+    ///
+    /// # Errors
+    /// [`Error::Buffer`] while one of the elements is borrowed for writing.
+    pub(crate) fn shared(memory: &Managed) -> Result<Self> {
+        Self::new(memory, false)
+    }
+
+    /// Borrows elements for writing.
+    ///
+    /// # Errors
+    /// [`Error::Buffer`] while one of the elements is borrowed, for read-only memory, and if
+    /// several indices name one element.
+    pub(crate) fn exclusive(memory: &Managed) -> Result<Self> {
+        if memory.layout().overlaps_itself() {
+            return Err(Error::Buffer(
+                "field: expected one index per element, got memory in which several indices name \
+                 one element; copy it first"
+                    .into(),
+            ));
+        }
+        if memory.readonly() {
+            return Err(Error::Buffer(
+                "field: expected writable memory, got read-only memory; copy it first".into(),
+            ));
+        }
+        Self::new(memory, true)
+    }
+
+    /// Borrows elements for a copy that brings a buffer of a pair up to date.
+    ///
+    /// # Errors
+    /// [`Error::Buffer`] while one of the elements is borrowed.
+    pub(crate) fn overwriting(memory: &Managed) -> Result<Self> {
+        Self::new(memory, true)
+    }
+
+    fn new(memory: &Managed, writes: bool) -> Result<Self> {
+        let request = BorrowRequest::new(memory, writes);
+        OWN.borrow(request).map_err(|conflict| refusal(writes, conflict))
+    }
+
+    /// Borrows elements of several fields: all, or none. The caller has checked that the requests
+    /// do not conflict with each other.
+    ///
+    /// # Errors
+    /// The number of a request that conflicts with another borrow, and [`Error::Buffer`].
+    pub(crate) fn all(requests: &[BorrowRequest]) -> Result<Vec<Self>, (usize, Error)> {
+        OWN.borrow_all(requests).map_err(|(number, conflict)| {
+            (number, refusal(requests.get(number).is_some_and(|one| one.writes), conflict))
+        })
+    }
+}
+
+impl Drop for Borrow {
+    fn drop(&mut self) {
+        self.list.leave(self.number);
+    }
+}
+
+impl fmt::Debug for Borrow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Borrow").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+impl OwnBorrows {
+    pub(super) const fn new() -> Self {
+        let first = ProcessBorrows::new();
+        Self { first, numbers: AtomicU64::new(0), shared: OnceLock::new() }
+    }
+
+    /// Enters a borrow in the list in use.
+    pub(super) fn borrow(&'static self, request: BorrowRequest) -> Entered<Borrow> {
+        let mut live = self.live();
+        let Some(list) = self.shared.get() else {
+            return Ok(Borrow { number: self.push(&mut live, request)?, list: self });
+        };
+        check_free(&live, &request)?; // some borrows may be in this list alone (share)
+        drop(live);
+        Ok(Borrow { number: list.enter(request)?, list: &**list })
+    }
+
+    /// Enters borrows in the list in use: all at once in the own list, where they get one number.
+    pub(super) fn borrow_all(
+        &'static self,
+        requests: &[BorrowRequest],
+    ) -> Result<Vec<Borrow>, (usize, BorrowConflict)> {
+        let mut live = self.live();
+        for (at, request) in requests.iter().enumerate() {
+            check_free(&live, request).map_err(|conflict| (at, conflict))?;
+        }
+        let Some(list) = self.shared.get() else {
+            let number = self.next_number();
+            let entered = |one: &BorrowRequest| LiveBorrow::new(number, one.clone());
+            live.extend(requests.iter().map(entered));
+            return Ok(vec![Borrow { number, list: self }]);
+        };
+        drop(live);
+        let enter = |(at, request): (usize, &BorrowRequest)| {
+            let number = list.enter(request.clone()).map_err(|conflict| (at, conflict))?;
+            Ok(Borrow { number, list: &**list })
+        };
+        requests.iter().enumerate().map(enter).collect()
+    }
+
+    /// Switches to a list shared with others, and enters existing borrows there. Only the first
+    /// call has an effect.
+    pub(crate) fn share(&self, list: Box<dyn BorrowList>) {
+        let mut live = self.live();
+        if self.shared.set(list).is_err() {
+            return;
+        }
+        let list = self.shared.get();
+        for one in live.iter_mut() {
+            // If the borrow conflicts there, both exist already. New ones are refused until both
+            // end.
+            one.shared_number = list.and_then(|list| list.enter(one.request.clone()).ok());
+        }
+    }
+
+    fn push(&self, live: &mut Vec<LiveBorrow>, request: BorrowRequest) -> Entered {
+        check_free(live, &request)?;
+        let number = self.next_number();
+        live.push(LiveBorrow::new(number, request));
+        Ok(number)
+    }
+
+    fn next_number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The borrows of this process.
+    fn live(&self) -> MutexGuard<'_, Vec<LiveBorrow>> {
+        let here = std::process::id();
+        let mut list = &self.first;
+        while !list.belongs_to(here) {
+            list = list.next.get_or_init(|| Box::new(ProcessBorrows::new()));
+        }
+        list.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ProcessBorrows {
+    const fn new() -> Self {
+        Self { process: AtomicU32::new(0), live: Mutex::new(Vec::new()), next: OnceLock::new() }
+    }
+
+    /// True if the list is that of this process, or becomes it now.
+    fn belongs_to(&self, process: u32) -> bool {
+        let claimed =
+            self.process.compare_exchange(0, process, Ordering::Relaxed, Ordering::Relaxed);
+        claimed.is_ok() || claimed == Err(process)
+    }
+}
+
+impl BorrowList for OwnBorrows {
+    fn enter(&self, request: BorrowRequest) -> Entered {
+        self.push(&mut self.live(), request)
+    }
+
+    fn leave(&self, number: u64) {
+        self.live().retain(|one| {
+            let ends = one.number == number;
+            if let (true, Some(list), Some(number)) = (ends, self.shared.get(), one.shared_number) {
+                list.leave(number);
+            }
+            !ends
+        });
+    }
+}
+
+impl LiveBorrow {
+    fn new(number: u64, request: BorrowRequest) -> Self {
+        Self { number, request, shared_number: None }
+    }
+}
+
+fn check_free(live: &[LiveBorrow], request: &BorrowRequest) -> Entered<()> {
+    request.check_free(live.iter().map(|one| &one.request))
+}
+
+fn refusal(writes: bool, conflict: BorrowConflict) -> Error {
+    let wanted =
+        if writes { "write that nothing else uses" } else { "read that nothing else writes" };
+    let conflict = match conflict {
+        BorrowConflict::IsWritten => "written",
+        BorrowConflict::IsRead => "read",
+    };
+    Error::Buffer(format!(
+        "field: expected memory to {wanted}, got elements that are being {conflict} through \
+         another view, argument or Arrow array; drop that first, or pass a copy"
+    ))
+}

@@ -1,0 +1,77 @@
+//! `CopyBatch`: many copies between storages at once.
+
+use pyo3::prelude::*;
+
+use super::storage::PyStorage;
+use crate::protocol::attached::DropAttached;
+use crate::protocol::ending::Inside;
+use crate::protocol::read::{entries, wrong_type};
+use crate::storage::{CopyBatch, Storage};
+
+/// Many copies between storages, planned once and run any number of times.
+///
+/// Each source is copied to the target with the same number, as `target[...] = source` does, but
+/// dtypes and shapes are equal. Dimensions go by name if both have names, else by position. The
+/// batch keeps the memory alive.
+///
+/// Parameters
+/// ----------
+/// sources, targets
+///     As many storages each; most are views of parts. No target shares an element with a source
+///     or another target, so that the copies may be made in any order, and by several threads.
+///
+/// Raises
+/// ------
+/// TypeError
+///     For objects that are not storages: `as_storage` shares the memory of other arrays.
+/// ValueError
+///     For another number of targets, another dtype or shape, and names that do not belong together.
+/// BufferError
+///     For a read-only target, and one that overlaps a source or another target.
+/// GTNoSuchBufferError
+///     Unless all storages have a buffer on the host, or all have one on a GPU.
+#[pyclass(frozen, name = "CopyBatch", module = "dlfield._core")]
+pub(super) struct PyCopyBatch(DropAttached<CopyBatch>);
+
+#[pymethods]
+impl PyCopyBatch {
+    #[new]
+    fn new(sources: &Bound<'_, PyAny>, targets: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let py = sources.py();
+        let _inside = Inside::enter(py);
+        let [sources, targets] = [storages("sources", sources)?, storages("targets", targets)?];
+        let batch = py.detach(|| CopyBatch::new(&sources, &targets))?;
+        Ok(Self(DropAttached::new(batch)))
+    }
+
+    /// Make the copies, without the GIL.
+    ///
+    /// They are made on the GPU if all storages have a buffer there and the newest values of a
+    /// source are there, or if there is no other way; else on the host. That side of each pair is
+    /// brought up to date before, and the side of the targets becomes newer.
+    ///
+    /// Raises
+    /// ------
+    /// BufferError
+    ///     While another thread runs a batch with the same targets on the host, and while Rust code
+    ///     uses an element.
+    /// DeviceUnavailable
+    ///     If CUDA fails.
+    fn run(&self, py: Python<'_>) -> PyResult<()> {
+        Ok(py.detach(|| self.0.run())?)
+    }
+}
+
+/// Reads a sequence of storages.
+fn storages(what: &str, sequence: &Bound<'_, PyAny>) -> PyResult<Vec<Storage>> {
+    let wrong = |got: &Bound<'_, PyAny>| {
+        wrong_type(what, "a sequence of storages", got).followed_by("; as_storage makes them")
+    };
+    let entries = entries(sequence).ok_or_else(|| wrong(sequence))?;
+    let storage = |entry: PyResult<Bound<'_, PyAny>>| {
+        let entry = entry?;
+        let storage = entry.cast::<PyStorage>().map_err(|_| wrong(&entry))?;
+        Ok(storage.get().storage().clone())
+    };
+    entries.map(storage).collect()
+}
