@@ -34,6 +34,7 @@ struct Geometry {
     itemsize: usize,
     size: usize,
     span: Span,
+    is_c_contiguous: bool,
 }
 
 /// The bytes from `low` to `high` (exclusive), relative to the first element.
@@ -60,22 +61,31 @@ impl Span {
 }
 
 impl Geometry {
-    /// Returns the number of elements.
-    fn checked_size(&self) -> Result<usize> {
-        let mut bytes = i64::try_from(self.itemsize).ok();
-        let mut size = 1_i64;
-        for (axis, &extent) in self.shape.iter().enumerate() {
-            if extent < 0 {
-                return Err(Error::Buffer(format!(
-                    "shape: expected extents of at least 0, got {extent} on axis {axis}"
-                )));
-            }
-            bytes = bytes.and_then(|bytes| bytes.checked_mul(extent.max(1)));
-            size = size.saturating_mul(extent);
+    /// Computes what follows from extents, strides (in elements) and the size of an item.
+    fn measure(&mut self) -> Result<()> {
+        if let Some((axis, extent)) = (0..).zip(&self.shape).find(|(_, extent)| **extent < 0) {
+            return Err(Error::Buffer(format!(
+                "shape: expected extents of at least 0, got {extent} on axis {axis}"
+            )));
         }
-        let fits = bytes.is_some_and(|bytes| isize::try_from(bytes).is_ok());
-        let size = usize::try_from(size).ok().filter(|_| fits);
-        size.ok_or_else(|| self.too_large("a size"))
+        let item = i64::try_from(self.itemsize).unwrap_or(i64::MAX);
+        self.size = self.checked_size(item).ok_or_else(|| self.too_large("a size"))?;
+        self.span = self.checked_span(item).ok_or_else(|| self.too_large("a distance"))?;
+        self.byte_strides = self.strides.iter().map(|stride| stride.saturating_mul(item)).collect();
+        Ok(())
+    }
+
+    /// Returns the number of elements, and notes if they lie in C order.
+    fn checked_size(&mut self, item: i64) -> Option<usize> {
+        let (mut at_least_one, mut in_order) = (1_i64, true);
+        for (&extent, &stride) in self.shape.iter().zip(&self.strides).rev() {
+            in_order &= extent <= 1 || stride == at_least_one;
+            at_least_one = at_least_one.checked_mul(extent.max(1))?;
+        }
+        isize::try_from(at_least_one.checked_mul(item)?).ok()?;
+        let empty = self.shape.contains(&0);
+        self.is_c_contiguous = in_order || empty;
+        if empty { Some(0) } else { usize::try_from(at_least_one).ok() }
     }
 
     fn too_large(&self, what: &str) -> Error {
@@ -89,18 +99,17 @@ impl Geometry {
         ))
     }
 
-    fn checked_span(&self) -> Option<Span> {
-        let item = i64::try_from(self.itemsize).ok()?;
+    fn checked_span(&self, item: i64) -> Option<Span> {
         let (mut low, mut high) = (0_i64, 0_i64);
         if self.size > 0 {
             high = item;
             for (&extent, &stride) in self.shape.iter().zip(&self.strides) {
-                let reach = extent
-                    .checked_sub(1)?
-                    .checked_mul(if extent > 1 { stride } else { 0 })?
-                    .checked_mul(item)?;
-                low = low.checked_add(reach.min(0))?;
-                high = high.checked_add(reach.max(0))?;
+                if extent > 1 {
+                    let steps = extent.checked_sub(1)?;
+                    let reach = steps.checked_mul(stride)?.checked_mul(item)?;
+                    low = low.checked_add(reach.min(0))?;
+                    high = high.checked_add(reach.max(0))?;
+                }
             }
         }
         isize::try_from(high.checked_sub(low)?).ok()?;
@@ -178,14 +187,7 @@ impl Layout {
         let mut layout = Arc::new(Geometry { itemsize, ..Geometry::default() });
         if let Some(geometry) = Arc::get_mut(&mut layout) {
             fill(geometry)?;
-            geometry.size = geometry.checked_size()?;
-            let span = geometry.checked_span();
-            geometry.span = span.ok_or_else(|| geometry.too_large("a distance"))?;
-            let item = i64::try_from(itemsize).unwrap_or(i64::MAX);
-            geometry.byte_strides = Extents::from_slice(&geometry.strides);
-            for stride in &mut geometry.byte_strides {
-                *stride = stride.saturating_mul(item);
-            }
+            geometry.measure()?;
         }
         Ok(Self(layout))
     }
@@ -217,6 +219,13 @@ impl Layout {
     #[must_use]
     pub fn span(&self) -> Span {
         self.0.span
+    }
+
+    /// True if the elements fill their span in C order. Dimensions of extent 1 do not matter, and
+    /// an empty layout is contiguous.
+    #[must_use]
+    pub fn is_c_contiguous(&self) -> bool {
+        self.0.is_c_contiguous
     }
 
     /// Extents, in elements.

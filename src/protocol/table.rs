@@ -92,9 +92,15 @@ static DEVICE_ORDER: [&Door; 13] = [
 /// The first doors of both orders, which no known class of arrays speaks.
 const FOR_OTHER_CLASSES: usize = 5;
 
+/// As above, with the door of exchange tables, which NumPy's arrays do not have.
+const BEFORE_BUFFER: usize = 6;
+
 /// The doors for a request, in the order in which they are tried. An object of exactly a known class
 /// of arrays speaks nothing but the protocols of arrays.
 pub(super) fn doors(request: Request, known: Recognised) -> &'static [&'static Door] {
+    if known.is_exactly(Producer::Numpy) {
+        return HOST_ORDER.get(BEFORE_BUFFER..).unwrap_or_default();
+    }
     let order: &[&Door] =
         if matches!(request.reach, Reach::Gpu(_)) { &DEVICE_ORDER } else { &HOST_ORDER };
     if known.is_array() { order.get(FOR_OTHER_CLASSES..).unwrap_or_default() } else { order }
