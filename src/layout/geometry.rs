@@ -1,5 +1,6 @@
 //! The checked layout itself.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::order::{Extents, compact_strides};
@@ -115,26 +116,42 @@ impl Geometry {
         isize::try_from(high.checked_sub(low)?).ok()?;
         Some(Span { low: isize::try_from(low).ok()?, high: isize::try_from(high).ok()? })
     }
+}
 
-    /// Divides byte strides by the item size. Meaningless strides need not be divisible.
-    fn strides_in_elements(&mut self) -> Result<()> {
-        let item = i64::try_from(self.itemsize).unwrap_or(i64::MAX).max(1);
-        let empty = self.shape.contains(&0);
-        for (axis, (stride, &extent)) in self.strides.iter_mut().zip(&self.shape).enumerate() {
-            let bytes = *stride;
-            // Nearly every item size is a power of two, which needs no division.
-            let power = self.itemsize.is_power_of_two();
-            *stride = if power { bytes >> item.trailing_zeros() } else { bytes.div_euclid(item) };
-            if extent > 1 && !empty && stride.wrapping_mul(item) != bytes {
-                return Err(Error::Buffer(format!(
-                    "stride of axis {axis}: expected a multiple of the item size {item}, got \
-                     {bytes} bytes; dlfield counts in elements, as DLPack does; copy the array \
-                     first"
-                )));
-            }
+/// How many layouts a thread remembers.
+const RECENT_LAYOUTS: usize = 8;
+
+thread_local! {
+    /// Layouts that the thread has made lately: the fields of a model have few different ones, and
+    /// to check one anew takes longer than the rest of an import.
+    static RECENT: [Cell<Option<Layout>>; RECENT_LAYOUTS] =
+        const { [const { Cell::new(None) }; RECENT_LAYOUTS] };
+}
+
+/// The place of a layout among the recent ones; others may have the same.
+fn recent_place(shape: &[i64], strides: &[i64]) -> usize {
+    let mix = |sum: u64, number: &i64| sum.wrapping_mul(31).wrapping_add(number.cast_unsigned());
+    let sum = shape.iter().chain(strides).fold(0, mix);
+    usize::try_from(sum ^ (sum >> 32)).unwrap_or(0) % RECENT_LAYOUTS
+}
+
+/// Divides byte strides by the item size. Meaningless strides need not be divisible.
+fn strides_in_elements(shape: &[i64], byte_strides: &[i64], itemsize: usize) -> Result<Extents> {
+    let item = i64::try_from(itemsize).unwrap_or(i64::MAX).max(1);
+    let mut strides = Extents::from_slice(byte_strides);
+    for (axis, (stride, &extent)) in strides.iter_mut().zip(shape).enumerate() {
+        let bytes = *stride;
+        // Nearly every item size is a power of two, which needs no division.
+        let power = itemsize.is_power_of_two();
+        *stride = if power { bytes >> item.trailing_zeros() } else { bytes.div_euclid(item) };
+        if extent > 1 && stride.wrapping_mul(item) != bytes && !shape.contains(&0) {
+            return Err(Error::Buffer(format!(
+                "stride of axis {axis}: expected a multiple of the item size {item}, got {bytes} \
+                 bytes; dlfield counts in elements, as DLPack does; copy the array first"
+            )));
         }
-        Ok(())
     }
+    Ok(strides)
 }
 
 fn check_lengths(extents: usize, strides: usize) -> Result<()> {
@@ -157,11 +174,30 @@ impl Layout {
     /// distances beyond `isize::MAX`.
     pub fn new(shape: Extents, strides: Extents, itemsize: usize) -> Result<Self> {
         check_lengths(shape.len(), strides.len())?;
-        Self::build(itemsize, |geometry| {
-            geometry.shape = shape;
-            geometry.strides = strides;
-            Ok(())
-        })
+        let place = recent_place(&shape, &strides);
+        if let Some(known) = Self::recent(place, &shape, &strides, itemsize) {
+            return Ok(known);
+        }
+        let mut geometry = Geometry { shape, strides, itemsize, ..Geometry::default() };
+        geometry.measure()?;
+        let layout = Self(Arc::new(geometry));
+        // A thread that is ending keeps none.
+        let _ = RECENT.try_with(|recent| recent.get(place)?.replace(Some(layout.clone())));
+        Ok(layout)
+    }
+
+    /// The layout of these numbers, if the thread has made it lately.
+    fn recent(place: usize, shape: &[i64], strides: &[i64], itemsize: usize) -> Option<Self> {
+        let look = |cell: &Cell<Option<Self>>| {
+            let known = cell.take()?;
+            let same = known.shape() == shape
+                && known.strides() == strides
+                && known.itemsize() == itemsize;
+            let found = same.then(|| known.clone());
+            cell.set(Some(known));
+            found
+        };
+        RECENT.try_with(|recent| recent.get(place).and_then(look)).ok().flatten()
     }
 
     /// As [`Layout::new`], with strides in bytes.
@@ -174,22 +210,8 @@ impl Layout {
         byte_strides: &[i64],
         itemsize: usize,
     ) -> Result<Self> {
-        check_lengths(shape.len(), byte_strides.len())?;
-        Self::build(itemsize, |geometry| {
-            geometry.shape = Extents::from_slice(shape);
-            geometry.strides = Extents::from_slice(byte_strides);
-            geometry.strides_in_elements()
-        })
-    }
-
-    /// Checks what `fill` writes. It writes in place, because moving fresh numbers is slow.
-    fn build(itemsize: usize, fill: impl FnOnce(&mut Geometry) -> Result<()>) -> Result<Self> {
-        let mut layout = Arc::new(Geometry { itemsize, ..Geometry::default() });
-        if let Some(geometry) = Arc::get_mut(&mut layout) {
-            fill(geometry)?;
-            geometry.measure()?;
-        }
-        Ok(Self(layout))
+        let strides = strides_in_elements(shape, byte_strides, itemsize)?;
+        Self::new(Extents::from_slice(shape), strides, itemsize)
     }
 
     pub(super) fn too_large(&self, what: &str) -> Error {
@@ -201,18 +223,11 @@ impl Layout {
     /// # Errors
     /// As [`Layout::new`].
     pub fn compact(shape: Extents, itemsize: usize) -> Result<Self> {
-        check_lengths(shape.len(), shape.len())?;
-        Self::build(itemsize, |geometry| {
-            geometry.shape = shape;
-            let shape = geometry.shape.as_slice();
-            geometry.strides = compact_strides(shape).ok_or_else(|| {
-                let most = i64::MAX;
-                Error::Buffer(format!(
-                    "shape {shape:?}: expected at most {most} elements, got more"
-                ))
-            })?;
-            Ok(())
-        })
+        let strides = compact_strides(&shape).ok_or_else(|| {
+            let (most, shape) = (i64::MAX, shape.as_slice());
+            Error::Buffer(format!("shape {shape:?}: expected at most {most} elements, got more"))
+        })?;
+        Self::new(shape, strides, itemsize)
     }
 
     /// Bytes from the lowest to the highest element. Empty for size 0.
