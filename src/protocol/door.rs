@@ -10,7 +10,7 @@ use super::producer::Recognised;
 use crate::cuda::is_available;
 use crate::device::{Device, Target};
 use crate::error::{Failure, Result};
-use crate::field::Labels;
+use crate::field::Labelled;
 use crate::managed::{Checked, Managed};
 use crate::storage::Storage;
 
@@ -107,8 +107,7 @@ impl Request {
 /// What a door found in an object.
 pub(super) struct Offer<'py> {
     pub(super) memory: Memory<'py>,
-    /// `None` if nothing is labelled: most arrays have no labels, and labels are large.
-    pub(super) labels: Option<Box<Labels>>,
+    pub(super) labels: Labelled,
     pub(super) hooks: Hooks,
 }
 
@@ -127,7 +126,7 @@ pub(super) enum Memory<'py> {
 
 impl From<Checked> for Offer<'_> {
     fn from(claims: Checked) -> Self {
-        Self { memory: Memory::Claims(claims), labels: None, hooks: Hooks::default() }
+        Self { memory: Memory::Claims(claims), labels: Labelled::Nothing, hooks: Hooks::default() }
     }
 }
 

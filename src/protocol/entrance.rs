@@ -14,7 +14,6 @@ use super::producer::{Producer, Recognised};
 use super::table::doors;
 use super::xarray;
 use crate::error::{Failure, Result};
-use crate::field::Labels;
 use crate::managed::{Checked, Managed};
 
 /// Imports any object that speaks one of the protocols. Copies nothing unless the request allows
@@ -43,7 +42,9 @@ pub(crate) fn import(obj: &Bound<'_, PyAny>, request: Request) -> Result<Arrival
     let (dims, origin) = (gt4py::dims(obj)?, gt4py::origin(obj)?);
     let mut arrival = try_doors(obj, request, known)?;
     if dims.is_some() || origin.is_some() {
-        arrival.labels.get_or_insert_default().supplement(dims, origin)?;
+        let mut labels = arrival.labels.into_labels();
+        labels.supplement(dims, origin)?;
+        arrival.labels = labels.into();
     }
     Ok(arrival)
 }
@@ -88,7 +89,7 @@ fn accept<'py>(
         }
         Memory::Wrapped(inner) => {
             let mut arrival = import(&inner, request)?;
-            arrival.labels = Labels::wrapped(arrival.labels, labels, false)?;
+            arrival.labels = arrival.labels.under(labels, false)?;
             if producer != Producer::Xarray {
                 arrival.door = Some(door.name);
             }

@@ -274,13 +274,19 @@ fn pair(
 /// A storage over memory that came in. Nothing is acquired if anything is refused.
 fn share(
     py: Python<'_>,
-    arrival: Arrival,
+    mut arrival: Arrival,
     state: Option<Arc<SyncState>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<PyStorage>> {
+    let door = arrival.door;
+    if options.is_none()
+        && state.is_none()
+        && let Some(storage) = arrival.take_storage()
+    {
+        return PyStorage::wrap(py, storage, door);
+    }
     let mut spec = arrival.spec();
     parse(options, &mut spec, arrival.memory.layout().ndim())?;
-    let door = arrival.door;
     if let Some(storage) = &arrival.storage {
         let storage = py.detach(|| storage.wrap_again(state, &spec))?;
         return PyStorage::wrap(py, storage, door);
@@ -330,7 +336,7 @@ fn read_by_numpy(data: &Bound<'_, PyAny>) -> Result<Option<Arrival>, Failure> {
         answer => answer?,
     };
     if let Some(dims) = protocol::dims(data)? {
-        arrival.labels.get_or_insert_default().dims = Some(dims);
+        arrival.labels = arrival.labels.with_dims(Some(dims));
     }
     Ok(Some(arrival))
 }
