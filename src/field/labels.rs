@@ -76,6 +76,19 @@ impl Labelled {
         }
     }
 
+    /// The same with the names and the origin that the object states in attributes of its own.
+    ///
+    /// # Errors
+    /// As [`Labels::supplement`].
+    pub(crate) fn supplemented(self, dims: Option<Dims>, origin: Option<Extents>) -> Result<Self> {
+        if dims.is_none() && origin.is_none() {
+            return Ok(self);
+        }
+        let mut labels = self.into_labels();
+        labels.supplement(dims, origin)?;
+        Ok(labels.into())
+    }
+
     /// The same with these names.
     pub(crate) fn with_dims(self, dims: Option<Dims>) -> Self {
         Labels { dims, ..self.into_labels() }.into()

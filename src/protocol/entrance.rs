@@ -41,11 +41,7 @@ pub(crate) fn import(obj: &Bound<'_, PyAny>, request: Request) -> Result<Arrival
     }
     let (dims, origin) = (gt4py::dims(obj)?, gt4py::origin(obj)?);
     let mut arrival = try_doors(obj, request, known)?;
-    if dims.is_some() || origin.is_some() {
-        let mut labels = arrival.labels.into_labels();
-        labels.supplement(dims, origin)?;
-        arrival.labels = labels.into();
-    }
+    arrival.labels = arrival.labels.supplemented(dims, origin)?;
     Ok(arrival)
 }
 
@@ -56,7 +52,7 @@ fn try_doors(
 ) -> Result<Arrival, Failure> {
     let detached = known.producer.refuse_first(obj)?;
     let obj = detached.as_ref().unwrap_or(obj);
-    for &door in doors(request, known) {
+    for door in doors(request, known) {
         match (door.import)(obj, request, known) {
             Ok(Some(offer)) => return accept(obj, offer, request, door, known.producer),
             Ok(None) => {}

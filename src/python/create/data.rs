@@ -243,7 +243,7 @@ fn pair(
     state: Option<Arc<SyncState>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<PyStorage>> {
-    let device = import(device_data, Request::ON_GPU);
+    let device = import(device_data, Request::shared(Some(Target::Gpu(None))));
     let device = device.map_err(|failure| failure.about("device_data"))?;
     check_on_gpu(device.memory.device())?;
     let Some(data) = data else { return share(py, device, state, options) };
