@@ -1,5 +1,7 @@
 //! Labels of a producer's array, before it becomes a field.
 
+use std::sync::Arc;
+
 use super::description::{Field, Halo};
 use super::dims::{Dim, Dims, show_dims};
 use crate::error::{Error, Result};
@@ -13,6 +15,16 @@ pub(crate) struct Labels {
     pub(crate) halo: HaloLabel,
     /// First point of the domain, in the order I, J, K, data dimensions. `None` means unset.
     pub(crate) origin: Option<Extents>,
+}
+
+/// The labels of what comes in: labels are large, most arrays have none, and those of a storage are
+/// its field, which is shared.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Labelled {
+    #[default]
+    Nothing,
+    AsField(Arc<Field>),
+    Stated(Box<Labels>),
 }
 
 /// Halo as a producer states it.
@@ -54,6 +66,68 @@ impl From<Option<Halo>> for HaloLabel {
     }
 }
 
+impl Labelled {
+    /// Names of the axes, if they have any.
+    pub(crate) fn dims(&self) -> Option<&Dims> {
+        match self {
+            Self::Nothing => None,
+            Self::AsField(field) => field.dims.as_ref(),
+            Self::Stated(labels) => labels.dims.as_ref(),
+        }
+    }
+
+    /// The same with the names and the origin that the object states in attributes of its own.
+    ///
+    /// # Errors
+    /// As [`Labels::supplement`].
+    pub(crate) fn supplemented(self, dims: Option<Dims>, origin: Option<Extents>) -> Result<Self> {
+        if dims.is_none() && origin.is_none() {
+            return Ok(self);
+        }
+        let mut labels = self.into_labels();
+        labels.supplement(dims, origin)?;
+        Ok(labels.into())
+    }
+
+    /// The same with these names.
+    pub(crate) fn with_dims(self, dims: Option<Dims>) -> Self {
+        Labels { dims, ..self.into_labels() }.into()
+    }
+
+    /// Labels of their own, to be changed.
+    pub(crate) fn into_labels(self) -> Labels {
+        match self {
+            Self::Nothing => Labels::default(),
+            Self::AsField(field) => Labels {
+                dims: field.dims.clone(),
+                halo: field.halo.clone().into(),
+                origin: field.origin.clone(),
+            },
+            Self::Stated(labels) => *labels,
+        }
+    }
+
+    /// The labels of an array inside a wrapper. The wrapper's names count, unless the array
+    /// contradicts them; an origin counts along the names it came with. With `named` the wrapper's
+    /// names need not agree.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if both name the axes for GT4Py, and differently.
+    pub(crate) fn under(self, wrapper: Self, named: bool) -> Result<Self> {
+        match (self, wrapper) {
+            (inner, Self::Nothing) => Ok(inner),
+            (Self::Nothing, outer) => Ok(outer),
+            (inner, outer) => Ok(inner.into_labels().under(outer.into_labels(), named)?.into()),
+        }
+    }
+}
+
+impl From<Labels> for Labelled {
+    fn from(labels: Labels) -> Self {
+        Self::Stated(Box::new(labels))
+    }
+}
+
 impl Labels {
     /// Adds names and origin that the object states in attributes of its own.
     ///
@@ -72,23 +146,6 @@ impl Labels {
         self.dims = dims.or(self.dims.take());
         self.origin = origin.or(self.origin.take());
         Ok(())
-    }
-
-    /// The labels of an array inside a wrapper. The wrapper's names count, unless the array
-    /// contradicts them; an origin counts along the names it came with. With `named` the wrapper's
-    /// names need not agree.
-    ///
-    /// # Errors
-    /// [`Error::Argument`] if both name the axes for GT4Py, and differently.
-    pub(crate) fn wrapped(
-        inner: Option<Box<Self>>,
-        outer: Option<Box<Self>>,
-        named: bool,
-    ) -> Result<Option<Box<Self>>> {
-        match (inner, outer) {
-            (Some(inner), Some(outer)) => Ok(Some(Box::new(inner.under(*outer, named)?))),
-            (inner, outer) => Ok(outer.or(inner)),
-        }
     }
 
     fn under(self, outer: Self, named: bool) -> Result<Self> {

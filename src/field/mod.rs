@@ -13,7 +13,7 @@ pub use description::{Field, Halo};
 pub(crate) use description::{HaloWidth, unlabelled};
 pub use dims::{Dim, Dims};
 pub(crate) use dims::{further_data_dims, show_dims};
-pub(crate) use labels::{HaloLabel, Labels, check_names};
+pub(crate) use labels::{HaloLabel, Labelled, Labels, check_names};
 pub(crate) use matching::{
     AxisOrder, align_by_name, align_key, are_unrelated, is_only_numbered, mapping,
 };

@@ -6,13 +6,6 @@ use super::geometry::Layout;
 use super::order::{Extents, falls_along, places, ranks_of_strides};
 
 impl Layout {
-    /// True if the elements fill their span in C order. Dimensions of extent 1 do not matter, and
-    /// an empty layout is contiguous.
-    #[must_use]
-    pub fn is_c_contiguous(&self) -> bool {
-        self.first_gap((0..self.ndim()).rev()).is_none()
-    }
-
     /// As [`Layout::is_c_contiguous`], in Fortran order.
     #[must_use]
     pub fn is_f_contiguous(&self) -> bool {

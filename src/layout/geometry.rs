@@ -1,5 +1,6 @@
 //! The checked layout itself.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::order::{Extents, compact_strides};
@@ -34,6 +35,7 @@ struct Geometry {
     itemsize: usize,
     size: usize,
     span: Span,
+    is_c_contiguous: bool,
 }
 
 /// The bytes from `low` to `high` (exclusive), relative to the first element.
@@ -60,22 +62,31 @@ impl Span {
 }
 
 impl Geometry {
-    /// Returns the number of elements.
-    fn checked_size(&self) -> Result<usize> {
-        let mut bytes = i64::try_from(self.itemsize).ok();
-        let mut size = 1_i64;
-        for (axis, &extent) in self.shape.iter().enumerate() {
-            if extent < 0 {
-                return Err(Error::Buffer(format!(
-                    "shape: expected extents of at least 0, got {extent} on axis {axis}"
-                )));
-            }
-            bytes = bytes.and_then(|bytes| bytes.checked_mul(extent.max(1)));
-            size = size.saturating_mul(extent);
+    /// Computes what follows from extents, strides (in elements) and the size of an item.
+    fn measure(&mut self) -> Result<()> {
+        if let Some((axis, extent)) = (0..).zip(&self.shape).find(|(_, extent)| **extent < 0) {
+            return Err(Error::Buffer(format!(
+                "shape: expected extents of at least 0, got {extent} on axis {axis}"
+            )));
         }
-        let fits = bytes.is_some_and(|bytes| isize::try_from(bytes).is_ok());
-        let size = usize::try_from(size).ok().filter(|_| fits);
-        size.ok_or_else(|| self.too_large("a size"))
+        let item = i64::try_from(self.itemsize).unwrap_or(i64::MAX);
+        self.size = self.checked_size(item).ok_or_else(|| self.too_large("a size"))?;
+        self.span = self.checked_span(item).ok_or_else(|| self.too_large("a distance"))?;
+        self.byte_strides = self.strides.iter().map(|stride| stride.saturating_mul(item)).collect();
+        Ok(())
+    }
+
+    /// Returns the number of elements, and notes if they lie in C order.
+    fn checked_size(&mut self, item: i64) -> Option<usize> {
+        let (mut at_least_one, mut in_order) = (1_i64, true);
+        for (&extent, &stride) in self.shape.iter().zip(&self.strides).rev() {
+            in_order &= extent <= 1 || stride == at_least_one;
+            at_least_one = at_least_one.checked_mul(extent.max(1))?;
+        }
+        isize::try_from(at_least_one.checked_mul(item)?).ok()?;
+        let empty = self.shape.contains(&0);
+        self.is_c_contiguous = in_order || empty;
+        if empty { Some(0) } else { usize::try_from(at_least_one).ok() }
     }
 
     fn too_large(&self, what: &str) -> Error {
@@ -89,43 +100,58 @@ impl Geometry {
         ))
     }
 
-    fn checked_span(&self) -> Option<Span> {
-        let item = i64::try_from(self.itemsize).ok()?;
+    fn checked_span(&self, item: i64) -> Option<Span> {
         let (mut low, mut high) = (0_i64, 0_i64);
         if self.size > 0 {
             high = item;
             for (&extent, &stride) in self.shape.iter().zip(&self.strides) {
-                let reach = extent
-                    .checked_sub(1)?
-                    .checked_mul(if extent > 1 { stride } else { 0 })?
-                    .checked_mul(item)?;
-                low = low.checked_add(reach.min(0))?;
-                high = high.checked_add(reach.max(0))?;
+                if extent > 1 {
+                    let steps = extent.checked_sub(1)?;
+                    let reach = steps.checked_mul(stride)?.checked_mul(item)?;
+                    low = low.checked_add(reach.min(0))?;
+                    high = high.checked_add(reach.max(0))?;
+                }
             }
         }
         isize::try_from(high.checked_sub(low)?).ok()?;
         Some(Span { low: isize::try_from(low).ok()?, high: isize::try_from(high).ok()? })
     }
+}
 
-    /// Divides byte strides by the item size. Meaningless strides need not be divisible.
-    fn strides_in_elements(&mut self) -> Result<()> {
-        let item = i64::try_from(self.itemsize).unwrap_or(i64::MAX).max(1);
-        let empty = self.shape.contains(&0);
-        for (axis, (stride, &extent)) in self.strides.iter_mut().zip(&self.shape).enumerate() {
-            let bytes = *stride;
-            // Nearly every item size is a power of two, which needs no division.
-            let power = self.itemsize.is_power_of_two();
-            *stride = if power { bytes >> item.trailing_zeros() } else { bytes.div_euclid(item) };
-            if extent > 1 && !empty && stride.wrapping_mul(item) != bytes {
-                return Err(Error::Buffer(format!(
-                    "stride of axis {axis}: expected a multiple of the item size {item}, got \
-                     {bytes} bytes; dlfield counts in elements, as DLPack does; copy the array \
-                     first"
-                )));
-            }
+/// How many layouts a thread remembers.
+const RECENT_LAYOUTS: usize = 8;
+
+thread_local! {
+    /// Layouts that the thread has made lately: the fields of a model have few different ones, and
+    /// to check one anew takes longer than the rest of an import.
+    static RECENT: [Cell<Option<Layout>>; RECENT_LAYOUTS] =
+        const { [const { Cell::new(None) }; RECENT_LAYOUTS] };
+}
+
+/// The place of a layout among the recent ones; others may have the same.
+fn recent_place(shape: &[i64], strides: &[i64]) -> usize {
+    let mix = |sum: u64, number: &i64| sum.wrapping_mul(31).wrapping_add(number.cast_unsigned());
+    let sum = shape.iter().chain(strides).fold(0, mix);
+    usize::try_from(sum ^ (sum >> 32)).unwrap_or(0) % RECENT_LAYOUTS
+}
+
+/// Divides byte strides by the item size. Meaningless strides need not be divisible.
+fn strides_in_elements(shape: &[i64], byte_strides: &[i64], itemsize: usize) -> Result<Extents> {
+    let item = i64::try_from(itemsize).unwrap_or(i64::MAX).max(1);
+    let mut strides = Extents::from_slice(byte_strides);
+    for (axis, (stride, &extent)) in strides.iter_mut().zip(shape).enumerate() {
+        let bytes = *stride;
+        // Nearly every item size is a power of two, which needs no division.
+        let power = itemsize.is_power_of_two();
+        *stride = if power { bytes >> item.trailing_zeros() } else { bytes.div_euclid(item) };
+        if extent > 1 && stride.wrapping_mul(item) != bytes && !shape.contains(&0) {
+            return Err(Error::Buffer(format!(
+                "stride of axis {axis}: expected a multiple of the item size {item}, got {bytes} \
+                 bytes; dlfield counts in elements, as DLPack does; copy the array first"
+            )));
         }
-        Ok(())
     }
+    Ok(strides)
 }
 
 fn check_lengths(extents: usize, strides: usize) -> Result<()> {
@@ -148,11 +174,30 @@ impl Layout {
     /// distances beyond `isize::MAX`.
     pub fn new(shape: Extents, strides: Extents, itemsize: usize) -> Result<Self> {
         check_lengths(shape.len(), strides.len())?;
-        Self::build(itemsize, |geometry| {
-            geometry.shape = shape;
-            geometry.strides = strides;
-            Ok(())
-        })
+        let place = recent_place(&shape, &strides);
+        if let Some(known) = Self::recent(place, &shape, &strides, itemsize) {
+            return Ok(known);
+        }
+        let mut geometry = Geometry { shape, strides, itemsize, ..Geometry::default() };
+        geometry.measure()?;
+        let layout = Self(Arc::new(geometry));
+        // A thread that is ending keeps none.
+        let _ = RECENT.try_with(|recent| recent.get(place)?.replace(Some(layout.clone())));
+        Ok(layout)
+    }
+
+    /// The layout of these numbers, if the thread has made it lately.
+    fn recent(place: usize, shape: &[i64], strides: &[i64], itemsize: usize) -> Option<Self> {
+        let look = |cell: &Cell<Option<Self>>| {
+            let known = cell.take()?;
+            let same = known.shape() == shape
+                && known.strides() == strides
+                && known.itemsize() == itemsize;
+            let found = same.then(|| known.clone());
+            cell.set(Some(known));
+            found
+        };
+        RECENT.try_with(|recent| recent.get(place).and_then(look)).ok().flatten()
     }
 
     /// As [`Layout::new`], with strides in bytes.
@@ -165,29 +210,8 @@ impl Layout {
         byte_strides: &[i64],
         itemsize: usize,
     ) -> Result<Self> {
-        check_lengths(shape.len(), byte_strides.len())?;
-        Self::build(itemsize, |geometry| {
-            geometry.shape = Extents::from_slice(shape);
-            geometry.strides = Extents::from_slice(byte_strides);
-            geometry.strides_in_elements()
-        })
-    }
-
-    /// Checks what `fill` writes. It writes in place, because moving fresh numbers is slow.
-    fn build(itemsize: usize, fill: impl FnOnce(&mut Geometry) -> Result<()>) -> Result<Self> {
-        let mut layout = Arc::new(Geometry { itemsize, ..Geometry::default() });
-        if let Some(geometry) = Arc::get_mut(&mut layout) {
-            fill(geometry)?;
-            geometry.size = geometry.checked_size()?;
-            let span = geometry.checked_span();
-            geometry.span = span.ok_or_else(|| geometry.too_large("a distance"))?;
-            let item = i64::try_from(itemsize).unwrap_or(i64::MAX);
-            geometry.byte_strides = Extents::from_slice(&geometry.strides);
-            for stride in &mut geometry.byte_strides {
-                *stride = stride.saturating_mul(item);
-            }
-        }
-        Ok(Self(layout))
+        let strides = strides_in_elements(shape, byte_strides, itemsize)?;
+        Self::new(Extents::from_slice(shape), strides, itemsize)
     }
 
     pub(super) fn too_large(&self, what: &str) -> Error {
@@ -199,24 +223,24 @@ impl Layout {
     /// # Errors
     /// As [`Layout::new`].
     pub fn compact(shape: Extents, itemsize: usize) -> Result<Self> {
-        check_lengths(shape.len(), shape.len())?;
-        Self::build(itemsize, |geometry| {
-            geometry.shape = shape;
-            let shape = geometry.shape.as_slice();
-            geometry.strides = compact_strides(shape).ok_or_else(|| {
-                let most = i64::MAX;
-                Error::Buffer(format!(
-                    "shape {shape:?}: expected at most {most} elements, got more"
-                ))
-            })?;
-            Ok(())
-        })
+        let strides = compact_strides(&shape).ok_or_else(|| {
+            let (most, shape) = (i64::MAX, shape.as_slice());
+            Error::Buffer(format!("shape {shape:?}: expected at most {most} elements, got more"))
+        })?;
+        Self::new(shape, strides, itemsize)
     }
 
     /// Bytes from the lowest to the highest element. Empty for size 0.
     #[must_use]
     pub fn span(&self) -> Span {
         self.0.span
+    }
+
+    /// True if the elements fill their span in C order. Dimensions of extent 1 do not matter, and
+    /// an empty layout is contiguous.
+    #[must_use]
+    pub fn is_c_contiguous(&self) -> bool {
+        self.0.is_c_contiguous
     }
 
     /// Extents, in elements.

@@ -3,15 +3,14 @@
 use pyo3::prelude::*;
 
 use super::hooks::Hooks;
-use crate::field::{Dims, Field, Labels};
+use crate::field::{Dims, Field, Labelled};
 use crate::managed::Managed;
 use crate::storage::{Residence, Spec, Storage};
 
 /// Memory that came in, with what its object says of it.
 pub(crate) struct Arrival {
     pub(crate) memory: Managed,
-    /// `None` if nothing is labelled.
-    pub(crate) labels: Option<Box<Labels>>,
+    pub(crate) labels: Labelled,
     /// What the object wants called around a computation.
     pub(crate) hooks: Hooks,
     /// Name of the door it came through; `None` for memory that dlfield allocated.
@@ -25,7 +24,7 @@ pub(crate) struct Arrival {
 impl Arrival {
     /// Names of the axes, if they have any.
     pub(crate) fn dims(&self) -> Option<&Dims> {
-        self.labels.as_ref()?.dims.as_ref()
+        self.labels.dims()
     }
 
     /// The memory for as long as it is used: acquired now, and released when the last view of it is
@@ -38,6 +37,19 @@ impl Arrival {
         self.hooks.acquired(py, self.memory)
     }
 
+    /// The storage that came in, if nothing around it says anything else, and if its aligned
+    /// element has no index that would have to be pinned.
+    pub(crate) fn take_storage(&mut self) -> Option<Storage> {
+        match &self.labels {
+            Labelled::AsField(field) if field.alignment <= 1 => self.storage.take().map(|all| *all),
+            _ => None,
+        }
+    }
+
+    fn field(&self, shape: &[i64]) -> Field {
+        self.labels.clone().into_labels().into_field(shape)
+    }
+
     /// A storage over the memory, before options change anything: with what is known of it, where
     /// it is.
     #[inline]
@@ -46,14 +58,13 @@ impl Arrival {
         let shape = self.memory.layout().shape();
         match &self.storage {
             Some(storage) => {
-                let labels = self.labels.as_deref().cloned().unwrap_or_default();
-                let Field { dims, halo, origin, .. } = labels.into_field(shape);
+                let Field { dims, halo, origin, .. } = self.field(shape);
                 let field = Field { dims, halo, origin, ..Field::clone(&storage.field()) };
                 Spec::like(field.with_fixed_index(shape), storage.residence())
             }
-            None => match self.labels.as_deref().cloned() {
-                Some(labels) => Spec::like(labels.into_field(shape), default_residence),
-                None => Spec { default_residence, ..Spec::default() },
+            None => match self.labels {
+                Labelled::Nothing => Spec { default_residence, ..Spec::default() },
+                _ => Spec::like(self.field(shape), default_residence),
             },
         }
     }

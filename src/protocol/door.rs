@@ -10,7 +10,7 @@ use super::producer::Recognised;
 use crate::cuda::is_available;
 use crate::device::{Device, Target};
 use crate::error::{Failure, Result};
-use crate::field::Labels;
+use crate::field::Labelled;
 use crate::managed::{Checked, Managed};
 use crate::storage::Storage;
 
@@ -52,32 +52,32 @@ pub(crate) enum Purpose {
     Computation,
 }
 
+impl Reach {
+    fn of(target: Target) -> Self {
+        match target {
+            Target::Host => Self::Host,
+            Target::Gpu(number) => Self::Gpu(number),
+        }
+    }
+}
+
 impl Request {
     /// Memory shared wherever it is.
     pub(crate) const SHARED: Self =
         Self { reach: Reach::Anywhere, price: Price::Share, purpose: Purpose::Values };
-    /// Memory shared on a GPU if the object has it there, else wherever it is.
-    pub(crate) const ON_GPU: Self = Self { reach: Reach::Gpu(None), ..Self::SHARED };
     /// Memory on the host, at the price of a copy.
     pub(crate) const COPIED_TO_HOST: Self =
         Self { reach: Reach::Host, price: Price::Copy, ..Self::SHARED };
 
     /// Memory shared where `target` reaches it, if any is given.
     pub(crate) fn shared(target: Option<Target>) -> Self {
-        match target {
-            None => Self::SHARED,
-            Some(Target::Host) => Self { price: Price::View, ..Self::COPIED_TO_HOST },
-            Some(Target::Gpu(number)) => Self { reach: Reach::Gpu(number), ..Self::SHARED },
-        }
+        let price = if target == Some(Target::Host) { Price::View } else { Price::Share };
+        Self { reach: target.map_or(Reach::Anywhere, Reach::of), price, ..Self::SHARED }
     }
 
     /// Memory for a computation on `target`.
     pub(crate) fn computation(target: Target) -> Self {
-        let reach = match target {
-            Target::Host => Reach::Host,
-            Target::Gpu(number) => Reach::Gpu(number),
-        };
-        Self { reach, price: Price::Share, purpose: Purpose::Computation }
+        Self { reach: Reach::of(target), price: Price::Share, purpose: Purpose::Computation }
     }
 
     /// True if memory of a device is as welcome as memory of the host: dlfield can copy it itself.
@@ -107,8 +107,7 @@ impl Request {
 /// What a door found in an object.
 pub(super) struct Offer<'py> {
     pub(super) memory: Memory<'py>,
-    /// `None` if nothing is labelled: most arrays have no labels, and labels are large.
-    pub(super) labels: Option<Box<Labels>>,
+    pub(super) labels: Labelled,
     pub(super) hooks: Hooks,
 }
 
@@ -127,7 +126,7 @@ pub(super) enum Memory<'py> {
 
 impl From<Checked> for Offer<'_> {
     fn from(claims: Checked) -> Self {
-        Self { memory: Memory::Claims(claims), labels: None, hooks: Hooks::default() }
+        Self { memory: Memory::Claims(claims), labels: Labelled::Nothing, hooks: Hooks::default() }
     }
 }
 

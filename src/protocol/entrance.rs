@@ -14,7 +14,6 @@ use super::producer::{Producer, Recognised};
 use super::table::doors;
 use super::xarray;
 use crate::error::{Failure, Result};
-use crate::field::Labels;
 use crate::managed::{Checked, Managed};
 
 /// Imports any object that speaks one of the protocols. Copies nothing unless the request allows
@@ -42,9 +41,7 @@ pub(crate) fn import(obj: &Bound<'_, PyAny>, request: Request) -> Result<Arrival
     }
     let (dims, origin) = (gt4py::dims(obj)?, gt4py::origin(obj)?);
     let mut arrival = try_doors(obj, request, known)?;
-    if dims.is_some() || origin.is_some() {
-        arrival.labels.get_or_insert_default().supplement(dims, origin)?;
-    }
+    arrival.labels = arrival.labels.supplemented(dims, origin)?;
     Ok(arrival)
 }
 
@@ -55,7 +52,7 @@ fn try_doors(
 ) -> Result<Arrival, Failure> {
     let detached = known.producer.refuse_first(obj)?;
     let obj = detached.as_ref().unwrap_or(obj);
-    for &door in doors(request, known) {
+    for door in doors(request, known) {
         match (door.import)(obj, request, known) {
             Ok(Some(offer)) => return accept(obj, offer, request, door, known.producer),
             Ok(None) => {}
@@ -91,7 +88,7 @@ fn accept<'py>(
         }
         Memory::Wrapped(inner) => {
             let mut arrival = import(&inner, request)?;
-            arrival.labels = Labels::wrapped(arrival.labels, labels, false)?;
+            arrival.labels = arrival.labels.under(labels, false)?;
             if producer != Producer::Xarray {
                 arrival.door = Some(door.name);
             }

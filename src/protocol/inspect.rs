@@ -7,7 +7,7 @@ use super::dlpack::exchange;
 use super::door::Door;
 use super::producer::{Producer, Recognised};
 use super::read::class_name;
-use super::table::HOST_ORDER;
+use super::table;
 use super::{buffer, class, gt4py, xarray};
 use crate::error::{Error, Failure};
 use crate::field::Dims;
@@ -18,7 +18,7 @@ pub(super) fn no_protocol(obj: &Bound<'_, PyAny>) -> Error {
         Ok(class) => ("the class", class_name(class)),
         Err(_) => ("an object of type", class_name(&obj.get_type())),
     };
-    let attributes = HOST_ORDER.iter().flat_map(|door| door.attributes);
+    let attributes = table::all().flat_map(|door| door.attributes);
     let mut attributes: Vec<_> =
         attributes.filter(|name| name.starts_with("__")).copied().collect();
     attributes.sort_unstable();
@@ -56,7 +56,7 @@ pub(crate) fn door_names(obj: &Bound<'_, PyAny>) -> Vec<&'static str> {
         return names_by_class(&obj.get_type()); // asking the object would bring buffers up to date
     }
     let producer = Recognised::new(obj).map_or(Producer::Other, |known| known.producer);
-    let has = |door: &&&Door| match door.name {
+    let has = |door: &&Door| match door.name {
         "xarray" => producer == Producer::Xarray,
         "dlpack_c_exchange_api" => exchange::has_table(&obj.get_type()).unwrap_or(true),
         "buffer" => buffer::PyView::is_offered(obj),
@@ -65,7 +65,7 @@ pub(crate) fn door_names(obj: &Bound<'_, PyAny>) -> Vec<&'static str> {
         _ => door.attributes.iter().any(|name| obj.hasattr(name).unwrap_or(true)),
     };
     let arrow_first = producer == Producer::Arrow;
-    let mut names: Vec<_> = HOST_ORDER.iter().filter(has).map(|door| door.name).collect();
+    let mut names: Vec<_> = table::all().filter(has).map(|door| door.name).collect();
     names.sort_by_key(|name| !(arrow_first && *name == "arrow"));
     names.dedup();
     names
@@ -74,10 +74,10 @@ pub(crate) fn door_names(obj: &Bound<'_, PyAny>) -> Vec<&'static str> {
 /// As [`door_names`], as far as a class of storages tells.
 fn names_by_class(class: &Bound<'_, PyType>) -> Vec<&'static str> {
     let has = |name: &str| class.hasattr(name).unwrap_or(false);
-    let tells = |door: &&&Door| match door.name {
+    let tells = |door: &&Door| match door.name {
         "dlpack_c_exchange_api" => true,
         "buffer" => has("__array_interface__"), // both are of memory of the host
         _ => door.attributes.iter().any(|name| has(name)),
     };
-    HOST_ORDER.iter().filter(tells).map(|door| door.name).collect()
+    table::all().filter(tells).map(|door| door.name).collect()
 }

@@ -116,6 +116,11 @@ impl Recognised {
         self.exactly && !matches!(self.producer, Producer::Xarray | Producer::Storage)
     }
 
+    /// True for an object of exactly this producer's class.
+    pub(super) fn is_exactly(self, producer: Producer) -> bool {
+        self.exactly && self.producer == producer
+    }
+
     /// True if no door runs Python code for the object.
     pub(super) fn is_plain(self) -> bool {
         self.exactly && matches!(self.producer, Producer::Numpy | Producer::Other)

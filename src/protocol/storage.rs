@@ -7,7 +7,7 @@ use super::door::{Answer, Memory, Offer, Price, Purpose, Reach, Request};
 use super::hooks::Hooks;
 use super::producer::{Producer, Recognised};
 use crate::error::Result;
-use crate::field::Labels;
+use crate::field::Labelled;
 use crate::managed::Managed;
 use crate::storage::Storage;
 
@@ -26,12 +26,7 @@ pub(super) fn import<'py>(
         Some(host) => host.clone(),
         None => obj.py().detach(|| buffer(storage, request))?,
     };
-    let field = storage.field();
-    let labels = Some(Box::new(Labels {
-        dims: field.dims.clone(),
-        halo: field.halo.clone().into(),
-        origin: field.origin.clone(),
-    }));
+    let labels = Labelled::AsField(storage.field());
     let whole = (request.purpose == Purpose::Values).then(|| Box::new(storage.clone()));
     let hooks = hooks(obj, storage, request)?;
     let memory = Memory::Storage { memory, storage: whole, door };

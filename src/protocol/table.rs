@@ -54,31 +54,16 @@ static ARROW_ITSELF: Door = Door {
     ..ARROW
 };
 
-/// The doors that say most come first, then the protocols of arrays: the cheapest first, and memory
-/// of the host before that of a device.
-pub(super) static HOST_ORDER: [&Door; 12] = [
-    &STORAGE,
-    &XARRAY,
-    &GT_INTERFACE,
-    &NDARRAY,
-    &ARROW_ITSELF,
-    &EXCHANGE,
-    &BUFFER,
-    &DLPACK,
-    &ARRAY_INTERFACE,
-    &ARRAY_STRUCT,
-    &CUDA_ARRAY_INTERFACE,
-    &ARROW,
-];
+/// The doors that say most are tried first. No known class of arrays speaks them.
+static SAY_MOST: [&Door; 5] = [&STORAGE, &XARRAY, &GT_INTERFACE, &NDARRAY, &ARROW_ITSELF];
+
+/// The protocols of arrays: the cheapest first, and memory of the host before that of a device.
+static HOST_ORDER: [&Door; 7] =
+    [&EXCHANGE, &BUFFER, &DLPACK, &ARRAY_INTERFACE, &ARRAY_STRUCT, &CUDA_ARRAY_INTERFACE, &ARROW];
 
 /// An object with memory on both sides shows that of the device first. DLPack counts more than the
 /// CUDA array interface, which need not name a stream.
-static DEVICE_ORDER: [&Door; 13] = [
-    &STORAGE,
-    &XARRAY,
-    &GT_INTERFACE,
-    &NDARRAY,
-    &ARROW_ITSELF,
+static DEVICE_ORDER: [&Door; 8] = [
     &EXCHANGE,
     &DLPACK_OF_CUDA,
     &CUDA_ARRAY_INTERFACE,
@@ -89,13 +74,19 @@ static DEVICE_ORDER: [&Door; 13] = [
     &ARROW,
 ];
 
-/// The first doors of both orders, which no known class of arrays speaks.
-const FOR_OTHER_CLASSES: usize = 5;
+/// All doors, in the order for the host.
+pub(super) fn all() -> impl Iterator<Item = &'static Door> {
+    SAY_MOST.iter().chain(&HOST_ORDER).copied()
+}
 
 /// The doors for a request, in the order in which they are tried. An object of exactly a known class
-/// of arrays speaks nothing but the protocols of arrays.
-pub(super) fn doors(request: Request, known: Recognised) -> &'static [&'static Door] {
-    let order: &[&Door] =
-        if matches!(request.reach, Reach::Gpu(_)) { &DEVICE_ORDER } else { &HOST_ORDER };
-    if known.is_array() { order.get(FOR_OTHER_CLASSES..).unwrap_or_default() } else { order }
+/// of arrays speaks nothing but the protocols of arrays, and NumPy's own has no exchange table.
+pub(super) fn doors(request: Request, known: Recognised) -> impl Iterator<Item = &'static Door> {
+    let order: &[&Door] = match request.reach {
+        _ if known.is_exactly(Producer::Numpy) => HOST_ORDER.get(1..).unwrap_or_default(),
+        Reach::Gpu(_) => &DEVICE_ORDER,
+        Reach::Anywhere | Reach::Host => &HOST_ORDER,
+    };
+    let first: &[&Door] = if known.is_array() { &[] } else { &SAY_MOST };
+    first.iter().chain(order).copied()
 }

@@ -41,16 +41,16 @@ pub(super) fn import<'py>(
     let accessor = gt4py::import_from(data_array, own_interfaces(&class)?, request)?;
     let data = data(data_array, accessor.is_some())?;
     let Some(Offer { memory: Memory::Claims(claims), labels, hooks }) = accessor else {
-        let labels = Some(Box::new(Labels { dims: Some(dims), origin, ..Labels::default() }));
+        let labels = Labels { dims: Some(dims), origin, ..Labels::default() }.into();
         let (memory, hooks) = (Memory::Wrapped(data), Hooks::default());
         return Ok(Some(Offer { memory, labels, hooks }));
     };
-    let mut labels = labels.unwrap_or_default();
+    let mut labels = labels.into_labels();
     let named = labels.dims.is_some();
     labels.supplement(own, origin)?;
     labels.dims.get_or_insert(dims);
     let memory = Memory::Accessor { claims, inner: data, named };
-    Ok(Some(Offer { memory, labels: Some(labels), hooks }))
+    Ok(Some(Offer { memory, labels: labels.into(), hooks }))
 }
 
 /// The array in a DataArray. Refuses a variable on disk that xarray loads anew at each access: a
@@ -83,7 +83,7 @@ fn is_same_memory(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> PyResult<
 /// found.
 ///
 /// # Errors
-/// [`Error::Buffer`] if the accessor is about other memory, as [`Labels::wrapped`], and the failure
+/// [`Error::Buffer`] if the accessor is about other memory, as [`Labelled::under`](crate::field::Labelled::under), and the failure
 /// to find the array.
 pub(super) fn supplement(
     described: Arrival,
@@ -101,7 +101,7 @@ pub(super) fn supplement(
     check_current(&described.memory, &data.memory)?;
     let Arrival { memory, labels, hooks, .. } = described;
     let memory = if data.memory.readonly() { memory.into_readonly() } else { memory };
-    let labels = Labels::wrapped(data.labels, labels, named)?;
+    let labels = data.labels.under(labels, named)?;
     Ok(Arrival { memory, labels, hooks: hooks.or(data.hooks), ..described })
 }
 

@@ -9,6 +9,7 @@ use pyo3::types::{IntoPyDict, PyString};
 
 use crate::dtype::DType;
 use crate::error::{Error, Failure};
+use crate::field::Labelled;
 use crate::managed::Managed;
 use crate::protocol::buffer::ByteView;
 use crate::protocol::ending::Inside;
@@ -163,7 +164,7 @@ pub(super) fn import_converted(
     };
     let mut copy = import(&numpy.call_method1("array", (data, dtype))?, Request::SHARED)?;
     // The copy is a plain array: a subclass may have names.
-    copy.labels.get_or_insert_default().dims = gt4py::dims(data)?;
+    copy.labels = copy.labels.with_dims(gt4py::dims(data)?);
     Ok(Some(copy))
 }
 
@@ -180,8 +181,8 @@ pub(super) fn import_stand_in(
     let _inside = Inside::enter(data.py());
     let Some(array) = stand_in(data, dtype)? else { return Ok(None) };
     let mut arrival = import(&array, Request::SHARED)?;
-    if arrival.labels.is_none() {
-        arrival.labels.get_or_insert_default().dims = gt4py::dims(data)?;
+    if matches!(arrival.labels, Labelled::Nothing) {
+        arrival.labels = Labelled::Nothing.with_dims(gt4py::dims(data)?);
     }
     Ok(Some(arrival))
 }

@@ -144,8 +144,7 @@ fn taken_stream(capsule: &Capsule<'_>) -> Result<FFI_ArrowArrayStream, Failure> 
 }
 
 fn offer<'py>(checked: Checked, labels: Labels) -> Offer<'py> {
-    let labels = Some(Box::new(labels));
-    Offer { memory: Memory::Claims(checked), labels, hooks: Hooks::default() }
+    Offer { memory: Memory::Claims(checked), labels: labels.into(), hooks: Hooks::default() }
 }
 
 type Capsule<'py> = Bound<'py, PyCapsule>;

@@ -9,6 +9,7 @@ use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::{ffi, intern};
 
+use super::ndarray;
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result, quoted};
@@ -41,6 +42,9 @@ pub(in crate::protocol) fn import<'py>(
     _: Request,
     known: Recognised,
 ) -> Answer<'py> {
+    if let Some(claims) = ndarray::read(obj, known)? {
+        return Ok(Some(claims.into()));
+    }
     if !PyView::is_offered(obj) {
         return Ok(None);
     }

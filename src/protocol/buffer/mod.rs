@@ -2,9 +2,11 @@
 //!
 //! - `import` asks for a writable view, then for a read-only one, and holds it until the last
 //!   storage over it is dropped. Holding it keeps a bytearray or mmap from being resized.
+//! - `ndarray` reads the same of a NumPy array, without a view.
 //! - `export` fills a view whose strides are its own. Types that PEP 3118 cannot name (bfloat16,
 //!   float8) have no buffer.
 
+mod ndarray;
 mod import;
 mod export;
 

@@ -104,7 +104,7 @@ fn read<'py>(
     // SAFETY: as in the CUDA array interface: the stream lives as long as the object.
     let claims = unsafe { claims.on_stream(stream) };
     let hooks = Hooks::from_interface(obj, &chosen)?;
-    Ok(Offer { memory: Memory::Claims(claims), labels: Some(Box::new(labels)), hooks })
+    Ok(Offer { memory: Memory::Claims(claims), labels: labels.into(), hooks })
 }
 
 /// The buffer for a request, and the device that it is said to be on.

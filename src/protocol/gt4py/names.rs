@@ -9,7 +9,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::field::{Dim, Dims, Field};
+use crate::field::{Dim, Dims, Field, Labelled};
 use crate::layout::Extents;
 use crate::protocol::door::{Answer, Memory, Offer, Request};
 use crate::protocol::hooks::Hooks;
@@ -51,7 +51,7 @@ pub(in crate::protocol) fn import_ndarray<'py>(
     if !known.has_attributes() {
         return Ok(None);
     }
-    let offer = |memory| Offer { memory, labels: None, hooks: Hooks::default() };
+    let offer = |memory| Offer { memory, labels: Labelled::Nothing, hooks: Hooks::default() };
     Ok(ndarray(obj)?.map(Memory::Wrapped).map(offer))
 }
 

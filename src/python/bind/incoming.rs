@@ -120,7 +120,7 @@ impl Incoming {
         let Arrival { memory: managed, labels, hooks, door, readonly_kind: kind, .. } = arrival;
         // GT4Py has left an unused field out of its code: it is handed over, and nothing else.
         let hooks = if field.access == Access::Unused { Hooks::default() } else { hooks };
-        let Labels { dims, halo, origin } = labels.map_or_else(Labels::default, |labels| *labels);
+        let Labels { dims, halo, origin } = labels.into_labels();
         let is_copied = matches!(copied, Some(Copied::Original(_)));
         let is_array = is_copied || is_plain_ndarray(value);
         let ran_code = is_copied || !(is_array || value.is_instance_of::<PyStorage>());

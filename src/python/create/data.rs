@@ -258,7 +258,7 @@ fn pair(
     state: Option<Arc<SyncState>>,
     requested: &Requested<'_, '_>,
 ) -> PyResult<Py<PyStorage>> {
-    let device = import(device_data, Request::ON_GPU);
+    let device = import(device_data, Request::shared(Some(Target::Gpu(None))));
     let device = device.map_err(|failure| failure.about("device_data"))?;
     check_on_gpu(device.memory.device())?;
     let Some(data) = data else { return share(py, device, state, requested) };
@@ -289,12 +289,18 @@ fn pair(
 /// A storage over memory that came in. Nothing is acquired if anything is refused.
 fn share(
     py: Python<'_>,
-    arrival: Arrival,
+    mut arrival: Arrival,
     state: Option<Arc<SyncState>>,
     requested: &Requested<'_, '_>,
 ) -> PyResult<Py<PyStorage>> {
-    let spec = requested.over(&arrival.memory, arrival.spec())?;
     let door = arrival.door;
+    if requested.is_nothing()
+        && state.is_none()
+        && let Some(storage) = arrival.take_storage()
+    {
+        return PyStorage::wrap(py, storage, door);
+    }
+    let spec = requested.over(&arrival.memory, arrival.spec())?;
     if let Some(storage) = &arrival.storage {
         let storage = py.detach(|| storage.wrap_again(state, &spec))?;
         return PyStorage::wrap(py, storage, door);
@@ -304,7 +310,7 @@ fn share(
     }
     let memory = arrival.acquired(py)?;
     // Host memory that stays there needs no sibling: nothing is allocated.
-    let stays = memory.device() == Device::CPU && requested.options.is_none();
+    let stays = memory.device() == Device::CPU && requested.is_nothing();
     let wrap = || Storage::wrap_with_state(memory, state, &spec);
     PyStorage::wrap(py, if stays { wrap() } else { py.detach(wrap) }?, door)
 }
@@ -344,7 +350,7 @@ fn read_by_numpy(data: &Bound<'_, PyAny>) -> Result<Option<Arrival>, Failure> {
         answer => answer?,
     };
     if let Some(dims) = protocol::dims(data)? {
-        arrival.labels.get_or_insert_default().dims = Some(dims);
+        arrival.labels = arrival.labels.with_dims(Some(dims));
     }
     Ok(Some(arrival))
 }

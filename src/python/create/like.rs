@@ -139,6 +139,11 @@ impl<'a, 'py> Requested<'a, 'py> {
         Ok(Self { model: model.transpose()?, options })
     }
 
+    /// True if neither a model nor options are given.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.model.is_none() && self.options.is_none()
+    }
+
     /// A storage over `memory`, of which `own` is known: the labels are the model's.
     ///
     /// # Errors

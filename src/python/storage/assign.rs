@@ -11,6 +11,7 @@ use super::class::{PyStorage, copy_with};
 use super::key::{basic, goes_behind, plain};
 use super::sides::{converted, on_host};
 use crate::device::Device;
+use crate::device::Target;
 use crate::error::{Error, Failure};
 use crate::field::{Dims, are_unrelated, is_only_numbered, show_dims};
 use crate::managed::Managed;
@@ -151,7 +152,7 @@ fn array(value: &Bound<'_, PyAny>, storage: &Storage) -> PyResult<Option<Arrival
         return Ok(None);
     }
     let request = match storage.device_as_is() {
-        Some(_) if !value.is_instance_of::<PyStorage>() => Request::ON_GPU,
+        Some(_) if !value.is_instance_of::<PyStorage>() => Request::shared(Some(Target::Gpu(None))),
         _ => Request::SHARED,
     };
     match import(value, request) {
