@@ -5,6 +5,7 @@ Arrays are small: nothing is copied, so their size does not matter, as `sizes.py
 
 import importlib.util
 import sysconfig
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -141,26 +142,29 @@ def _numba_peer() -> object:
 
 def _nanobind_peer() -> object:
     """Compile and import the module that is written with nanobind."""
+    try:
+        return import_from(nanobind_library())
+    except ModuleNotFoundError as missing:
+        return Missing("nanobind_peer", str(missing))
+
+
+def nanobind_library(more_flags: Sequence[str] = ()) -> Path:
+    """Compile the module that is written with nanobind."""
     nanobind = load("nanobind")
-    if isinstance(nanobind, Missing):
-        return nanobind
     sources = Path(nanobind.source_dir())
     includes = (
         nanobind.include_dir(),
         sources.parent / "ext" / "robin_map" / "include",
         sysconfig.get_path("include"),
     )
-    flags = ["-std=c++17", "-fvisibility=hidden", "-fno-strict-aliasing"]
+    flags = ["-std=c++17", "-fvisibility=hidden", "-fno-strict-aliasing", *more_flags]
     flags += [f"-I{folder}" for folder in includes]
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
-    try:
-        library = compiled("nanobind_peer.cpp", suffix, flags, [sources / "nb_combined.cpp"])
-    except ModuleNotFoundError as missing:
-        return Missing("nanobind_peer", str(missing))
-    return _import_from(library)
+    return compiled("nanobind_peer.cpp", suffix, flags, [sources / "nb_combined.cpp"])
 
 
-def _import_from(library: Path) -> object:
+def import_from(library: Path) -> object:
+    """Import an extension module from its file."""
     name = library.name.partition(".")[0]
     spec = importlib.util.spec_from_file_location(name, library)
     module = importlib.util.module_from_spec(spec)

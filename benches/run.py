@@ -8,6 +8,7 @@ of the ratios of each round. A library that is missing is named where it would b
     make bench BENCH="copies allocation"                some areas
     make bench BENCH="--quick"                          whether it runs: the figures mean little
     make bench BENCH="copies --plot docs/copies.png"    also a plot of the copies
+    make bench BENCH="instructions --only as_storage"   some cases, counted in instructions
 """
 
 import argparse
@@ -39,6 +40,7 @@ AREAS = (
     "memory",
     "starts",
     "startup",
+    "instructions",
 )
 """Modules of this folder, each with a function `tables`."""
 
@@ -48,6 +50,7 @@ def main() -> None:
     options = _options()
     if options.quick:
         EFFORT.hurry()
+    EFFORT.only = options.only
     facts = describe(_command(options))
     print("\n".join(f"{name}: {fact}" for name, fact in facts.items()))
     kept: dict[str, list[Row]] = {}
@@ -85,6 +88,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("areas", nargs="*", metavar="area", help=f"some of: {', '.join(AREAS)}")
     parser.add_argument("--quick", action="store_true", help="only show that everything runs")
+    parser.add_argument("--only", default="", help="instructions of cases that contain this text")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder for what is written")
     parser.add_argument("--plot", type=Path, help="draw the copies into this PNG")
     options = parser.parse_args()
@@ -96,6 +100,7 @@ def _options() -> argparse.Namespace:
 def _command(options: argparse.Namespace) -> list[str]:
     """Spell the command by what changes the figures."""
     words = [*options.areas, *(["--quick"] if options.quick else [])]
+    words += ["--only", options.only] if options.only else []
     return ["make bench", *([f'BENCH="{" ".join(words)}"'] if words else [])]
 
 

@@ -78,6 +78,8 @@ def _spell(value: float | None, row: Row) -> str:
         return "-"
     if row.unit == "bytes":
         return f"{value / 1e6:.2f} MB"
+    if row.unit == "instructions":
+        return f"{value:.0f}"
     if row.nbytes:
         return f"{row.nbytes / value:.1f} GB/s"
     if value >= 1e6:

@@ -51,6 +51,8 @@ class Effort:
     series_nanoseconds: int = 300_000
     quick: bool = False
     """Whether areas are to leave out what takes long."""
+    only: str = ""
+    """A text in the names or statements of the cases whose instructions are to be counted."""
 
     def hurry(self) -> None:
         """Only show that everything runs: the figures then mean little."""

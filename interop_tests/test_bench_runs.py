@@ -1,6 +1,7 @@
 """The benchmark of `make bench` runs; its results do not matter here."""
 
 import csv
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -71,6 +72,17 @@ def test_every_area_has_a_file_in_which_dlfield_is_measured(run, area):
     rows = rows_of(run[1], area)
     assert rows
     assert all(row["value"] or row["note"].endswith("is missing") for row in rows)
+
+
+def test_instructions_are_counted_where_valgrind_is_installed(tmp_path):
+    options = ["instructions", "--only", "np.asarray(s)", "--quick", "--out", str(tmp_path)]
+    command = [sys.executable, str(BENCHES / "run.py"), *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stderr
+    if shutil.which("valgrind") and shutil.which("setarch"):
+        assert all(float(row["value"]) > 100 for row in rows_of(tmp_path, "instructions"))
+    else:
+        assert "instructions: not measured, " in done.stdout
 
 
 def test_a_missing_peer_is_named(run):
