@@ -21,7 +21,6 @@ NAMELESS = ("expected an array, got an int", "the halo is too wide", "halo")
 ARTEFACTS = (
     "halo: expected 2 bytes, got Some(3)",
     "dims: expected names, got Field { dims: None }",
-    'metadata: expected a JSON object, got "{\\"shape\\": 3}"',
     "halo: expected widths, got none.",
     "halo: expected widths, got none; ",
 )
