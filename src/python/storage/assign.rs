@@ -5,7 +5,7 @@
 //! a copy.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyComplex, PyFloat, PyInt, PyTuple};
 
 use super::class::{PyStorage, copy_with};
 use super::key::{basic, goes_behind, plain};
@@ -38,8 +38,9 @@ pub(super) fn set(
             let value = read(value, &target)?.memory;
             write(py, &target, &value, Device::CPU)
         }
-        (target, source) => {
-            if target.is_none() && !goes_behind(source.as_ref(), storage, key)? {
+        (Some(target), None) => assign_by_numpy(py, &target, py.Ellipsis().bind(py), value),
+        (None, source) => {
+            if !goes_behind(source.as_ref(), storage, key)? {
                 check_order(source.as_ref(), storage.dims().as_ref())?;
             }
             let key = plain(storage, key)?;
@@ -143,12 +144,22 @@ fn check_order(source: Option<&Arrival>, target: Option<&Dims>) -> PyResult<()> 
     .into())
 }
 
+/// True for a number of exactly a class of Python's, which speaks no protocol.
+fn is_number(value: &Bound<'_, PyAny>) -> bool {
+    value.is_exact_instance_of::<PyFloat>()
+        || value.is_exact_instance_of::<PyInt>()
+        || value.is_exact_instance_of::<PyBool>()
+        || value.is_exact_instance_of::<PyComplex>()
+}
+
 /// A value that speaks a protocol; `None` for numbers, texts, lists and the like, NumPy's own
 /// numbers too, whose buffers say less than they do. Of a pair the newest values count, of other
 /// objects those on a GPU if the storage has a buffer there (GDP-3, "Choosing the Device").
 fn array(value: &Bound<'_, PyAny>, storage: &Storage) -> PyResult<Option<Arrival>> {
-    let number = value.is_instance(&value.py().import("numpy")?.getattr("generic")?)?;
-    if number || value.is_instance_of::<PyBytes>() {
+    if is_number(value) || value.is_instance_of::<PyBytes>() {
+        return Ok(None);
+    }
+    if value.is_instance(&value.py().import("numpy")?.getattr("generic")?)? {
         return Ok(None);
     }
     let request = match storage.device_as_is() {
