@@ -44,9 +44,9 @@ $(RUST_KERNEL): $(wildcard examples/rust_kernel/src/*.rs) examples/rust_kernel/C
 
 # Files are shared out among as many processes; those that take long stand first. Each process has its
 # own stand-in for the driver, and what tests count and measure is its own, too. A test that ends its
-# process is tried once more, and then the run ends.
+# process ends the run: with another process in its place xdist may wait for ever.
 TEST_PROCESSES ?= 2
-IN_PARALLEL := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder --max-worker-restart=1
+IN_PARALLEL := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder --max-worker-restart=0
 
 test: $(EXTENSION) $(VENV)/.stamp-test $(STAND_IN) $(RUST_KERNEL) ## Rust tests, doc tests, pytest
 	cargo test --features $(CRATE_FEATURES)
