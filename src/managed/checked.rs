@@ -167,7 +167,7 @@ fn facts_of_tensor(untrusted: &Untrusted) -> Result<Facts> {
     // SAFETY: from_versioned and from_legacy demand a pointer to ndim numbers, or one that is
     // caught here.
     let layout = match unsafe { read_numbers("DLPack strides", tensor.strides, shape.len()) }? {
-        Some(strides) => Layout::new(shape, strides.into(), dtype.itemsize())?,
+        Some(strides) => Layout::new(shape, Extents::from_slice(strides), dtype.itemsize())?,
         None => Layout::compact(shape, dtype.itemsize())?, // in every version (dlpack.h before 1.2)
     };
     let address = offset_address(&tensor, &layout)?;
@@ -191,7 +191,7 @@ pub(crate) fn read_prototype(tensor: &DLTensor) -> Result<(Extents, DType, Devic
     let shape = unsafe { read_numbers("DLPack shape", tensor.shape, ndim) }?.ok_or_else(|| {
         Error::Buffer(format!("DLPack shape: expected a pointer to {ndim} extents, got NULL"))
     })?;
-    Ok((shape.into(), dtype, device))
+    Ok((Extents::from_slice(shape), dtype, device))
 }
 
 /// Checks the number of dimensions in a struct of C.

@@ -205,7 +205,8 @@ fn copied(
     dtype: DType,
     requested: &Requested<'_, '_>,
 ) -> PyResult<Py<PyStorage>> {
-    let spec = requested.copy_of(&arrival.memory, arrival.spec())?;
+    let mut spec = arrival.spec();
+    requested.copy_of(&arrival.memory, &mut spec)?;
     Storage::check_copy(&arrival.memory, dtype, &spec)?;
     let memory = arrival.acquired(py)?; // until the copy is made
     let memory = if dtype == memory.dtype() { memory } else { converted(py, &memory, dtype)? };
@@ -279,7 +280,7 @@ fn pair(
     let Spec { default_residence, .. } = device.spec();
     let mut spec = Spec { default_residence, ..host.spec() };
     spec.field.dims = spec.field.dims.or_else(|| device.dims().cloned());
-    let spec = requested.over(&host.memory, spec)?;
+    requested.over(&host.memory, &mut spec)?;
     let door = device.door;
     let (data, device_data) = (host.acquired(py)?, device.acquired(py)?);
     let storage = py.detach(|| Storage::wrap_both(data, device_data, state, &spec))?;
@@ -300,7 +301,8 @@ fn share(
     {
         return PyStorage::wrap(py, storage, door);
     }
-    let spec = requested.over(&arrival.memory, arrival.spec())?;
+    let mut spec = arrival.spec();
+    requested.over(&arrival.memory, &mut spec)?;
     if let Some(storage) = &arrival.storage {
         let storage = py.detach(|| storage.wrap_again(state, &spec))?;
         return PyStorage::wrap(py, storage, door);

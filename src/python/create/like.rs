@@ -122,7 +122,7 @@ fn like(
 /// What a call requests of a storage with the values of an array: to be like a model, except for
 /// what the options name.
 pub(super) struct Requested<'a, 'py> {
-    model: Option<Arrival>,
+    model: Option<Box<Arrival>>,
     pub(super) options: Option<&'a Bound<'py, PyDict>>,
 }
 
@@ -136,7 +136,7 @@ impl<'a, 'py> Requested<'a, 'py> {
         let like = like.filter(|like| is_set(like));
         let model =
             like.map(|like| import_model(like, None).map_err(|failure| failure.about("like")));
-        Ok(Self { model: model.transpose()?, options })
+        Ok(Self { model: model.transpose()?.map(Box::new), options })
     }
 
     /// True if neither a model nor options are given.
@@ -148,31 +148,30 @@ impl<'a, 'py> Requested<'a, 'py> {
     ///
     /// # Errors
     /// As `parse`; `ValueError` for a model of another shape or with other names.
-    pub(super) fn over(&self, memory: &Managed, mut own: Spec) -> PyResult<Spec> {
+    pub(super) fn over(&self, memory: &Managed, own: &mut Spec) -> PyResult<()> {
         if let Some(model) = &self.model {
             check_same_shape(memory, &model.memory)?;
-            self.label(&mut own, model.spec())?;
+            self.label(own, model.spec())?;
         }
-        parse(self.options, &mut own, memory.layout().ndim())?;
-        Ok(own)
+        parse(self.options, own, memory.layout().ndim())
     }
 
     /// A storage for a copy of `memory`: device, layout and alignment are the model's too.
     ///
     /// # Errors
     /// As [`Requested::over`].
-    pub(super) fn copy_of(&self, memory: &Managed, mut own: Spec) -> PyResult<Spec> {
+    pub(super) fn copy_of(&self, memory: &Managed, own: &mut Spec) -> PyResult<()> {
         let Some(model) = &self.model else { return self.over(memory, own) };
         let Spec { default_residence, field, .. } = model.spec();
         let ranks = model.memory.layout().ranks(field.order.as_deref().unwrap_or_default());
         own.default_residence = default_residence;
         own.field.alignment = field.alignment;
         own.field.aligned_index = field.aligned_index;
-        let mut spec = self.over(memory, own)?;
-        if spec.layout == Order::Open && spec.preset.is_none() {
-            spec.layout = Order::Ranks(ranks);
+        self.over(memory, own)?;
+        if own.layout == Order::Open && own.preset.is_none() {
+            own.layout = Order::Ranks(ranks);
         }
-        Ok(spec)
+        Ok(())
     }
 
     /// Puts the labels of a model into `own`, which keeps those that the model does not have.

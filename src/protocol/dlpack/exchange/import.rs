@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::managed::{Checked, Untrusted};
 use crate::protocol::attached::raised;
 use crate::protocol::door::{Answer, Price, Request};
-use crate::protocol::producer::{Producer, Recognised};
+use crate::protocol::producer::Recognised;
 
 /// Asks the table of the object's type for a tensor. Zero-copy; the deleter runs when the last
 /// view is dropped.
@@ -24,9 +24,6 @@ pub(in crate::protocol) fn import<'py>(
     request: Request,
     known: Recognised,
 ) -> Answer<'py> {
-    if known == (Recognised { producer: Producer::Numpy, exactly: true }) {
-        return Ok(None); // a built-in class, into which no table can be put
-    }
     let py = obj.py();
     let Some(functions) = functions(&obj.get_type())? else {
         return Ok(None);
