@@ -38,12 +38,15 @@ def arrays(draw):
 
 
 def outcome(source):
+    """Return what is known of a storage, with the strides that mean something, or the refusal."""
     try:
         storage = dlf.as_storage(source)
     except (BufferError, ValueError, TypeError) as error:
         return type(error)
-    interface = storage.__array_interface__
-    return storage.door, storage.dtype, storage.readonly, storage.strides, interface
+    steps = zip(storage.shape, storage.strides, strict=True)
+    strides = [stride for extent, stride in steps if extent > 1 and storage.size]
+    facts = (storage.door, storage.dtype, storage.shape, storage.readonly)
+    return *facts, strides, storage.size and storage.ptr
 
 
 @given(arrays())
