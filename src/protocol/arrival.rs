@@ -37,13 +37,15 @@ impl Arrival {
         self.hooks.acquired(py, self.memory)
     }
 
-    /// The storage that came in, if nothing around it says anything else, and if its aligned
-    /// element has no index that would have to be pinned.
+    /// The storage of the host that came in, if nothing around it says anything else, and if its
+    /// aligned element has no index that would have to be pinned.
     pub(crate) fn take_storage(&mut self) -> Option<Storage> {
         match &self.labels {
-            Labelled::AsField(field) if field.alignment <= 1 => self.storage.take().map(|all| *all),
-            _ => None,
+            Labelled::AsField(field) if field.alignment <= 1 => {}
+            _ => return None,
         }
+        let storage = self.storage.take_if(|storage| storage.plain_host().is_some());
+        storage.map(|storage| *storage)
     }
 
     fn field(&self, shape: &[i64]) -> Field {
