@@ -57,6 +57,7 @@ pub(in crate::protocol) fn import<'py>(
         Ok(view) => return Ok(Some(view.check(None)?.into())),
         Err(refusal) => refusal,
     };
+    let _inside = Inside::enter(obj.py());
     if let Some((integers, dtype)) = unnamed_items(obj)? {
         return Ok(Some(PyView::request(&integers)?.check(Some(dtype))?.into()));
     }
