@@ -17,8 +17,8 @@ pub(crate) struct Labels {
     pub(crate) origin: Option<Extents>,
 }
 
-/// The labels of what comes in: labels are large, most arrays have none, and those of a storage are
-/// its field, which is shared.
+/// The labels of what comes in, in a form that is cheap to move: none, those of a storage (its field,
+/// which is shared), or labels that an array states.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Labelled {
     #[default]

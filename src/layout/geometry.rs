@@ -69,7 +69,7 @@ impl Geometry {
                 "shape: expected extents of at least 0, got {extent} on axis {axis}"
             )));
         }
-        let item = i64::try_from(self.itemsize).unwrap_or(i64::MAX);
+        let item = i64::try_from(self.itemsize).map_err(|_| self.too_large("a size"))?;
         self.size = self.checked_size(item).ok_or_else(|| self.too_large("a size"))?;
         self.span = self.checked_span(item).ok_or_else(|| self.too_large("a distance"))?;
         self.byte_strides = self.strides.iter().map(|stride| stride.saturating_mul(item)).collect();

@@ -28,6 +28,11 @@ fn sizes_distances_and_sums_that_overflow_are_refused() {
 }
 
 #[test]
+fn an_item_larger_than_any_memory_is_refused() {
+    assert!(Layout::new(smallvec![], smallvec![], usize::MAX).is_err());
+}
+
+#[test]
 fn the_stride_of_a_dimension_without_a_second_element_has_no_meaning() {
     let odd = layout(&[1, 3], &[i64::MAX, 1]).unwrap();
     assert!(odd.is_c_contiguous() && odd.is_f_contiguous());

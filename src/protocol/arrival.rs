@@ -48,7 +48,8 @@ impl Arrival {
         storage.map(|storage| *storage)
     }
 
-    fn field(&self, shape: &[i64]) -> Field {
+    /// What the object says of it, for an array of this shape.
+    pub(crate) fn field(&self, shape: &[i64]) -> Field {
         self.labels.clone().into_labels().into_field(shape)
     }
 

@@ -82,8 +82,9 @@ pub(super) fn all() -> impl Iterator<Item = &'static Door> {
 /// The doors for a request, in the order in which they are tried. An object of exactly a known class
 /// of arrays speaks nothing but the protocols of arrays, and NumPy's own has no exchange table.
 pub(super) fn doors(request: Request, known: Recognised) -> impl Iterator<Item = &'static Door> {
+    let [_exchange, rest @ ..] = &HOST_ORDER;
     let order: &[&Door] = match request.reach {
-        _ if known.is_exactly(Producer::Numpy) => HOST_ORDER.get(1..).unwrap_or_default(),
+        _ if known.is_exactly(Producer::Numpy) => rest,
         Reach::Gpu(_) => &DEVICE_ORDER,
         Reach::Anywhere | Reach::Host => &HOST_ORDER,
     };

@@ -83,8 +83,8 @@ fn is_same_memory(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> PyResult<
 /// found.
 ///
 /// # Errors
-/// [`Error::Buffer`] if the accessor is about other memory, as [`Labelled::under`](crate::field::Labelled::under), and the failure
-/// to find the array.
+/// [`Error::Buffer`] if the accessor is about other memory; what
+/// [`Labelled::under`](crate::field::Labelled::under) refuses; the failure to find the array.
 pub(super) fn supplement(
     described: Arrival,
     found: Result<Arrival, Failure>,

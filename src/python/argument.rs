@@ -27,7 +27,7 @@ fn acquired(obj: &Bound<'_, PyAny>) -> PyResult<(Arrival, Arc<Field>)> {
     arrival.memory = arrival.hooks.acquired(py, arrival.memory)?;
     py.detach(|| arrival.memory.wait())?; // WAIT before the host reads
     let shape = arrival.memory.layout().shape();
-    let field = std::mem::take(&mut arrival.labels).into_labels().into_field(shape);
+    let field = arrival.field(shape);
     field.check(shape)?;
     Ok((arrival, Arc::new(field)))
 }

@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import contextmanager
 
 import dlfield as dlf
 import numpy as np
@@ -25,28 +26,37 @@ ACCESSES = {
 }
 
 
-@pytest.mark.stand_in
-@pytest.mark.parametrize("access", ACCESSES.values(), ids=ACCESSES)
-def test_a_request_during_a_copy_waits_for_it_and_does_not_copy_again(access):
+@contextmanager
+def copying_to_the_host():
+    """A pair with a newer device side, while a thread copies it to the host; it is done after."""
     made = dlf.as_storage(np.zeros((2, 3)), device="gpu")
     with made.device() as side:
         side[...] = OnDevice(VALUES)
     inside, go = threading.Event(), threading.Event()
 
     @HOST_FUNCTION
-    def copying(_nothing):
+    def hold(_nothing):
         inside.set()
         go.wait(60)
 
-    call("cuLaunchHostFunc", LEGACY, copying, 0)
-    first = threading.Thread(target=made.to_numpy)
-    with Counted() as copies:
-        first.start()
-        inside.wait(60)  # the first one is on its way
-        second = threading.Thread(target=access, args=(made,))
-        second.start()
+    call("cuLaunchHostFunc", LEGACY, hold, 0)
+    thread = threading.Thread(target=made.to_numpy)
+    thread.start()
+    inside.wait(60)
+    try:
+        yield made
+    finally:
         go.set()
-        first.join()
+        thread.join()
+
+
+@pytest.mark.stand_in
+@pytest.mark.parametrize("access", ACCESSES.values(), ids=ACCESSES)
+def test_a_request_during_a_copy_waits_for_it_and_does_not_copy_again(access):
+    with Counted() as copies:
+        with copying_to_the_host() as made:
+            second = threading.Thread(target=access, args=(made,))
+            second.start()
         second.join()
     assert copies.to_host == 1
     np.testing.assert_array_equal(made.to_numpy(), VALUES)
@@ -56,32 +66,17 @@ def test_a_request_during_a_copy_waits_for_it_and_does_not_copy_again(access):
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("access", [*ACCESSES.values(), dlf.as_storage, dlf.storage])
 def test_a_child_that_was_forked_during_a_copy_is_refused_at_once(access):
-    made = dlf.as_storage(np.zeros((2, 3)), device="gpu")
-    with made.device() as side:
-        side[...] = OnDevice(VALUES)
-    inside, go = threading.Event(), threading.Event()
-
-    @HOST_FUNCTION
-    def copying(_nothing):
-        inside.set()
-        go.wait(60)
-
-    call("cuLaunchHostFunc", LEGACY, copying, 0)
-    thread = threading.Thread(target=made.to_numpy)
-    thread.start()
-    inside.wait(60)
-    child = os.fork()
-    if child == 0:
-        signal.alarm(5)
-        made.set_host_modified()
-        try:
-            access(made if access is dlf.storage else made[...])
-        except dlf.DeviceUnavailable as error:
-            os._exit(0 if "forked" in str(error) else 2)
-        os._exit(1)
-    _, status = os.waitpid(child, 0)
-    go.set()
-    thread.join()
+    with copying_to_the_host() as made:
+        child = os.fork()
+        if child == 0:
+            signal.alarm(5)
+            made.set_host_modified()
+            try:
+                access(made if access is dlf.storage else made[...])
+            except dlf.DeviceUnavailable as error:
+                os._exit(0 if "forked" in str(error) else 2)
+            os._exit(1)
+        _, status = os.waitpid(child, 0)
     assert status == 0
 
 

@@ -12,6 +12,8 @@ from dlfield.annotations import Access, Field
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.processes import run_in_subprocess
+
 NATIVE = "?bBhHiIlLqQefdFD"
 OTHERS = [">f8", ">i2", "g", "G", "S3", "U2", "O", "M8[s]", "m8[s]", "V8", "i4,f8"]
 
@@ -128,3 +130,19 @@ def test_a_change_of_an_array_between_two_calls_is_seen(change, text):
     change(y)
     with pytest.raises((BufferError, ValueError, TypeError), match=text):
         run(x, y)
+
+
+def test_a_class_that_was_put_in_the_place_of_numpys_is_not_read_as_an_array():
+    code = """
+        import numpy as np
+
+        class Impostor(bytes):
+            pass
+
+        np.ndarray = Impostor
+
+        import dlfield as dlf
+        made = dlf.as_storage(Impostor(b"A" * 64))
+        print(made.shape, made.dtype, made.door)
+    """
+    assert run_in_subprocess(code) == "(64,) uint8 buffer"

@@ -5,7 +5,8 @@
 //! are left to the view.
 //!
 //! Source: ndarraytypes.h, `PyArrayObject_fields` and `_PyArray_Descr`. Both structs are part of
-//! NumPy's ABI, whose number is asked for once.
+//! NumPy's ABI. Its number and the class are read once from NumPy's table for C, since what the
+//! module calls `ndarray` is any class that somebody put there.
 
 use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 
@@ -61,10 +62,12 @@ const ABI: c_uint = 0x0200_0000;
 /// told not to look, which leaves every view of the array without memory, those of NumPy too.
 pub(super) fn read(array: &Bound<'_, PyAny>, known: Recognised) -> Result<Option<Checked>> {
     const { assert!(size_of::<isize>() == size_of::<i64>(), "a platform of 64 bits") }
-    if !known.is_exactly(Producer::Numpy) || !has_known_abi(array.py()) {
+    if !known.is_exactly(Producer::Numpy) || class(array.py()) != Some(array.get_type_ptr().addr())
+    {
         return Ok(None);
     }
-    // SAFETY: an object of exactly NumPy's class, of the ABI that was asked for.
+    // SAFETY: an object of exactly the class that NumPy's own table names, in an ABI with this
+    // struct.
     let fields: ArrayFields = unsafe { behind_head(array.as_ptr()) };
     // SAFETY: an array's descr is a dtype, of the same ABI.
     let descr: DescrFields = unsafe { behind_head(fields.descr) };
@@ -129,20 +132,21 @@ fn dtype(number: c_int) -> Option<DType> {
     })
 }
 
-/// True if the NumPy that is loaded has the structs above.
-fn has_known_abi(py: Python<'_>) -> bool {
-    static KNOWN: PyOnceLock<bool> = PyOnceLock::new();
-    *KNOWN.get_or_init(py, || abi(py).is_ok_and(|abi| abi == ABI))
+/// The address of NumPy's class of arrays, if the NumPy that is loaded has the structs above.
+fn class(py: Python<'_>) -> Option<usize> {
+    static CLASS: PyOnceLock<Option<usize>> = PyOnceLock::new();
+    *CLASS.get_or_init(py, || read_class(py).ok().flatten())
 }
 
-/// The number of NumPy's ABI: what the first function of its table returns.
-fn abi(py: Python<'_>) -> PyResult<c_uint> {
+/// Reads the number of the ABI and the class from NumPy's table for C.
+fn read_class(py: Python<'_>) -> PyResult<Option<usize>> {
     let module = py.import("numpy._core._multiarray_umath")?;
     let capsule = module.getattr("_ARRAY_API")?.cast_into::<PyCapsule>()?;
-    let table = capsule.pointer_checked(None)?.cast::<*const c_void>();
-    // SAFETY: the capsule points to NumPy's table of functions, which lives as long as the process.
-    let first = unsafe { table.read() };
+    let table = capsule.pointer_checked(None)?.cast::<[*const c_void; 3]>();
+    // SAFETY: the capsule points to NumPy's table, which lives as long as the process and has some
+    // hundred entries.
+    let [number, _, class] = unsafe { table.read() };
     // SAFETY: the first one is `unsigned int PyArray_GetNDArrayCVersion(void)` in every ABI.
-    let number = unsafe { std::mem::transmute::<*const c_void, extern "C" fn() -> c_uint>(first) };
-    Ok(number())
+    let abi = unsafe { std::mem::transmute::<*const c_void, extern "C" fn() -> c_uint>(number) };
+    Ok((abi() == ABI).then(|| class.addr())) // the third one is `PyArray_Type`
 }
