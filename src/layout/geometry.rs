@@ -236,6 +236,16 @@ impl Layout {
         self.0.span
     }
 
+    /// True if no element lies at NULL or outside the address space, with the first one at
+    /// `address`.
+    #[must_use]
+    pub(crate) fn lies_in_memory(&self, address: usize) -> bool {
+        let span = self.0.span;
+        let low = address.checked_add_signed(span.low);
+        let ends = || low.is_some_and(|low| low > 0 && low.checked_add(span.len()).is_some());
+        span.is_empty() || (address != 0 && ends())
+    }
+
     /// True if the elements fill their span in C order. Dimensions of extent 1 do not matter, and
     /// an empty layout is contiguous.
     #[must_use]

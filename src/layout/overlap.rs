@@ -12,6 +12,9 @@ use super::geometry::Layout;
 /// A coefficient, and the largest value of its unknown.
 type Term = (i128, i128);
 
+/// The first byte, and one past the last.
+type Bounds = (i128, i128);
+
 /// Number of values that the search tries before it answers "may overlap".
 const BUDGET: u32 = 100_000;
 
@@ -26,16 +29,16 @@ impl Layout {
 
 /// True if `a`, with its first element at address `a_at`, and `b` at `b_at` may share a byte.
 /// Exact, unless the layouts are so contrived that the search gives up and answers `true`.
+#[inline]
 #[must_use]
 pub(crate) fn may_overlap(a: &Layout, a_at: usize, b: &Layout, b_at: usize) -> bool {
-    if a.span().is_empty() || b.span().is_empty() {
-        return false;
-    }
-    let (a_low, a_high) = bounds(a, a_at);
-    let (b_low, b_high) = bounds(b, b_at);
-    if a_low >= b_high || b_low >= a_high {
-        return false; // apart
-    }
+    let (a_bounds, b_bounds) = (bounds(a, a_at), bounds(b, b_at));
+    let apart = a_bounds.0 >= b_bounds.1 || b_bounds.0 >= a_bounds.1;
+    !(apart || a.span().is_empty() || b.span().is_empty()) && share_a_byte(a, a_bounds, b, b_bounds)
+}
+
+/// The exact answer for layouts between these bounds.
+fn share_a_byte(a: &Layout, (a_low, _): Bounds, b: &Layout, (_, b_high): Bounds) -> bool {
     // With each index of b counted from its far end, "a byte of a is a byte of b" becomes:
     // sum(terms of a) + sum(terms of b) = distance from the first byte of a to the last of b.
     let mut terms: SmallVec<[Term; 16]> = terms_of(a).chain(terms_of(b)).collect();
@@ -91,7 +94,7 @@ pub(crate) fn lies_within(
 }
 
 /// Lowest byte and one past the highest; equal for an empty layout.
-fn bounds(layout: &Layout, at: usize) -> (i128, i128) {
+fn bounds(layout: &Layout, at: usize) -> Bounds {
     let (at, span) = (at as i128, layout.span());
     (at.saturating_add(span.low as i128), at.saturating_add(span.high as i128))
 }

@@ -250,17 +250,10 @@ fn offset_address(tensor: &DLTensor, layout: &Layout) -> Result<usize> {
     })
 }
 
-/// The last check: no element may lie at NULL or outside the address space.
+/// The last check.
 fn with_checked_address(facts: Facts) -> Result<Facts> {
-    let span = facts.layout.span();
-    if span.is_empty() {
-        return Ok(facts);
-    }
-    let address = facts.data.addr();
-    let low = address.checked_add_signed(span.low);
-    let inside =
-        address != 0 && low.is_some_and(|low| low > 0 && low.checked_add(span.len()).is_some());
-    if inside {
+    let (address, span) = (facts.data.addr(), facts.layout.span());
+    if facts.layout.lies_in_memory(address) {
         return Ok(facts);
     }
     Err(Error::Buffer(format!(

@@ -11,7 +11,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Failure};
 use crate::field::Labelled;
 use crate::managed::Managed;
-use crate::protocol::buffer::ByteView;
+use crate::protocol::buffer::{self, ByteView};
 use crate::protocol::ending::Inside;
 use crate::protocol::read::shown;
 use crate::protocol::{Arrival, Request, gt4py, import};
@@ -130,7 +130,11 @@ pub(super) fn array_over<'py>(
     readonly: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     static ASARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let view = Bound::new(py, ByteView::new(managed.clone(), readonly)?)?;
+    let view = Bound::new(py, ByteView::new(managed.clone(), readonly)?)?.into_any();
+    // SAFETY: the view holds the memory, which is the host's: it refuses any other.
+    if let Some(array) = unsafe { buffer::array_over(&view, managed, readonly) }? {
+        return Ok(array);
+    }
     let array = ASARRAY.import(py, "numpy", "asarray")?.call1((view,))?;
     if managed.dtype().format().is_some() {
         return Ok(array);

@@ -1,9 +1,9 @@
 //! Arguments that share memory: outputs with each other, and outputs with inputs.
 
 use super::placed::{Placed, Spatial};
-use super::{Access, Argument, StencilSpec};
+use super::{Access, StencilSpec};
 use crate::error::{Error, Result};
-use crate::layout::Extents;
+use crate::layout::{Extents, Layout, may_overlap};
 use crate::managed::Managed;
 
 /// Refuses outputs that overlap, and inputs that are read where another field is written.
@@ -33,17 +33,21 @@ fn overlapping(one: &Placed<'_>, other: &Placed<'_>, expected: &str) -> Error {
     ))
 }
 
+/// Layout and address of the memory of an argument.
+pub(crate) type Place<'a> = (&'a Layout, usize);
+
 /// True if no output shares a byte with another argument, which is more than [`check`] asks for.
-pub(super) fn are_all_apart<'a>(
+/// `places` follow the fields of `spec`.
+pub(crate) fn are_all_apart<'a>(
     spec: &StencilSpec,
-    arguments: impl Iterator<Item = Option<&'a Argument>> + Clone,
+    places: impl Iterator<Item = Option<Place<'a>>> + Clone,
 ) -> bool {
-    let given = || spec.fields.iter().zip(arguments.clone()).enumerate();
+    let given = || spec.fields.iter().zip(places.clone()).enumerate();
     given().filter(|(_, (field, _))| field.access.writes()).all(|(at, (_, output))| {
-        let Some(output) = output else { return true };
+        let Some((own, own_at)) = output else { return true };
         given().all(|(other_at, (field, other))| {
             let other = other.filter(|_| other_at != at && field.access != Access::Unused);
-            other.is_none_or(|other| !output.managed.may_overlap(&other.managed))
+            other.is_none_or(|(other, other_at)| !may_overlap(own, own_at, other, other_at))
         })
     })
 }

@@ -6,8 +6,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::overlap::are_all_apart;
 use super::resolve::resolve;
-use super::{Argument, CallOptions, CallPlan, StencilSpec, overlap};
+use super::{Argument, CallOptions, CallPlan, FieldSpec, StencilSpec};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::Result;
@@ -35,11 +36,19 @@ struct Key {
     dims: Option<Dims>,
     halo: Option<Halo>,
     origin: Option<Extents>,
-    /// The boundary in bytes that checks of alignment depend on.
-    boundary: usize,
+    boundary: Boundary,
+}
+
+/// Where an address lies behind a boundary, which is all that checks of alignment depend on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Boundary {
+    bytes: usize,
     /// Distance in bytes from the last such boundary.
     past: usize,
 }
+
+/// The plan of a call, and whether it is that of the last call.
+pub(crate) type Resolved = (Arc<CallPlan>, bool);
 
 impl Remembered {
     /// As [`resolve`], which runs only if something differs from the last call.
@@ -51,17 +60,19 @@ impl Remembered {
         spec: &'a StencilSpec,
         arguments: impl Iterator<Item = Option<&'a Argument>> + Clone,
         options: &'a CallOptions,
-    ) -> Result<Arc<CallPlan>> {
+    ) -> Result<Resolved> {
         let last = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(last) = last.filter(|last| last.serves(spec, arguments.clone(), options)) {
-            return Ok(Arc::clone(&last.plan));
+            return Ok((Arc::clone(&last.plan), true));
         }
         let plan = Arc::new(resolve(spec, arguments.clone(), options)?);
         let fast = plan.first_copy().is_none() && plan.slow.is_empty();
         let call = (fast && !options.functional).then(|| {
-            let keys = spec.fields.iter().zip(arguments).map(|(field, argument)| {
-                argument.map(|argument| Key::new(argument, field.alignment))
-            });
+            let keys = spec
+                .fields
+                .iter()
+                .zip(arguments)
+                .map(|(field, argument)| argument.map(|argument| Key::new(argument, field)));
             Arc::new(LastCall {
                 keys: keys.collect(),
                 options: options.clone(),
@@ -69,7 +80,7 @@ impl Remembered {
             })
         });
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = call;
-        Ok(plan)
+        Ok((plan, false))
     }
 }
 
@@ -86,17 +97,17 @@ impl LastCall {
             (Some(key), Some(argument)) => key.fits(argument),
             _ => false,
         };
+        let place =
+            |argument: &'a Argument| (argument.managed.layout(), argument.managed.position());
         *options == self.options
             && self.keys.iter().all(fits)
-            && overlap::are_all_apart(spec, arguments)
+            && are_all_apart(spec, arguments.map(|argument| argument.map(place)))
     }
 }
 
 impl Key {
-    fn new(argument: &Argument, alignment: usize) -> Self {
+    fn new(argument: &Argument, field: &FieldSpec) -> Self {
         let managed = &argument.managed;
-        // A multiple of the declared alignment, and of the alignment of every type.
-        let boundary = alignment.max(1).saturating_mul(16);
         Self {
             layout: managed.layout().clone(),
             dtype: managed.dtype(),
@@ -105,8 +116,7 @@ impl Key {
             dims: argument.dims.clone(),
             halo: argument.halo.clone(),
             origin: argument.origin.clone(),
-            boundary,
-            past: past(argument, boundary),
+            boundary: Boundary::new(field, managed.position()),
         }
     }
 
@@ -116,7 +126,7 @@ impl Key {
             && self.dtype == managed.dtype()
             && self.device == managed.device()
             && self.readonly == managed.readonly()
-            && self.past == past(argument, self.boundary)
+            && self.boundary.is_kept_by(managed.position())
             && self.layout == *managed.layout()
             && self.dims == argument.dims
             && self.halo == argument.halo
@@ -124,6 +134,15 @@ impl Key {
     }
 }
 
-fn past(argument: &Argument, boundary: usize) -> usize {
-    argument.managed.position().checked_rem(boundary).unwrap_or(0)
+impl Boundary {
+    pub(crate) fn new(field: &FieldSpec, address: usize) -> Self {
+        // A multiple of the declared alignment, and of the alignment of every type.
+        let bytes = field.alignment.max(1).saturating_mul(16);
+        Self { bytes, past: address.checked_rem(bytes).unwrap_or(0) }
+    }
+
+    /// True if another address lies as far behind a boundary.
+    pub(crate) fn is_kept_by(self, address: usize) -> bool {
+        address.checked_rem(self.bytes) == Some(self.past)
+    }
 }

@@ -42,7 +42,7 @@ pub(in crate::protocol) fn import<'py>(
     _: Request,
     known: Recognised,
 ) -> Answer<'py> {
-    if let Some(claims) = ndarray::read(obj, known)? {
+    if let Some(claims) = ndarray::read(obj)? {
         return Ok(Some(claims.into()));
     }
     if !PyView::is_offered(obj) {

@@ -1,7 +1,7 @@
-//! The buffer of an array of exactly NumPy's class, read from the array's own struct.
+//! NumPy's arrays without a buffer view: read from the array's own struct, and made by NumPy's own
+//! function for C.
 //!
-//! NumPy's buffer view says the same, at the price of a text for the type and of a record of each
-//! view. Arrays that this file cannot tell apart (other types, another byte order, unaligned items)
+//! A buffer view says the same, at the price of a text for the type and of a record of each view. Arrays that this file cannot tell apart (other types, another byte order, unaligned items)
 //! are left to the view.
 //!
 //! Source: ndarraytypes.h, `PyArrayObject_fields` and `_PyArray_Descr`. Both structs are part of
@@ -9,6 +9,7 @@
 //! module calls `ndarray` is any class that somebody put there.
 
 use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
+use std::{mem, ptr};
 
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -18,9 +19,10 @@ use pyo3::types::{PyCapsule, PyCapsuleMethods};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::managed::{Checked, Described, Owner, check_ndim, read_numbers};
+use crate::layout::Layout;
+use crate::managed::{Checked, Described, Managed, Owner, check_ndim, read_numbers};
 use crate::protocol::attached::DropAttached;
-use crate::protocol::producer::{Producer, Recognised};
+use crate::protocol::producer::is_plain_ndarray;
 
 /// The fields of an array behind the head of an object.
 #[repr(C)]
@@ -60,20 +62,10 @@ const ABI: c_uint = 0x0200_0000;
 ///
 /// The array keeps its memory while something else refers to it: `resize` refuses then, unless it is
 /// told not to look, which leaves every view of the array without memory, those of NumPy too.
-pub(super) fn read(array: &Bound<'_, PyAny>, known: Recognised) -> Result<Option<Checked>> {
+pub(super) fn read(array: &Bound<'_, PyAny>) -> Result<Option<Checked>> {
     const { assert!(size_of::<isize>() == size_of::<i64>(), "a platform of 64 bits") }
-    if !known.is_exactly(Producer::Numpy) || class(array.py()) != Some(array.get_type_ptr().addr())
-    {
-        return Ok(None);
-    }
-    // SAFETY: an object of exactly the class that NumPy's own table names, in an ABI with this
-    // struct.
-    let fields: ArrayFields = unsafe { behind_head(array.as_ptr()) };
-    // SAFETY: an array's descr is a dtype, of the same ABI.
-    let descr: DescrFields = unsafe { behind_head(fields.descr) };
-    let native = matches!(u8::from_ne_bytes(descr.byteorder.to_ne_bytes()), b'=' | b'|');
-    let plain = fields.flags & (ALIGNED | WARN_ON_WRITE) == ALIGNED;
-    let Some(dtype) = dtype(descr.type_num).filter(|_| native && plain) else { return Ok(None) };
+    let Some((fields, number)) = plain_fields(array) else { return Ok(None) };
+    let Some(dtype) = dtype(number) else { return Ok(None) };
     let ndim = check_ndim("array", fields.nd)?;
     // SAFETY: an array has nd extents, which do not change before they are copied below.
     let shape = unsafe { read_numbers("array shape", fields.dimensions.cast(), ndim) }?;
@@ -92,6 +84,72 @@ pub(super) fn read(array: &Bound<'_, PyAny>, known: Recognised) -> Result<Option
     unsafe { Checked::from_described(described) }.map(Some)
 }
 
+/// The form of a plain array of NumPy's: all that dlfield knows of it but its address.
+#[derive(Debug)]
+pub(crate) struct ArrayForm {
+    layout: Layout,
+    number: c_int,
+    writable: bool,
+}
+
+impl ArrayForm {
+    /// The form of an array that was imported with this layout; `None` for an array that is not
+    /// read from its struct, and for one that has changed since.
+    pub(crate) fn new(array: &Bound<'_, PyAny>, layout: &Layout) -> Option<Self> {
+        let (fields, number) = plain_fields(array)?;
+        dtype(number)?;
+        let writable = fields.flags & WRITEABLE != 0;
+        let form = Self { layout: layout.clone(), number, writable };
+        form.address_of(array).map(|_| form)
+    }
+
+    /// The address of an array of this form; `None` for any other object.
+    #[inline]
+    pub(crate) fn address_of(&self, array: &Bound<'_, PyAny>) -> Option<usize> {
+        let (fields, number) = plain_fields(array)?;
+        let ndim = usize::try_from(fields.nd).ok()?;
+        let writable = fields.flags & WRITEABLE != 0;
+        if ndim != self.layout.ndim() || number != self.number || writable != self.writable {
+            return None;
+        }
+        // SAFETY: an array has nd extents, which are read here and now.
+        let shape = unsafe { read_numbers("array shape", fields.dimensions.cast(), ndim) };
+        // SAFETY: as for the extents.
+        let strides = unsafe { read_numbers("array strides", fields.strides.cast(), ndim) };
+        let same = shape.ok()?? == self.layout.shape()
+            && strides.ok()?? == self.layout.byte_strides()
+            && self.layout.lies_in_memory(fields.data.addr());
+        same.then(|| fields.data.addr())
+    }
+
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+}
+
+/// The fields and the number of the type of an array of exactly NumPy's class, whose items are
+/// aligned and in native byte order.
+#[inline]
+fn plain_fields(array: &Bound<'_, PyAny>) -> Option<(ArrayFields, c_int)> {
+    if !is_plain_ndarray(array) || !is_numpys(array) {
+        return None;
+    }
+    // SAFETY: an object of exactly the class that NumPy's own table names, in an ABI with this
+    // struct.
+    let fields: ArrayFields = unsafe { behind_head(array.as_ptr()) };
+    // SAFETY: an array's descr is a dtype, of the same ABI.
+    let descr: DescrFields = unsafe { behind_head(fields.descr) };
+    let native = matches!(u8::from_ne_bytes(descr.byteorder.to_ne_bytes()), b'=' | b'|');
+    let plain = fields.flags & (ALIGNED | WARN_ON_WRITE) == ALIGNED;
+    (native && plain).then_some((fields, descr.type_num))
+}
+
+/// True for an object of the class that NumPy's own table names.
+#[inline]
+fn is_numpys(array: &Bound<'_, PyAny>) -> bool {
+    numpy(array.py()).is_some_and(|numpy| numpy.class == array.get_type_ptr().addr())
+}
+
 /// Copies the fields that follow the head of an object.
 ///
 /// # Safety
@@ -103,50 +161,124 @@ unsafe fn behind_head<Fields: Copy>(object: *mut ffi::PyObject) -> Fields {
     unsafe { fields.cast::<Fields>().read() }
 }
 
-/// The type by NumPy's number (`NPY_TYPES`); `None` for those that dlfield has not or that need a
-/// closer look.
+/// NumPy's numbers for types (`NPY_TYPES`); of two numbers for one type, the usual one first. dlfield
+/// has no others, or looks closer at them.
+const NUMBERS: [(c_int, DType); 16] = [
+    (0, DType::Bool),
+    (1, DType::Int8),
+    (2, DType::UInt8),
+    (3, DType::Int16),
+    (4, DType::UInt16),
+    (5, DType::Int32),
+    (6, DType::UInt32),
+    (7, LONG.0),
+    (8, LONG.1),
+    (9, DType::Int64),
+    (10, DType::UInt64),
+    (11, DType::Float32),
+    (12, DType::Float64),
+    (14, DType::Complex64),
+    (15, DType::Complex128),
+    (23, DType::Float16),
+];
+
+/// C's `long` and `unsigned long`.
+const LONG: (DType, DType) = if size_of::<c_long>() == 8 {
+    (DType::Int64, DType::UInt64)
+} else {
+    (DType::Int32, DType::UInt32)
+};
+
 fn dtype(number: c_int) -> Option<DType> {
-    const LONG: [DType; 2] = if size_of::<c_long>() == 8 {
-        [DType::Int64, DType::UInt64]
-    } else {
-        [DType::Int32, DType::UInt32]
+    NUMBERS.iter().find(|known| known.0 == number).map(|known| known.1)
+}
+
+/// A new NumPy array over the memory of `base`, in the same axis order; `None` for a type, or a
+/// NumPy, that this file does not know.
+///
+/// # Errors
+/// What NumPy raises.
+///
+/// # Safety
+/// `base` keeps the memory of `managed`, which the host reaches, for as long as it lives.
+pub(crate) unsafe fn array_over<'py>(
+    base: &Bound<'py, PyAny>,
+    managed: &Managed,
+    readonly: bool,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let (py, layout) = (base.py(), managed.layout());
+    let number = NUMBERS.iter().find(|known| known.1 == managed.dtype()).map(|known| known.0);
+    let Some((numpy, number)) = numpy(py).zip(number) else { return Ok(None) };
+    // NumPy allocates where it is given NULL.
+    let of_nothing = ptr::without_provenance_mut(64);
+    let data = if layout.size() == 0 { of_nothing } else { managed.data().cast() };
+    let ndim = c_int::try_from(layout.ndim()).unwrap_or(0);
+    let (shape, strides) = (layout.shape().as_ptr().cast(), layout.byte_strides().as_ptr().cast());
+    let flags = if readonly { 0 } else { WRITEABLE };
+    // SAFETY: a number of NumPy's own types, for which it has a dtype.
+    let descr = unsafe { (numpy.descr_from_type)(number) };
+    // SAFETY: NumPy's own class and dtype (whose reference it takes), ndim extents and strides, which
+    // it copies, and memory that they describe.
+    let array = unsafe {
+        let class = ptr::with_exposed_provenance_mut(numpy.class);
+        (numpy.new_from_descr)(class, descr, ndim, shape, strides, data, flags, ptr::null_mut())
     };
-    Some(match number {
-        0 => DType::Bool,
-        1 => DType::Int8,
-        2 => DType::UInt8,
-        3 => DType::Int16,
-        4 => DType::UInt16,
-        5 => DType::Int32,
-        6 => DType::UInt32,
-        7 => LONG[0],
-        8 => LONG[1],
-        9 => DType::Int64,
-        10 => DType::UInt64,
-        11 => DType::Float32,
-        12 => DType::Float64,
-        14 => DType::Complex64,
-        15 => DType::Complex128,
-        23 => DType::Float16,
-        _ => return None,
-    })
+    // SAFETY: a new reference, or NULL with an exception.
+    let array = unsafe { Bound::from_owned_ptr_or_err(py, array) }?;
+    // SAFETY: a new array without a base, and a reference that it takes.
+    let failed = unsafe { (numpy.set_base_object)(array.as_ptr(), base.clone().into_ptr()) };
+    if failed != 0 { Err(PyErr::fetch(py)) } else { Ok(Some(array)) }
 }
 
-/// The address of NumPy's class of arrays, if the NumPy that is loaded has the structs above.
-fn class(py: Python<'_>) -> Option<usize> {
-    static CLASS: PyOnceLock<Option<usize>> = PyOnceLock::new();
-    *CLASS.get_or_init(py, || read_class(py).ok().flatten())
+/// What is used of NumPy's table for C.
+struct NumpyTable {
+    /// The address of the class of arrays.
+    class: usize,
+    descr_from_type: DescrFromType,
+    new_from_descr: NewFromDescr,
+    set_base_object: SetBaseObject,
 }
 
-/// Reads the number of the ABI and the class from NumPy's table for C.
-fn read_class(py: Python<'_>) -> PyResult<Option<usize>> {
+type DescrFromType = unsafe extern "C" fn(c_int) -> *mut ffi::PyObject;
+type NewFromDescr = unsafe extern "C" fn(
+    class: *mut ffi::PyTypeObject,
+    descr: *mut ffi::PyObject,
+    ndim: c_int,
+    shape: *const isize,
+    byte_strides: *const isize,
+    data: *mut c_void,
+    flags: c_int,
+    like: *mut ffi::PyObject,
+) -> *mut ffi::PyObject;
+type SetBaseObject = unsafe extern "C" fn(*mut ffi::PyObject, *mut ffi::PyObject) -> c_int;
+
+/// NumPy's table, if the NumPy that is installed has the structs above.
+fn numpy(py: Python<'_>) -> Option<&'static NumpyTable> {
+    static TABLE: PyOnceLock<Option<NumpyTable>> = PyOnceLock::new();
+    TABLE.get_or_init(py, || read_table(py).ok().flatten()).as_ref()
+}
+
+fn read_table(py: Python<'_>) -> PyResult<Option<NumpyTable>> {
     let module = py.import("numpy._core._multiarray_umath")?;
     let capsule = module.getattr("_ARRAY_API")?.cast_into::<PyCapsule>()?;
-    let table = capsule.pointer_checked(None)?.cast::<[*const c_void; 3]>();
-    // SAFETY: the capsule points to NumPy's table, which lives as long as the process and has some
-    // hundred entries.
-    let [number, _, class] = unsafe { table.read() };
+    let table = capsule.pointer_checked(None)?.cast::<[*const c_void; 283]>();
+    // SAFETY: the capsule points to NumPy's table, which lives as long as the process and has had
+    // more entries than these since 1.7.
+    let table = unsafe { table.as_ref() };
+    let [number, _, class, ..] = *table;
+    let (descr_from_type, new_from_descr, set_base_object) = (table[45], table[94], table[282]);
     // SAFETY: the first one is `unsigned int PyArray_GetNDArrayCVersion(void)` in every ABI.
-    let abi = unsafe { std::mem::transmute::<*const c_void, extern "C" fn() -> c_uint>(number) };
-    Ok((abi() == ABI).then(|| class.addr())) // the third one is `PyArray_Type`
+    let abi = unsafe { mem::transmute::<*const c_void, extern "C" fn() -> c_uint>(number) };
+    if abi() != ABI {
+        return Ok(None);
+    }
+    Ok(Some(NumpyTable {
+        class: class.expose_provenance(), // `PyArray_Type`
+        // SAFETY: `PyArray_DescrFromType` of this ABI (__multiarray_api.h).
+        descr_from_type: unsafe { mem::transmute::<*const c_void, DescrFromType>(descr_from_type) },
+        // SAFETY: `PyArray_NewFromDescr`, as above.
+        new_from_descr: unsafe { mem::transmute::<*const c_void, NewFromDescr>(new_from_descr) },
+        // SAFETY: `PyArray_SetBaseObject`, as above.
+        set_base_object: unsafe { mem::transmute::<*const c_void, SetBaseObject>(set_base_object) },
+    }))
 }

@@ -13,6 +13,7 @@ use super::hooks::{HookSet, release};
 use super::incoming::{IncomingFields, SpareList};
 use super::plan::PyCallPlan;
 use super::planned::Planned;
+use super::prepared::LastCall;
 use super::run::Run;
 use super::runner::Runner;
 use super::staged::Staged;
@@ -38,11 +39,13 @@ pub(super) struct BoundStencil {
     declared: Declared,
     runner: Runner,
     last_plan: Remembered,
+    last_call: LastCall,
     spare: SpareList,
 }
 
 impl BoundStencil {
-    /// The nine steps of docs/stencils.md, "What a call does".
+    /// The nine steps of docs/stencils.md, "What a call does"; of a call that is the last one again,
+    /// two.
     fn call(
         &self,
         passed: &Passed<'_, '_>,
@@ -53,9 +56,13 @@ impl BoundStencil {
         let _inside = Inside::enter(py);
         // 1. Read.
         let values = Values::read(declared, passed)?;
+        if let Some(keywords) = self.last_call.keywords(py, declared, &values)? {
+            return runner.run(py, &keywords, exec_info);
+        }
         let fields = self.spare.take().import(py, declared, &values, true)?;
         // 2. Resolve and check.
-        let plan = self.last_plan.resolve(&declared.spec, fields.arguments(), &values.options)?;
+        let (plan, again) =
+            self.last_plan.resolve(&declared.spec, fields.arguments(), &values.options)?;
         let mut call = Planned::new(py, declared, runner, values, fields, plan)?;
         // 3. Warn.
         call.warn(py, stack_level)?;
@@ -66,6 +73,9 @@ impl BoundStencil {
             // 5. Stage.
             let staged = Staged::copy(py, &call)?;
             let run = Run::new(py, &call, &staged)?;
+            if again {
+                self.last_call.prepare(&run)?;
+            }
             // 6. Run, and wait.
             let outcome = run.run(py, exec_info);
             // 7. Copy back.
@@ -131,6 +141,7 @@ impl BoundStencil {
             declared,
             runner,
             last_plan: Remembered::default(),
+            last_call: LastCall::default(),
             spare: SpareList::default(),
         })
     }

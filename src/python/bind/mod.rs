@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! Passed ─▶ Values ─▶ IncomingFields ─resolve─▶ Planned ─▶ Staged ─▶ Run ─▶ outcome
-//!   the call of Python   one array a field          HookSet: acquire ... touch, release
+//!   the call   │   one array a field          HookSet: acquire ... touch, release   ▲
+//!              └────────────── LastCall: the same again, but for addresses ─────────┘
 //! ```
 
 mod preset;
@@ -19,6 +20,7 @@ mod warnings;
 mod planned;
 mod staged;
 mod run;
+mod prepared;
 mod plan;
 mod bound_stencil;
 

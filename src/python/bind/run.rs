@@ -16,9 +16,9 @@ use crate::stencil::FieldSpec;
 
 /// A run that has all its arguments.
 pub(super) struct Run<'a, 'py> {
-    call: &'a Planned<'a, 'py>,
+    pub(super) call: &'a Planned<'a, 'py>,
     /// Arrays in the declared order of axes, scalars, origin and domain.
-    keywords: Bound<'py, PyDict>,
+    pub(super) keywords: Bound<'py, PyDict>,
 }
 
 impl<'a, 'py> Run<'a, 'py> {
@@ -46,13 +46,12 @@ impl<'a, 'py> Run<'a, 'py> {
         Ok(Self { call, keywords })
     }
 
-    /// Runs the stencil, if it has anything to do, and waits until it is done, even if it raised.
+    /// Runs the stencil, if it has anything to do.
     pub(super) fn run(&self, py: Python<'_>, exec_info: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         if !self.call.runs() {
             return Ok(());
         }
         let outcome = self.call.runner.run(py, &self.keywords, exec_info);
-        let outcome = first_of(py, outcome, self.call.runner.wait(py));
         first_of(py, outcome, self.revoke(py))
     }
 

@@ -5,6 +5,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use super::hooks::first_of;
 use crate::cuda::{device_count, ordinal_of, synchronize};
 use crate::device::Target;
 use crate::error::Error;
@@ -39,9 +40,19 @@ impl Runner {
         visit.call(&self.synchronize)
     }
 
+    /// Calls `run`, and waits until it is done, even if it raised.
+    pub(super) fn run(
+        &self,
+        py: Python<'_>,
+        keywords: &Bound<'_, PyDict>,
+        exec_info: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        first_of(py, self.start(py, keywords, exec_info), self.wait(py))
+    }
+
     /// Calls `run`, which does what GT4Py's own call does once it has taken the arguments apart.
     /// With `exec_info`, the stencil's own call if it has one, which keeps more times.
-    pub(super) fn run(
+    fn start(
         &self,
         py: Python<'_>,
         keywords: &Bound<'_, PyDict>,
@@ -65,7 +76,7 @@ impl Runner {
 
     /// Waits until the work that `run` started is done: by the stencil's own means, or for
     /// everything on the GPU.
-    pub(super) fn wait(&self, py: Python<'_>) -> PyResult<()> {
+    fn wait(&self, py: Python<'_>) -> PyResult<()> {
         if let Some(wait) = &self.synchronize {
             return wait.call0(py).map(drop);
         }

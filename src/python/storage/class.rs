@@ -1,5 +1,7 @@
 //! The classes and the making of their objects.
 
+use std::sync::{Mutex, PoisonError};
+
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pyclass_init::PyClassInitializer;
@@ -32,6 +34,8 @@ pub(in crate::python) struct PyStorage {
     /// Name of the protocol that the memory came through; None if dlfield allocated it.
     #[pyo3(get)]
     pub(super) door: Option<&'static str>,
+    /// An array over the memory.
+    array: Mutex<Option<Py<PyAny>>>,
 }
 
 /// What storages with a buffer on the host have in common: the doors of host memory.
@@ -85,7 +89,8 @@ impl PyStorage {
         door: Option<&'static str>,
     ) -> PyResult<Py<Self>> {
         let residence = storage.residence();
-        let base = PyClassInitializer::from(Self { storage: DropAttached::new(storage), door });
+        let storage = DropAttached::new(storage);
+        let base = PyClassInitializer::from(Self { storage, door, array: Mutex::default() });
         if let Residence::Device(_) = residence {
             return Ok(Bound::new(py, base.add_subclass(GpuStorage))?.into_super().unbind());
         }
@@ -104,6 +109,20 @@ impl PyStorage {
 
     pub(in crate::python) fn storage(&self) -> &Storage {
         &self.storage
+    }
+
+    /// Keeps an array over the memory for the next stencil.
+    pub(in crate::python) fn keep_array(&self, array: &Bound<'_, PyAny>) {
+        let mut kept = self.array.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = kept.replace(array.clone().unbind());
+        drop(kept); // first: what the array before lets go may be anything
+        drop(before);
+    }
+
+    /// The array that was kept. Whoever got it may have changed its shape, strides and flags.
+    pub(in crate::python) fn kept_array<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        let kept = self.array.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.as_ref().map(|array| array.bind(py).clone())
     }
 
     /// The buffer of the host, up to date and with nothing in flight; waits without the GIL.

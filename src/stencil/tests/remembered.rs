@@ -11,7 +11,7 @@ fn resolve_again(
     arguments: &[Option<Argument>],
     options: &CallOptions,
 ) -> Result<Arc<CallPlan>> {
-    remembered.resolve(spec, arguments.iter().map(Option::as_ref), options)
+    Ok(remembered.resolve(spec, arguments.iter().map(Option::as_ref), options)?.0)
 }
 
 type Change = fn(&mut [Option<Argument>; 2], &mut CallOptions);

@@ -1,0 +1,232 @@
+"""Calls that come again: what is prepared for them yields and refuses what a first call does."""
+
+import gc
+import sys
+import weakref
+
+import dlfield as dlf
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.stencils.stand_ins import SHAPE, StandIn, Waiting, field
+
+ROLES = {"a": field("READ"), "b": field("WRITE"), "c": field("READ_WRITE")}
+
+
+class Subclass(np.ndarray):
+    pass
+
+
+class Named(np.ndarray):
+    __gt_dims__ = ("K", "J", "I")
+
+
+def changed(array, how):
+    """Return an array of the same values that differs in one respect."""
+    if how == "transposed":
+        return array.T
+    if how == "read-only":
+        array.flags.writeable = False
+    if how in ("float32", "int64", ">f8", "complex128"):
+        return array.astype(how)
+    if how == "subclass":
+        return array.view(Subclass)
+    if how == "named":
+        return array.view(Named)
+    if how == "part":
+        return np.zeros((9, 9, 9))[1:4, 2:6, 3:8]
+    if how == "reversed":
+        return array[::-1]
+    if how == "broadcast":
+        return np.broadcast_to(array[:1], array.shape)
+    if how == "warns":
+        return np.broadcast_arrays(array[:1], array)[0]
+    if how == "misaligned":
+        return np.frombuffer(bytearray(8 * 60 + 4), offset=4).reshape(SHAPE)
+    if how == "off by 8":
+        return np.frombuffer(bytearray(8 * 60 + 8), offset=8).reshape(SHAPE)
+    if how == "short":
+        return array[:-1]
+    if how == "storage":
+        return dlf.as_storage(array)
+    if how == "named storage":
+        return dlf.as_storage(np.zeros(SHAPE[::-1]), dims="KJI")
+    if how == "halo":
+        return dlf.zeros(SHAPE, dims="IJK", halo=(1, 1, 0))
+    if how == "origin":
+        return dlf.zeros(SHAPE, dims="IJK", default_origin=(1, 0, 0))
+    if how == "memoryview":
+        return memoryview(array)
+    return array
+
+
+HOWS = [
+    *["same"] * 6,
+    "transposed",
+    "read-only",
+    "float32",
+    "int64",
+    ">f8",
+    "complex128",
+    "subclass",
+    "named",
+    "part",
+    "reversed",
+    "broadcast",
+    "warns",
+    "misaligned",
+    "off by 8",
+    "short",
+    *["storage"] * 4,
+    "named storage",
+    "halo",
+    "origin",
+    "memoryview",
+]
+
+
+@st.composite
+def calls(draw):
+    """Return arguments, some of which may be one and the same, and options."""
+    made = {}
+    for name in ROLES:
+        made[name] = changed(np.zeros(SHAPE), draw(st.sampled_from(HOWS)))
+    if draw(st.integers(0, 9)) == 0:
+        made["c"] = made[draw(st.sampled_from("ab"))]
+    origin = draw(st.sampled_from([None, None, None, (0, 0, 0), (1, 0, 0), {"a": (0, 1, 0)}]))
+    domain = draw(st.sampled_from([None, None, None, (1, 2, 2), (0, 1, 1)]))
+    return made, {"origin": origin, "domain": domain}
+
+
+def told(array):
+    """Return all that a stencil can see of an array but its values."""
+    flags = (array.flags.writeable, array.flags.aligned)
+    return type(array), array.ctypes.data, array.shape, array.strides, array.dtype, flags
+
+
+def outcome(run, stencil, arguments, options):
+    """Return what `run` was given, or what was raised."""
+    stencil.seen = None
+    try:
+        run(**arguments, **options)
+    except (BufferError, ValueError, TypeError) as error:
+        return type(error), str(error)
+    if stencil.seen is None:
+        return "not run"
+    own = {name: stencil.seen[name] is arguments[name] for name in ROLES}
+    seen = {name: told(array) for name, array in stencil.seen.items()}
+    return seen, own, stencil.origin, stencil.domain
+
+
+@pytest.mark.filterwarnings("ignore:Numpy has detected:DeprecationWarning", "ignore::UserWarning")
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(calls(), st.integers(1, 4)), min_size=1, max_size=4))
+def test_a_call_that_comes_again_yields_and_refuses_what_a_first_call_does(series):
+    stencil, fresh = StandIn(**ROLES), StandIn(**ROLES)
+    run = dlf.bind(stencil)
+    for (arguments, options), times in series:
+        first = outcome(dlf.bind(fresh), fresh, arguments, options)
+        for _ in range(times):
+            assert outcome(run, stencil, arguments, options) == first
+
+
+def again(*arguments, **options):
+    """Bind a stencil and call it until the call is prepared."""
+    stencil = StandIn(**ROLES)
+    run = dlf.bind(stencil)
+    for _ in range(3):
+        run(*arguments, **options)
+    return stencil, run
+
+
+def three(make=np.zeros):
+    return [make(SHAPE) for _ in range(3)]
+
+
+def test_a_storage_gives_the_same_array_to_one_call_after_another():
+    fields = three(dlf.zeros)
+    stencil, run = again(*fields)
+    before = stencil.seen["a"]
+    run(*fields)
+    assert stencil.seen["a"] is before
+
+
+CHANGES = {
+    "shape": lambda array: setattr(array, "shape", (5, 4, 3)),
+    "strides": lambda array: setattr(array, "strides", (8, 8, 8)),
+    "dtype": lambda array: setattr(array, "dtype", np.int64),
+    "flags": lambda array: setattr(array.flags, "writeable", False),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.filterwarnings("ignore:Setting the:DeprecationWarning")
+def test_what_a_stencil_does_to_its_array_does_not_reach_the_next_call(change):
+    fields = three(dlf.zeros)
+    stencil, run = again(*fields)
+    change(stencil.seen["b"])
+    run(*fields)
+    assert told(stencil.seen["b"]) == told(fields[1].to_numpy())
+
+
+def test_another_array_of_the_same_form_is_the_one_that_is_given():
+    stencil, run = again(*three())
+    others = three()
+    run(*others)
+    assert [stencil.seen[name] is other for name, other in zip(ROLES, others, strict=True)]
+
+
+def test_a_halo_that_is_set_between_two_calls_counts():
+    fields = three(lambda shape: dlf.zeros(shape, dims="IJK"))
+    stencil, run = again(*fields)
+    for one in fields:
+        one.halo = (1, 1, 0)
+    run(*fields)
+    assert (stencil.domain, stencil.origin["a"]) == ((1, 2, 5), (1, 1, 0))
+
+
+def test_an_output_that_overlaps_an_input_is_refused_after_calls_without_overlap():
+    a, b, c = three()
+    _, run = again(a, b, c)
+    with pytest.raises(BufferError, match="'b' and 'c'"):
+        run(a, c, c)
+
+
+def test_the_origins_that_a_stencil_gets_are_its_own():
+    fields = three()
+    stencil, run = again(*fields)
+    stencil.origin.clear()
+    run(*fields)
+    assert stencil.origin == dict.fromkeys(ROLES, (0, 0, 0))
+
+
+def test_a_bound_stencil_keeps_no_array_of_its_calls():
+    fields = [*three()[:2], dlf.zeros(SHAPE)]
+    stencil, run = again(*fields)
+    stencil.seen = None
+    gone = [weakref.ref(field) for field in fields]
+    del fields
+    gc.collect()
+    assert [ref() for ref in gone] == [None] * 3
+    del run
+
+
+def test_memory_is_given_back_when_a_storage_that_a_stencil_used_is_gone():
+    array = np.zeros(SHAPE)
+    before = sys.getrefcount(array)
+    storage = dlf.as_storage(array)
+    stencil, run = again(storage, *three(dlf.zeros)[1:])
+    stencil.seen = None
+    del storage
+    assert sys.getrefcount(array) == before
+    del run
+
+
+def test_a_wait_follows_each_run_that_comes_again():
+    stencil = Waiting(log := [], **ROLES)
+    run, fields = dlf.bind(stencil), three()
+    for _ in range(4):
+        run(*fields)
+    assert log == ["run", "synchronize"] * 4
