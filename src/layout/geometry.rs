@@ -175,29 +175,33 @@ impl Layout {
     pub fn new(shape: Extents, strides: Extents, itemsize: usize) -> Result<Self> {
         check_lengths(shape.len(), strides.len())?;
         let place = recent_place(&shape, &strides);
-        if let Some(known) = Self::recent(place, &shape, &strides, itemsize) {
+        let is_same = |known: &Self| {
+            known.shape() == &*shape && known.strides() == &*strides && known.itemsize() == itemsize
+        };
+        if let Some(known) = Self::recent(place, is_same) {
             return Ok(known);
         }
         let mut geometry = Geometry { shape, strides, itemsize, ..Geometry::default() };
         geometry.measure()?;
         let layout = Self(Arc::new(geometry));
-        // A thread that is ending keeps none.
-        let _ = RECENT.try_with(|recent| recent.get(place)?.replace(Some(layout.clone())));
+        layout.remember(place);
         Ok(layout)
     }
 
-    /// The layout of these numbers, if the thread has made it lately.
-    fn recent(place: usize, shape: &[i64], strides: &[i64], itemsize: usize) -> Option<Self> {
+    /// The layout at a place among those that the thread has made lately, if it is the one.
+    fn recent(place: usize, is_same: impl Fn(&Self) -> bool) -> Option<Self> {
         let look = |cell: &Cell<Option<Self>>| {
-            let known = cell.take()?;
-            let same = known.shape() == shape
-                && known.strides() == strides
-                && known.itemsize() == itemsize;
-            let found = same.then(|| known.clone());
-            cell.set(Some(known));
+            let known = cell.take();
+            let found = known.as_ref().filter(|known| is_same(known)).cloned();
+            cell.set(known);
             found
         };
         RECENT.try_with(|recent| recent.get(place).and_then(look)).ok().flatten()
+    }
+
+    /// Keeps the layout at a place. A thread that is ending keeps none.
+    fn remember(&self, place: usize) {
+        let _ = RECENT.try_with(|recent| recent.get(place)?.replace(Some(self.clone())));
     }
 
     /// As [`Layout::new`], with strides in bytes.
@@ -210,8 +214,19 @@ impl Layout {
         byte_strides: &[i64],
         itemsize: usize,
     ) -> Result<Self> {
+        let place = recent_place(shape, byte_strides);
+        let is_same = |known: &Self| {
+            known.shape() == shape
+                && known.byte_strides() == byte_strides
+                && known.itemsize() == itemsize
+        };
+        if let Some(known) = Self::recent(place, is_same) {
+            return Ok(known);
+        }
         let strides = strides_in_elements(shape, byte_strides, itemsize)?;
-        Self::new(Extents::from_slice(shape), strides, itemsize)
+        let layout = Self::new(Extents::from_slice(shape), strides, itemsize)?;
+        layout.remember(place);
+        Ok(layout)
     }
 
     pub(super) fn too_large(&self, what: &str) -> Error {
