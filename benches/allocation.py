@@ -64,8 +64,8 @@ def _allocating(name: str, size: str, count: int) -> Comparison:
     """Compare one function, named alike everywhere, with its peers."""
     values = f"{size}, 1.0" if name == "full" else size
     peers = [
-        # The one target of small fields: `empty` within three times of NumPy's.
-        Peer(f"np.{name}({values})", limit=3.0 if (name, size) == ("empty", "small") else None),
+        # The one target of small fields: `empty` within twice of NumPy's.
+        Peer(f"np.{name}({values})", limit=2.0 if (name, size) == ("empty", "small") else None),
         Peer(f"torch.{name}({values}, dtype=f64)"),
         Peer(f"gt4py_storage.{name}({values}, backend=kfirst)"),
     ]

@@ -34,26 +34,26 @@ TO_STORAGE = [
     Comparison(
         "NumPy array",
         IMPORT,
-        [Peer(NANOBIND, limit=1.2), Peer(NUMPY), Peer(TORCH), Peer(TVM), Peer(NUMBA), *REST],
+        [Peer(NUMPY, limit=1.0), Peer(NANOBIND), Peer(TORCH), Peer(TVM), Peer(NUMBA), *REST],
         setup="x = values.copy()",
     ),
     Comparison(
         "torch tensor",
         IMPORT,
-        [Peer(TVM, limit=1.0), Peer(NANOBIND), Peer(NUMPY), Peer(TORCH), *REST],
+        [Peer(TVM, limit=1.5), Peer(NANOBIND), Peer(NUMPY), Peer(TORCH), *REST],
         setup="x = torch.tensor(values)",
     ),
     Comparison(
         "JAX array",
         IMPORT,
-        [Peer(NUMPY, limit=0.5), Peer(NANOBIND), Peer(TORCH), Peer(TVM), *REST],
+        [Peer(NUMPY, limit=0.25), Peer(NANOBIND), Peer(TORCH), Peer(TVM), *REST],
         setup="jax.config.update('jax_enable_x64', True)\n"
         "x = jax.device_put(values.copy(), jax.devices('cpu')[0])",
     ),
     Comparison(
         "DataArray",
         IMPORT,
-        [Peer("np.asarray(x)", limit=0.2), Peer(GT4PY)],
+        [Peer("np.asarray(x)", limit=0.12), Peer(GT4PY)],
         setup="x = xr.DataArray(values.copy(), dims=('I', 'J', 'K'))",
     ),
 ]
@@ -62,20 +62,20 @@ TO_STORAGE = [
 BOTH = "s = dlf.zeros((8, 8, 8)); x = s.to_numpy()"
 
 FROM_STORAGE = [
-    Comparison("NumPy", "np.from_dlpack(s)", [Peer(NUMPY, limit=1.1)], setup=BOTH),
-    Comparison("NumPy", "np.asarray(s)", [Peer(NUMPY, limit=1.5)], setup=BOTH),
-    Comparison("NumPy", "s.to_numpy()", [Peer(NUMPY)], setup=BOTH),
+    Comparison("NumPy", "np.from_dlpack(s)", [Peer(NUMPY, limit=1.2)], setup=BOTH),
+    Comparison("NumPy", "np.asarray(s)", [Peer(NUMPY, limit=1.2)], setup=BOTH),
+    Comparison("NumPy", "s.to_numpy()", [Peer(NUMPY, limit=1.2)], setup=BOTH),
     Comparison("memoryview", "memoryview(s)", [Peer("memoryview(x)")], setup=BOTH),
     Comparison(
         "torch",
         "torch.from_dlpack(s)",
-        [Peer(TORCH, limit=1 / 3), Peer("torch.from_numpy(x)")],
+        [Peer(TORCH, limit=1.1), Peer("torch.from_numpy(x)")],
         setup=BOTH,
     ),
     Comparison(
         "torch",
         "s.to_torch()",
-        [Peer(TORCH, limit=1 / 3), Peer("torch.from_numpy(x)")],
+        [Peer(TORCH, limit=0.25), Peer("torch.from_numpy(x)")],
         setup=BOTH,
     ),
     Comparison("tvm_ffi", "tvm_ffi.from_dlpack(s)", [Peer(TVM)], setup=BOTH),
@@ -94,13 +94,20 @@ FROM_STORAGE = [
     ),
 ]
 
+ITEMS = [
+    Comparison("one item", "s[0, 0, 0] = 1.0", [Peer("x[0, 0, 0] = 1.0")], setup=BOTH),
+    Comparison("one plane", "s[..., 0] = 300.0", [Peer("x[..., 0] = 300.0")], setup=BOTH),
+    Comparison("view", "s[1:-1]", [Peer("x[1:-1]")], setup=BOTH),
+]
+
 
 def tables() -> list[tuple[Table, list[Row]]]:
-    """Measure both directions."""
+    """Measure both directions, and parts."""
     names = _names()
     return [
         _table("array -> Storage", TO_STORAGE, names, REMARK),
         _table("Storage -> array", FROM_STORAGE, names, "The peers are given the same memory."),
+        _table("parts of a Storage", ITEMS, names, "The peers are given the same memory."),
     ]
 
 
