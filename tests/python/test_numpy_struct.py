@@ -1,4 +1,4 @@
-"""Arrays of exactly NumPy's class, which are read from their own struct.
+"""Arrays of exactly NumPy's class, which are read from their own struct, and made without a buffer.
 
 A memoryview of the same array comes in through its buffer: both must say the same.
 """
@@ -60,6 +60,22 @@ def test_the_struct_of_an_array_says_what_its_buffer_says(array):
             dlf.as_storage(array)
         return
     assert outcome(array) == outcome(view)
+
+
+@given(arrays())
+def test_an_array_over_a_storage_says_what_its_buffer_says(array):
+    """The array is made by NumPy's function for C, `np.asarray` reads the buffer."""
+    try:
+        storage = dlf.as_storage(array)
+    except (BufferError, ValueError):
+        return
+    made, read = storage.to_numpy(), np.asarray(memoryview(storage))
+    assert (made.shape, made.dtype, str(made.flags)) == (read.shape, read.dtype, str(read.flags))
+    assert made.strides == read.strides
+    assert made.ctypes.data == read.ctypes.data
+    if storage.readonly:
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            made.flags.writeable = True
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
