@@ -43,7 +43,7 @@ FAILED = re.compile(
     r"^(?:FAILED|ERROR) ([^:\s]+::\w+(?:\[.*?\](?= - |$))?)|^test (.+) \.\.\. FAILED", re.MULTILINE
 )
 #: Parts of the names of files that notice most waits: these run first.
-LIKELY = ("order", "waits", "streams", "stream_order", "sync", "release", "copies", "end")
+LIKELY = ("order", "waits", "streams", "sync", "release", "copies")
 
 
 def main(parts):
