@@ -109,7 +109,7 @@ OTHER_TESTS := on_a_small_stack or committed_ptx
 # for leaks; the extension is loaded by Python, which gets it from g++ and leaks by itself.
 # What measures memory runs by itself, with little held back for finding uses after free. A stack of
 # 64 MiB: unoptimised frames are large, and some tests recurse as deep as Python lets them.
-asan: $(VENV)/.stamp-test ## Rust tests and pytest under AddressSanitizer
+asan: $(VENV)/.stamp-test $(STAND_IN) ## Rust tests and pytest under AddressSanitizer
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address RUSTDOCFLAGS=-Zsanitizer=address \
 		cargo test --features $(CRATE_FEATURES) --target $(HOST) --target-dir target/asan
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address -Zexternal-clangrt" \

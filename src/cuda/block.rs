@@ -45,7 +45,7 @@ impl Block {
     pub(crate) fn new(kind: Kind, bytes: usize, ordinal: i32) -> Result<Self> {
         match Self::try_new(kind, bytes, ordinal) {
             Err(Error::OutOfMemory(_)) => {
-                synchronize(ordinal)?;
+                synchronize(ordinal)?; // WAIT for frees that are pending
                 Self::try_new(kind, bytes, ordinal)
             }
             answer => answer,

@@ -25,7 +25,7 @@ fn acquired(obj: &Bound<'_, PyAny>) -> PyResult<(Arrival, Arc<Field>)> {
     prepare(py)?;
     let mut arrival = import(obj, Request::computation(Target::Host))?;
     arrival.memory = arrival.hooks.acquired(py, arrival.memory)?;
-    py.detach(|| arrival.memory.wait())?; // WAIT before the host reads
+    py.detach(|| arrival.memory.wait())?; // WAIT without the interpreter, which the view would hold
     let shape = arrival.memory.layout().shape();
     let field = arrival.field(shape);
     field.check(shape)?;

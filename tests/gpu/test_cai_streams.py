@@ -236,7 +236,7 @@ def test_the_sibling_on_the_host_is_filled_after_the_producers_work():
 
 
 @pytest.mark.parametrize("managed", [None, "gt4py"])
-@pytest.mark.parametrize("wait", ["acquire", "synchronize", "host_to_device"])
+@pytest.mark.parametrize("wait", ["acquire", "synchronize", "host_to_device", "device_to_host"])
 def test_gt4pys_functions_wait_for_the_producers_work_with_the_host(wait, managed):
     storage = dlf.as_storage(Producer(new_stream()), managed=managed)
     gpu = storage.__gt_data_interface__["gpu"]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.addresses import address_of
 from support.cuda import driver
 from support.cuda.devices import device_view
-from support.cuda.driver import call, made, pointer_attribute
+from support.cuda.driver import call, made, pointer_attribute, stats
 from support.cuda.order import device_count
 from support.cuda.places import shapes
 from support.cuda.stand_in import run
@@ -165,6 +165,16 @@ def test_more_than_the_gpu_has_is_a_memory_error_and_it_works_afterwards(managed
             make(bytes_wanted, "uint8", device="gpu", managed=managed)
     assert live_allocations() == before
     assert (device_view(dlf.ones((3, 4), device="gpu", managed=managed)) == 1).all()
+
+
+@pytest.mark.stand_in
+def test_memory_is_refused_only_after_pending_frees():
+    storage = dlf.zeros(1 << 20, "uint8", device="gpu", managed=None)
+    del storage  # is free once the stream has come so far
+    before = stats().live_bytes
+    with pytest.raises(MemoryError):
+        dlf.empty(1 << 45, "uint8", device="gpu", managed=None)
+    assert stats().live_bytes == before - (1 << 20)
 
 
 def test_more_bytes_than_an_address_counts_are_refused_before_anything_is_asked():

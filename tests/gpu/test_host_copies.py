@@ -6,6 +6,7 @@ import pytest
 
 from support.cuda.devices import LEGACY, OnDevice, delay, is_done, new_stream
 from support.cuda.driver import call
+from support.cuda.order import idle
 
 VALUES = np.arange(12.0).reshape(3, 4)
 
@@ -49,3 +50,14 @@ def test_numpy_reads_managed_memory_once_the_device_has_written_it(assign, dtype
     target = dlf.zeros(4, dtype=dtype)
     assign(target, managed)
     assert target.to_numpy().tolist() == [7.0] * 4
+
+
+def test_numpy_writes_managed_memory_once_the_device_has_written_it():
+    managed, source, stream = idle(managed="cuda"), idle([7.0] * 4), new_stream()
+    value = idle([20, 21, 22, 23], dtype="int32")
+    delay(stream)
+    with dlf.use_stream(stream):
+        managed[...] = source
+    managed[...] = value  # which NumPy converts
+    call("cuCtxSynchronize")
+    assert managed.to_numpy().tolist() == [20, 21, 22, 23]

@@ -2,13 +2,15 @@
 
 import functools
 import importlib.util
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "rust_kernel"
-LIBRARY = EXAMPLE / "target" / "release" / "librust_kernel.so"
+ENVIRONMENT = "DLFIELD_RUST_KERNEL"
+LIBRARY = Path(os.environ.get(ENVIRONMENT, EXAMPLE / "target" / "release" / "librust_kernel.so"))
 SHAPE = (6, 7, 3)
 VALUES = np.random.default_rng(seed=11).random(SHAPE)
 

@@ -70,7 +70,7 @@ fn assign(py: Python<'_>, target: &Storage, source: &Arrival) -> PyResult<()> {
         true => array_over(py, copy_with(py, &host, &Spec::default())?.managed(), true)?,
         false => array_over(py, &host, true)?,
     };
-    py.detach(|| memory.wait())?; // memory that the host and a GPU reach
+    py.detach(|| memory.wait())?; // WAIT in memory that the host and a GPU reach
     let outcome = array_over(py, memory, false)?.set_item(py.Ellipsis(), values);
     mark(py, target, dirty); // perhaps half written, if NumPy has raised
     outcome

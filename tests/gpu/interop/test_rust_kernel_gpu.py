@@ -1,10 +1,13 @@
-"""A function in Rust of another extension module, on the buffer of the host of a pair."""
+"""A function in Rust of another extension module, on memory of the host that a GPU works on."""
 
 import numpy as np
 import pytest
 
+from support.cuda.apart import run
 from support.cuda.buffers import buffers, pair, values
+from support.cuda.devices import new_stream
 from support.cuda.kinds import DEVICE_NEWER, HOST_NEWER
+from support.cuda.producers import MANAGED, OfNoKeywords, workshop
 from support.rust_kernel import LIBRARY, built
 
 if not LIBRARY.exists():
@@ -13,7 +16,7 @@ if not LIBRARY.exists():
 VALUES = np.random.default_rng(5).random((4, 5, 3))
 
 
-laplacian = built().laplacian
+laplacian, column_mean = built().laplacian, built().column_mean
 
 
 class Told:
@@ -52,3 +55,26 @@ def test_the_device_may_be_brought_up_to_date_while_the_hosts_buffer_is_read():
     inp, out = pair(VALUES, HOST_NEWER), np.zeros_like(VALUES)
     laplacian(inp, Told(out, inp.host_to_device))
     assert np.array_equal(buffers(inp)[1], VALUES)
+
+
+def test_work_in_flight_on_managed_memory_is_waited_for():
+    with workshop() as producer:
+        late = producer(OfNoKeywords, kind=MANAGED, late=new_stream())  # writes 10 to 13
+        assert column_mean(late.__dlpack__()).to_numpy() == 11.5
+
+
+@pytest.mark.stand_in
+def test_the_interpreter_is_free_while_a_function_waits_for_a_gpu():
+    code = """
+        from support.cuda.producers import MANAGED, OfNoKeywords
+        from support.rust_kernel import built
+        stream = new_stream()
+        gate = Gate(stream)
+        late = OfNoKeywords(kind=MANAGED, late=stream)
+        capsule = late.__dlpack__()
+        gate.open_later()
+        print(built().column_mean(capsule).to_numpy(), flush=True)
+        faulthandler.cancel_dump_traceback_later()
+        call("cuCtxSynchronize")
+    """
+    assert run(code) == "11.5"
