@@ -19,7 +19,7 @@ from dlfield import _array_shapes as shapes
 from dlfield import _array_views as views
 from dlfield import _core
 from dlfield._core import GPUStorage, Storage
-from dlfield._ways_out import way_out
+from dlfield._methods import way_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
