@@ -106,7 +106,7 @@ class _Methods(Storage):
         """
         from dlfield._array_functions import astype
 
-        converted: Any = astype(self, dtype, order, casting, subok, copy)
+        converted: Self = astype(self, dtype, order, casting, subok, copy)  # type: ignore[assignment]
         return converted
 
     def view(self, dtype: npt.DTypeLike | None = None) -> Any:  # noqa: ANN401 - see Returns
