@@ -174,7 +174,9 @@ def astype(
 ) -> Storage:
     """Do what `Storage.astype` says."""
     wanted, options = np.dtype(dtype), _ordered("astype", storage.ndim, order)
-    joins.check_cast("astype", storage.dtype, wanted, casting)
+    if not np.can_cast(storage.dtype, wanted, casting):
+        text = f"astype: expected a type into which {storage.dtype} goes by the rule {casting!r}"
+        raise TypeError(f"{text}, got {wanted}; pass casting='unsafe'")
     if not copy and wanted == storage.dtype and not options:
         return storage
     return _core.storage(storage, dtype=wanted, **options)
