@@ -5,7 +5,6 @@
 //! ```
 
 mod residence;
-mod checks;
 mod spec;
 mod buffers;
 mod data;
@@ -19,9 +18,9 @@ mod describe;
 
 pub use batch::CopyBatch;
 pub use builder::Builder;
-pub(crate) use checks::check_on_gpu;
 pub use data::Storage;
 pub use residence::{ManagedBy, Residence};
+pub(crate) use spec::check_on_gpu;
 pub use spec::{Order, Spec};
 
 #[cfg(test)]
