@@ -21,7 +21,7 @@ pub(super) fn array<'py>(slf: &Bound<'py, PyStorage>, what: &str) -> PyResult<Bo
 /// The CUDA array interface of the device's buffer.
 pub(super) fn cuda_interface<'py>(slf: &Bound<'py, PyStorage>) -> PyResult<Bound<'py, PyDict>> {
     let device = slf.get().device(slf.py(), "__cuda_array_interface__")?;
-    cuda_array_interface::export(slf.py(), device)?
+    cuda_array_interface::export(slf.py(), device, device.readonly())?
         .ok_or_else(|| unnamed(slf.py(), "__cuda_array_interface__", device))
 }
 
@@ -41,7 +41,7 @@ pub(super) fn data_interface<'py>(slf: &Bound<'py, PyStorage>) -> PyResult<Bound
         add(None, host, entry, "device_to_host", "set_host_modified")?;
     }
     if let Some(device) = storage.device_as_is() {
-        let entry = cuda_array_interface::describe(py, device)?;
+        let entry = cuda_array_interface::describe(py, device, device.readonly())?;
         add(Some(intern!(py, "gpu")), device, entry, "host_to_device", "set_device_modified")?;
     }
     Ok(interface)
