@@ -4,9 +4,8 @@
 //! Spec + memory ──make──▶ Storage ──view, copies, assign──▶ Storage
 //! ```
 
-mod residence;
-mod spec;
 mod buffers;
+mod spec;
 mod data;
 mod view;
 mod make;
@@ -17,9 +16,9 @@ mod batch;
 mod describe;
 
 pub use batch::CopyBatch;
+pub use buffers::{ManagedBy, Residence};
 pub use builder::Builder;
 pub use data::Storage;
-pub use residence::{ManagedBy, Residence};
 pub(crate) use spec::check_on_gpu;
 pub use spec::{Order, Spec};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::residence::{ManagedBy, Residence};
+use super::buffers::{ManagedBy, Residence};
 use crate::alloc::{Plan, check_ranks, plan};
 use crate::cuda::{check_ordinal, current_ordinal};
 use crate::device::{Device, DeviceKind, Target};
