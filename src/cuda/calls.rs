@@ -14,7 +14,8 @@ use cudarc::driver::sys;
 
 use crate::error::{Error, Result};
 
-/// Source or target of a copy of planes of rows (`CUDA_MEMCPY3D` in cuda.h). What describes CUDA's arrays stays 0.
+/// Source or target of a copy of planes of rows (`CUDA_MEMCPY3D` in cuda.h). What describes CUDA's
+/// arrays stays 0.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PitchedSide {

@@ -1,5 +1,5 @@
-//! The doors of the classes: those of every kind of memory, of the host's buffer, and of a buffer on
-//! a GPU; and what NumPy and CuPy say of the memory of an array.
+//! The doors of the classes: those of every kind of memory, of the host's buffer, of a buffer on a
+//! GPU; and what NumPy and CuPy say of the memory of an array.
 
 use std::ffi::c_int;
 
