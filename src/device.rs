@@ -58,7 +58,6 @@ impl Target {
 
 impl Device {
     /// The place of computations on memory of this device.
-    #[cfg(feature = "python")]
     pub(crate) fn target(self) -> Target {
         if self.is_host() { Target::Host } else { Target::Gpu(Some(self.ordinal)) }
     }

@@ -19,7 +19,7 @@ from dlfield import _array_shapes as shapes
 from dlfield import _array_views as views
 from dlfield import _core
 from dlfield._core import GPUStorage, Storage
-from dlfield._ways_out import way_out
+from dlfield._methods import way_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -93,18 +93,6 @@ def values(array: Any) -> Any:  # noqa: ANN401 - any argument
     return array.to_numpy() if isinstance(array, Storage) else array
 
 
-def _reducing(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Call NumPy with the values, for a truth or a NumPy array."""
-
-    @wraps(function)
-    def call(a: Any, axis: Any = None, out: None = None, **options: Any) -> Any:  # noqa: ANN401
-        joins.check_no_out(function.__name__, out)
-        named = {name: values(value) for name, value in options.items()}
-        return function(values(a), axis=axis, **named)
-
-    return call
-
-
 def _of_values(
     function: Callable[..., Any], *checks: Callable[[str, Sequence[Any]], object]
 ) -> Callable[..., Any]:
@@ -116,6 +104,17 @@ def _of_values(
             check(function.__name__, (*args, *keywords.values()))
         named = {name: values(value) for name, value in keywords.items()}
         return function(*map(values, args), **named)
+
+    return call
+
+
+def _reducing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Call NumPy with the values, for a truth or a NumPy array."""
+
+    @wraps(function)
+    def call(a: Any, axis: Any = None, out: None = None, **options: Any) -> Any:  # noqa: ANN401
+        joins.check_no_out(function.__name__, out)
+        return _of_values(function)(a, axis=axis, **options)
 
     return call
 
@@ -152,9 +151,8 @@ def _check_cast(src: Any, dtype: np.dtype[Any], casting: Any) -> None:  # noqa: 
     found = getattr(src, "dtype", None)
     if found is None:  # numbers, which NumPy judges by their value
         np.copyto(np.empty(np.shape(src), dtype), src, casting=casting)
-    elif isinstance(found, np.dtype) and not np.can_cast(found, dtype, casting):
-        text = f"copyto: expected a type that goes into {dtype} by the rule {casting!r}"
-        raise TypeError(f"{text}, got {found}; pass casting='unsafe'")
+    elif isinstance(found, np.dtype):
+        joins.check_cast("copyto", found, dtype, casting)
 
 
 # --- copies and models -------------------------------------------------------------------------

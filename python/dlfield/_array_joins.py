@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     Halo = tuple[tuple[int, int], ...] | None
 
 __all__ = [
+    "check_cast",
     "check_host",
     "check_no_out",
     "concatenate",
@@ -237,10 +238,15 @@ def _dtype(what: str, pieces: Sequence[Storage], wanted: Any, casting: Any) -> n
     found = [piece.dtype for piece in pieces]
     dtype = np.result_type(*found) if wanted is None else np.dtype(wanted)
     for one in found:
-        if not np.can_cast(one, dtype, casting):
-            text = f"{what}: expected types that go into {dtype} by the rule {casting!r}"
-            raise TypeError(f"{text}, got {one}; pass casting='unsafe'")
+        check_cast(what, one, dtype, casting)
     return dtype
+
+
+def check_cast(what: str, found: Any, dtype: np.dtype[Any], casting: Any) -> None:  # noqa: ANN401
+    """Refuse a type that NumPy's rule does not let become `dtype`."""
+    if not np.can_cast(found, dtype, casting):
+        text = f"{what}: expected a type that goes into {dtype} by the rule {casting!r}"
+        raise TypeError(f"{text}, got {found}; pass casting='unsafe'")
 
 
 def _agreed(halos: Iterable[Halo]) -> Halo:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dlfield._core import CPUStorage, Storage, as_storage
-from dlfield._ways_out import way_out
+from dlfield._methods import way_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -170,9 +170,10 @@ class Storage:
         """Call what a function of NumPy means for storages, or raise TypeError (NEP 18).
 
         Views: transpose, moveaxis, swapaxes, matrix_transpose, expand_dims, squeeze, reshape, flip,
-        rot90, broadcast_to, broadcast_arrays. New storages: concatenate, stack, where, roll, pad, copy,
-        astype, empty_like and its kin. Also asarray and asanyarray with like=, ravel, shape, ndim,
-        size, result_type, copyto, all, any, array_equal, allclose, shares_memory, save, savez.
+        rot90, broadcast_to, broadcast_arrays. New storages: concatenate, stack, where, roll, pad,
+        copy, astype, empty_like and its kin. Also asarray and asanyarray with like=, ravel, shape,
+        ndim, size, result_type, copyto, all, any, array_equal, allclose, shares_memory, save,
+        savez.
         """
     def __new__(cls, *data: Any, **options: Any) -> Self:
         """Do what `storage(*data, **options)` does, for memory of the kind that the class names."""
@@ -319,8 +320,8 @@ class Storage:
         Parameters
         ----------
         mapping, **names
-            New names by old ones, ``rename({"I": "lon"})`` or ``rename(I="lon")`` as in xarray. Names
-            that are left out stay.
+            New names by old ones, ``rename({"I": "lon"})`` or ``rename(I="lon")`` as in xarray.
+            Names that are left out stay.
 
         Raises
         ------
@@ -340,8 +341,9 @@ class Storage:
         Returns
         -------
         Storage or numpy.ndarray
-            Without `dtype` a storage with the same names and halo, on the same device. With `dtype` a
-            NumPy array over the buffer of the host: names and halo count elements of the own type.
+            Without `dtype` a storage with the same names and halo, on the same device. With `dtype`
+            a NumPy array over the buffer of the host: names and halo count elements of the own
+            type.
 
         Raises
         ------

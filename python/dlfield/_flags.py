@@ -6,31 +6,21 @@ from dataclasses import dataclass
 
 __all__ = ["Flags"]
 
-#: NumPy's keys, each with its attribute.
-_KEYS = {
-    "C": "c_contiguous",
-    "CONTIGUOUS": "c_contiguous",
-    "C_CONTIGUOUS": "c_contiguous",
-    "F": "f_contiguous",
-    "FORTRAN": "f_contiguous",
-    "F_CONTIGUOUS": "f_contiguous",
-    "W": "writeable",
-    "WRITEABLE": "writeable",
-    "A": "aligned",
-    "ALIGNED": "aligned",
-    "O": "owndata",
-    "OWNDATA": "owndata",
-    "X": "writebackifcopy",
-    "WRITEBACKIFCOPY": "writebackifcopy",
-    "B": "behaved",
-    "BEHAVED": "behaved",
-    "CA": "carray",
-    "CARRAY": "carray",
-    "FA": "farray",
-    "FARRAY": "farray",
-    "FNC": "fnc",
-    "FORC": "forc",
+#: Attributes, each with NumPy's keys for it.
+_ATTRIBUTES = {
+    "c_contiguous": ("C", "CONTIGUOUS", "C_CONTIGUOUS"),
+    "f_contiguous": ("F", "FORTRAN", "F_CONTIGUOUS"),
+    "writeable": ("W", "WRITEABLE"),
+    "aligned": ("A", "ALIGNED"),
+    "owndata": ("O", "OWNDATA"),
+    "writebackifcopy": ("X", "WRITEBACKIFCOPY"),
+    "behaved": ("B", "BEHAVED"),
+    "carray": ("CA", "CARRAY"),
+    "farray": ("FA", "FARRAY"),
+    "fnc": ("FNC",),
+    "forc": ("FORC",),
 }
+_KEYS = {key: attribute for attribute, keys in _ATTRIBUTES.items() for key in keys}
 _SHOWN = ("C_CONTIGUOUS", "F_CONTIGUOUS", "OWNDATA", "WRITEABLE", "ALIGNED", "WRITEBACKIFCOPY")
 
 

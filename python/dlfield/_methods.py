@@ -1,4 +1,4 @@
-"""Methods of storages that users of NumPy and xarray expect, beside the operators.
+"""Methods of storages that are written in Python, beside the operators.
 
 A method that would compute is absent, and its absence names the array that has it. Methods import
 what they need when they are called.
@@ -6,144 +6,210 @@ what they need when they are called.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from dlfield._ways_out import way_out
+from dlfield.xarray import to_xarray
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Self
 
     import numpy.typing as npt
 
     from dlfield._core import Storage
     from dlfield._flags import Flags
+else:
+    Storage = object
 
-__all__ = ["install_on"]
-
-
-def _flags(self: Storage) -> Flags:
-    """Facts about the memory, as `numpy.ndarray.flags`; read-only."""
-    from dlfield._flags import Flags
-
-    return Flags(*self._flags())
+__all__ = ["install_on", "way_out"]
 
 
-def view(self: Storage, dtype: npt.DTypeLike | None = None) -> Any:  # noqa: ANN401 - see Returns
-    """Give another storage over the same memory, or its bytes as another type.
-
-    Parameters
-    ----------
-    dtype : optional
-        A type of NumPy, under the rules of `numpy.ndarray.view`.
-
-    Returns
-    -------
-    Storage or numpy.ndarray
-        Without `dtype` a storage with the same names and halo, on the same device. With `dtype` a
-        NumPy array over the buffer of the host: names and halo count elements of the own type.
-
-    Raises
-    ------
-    GTNoSuchBufferError
-        For a `dtype` without a buffer on the host.
-    """
-    return self[...] if dtype is None else self.to_numpy().view(dtype)
+def way_out(storage: object) -> str:
+    """Name the array that has the values of a storage, for the text of a refusal."""
+    if not hasattr(type(storage), "__array_interface__"):
+        return "use storage.to_cupy(), or dlfield.storage(..., device='cpu').to_numpy() for a copy"
+    if hasattr(type(storage), "sync_state"):
+        return "use storage.to_numpy(), or storage.to_cupy() on the GPU"
+    return "use storage.to_numpy(), or as_numpy() of a DataArray around it, which copies nothing"
 
 
-def reshape(
-    self: Storage,
-    *shape: int | Sequence[int],
-    order: str = "C",
-    copy: bool | None = None,
-) -> Storage:
-    """Give a storage of another shape over the same memory, as `numpy.reshape` of a storage."""
-    from dlfield._array_shapes import reshape
+class _Methods(Storage):
+    """What `install_on` gives to the class of storages."""
 
-    extents: Any = shape[0] if len(shape) == 1 else shape
-    return reshape(self, extents, order, copy=copy)
+    to_xarray = to_xarray
 
+    @property
+    def flags(self) -> Flags:
+        """Facts about the memory, as `numpy.ndarray.flags`; read-only."""
+        from dlfield._flags import Flags
 
-def ravel(self: Storage, order: str = "C") -> Storage:
-    """Give all elements in one dimension: a view if the memory allows it, else a copy."""
-    from dlfield._array_shapes import ravel
+        return Flags(*self._flags())
 
-    return ravel(self, order)
+    def __iter__(self) -> Iterator[Any]:
+        """Iterate over the first dimension."""
+        return (self[index] for index in range(len(self)))
 
+    def __reversed__(self) -> Iterator[Any]:
+        return (self[index] for index in reversed(range(len(self))))
 
-def flatten(self: Storage, order: str = "C") -> Storage:
-    """Copy all elements into a storage of one dimension without a name."""
-    from dlfield._array_shapes import flatten
+    def _repr_html_(self) -> str:
+        """Show the storage in a notebook."""
+        from dlfield._html import render
 
-    return flatten(self, order)
+        return render(self)
 
+    def __array_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+    ) -> Any:  # noqa: ANN401
+        """Call what a function of NumPy means for storages, or raise TypeError (NEP 18).
 
-def fill(self: Storage, value: Any) -> None:  # noqa: ANN401 - a number
-    """Write a number into every element, as ``storage[...] = value``."""
-    self[...] = value
+        Views: transpose, moveaxis, swapaxes, matrix_transpose, expand_dims, squeeze, reshape, flip,
+        rot90, broadcast_to, broadcast_arrays. New storages: concatenate, stack, where, roll, pad,
+        copy, astype, empty_like and its kin. Also asarray and asanyarray with like=, ravel, shape,
+        ndim, size, result_type, copyto, all, any, array_equal, allclose, shares_memory, save,
+        savez.
+        """
+        from dlfield._array_functions import dispatch
 
+        return dispatch(self, func, types, args, kwargs)
 
-def tolist(self: Storage) -> Any:  # noqa: ANN401 - lists of lists, or a number
-    """Copy the values into nested lists of Python numbers."""
-    from dlfield._array_functions import values
+    def __array_ufunc__(
+        self, ufunc: Callable[..., Any], method: str, *_inputs: object, **_options: object
+    ) -> NoReturn:
+        """Raise TypeError with the way out: universal functions do not take storages (GDP-3)."""
+        name = f"numpy.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
+        text = f"{name}: expected arrays, got a {type(self).__name__}, which has no arithmetic"
+        raise TypeError(f"{text}; {way_out(self)}")
 
-    return values(self).tolist()
+    def astype(
+        self,
+        dtype: npt.DTypeLike,
+        order: str | None = "K",
+        casting: str = "unsafe",
+        subok: object = None,
+        copy: bool = True,  # noqa: FBT001, FBT002 - as NumPy
+    ) -> Self:
+        """Copy with another type into the same names, halo, layout and alignment.
 
+        Converts as NumPy does. With `copy=False` the storage itself, if it has that type and order.
+        `subok` means nothing.
 
-def all_true(self: Storage, axis: Any = None, *, keepdims: bool = False) -> Any:  # noqa: ANN401
-    """Tell if all elements are true, as `numpy.all`."""
-    import numpy as np
+        Raises
+        ------
+        TypeError
+            If `casting` forbids it.
+        """
+        from dlfield._array_functions import astype
 
-    array: Any = self
-    return np.all(array, axis=axis, keepdims=keepdims)
+        converted: Self = astype(self, dtype, order, casting, subok, copy)  # type: ignore[assignment]
+        return converted
 
+    def view(self, dtype: npt.DTypeLike | None = None) -> Any:  # noqa: ANN401 - see Returns
+        """Give another storage over the same memory, or its bytes as another type.
 
-def any_true(self: Storage, axis: Any = None, *, keepdims: bool = False) -> Any:  # noqa: ANN401
-    """Tell if any element is true, as `numpy.any`."""
-    import numpy as np
+        Parameters
+        ----------
+        dtype : optional
+            A type of NumPy, under the rules of `numpy.ndarray.view`.
 
-    array: Any = self
-    return np.any(array, axis=axis, keepdims=keepdims)
+        Returns
+        -------
+        Storage or numpy.ndarray
+            Without `dtype` a storage with the same names and halo, on the same device. With `dtype`
+            a NumPy array over the buffer of the host: names and halo count elements of the own
+            type.
 
+        Raises
+        ------
+        GTNoSuchBufferError
+            For a `dtype` without a buffer on the host.
+        """
+        return self[...] if dtype is None else self.to_numpy().view(dtype)
 
-def rename(self: Storage, mapping: Mapping[str, str] | None = None, /, **names: str) -> Storage:
-    """Give a storage over the same memory with other names; the halo stays with its axis.
+    def reshape(
+        self,
+        *shape: int | Sequence[int],
+        order: str = "C",
+        copy: bool | None = None,
+    ) -> Storage:
+        """Give a storage of another shape over the same memory, as `numpy.reshape` of a storage."""
+        from dlfield._array_shapes import reshape
 
-    A default origin, which counts in the order of the names, is dropped.
+        extents: Any = shape[0] if len(shape) == 1 else shape
+        return reshape(self, extents, order, copy=copy)
 
-    Parameters
-    ----------
-    mapping, **names
-        New names by old ones, ``rename({"I": "lon"})`` or ``rename(I="lon")`` as in xarray. Names
-        that are left out stay.
+    def ravel(self, order: str = "C") -> Storage:
+        """Give all elements in one dimension: a view if the memory allows it, else a copy."""
+        from dlfield._array_shapes import ravel
 
-    Raises
-    ------
-    ValueError
-        For a storage without names, for a name that it does not have, and for two equal names.
-    """
-    new = {**(mapping or {}), **names}
-    if self.dims is None:
-        raise ValueError(
-            f"rename: expected a storage with dims, got one of shape {self.shape} without; name "
-            "them with dlfield.as_storage(storage, dims=...)"
-        )
-    if unknown := [name for name in new if name not in self.dims]:
-        raise ValueError(f"rename: expected names among {self.dims}, got {unknown[0]!r}")
-    dims = [new.get(name, name) for name in self.dims]
-    return self[...] if tuple(dims) == self.dims else self._with_dims(dims)
+        return ravel(self, order)
 
+    def flatten(self, order: str = "C") -> Storage:
+        """Copy all elements into a storage of one dimension without a name."""
+        from dlfield._array_shapes import flatten
 
-_METHODS = {
-    "view": view,
-    "reshape": reshape,
-    "ravel": ravel,
-    "flatten": flatten,
-    "fill": fill,
-    "tolist": tolist,
-    "all": all_true,
-    "any": any_true,
-    "rename": rename,
-}
+        return flatten(self, order)
+
+    def fill(self, value: Any) -> None:  # noqa: ANN401 - a number
+        """Write a number into every element, as ``storage[...] = value``."""
+        self[...] = value
+
+    def tolist(self) -> Any:  # noqa: ANN401 - lists of lists, or a number
+        """Copy the values into nested lists of Python numbers."""
+        from dlfield._array_functions import values
+
+        return values(self).tolist()
+
+    def all(self, axis: Any = None, *, keepdims: bool = False) -> Any:  # noqa: ANN401
+        """Tell if all elements are true, as `numpy.all`."""
+        import numpy as np
+
+        array: Any = self
+        return np.all(array, axis=axis, keepdims=keepdims)
+
+    def any(self, axis: Any = None, *, keepdims: bool = False) -> Any:  # noqa: ANN401
+        """Tell if any element is true, as `numpy.any`."""
+        import numpy as np
+
+        array: Any = self
+        return np.any(array, axis=axis, keepdims=keepdims)
+
+    def rename(self, mapping: Mapping[str, str] | None = None, /, **names: str) -> Self:
+        """Give a storage over the same memory with other names; the halo stays with its axis.
+
+        A default origin, which counts in the order of the names, is dropped.
+
+        Parameters
+        ----------
+        mapping, **names
+            New names by old ones, ``rename({"I": "lon"})`` or ``rename(I="lon")`` as in xarray.
+            Names that are left out stay.
+
+        Raises
+        ------
+        ValueError
+            For a storage without names, for a name that it does not have, and for two equal names.
+        """
+        new = {**(mapping or {}), **names}
+        if self.dims is None:
+            raise ValueError(
+                f"rename: expected a storage with dims, got one of shape {self.shape} without; "
+                "name them with dlfield.as_storage(storage, dims=...)"
+            )
+        if unknown := [name for name in new if name not in self.dims]:
+            raise ValueError(f"rename: expected names among {self.dims}, got {unknown[0]!r}")
+        dims = [new.get(name, name) for name in self.dims]
+        return self[...] if tuple(dims) == self.dims else self._with_dims(dims)
+
+    def __dir__(self) -> list[str]:
+        kind = type(self)
+        return [name for name in object.__dir__(self) if not _is_absent(kind, name)]
+
 
 # --- what storages do not have -------------------------------------------------------------------
 
@@ -196,22 +262,17 @@ class Absent:
         raise AttributeError(f"'{owner.__name__}' object has no attribute '{self._name}'; {way}")
 
 
-def _dir(self: object) -> list[str]:
-    kind = type(self)
-    return [name for name in object.__dir__(self) if not _is_absent(kind, name)]
-
-
 def _is_absent(kind: type, name: str) -> bool:
     return any(isinstance(vars(one).get(name), Absent) for one in kind.__mro__)
 
 
 def install_on(cls: type) -> None:
     """Give `cls` the methods, and the reasons for the absence of others."""
-    for name, method in _METHODS.items():
-        method.__name__, method.__qualname__ = name, f"{cls.__name__}.{name}"
-        setattr(cls, name, method)
-    cls.flags = property(_flags, doc=_flags.__doc__)  # type: ignore[attr-defined]
+    for name, method in vars(_Methods).items():
+        if isinstance(method, FunctionType):
+            method.__qualname__ = f"{cls.__name__}.{name}"
+        if isinstance(method, FunctionType | property):
+            setattr(cls, name, method)
     for library, names in _ELSEWHERE.items():
         for name in names.split():
             setattr(cls, name, Absent(name, library))
-    cls.__dir__ = _dir  # type: ignore[assignment]

@@ -43,6 +43,10 @@ class Explanation:
     storage : Storage or None
         The imported array: its shape, dtype, dims, strides, ... None if the import failed. The
         values may be old if the object has an `acquire` function, which is not called.
+    shape, strides : tuple of int or None
+        Extents and strides of the storage, in elements.
+    alignment : int or None
+        The largest power of two that divides the address, in bytes; at most a page of 4096.
     obstacles : tuple of str
         Reasons why the memory cannot be used without a copy, each with a way out.
     """
@@ -51,26 +55,12 @@ class Explanation:
         self.type = type(data).__name__
         self.doors: tuple[str, ...] = doors_of(data)
         self.storage, self.obstacles = _tried(data, backend)
-        self.door = self.storage.door if self.storage is not None else None
-
-    @property
-    def shape(self) -> tuple[int, ...] | None:
-        """Extents, in elements."""
-        return None if self.storage is None else self.storage.shape
-
-    @property
-    def strides(self) -> tuple[int, ...] | None:
-        """Strides, in elements."""
-        if self.storage is None:
-            return None
-        return tuple(stride // self.storage.itemsize for stride in self.storage.strides)
-
-    @property
-    def alignment(self) -> int | None:
-        """The largest power of two that divides the address, in bytes; at most a page of 4096."""
-        with suppress(ImportError):  # of ml_dtypes, for types that NumPy lacks
-            return None if self.storage is None else _alignment(self.storage)
-        return None
+        self.door = self.shape = self.strides = self.alignment = None
+        if (storage := self.storage) is not None:
+            self.door, self.shape = storage.door, storage.shape
+            self.strides = tuple(stride // storage.itemsize for stride in storage.strides)
+            with suppress(AttributeError):  # of an interface that cannot name the type
+                self.alignment = _alignment(storage)
 
     def __repr__(self) -> str:
         lines = [f"{self.type}: {self._verdict()}", f"  doors: {', '.join(self.doors) or 'none'}"]
@@ -279,12 +269,9 @@ def _place(storage: Storage) -> str:
 
 def _address(storage: Storage) -> int:
     """Where the first element lies; of two buffers, that on the GPU. Reads and copies nothing."""
-    if storage.size == 0:
-        return 0
-    if storage.device is not None:
-        return int(storage.__gt_data_interface__["gpu"]["data"][0])
-    array = storage.to_numpy()
-    return int(array.ctypes.data)
+    if storage.device is None or storage.size == 0:
+        return storage.ptr if storage.size else 0
+    return int(storage.__gt_data_interface__["gpu"]["data"][0])
 
 
 def _alignment(storage: Storage) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dlfield._core import (
-    UNSET,
     Storage,
     arguments_functional,
     call_functional,
@@ -20,9 +19,9 @@ from dlfield._core import (
 from dlfield.binding import take_option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
-    from dlfield._core import BoundStencil, CallPlan, FieldPlan, StorageOptions, UnsetType
+    from dlfield._core import BoundStencil, CallPlan, FieldPlan, StorageOptions
 
 __all__ = ["call"]
 
@@ -75,24 +74,15 @@ def call(run: BoundStencil, args: tuple[Any, ...], keywords: Mapping[str, Any] |
     exec_info = options.pop("exec_info", None)
     given = arguments_functional(run, args, options)
     plan = plan_functional(run, (), given, **place)
-    first = next((name for name in given if name in plan.fields and plan.fields[name].given), None)
-    framework = _framework(like, None if first is None else given[first])
+    outputs = _Outputs(plan, given, like)
     if place["domain"] is None:
-        _check_domain(plan)
-    # JAX takes no memory with gaps, as between rows that are padded for an alignment.
-    alignment = 1 if framework == "jax" else UNSET
-    outputs = dict(_outputs(plan, given, first, alignment))
-    origins = _origins(plan, outputs, given)
-    known = {"origin": origins, "domain": plan.domain}
+        outputs.check_domain()
+    made = outputs.make()
+    known = {"origin": outputs.origins, "domain": plan.domain}
     place = {name: known[name] for name in plan.takes}
-    call_functional(run, {**given, **outputs}, **place, exec_info=exec_info)
-    results = []
-    for name, made in outputs.items():
-        result = _MAKERS[framework](made)
-        if framework == "xarray":
-            result = _labelled(result, made, name, plan, given, first, origins)
-        results.append(result)
-    return results[0] if len(results) == 1 else tuple(results)
+    call_functional(run, {**given, **made}, **place, exec_info=exec_info)
+    results = tuple(outputs.result(name, storage) for name, storage in made.items())
+    return results[0] if len(results) == 1 else results
 
 
 def _framework(like: Any, first: Any) -> str:  # noqa: ANN401
@@ -114,121 +104,110 @@ def _framework(like: Any, first: Any) -> str:  # noqa: ANN401
     return found or "numpy"
 
 
-def _written(plan: CallPlan) -> Iterator[tuple[str, FieldPlan]]:
-    """Give the outputs, in the order of the definition."""
-    for name, field in plan.fields.items():
-        if field.access in ("write", "update"):
-            yield name, field
+class _Outputs:
+    """Makes the outputs of a call, and gives them back as arrays of a framework."""
 
+    def __init__(self, plan: CallPlan, given: Mapping[str, Any], like: Any) -> None:  # noqa: ANN401
+        self.plan, self.given = plan, given
+        fields = (name for name in given if name in plan.fields and plan.fields[name].given)
+        self.first = next(fields, None)
+        self.framework = _framework(like, None if self.first is None else given[self.first])
+        written = plan.fields.items()
+        #: The outputs, in the order of the definition.
+        self.fields = {name: one for name, one in written if one.access in ("write", "update")}
+        #: Index of the domain's first point in every field, along its declared dimensions.
+        around = dict(zip(plan.axes, plan.output_halo, strict=True))
+        self.origins = {
+            name: tuple(around.get(dim, (0, 0))[0] for dim in field.dims)
+            if field.given is None
+            else field.given.origin
+            for name, field in plan.fields.items()
+            if name in given or name in self.fields
+        }
 
-def _check_domain(plan: CallPlan) -> None:
-    """Refuse to guess the extent of an output along an axis that no array has."""
-    known = {dim for field in plan.fields.values() if field.given for dim in field.dims}
-    for name, field in _written(plan):
-        unknown = [dim for dim in field.dims if dim in plan.axes and dim not in known]
-        if unknown and field.given is None:
-            expected = f"expected a field that has {unknown[0]}, as the output '{name}' has"
-            raise ValueError(f"domain: {expected}, got none; pass domain=, or an array for it")
+    def check_domain(self) -> None:
+        """Refuse to guess the extent of an output along an axis that no array has."""
+        plan = self.plan
+        known = {dim for field in plan.fields.values() if field.given for dim in field.dims}
+        for name, field in self.fields.items():
+            unknown = [dim for dim in field.dims if dim in plan.axes and dim not in known]
+            if unknown and field.given is None:
+                expected = f"expected a field that has {unknown[0]}, as the output '{name}' has"
+                raise ValueError(f"domain: {expected}, got none; pass domain=, or an array for it")
 
+    def make(self) -> dict[str, Storage]:
+        """Copy the outputs that were given, and make storages of zeros for the others."""
+        order = () if self.first is None else _dims(self.plan.fields[self.first])
+        made = {}
+        for name, field in self.fields.items():
+            if field.given is not None:
+                made[name] = storage(self.given[name], **self._demands(field, _dims(field)))
+            else:
+                dims = order if set(order) == set(field.dims) else field.dims
+                made[name] = self._zeros(field, dims)
+        return made
 
-def _outputs(
-    plan: CallPlan,
-    given: Mapping[str, Any],
-    first: str | None,
-    alignment: int | UnsetType,
-) -> Iterator[tuple[str, Storage]]:
-    """Copy the outputs that were given, and make storages of zeros for the others."""
-    order = _dims(plan.fields[first]) if first is not None else ()
-    for name, field in _written(plan):
-        if field.given is not None:
-            yield name, storage(given[name], **_demands(plan, field, _dims(field), alignment))
-        else:
-            dims = order if set(order) == set(field.dims) else field.dims
-            yield name, _zeros(plan, field, dims, alignment)
+    def _zeros(self, field: FieldPlan, dims: tuple[str, ...]) -> Storage:
+        plan = self.plan
+        extents = {str(number): extent for number, extent in enumerate(field.data_shape)}
+        halos = dict.fromkeys(extents, (0, 0))
+        axes = zip(plan.axes, plan.domain, plan.output_halo, plan.halo, strict=True)
+        for axis, points, around, halo in axes:
+            extents[axis] = points + sum(around)
+            # A plain array stays one: if it has points around the domain it does not call them a
+            # halo.
+            halos[axis] = halo if any(around) else (0, 0)
+        options = self._demands(field, dims) | {"defaults": plan.backend or "C"}
+        options |= {"dims": dims, "halo": [halos[one] for one in dims]}
+        return zeros([extents[one] for one in dims], field.dtype, **options)
+
+    def _demands(self, field: FieldPlan, dims: tuple[str, ...]) -> StorageOptions:
+        """Give the demands of the stencil on memory as options, for dimensions in this order."""
+        demands: StorageOptions = {"device": self.plan.device}
+        if field.layout is not None:
+            ranks = dict(zip(field.dims, field.layout, strict=True))
+            demands["layout"] = [ranks[dim] for dim in dims]
+        if field.alignment_size > 1:
+            demands["alignment_size"] = field.alignment_size
+        elif self.framework == "jax":  # it takes no memory with gaps, as between padded rows
+            demands["alignment_size"] = 1
+        return demands
+
+    def result(self, name: str, made: Storage) -> Any:  # noqa: ANN401
+        """Give an output to the framework, as an array over the memory."""
+        array = _MAKERS[self.framework](made)
+        return self._labelled(array, made, name) if self.framework == "xarray" else array
+
+    def _labelled(self, array: Any, made: Storage, name: str) -> Any:  # noqa: ANN401
+        """Give a DataArray like the one passed for it, else labelled as the first field."""
+        import xarray as xr
+
+        own, field = self.given.get(name), self.plan.fields[name]
+        if isinstance(own, xr.DataArray):
+            return own.copy(data=array)
+        dims = (made.dims or ()) if field.given is None else _dims(field)
+        model = None if self.first is None else self.given[self.first]
+        if self.first is None or not isinstance(model, xr.DataArray):
+            return xr.DataArray(array, dims=dims)
+        theirs = self.plan.fields[self.first]
+        names = dict(zip(_dims(theirs), model.dims, strict=True))
+        begins = dict(zip(field.dims, self.origins[name], strict=True))
+        window = {
+            names[dim]: slice(at - begins[dim], at - begins[dim] + made.shape[dims.index(dim)])
+            for dim, at in zip(theirs.dims, self.origins[self.first], strict=True)
+            if dim in begins
+        }
+        coords = {
+            key: coord.isel({dim: window[dim] for dim in coord.dims})
+            for key, coord in model.coords.items()
+            if all(_inside(window.get(dim), model.sizes[dim]) for dim in coord.dims)
+        }
+        return xr.DataArray(array, dims=[names.get(dim, dim) for dim in dims], coords=coords)
 
 
 def _dims(field: FieldPlan) -> tuple[str, ...]:
     """Names of an array's own axes; one without names is in the declared order."""
     return (field.given and field.given.dims) or field.dims
-
-
-def _zeros(
-    plan: CallPlan, field: FieldPlan, dims: tuple[str, ...], alignment: int | UnsetType
-) -> Storage:
-    extents = {str(number): extent for number, extent in enumerate(field.data_shape)}
-    halos = dict.fromkeys(extents, (0, 0))
-    axes = zip(plan.axes, plan.domain, plan.output_halo, plan.halo, strict=True)
-    for axis, points, around, halo in axes:
-        extents[axis] = points + sum(around)
-        # A plain array stays one: if it has points around the domain it does not call them a halo.
-        halos[axis] = halo if any(around) else (0, 0)
-    options = _demands(plan, field, dims, alignment)
-    options |= {"dims": dims, "halo": [halos[one] for one in dims], "defaults": plan.backend or "C"}
-    return zeros([extents[one] for one in dims], field.dtype, **options)
-
-
-def _demands(
-    plan: CallPlan, field: FieldPlan, dims: tuple[str, ...], alignment: int | UnsetType
-) -> StorageOptions:
-    """Give the demands of the stencil on memory as options, for dimensions in this order."""
-    demands: StorageOptions = {"device": plan.device}
-    if field.layout is not None:
-        ranks = dict(zip(field.dims, field.layout, strict=True))
-        demands["layout"] = [ranks[dim] for dim in dims]
-    if field.alignment_size > 1:
-        alignment = field.alignment_size
-    if alignment is not UNSET:
-        demands["alignment_size"] = alignment
-    return demands
-
-
-def _origins(
-    plan: CallPlan, outputs: Mapping[str, Storage], given: Mapping[str, Any]
-) -> dict[str, tuple[int, ...]]:
-    """Index of the domain's first point in every field, along its declared dimensions."""
-    around = dict(zip(plan.axes, plan.output_halo, strict=True))
-    return {
-        name: tuple(around.get(dim, (0, 0))[0] for dim in field.dims)
-        if field.given is None
-        else field.given.origin
-        for name, field in plan.fields.items()
-        if name in given or name in outputs
-    }
-
-
-def _labelled(
-    array: Any,  # noqa: ANN401
-    made: Storage,
-    name: str,
-    plan: CallPlan,
-    given: Mapping[str, Any],
-    first: str | None,
-    origins: Mapping[str, tuple[int, ...]],
-) -> Any:  # noqa: ANN401
-    """Give a DataArray like the one that was passed for it, else labelled as the first field."""
-    import xarray as xr
-
-    own, field = given.get(name), plan.fields[name]
-    if isinstance(own, xr.DataArray):
-        return own.copy(data=array)
-    dims = (made.dims or ()) if field.given is None else _dims(field)
-    model = None if first is None else given[first]
-    if first is None or not isinstance(model, xr.DataArray):
-        return xr.DataArray(array, dims=dims)
-    theirs = plan.fields[first]
-    names = dict(zip(_dims(theirs), model.dims, strict=True))
-    begins = dict(zip(field.dims, origins[name], strict=True))
-    window = {
-        names[dim]: slice(at - begins[dim], at - begins[dim] + made.shape[dims.index(dim)])
-        for dim, at in zip(theirs.dims, origins[first], strict=True)
-        if dim in begins
-    }
-    coords = {
-        key: coord.isel({dim: window[dim] for dim in coord.dims})
-        for key, coord in model.coords.items()
-        if all(_inside(window.get(dim), model.sizes[dim]) for dim in coord.dims)
-    }
-    return xr.DataArray(array, dims=[names.get(dim, dim) for dim in dims], coords=coords)
 
 
 def _inside(window: slice | None, extent: int) -> bool:

@@ -81,10 +81,11 @@ def declare(stencil: Any, *, offset_provider: Mapping[str, Any] | None = None) -
     axes = ordered(dim for kind in fields.values() for dim in kind.dims)
     device = _device(stencil.backend)
     typed = stencil.backend is not None and not stencil.backend.name.startswith("roundtrip")
+    field_class = array_field(device)
     run = NextRun(
         stencil,
-        array_field(device),
-        _as_array(device),
+        field_class,
+        field_class.array_ns.asarray,
         {name: lru_cache(64)(partial(domain_of, kind.dims)) for name, kind in fields.items()},
         scalars,
         tuple(axes.index(dim) for dim in fields["out"].dims) if is_operator else None,
@@ -256,15 +257,6 @@ def array_field(device: str | None) -> Any:  # noqa: ANN401
     if not hasattr(nd_array_field, "CuPyArrayField"):
         raise DeviceUnavailable("declare: expected CuPy for a GPU backend, got none; install cupy")
     return nd_array_field.CuPyArrayField
-
-
-def _as_array(device: str | None) -> Callable[[Any], Any]:
-    if device is None:
-        return np.asarray
-    import cupy  # there, since `array_field` has found its fields
-
-    as_array: Callable[[Any], Any] = cupy.asarray
-    return as_array
 
 
 def domain_of(dims: Sequence[Any], shape: Sequence[int], origin: Sequence[int]) -> Any:  # noqa: ANN401

@@ -1,7 +1,6 @@
 //! Allocates memory that a device can use.
 
-use super::fill::check_item;
-use super::host::Fill;
+use super::host::{Fill, check_item};
 use super::live::Counted;
 use super::plan::Plan;
 use crate::cuda::{Arguments, Block, Kind, Stream, Walk, launch, set};

@@ -1,23 +1,31 @@
-//! Allocates host memory.
+//! Allocates host memory, and fills it.
 //!
 //! Small fields come from the heap, large ones from the system in huge pages. Both provide zeros
 //! without writing them: `calloc` knows which memory is fresh, and mapped pages are zero until they
 //! are touched.
 
 use std::alloc::Layout as HeapLayout;
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
-use super::fill::fill_span;
 use super::live::Counted;
 use super::mapped::Mapped;
 use super::place::{MOST, align_up, moved, padded, stagger};
 use super::plan::Plan;
 use crate::device::Device;
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::managed::{Managed, Owner};
+use crate::threads::share;
 
 /// Size in bytes from which memory is mapped. NumPy requests huge pages from the same size on.
 const MAP_FROM: usize = 4 << 20;
+
+/// Bytes of the repeated pattern: it stays in the first-level cache. A multiple of every item size.
+const PATTERN: usize = 16 << 10;
+
+/// Bytes of a task: a huge page, so that two threads never fault in the same one.
+const TASK: usize = 2 << 20;
 
 /// Content of fresh memory.
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +70,45 @@ fn settle(memory: *mut u8) {
     };
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     std::hint::black_box(memory);
+}
+
+/// Writes `item` over the whole span of a fresh allocation, padding included.
+///
+/// # Errors
+/// [`Error::Argument`] for an item of another size.
+pub(super) fn fill_span(managed: &Managed, item: &[u8]) -> Result<()> {
+    check_item(item, managed.dtype())?;
+    let bytes = managed.layout().span().len();
+    let seed = item.repeat(PATTERN.min(bytes).div_ceil(item.len().max(1)));
+    let seed: Vec<_> = seed.into_iter().map(MaybeUninit::new).collect();
+    share(bytes.div_ceil(TASK), bytes, |range| {
+        let from = range.start * TASK;
+        let length = bytes.min(range.end * TASK).saturating_sub(from);
+        let start = managed.start().cast::<MaybeUninit<u8>>().wrapping_add(from);
+        // SAFETY: inside the span, which begins at the data of a fresh allocation. Nobody else has
+        // it yet, and `share` gives disjoint ranges to its threads. MaybeUninit needs no
+        // initialised bytes.
+        let part = unsafe { std::slice::from_raw_parts_mut(start, length) };
+        for block in part.chunks_mut(PATTERN) {
+            block.copy_from_slice(&seed[..block.len()]);
+        }
+    });
+    Ok(())
+}
+
+/// Refuses a fill item of another size.
+///
+/// # Errors
+/// [`Error::Argument`].
+pub(super) fn check_item(item: &[u8], dtype: DType) -> Result<()> {
+    if item.len() == dtype.itemsize() {
+        return Ok(());
+    }
+    Err(Error::Argument(format!(
+        "fill value: expected {} bytes for {dtype}, got {}",
+        dtype.itemsize(),
+        item.len()
+    )))
 }
 
 /// An owned block of host memory.
@@ -126,7 +173,6 @@ impl Drop for HostMemory {
 mod tests {
     use super::super::plan::plan;
     use super::*;
-    use crate::dtype::DType;
 
     fn allocated(shape: &[i64], fill: Fill<'_>) -> Managed {
         let ranks: Vec<i64> = (0..3).take(shape.len()).collect();

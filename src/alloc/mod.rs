@@ -2,7 +2,7 @@
 //!
 //! - `plan`: bytes, offset and strides of an allocation (pure arithmetic);
 //! - `live`: counter of live blocks;
-//! - `huge`: switch for huge pages; `place`: staggered start addresses; `fill`: fill values;
+//! - `huge`: switch for huge pages; `place`: staggered start addresses;
 //! - `mapped`: large host blocks, and the pool of them;
 //! - `host`, `cuda`: carry out a plan in host memory, or in memory that a device can use.
 
@@ -10,7 +10,6 @@ mod plan;
 mod live;
 mod huge;
 mod place;
-mod fill;
 mod mapped;
 mod host;
 mod cuda;

@@ -1,4 +1,5 @@
-//! Blocks of memory from the driver: device memory, page-locked host memory, managed memory.
+//! Blocks of memory from the driver: device memory, page-locked host memory, managed memory; and
+//! which of them lies at an address.
 
 use std::sync::Arc;
 
@@ -134,6 +135,10 @@ fn pool(bytes: usize, ordinal: i32, timeline: &Timeline) -> Result<DriverResult<
     Ok(made)
 }
 
+const MEMORY_TYPE: u32 = 2;
+const IS_MANAGED: u32 = 8;
+const DEVICE_ORDINAL: u32 = 9;
+const ON_HOST: u32 = 1;
 const MANAGED_MEMORY: u32 = 83;
 const MEMORY_POOLS: u32 = 115;
 const BUFFER_ID: u32 = 7;
@@ -154,4 +159,37 @@ fn check_managed(ordinal: i32) -> Result<()> {
         "managed: expected a device with managed memory for 'cuda', got GPU {ordinal} (of {count}) \
          without; keep a pair of buffers with 'gt4py' instead"
     )))
+}
+
+/// Returns the kind of memory at an address, and the number of its device. `None` if the driver
+/// does not know the address: ordinary host memory, freed memory, or no memory at all.
+///
+/// # Errors
+/// [`Error::Device`] without a driver, or if it has failed.
+pub(crate) fn locate(address: usize) -> Result<Option<(Kind, i32)>> {
+    device_count()?;
+    let address = address as u64;
+    let _current; // for all calls below
+    let mut answer = attribute(MEMORY_TYPE, address);
+    if answer.as_ref().is_err_and(|refused| refused.is(Refused::INVALID_CONTEXT)) {
+        _current = enter(0)?; // some drivers need a current context, no matter which
+        answer = attribute(MEMORY_TYPE, address);
+    }
+    let kind = match answer {
+        Err(refused) if refused.is(Refused::INVALID_VALUE) => return Ok(None),
+        answer => answer?,
+    };
+    let ordinal = attribute(DEVICE_ORDINAL, address)?.cast_signed();
+    let managed = attribute(IS_MANAGED, address)? & 0xff != 0;
+    let kind = match kind {
+        _ if managed => Kind::Managed,
+        ON_HOST => Kind::Pinned,
+        _ => Kind::Device,
+    };
+    Ok(Some((kind, ordinal)))
+}
+
+fn attribute(attribute: u32, address: u64) -> DriverResult<u32> {
+    let [a, b, c, d, ..] = calls::cuPointerGetAttribute(attribute, address)?.to_ne_bytes();
+    Ok(u32::from_ne_bytes([a, b, c, d]))
 }

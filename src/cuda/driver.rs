@@ -53,7 +53,6 @@ pub(crate) fn device_count() -> Result<i32> {
 
 /// True if there is a CUDA driver with a device. This loads the driver, which only what meets memory
 /// of a device, or wants it, should cause.
-#[cfg(feature = "python")]
 pub(crate) fn is_available() -> bool {
     device_count().is_ok()
 }

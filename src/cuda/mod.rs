@@ -6,12 +6,11 @@
 //!
 //! ```text
 //! calls ──▶ driver (probed once) ──▶ context ──▶ stream, event ──▶ timeline ──▶ block
-//!                                      └──▶ pointer, transfer, kernel
+//!                                      └──▶ transfer, kernel
 //! ```
 //!
 //! Work is asynchronous, and ordered by the [`Timeline`] of each block.
 
-mod pitched;
 mod calls;
 mod driver;
 mod context;
@@ -20,19 +19,15 @@ mod event;
 mod timeline;
 mod wait_on_drop;
 mod block;
-mod pointer;
 mod transfer;
 mod kernel;
 
-pub(crate) use block::{Block, Kind};
+pub(crate) use block::{Block, Kind, locate};
+pub(crate) use calls::{Pitched, PitchedSide};
 pub(crate) use context::{current_ordinal, enter, ordinal_of, synchronize};
-#[cfg(feature = "python")]
-pub(crate) use driver::is_available;
-pub(crate) use driver::{check_ordinal, device_count};
+pub(crate) use driver::{check_ordinal, device_count, is_available};
 pub(crate) use event::Event;
 pub(crate) use kernel::{Arguments, MAX_WALKS, Walk, launch};
-pub(crate) use pitched::{Pitched, PitchedSide};
-pub(crate) use pointer::locate;
 pub(crate) use stream::{Stream, choose, unchoose};
 pub(crate) use timeline::Timeline;
 pub(crate) use transfer::{copy_linear, copy_peer, copy_planes, set};

@@ -4,9 +4,8 @@
 //! *pageable* host memory: copies to the host are complete on return; for copies from the host, the
 //! source has been read on return.
 
-use super::calls;
+use super::calls::{self, Pitched};
 use super::context::{context, enter};
-use super::pitched::Pitched;
 use super::stream::Stream;
 use crate::error::Result;
 

@@ -76,50 +76,18 @@ fn unusable(what: &str, text: &str) -> Error {
 
 /// The type of a `struct` character. `l` and `L` shrink in standard sizes, which have no `n` and `N`.
 fn of_format(body: &str, native: bool) -> Option<DType> {
-    let (long_is_64, size_is_64) = (native && LONG_IS_64, size_of::<usize>() == 8);
-    Some(match body {
-        "?" => DType::Bool,
-        "b" => DType::Int8,
-        "h" => DType::Int16,
-        "i" => DType::Int32,
-        "q" => DType::Int64,
-        "l" => {
-            if long_is_64 {
-                DType::Int64
-            } else {
-                DType::Int32
-            }
-        }
-        "n" if native => {
-            if size_is_64 {
-                DType::Int64
-            } else {
-                DType::Int32
-            }
-        }
-        "B" => DType::UInt8,
-        "H" => DType::UInt16,
-        "I" => DType::UInt32,
-        "Q" => DType::UInt64,
-        "L" => {
-            if long_is_64 {
-                DType::UInt64
-            } else {
-                DType::UInt32
-            }
-        }
-        "N" if native => {
-            if size_is_64 {
-                DType::UInt64
-            } else {
-                DType::UInt32
-            }
-        }
-        "e" => DType::Float16,
-        "f" => DType::Float32,
-        "d" => DType::Float64,
-        "F" | "Zf" => DType::Complex64,
-        "D" | "Zd" => DType::Complex128,
-        _ => return None,
-    })
+    let (int, long) = ((DType::Int32, DType::UInt32), (DType::Int64, DType::UInt64));
+    let c_long = if native && LONG_IS_64 { long } else { int };
+    let c_size = if size_of::<usize>() == 8 { long } else { int };
+    match body {
+        "l" => Some(c_long.0),
+        "L" => Some(c_long.1),
+        "n" if native => Some(c_size.0),
+        "N" if native => Some(c_size.1),
+        "q" => Some(DType::Int64),
+        "Q" => Some(DType::UInt64),
+        "F" => Some(DType::Complex64),
+        "D" => Some(DType::Complex128),
+        _ => find(|row| row.format.is_some_and(|format| format.to_bytes() == body.as_bytes())),
+    }
 }

@@ -7,35 +7,6 @@ use std::fmt;
 
 use crate::error::{Error, Result, shortened};
 
-/// The type of one element: one lane, a whole number of bytes, native byte order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the variants are the NumPy and ml_dtypes names")]
-pub enum DType {
-    Bool,
-    Int8,
-    Int16,
-    Int32,
-    Int64,
-    UInt8,
-    UInt16,
-    UInt32,
-    UInt64,
-    Float16,
-    Float32,
-    Float64,
-    Complex64,
-    Complex128,
-    BFloat16,
-    Float8E3M4,
-    Float8E4M3,
-    Float8E4M3B11Fnuz,
-    Float8E4M3Fn,
-    Float8E4M3Fnuz,
-    Float8E5M2,
-    Float8E5M2Fnuz,
-    Float8E8M0Fnu,
-}
-
 /// One row of the spelling table. `None` means that the protocol cannot express the type.
 pub(super) struct Spelling {
     pub(super) dtype: DType,
@@ -46,14 +17,25 @@ pub(super) struct Spelling {
     pub(super) name: &'static str,
 }
 
-const fn row(
-    dtype: DType,
-    (code, bits): (u8, u8),
-    typestr: Option<&'static str>,
-    format: Option<&'static CStr>,
-    name: &'static str,
-) -> Spelling {
-    Spelling { dtype, code, bits, typestr, format, name }
+/// Declares the types, and the table of their spellings in the order of the variants.
+macro_rules! dtypes {
+    ($($dtype:ident($code:literal, $bits:literal, $typestr:expr, $format:expr, $name:literal),)*) => {
+        /// The type of one element: one lane, a whole number of bytes, native byte order.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[expect(missing_docs, reason = "the variants are the NumPy and ml_dtypes names")]
+        pub enum DType {
+            $($dtype,)*
+        }
+
+        pub(super) const SPELLINGS: [Spelling; 23] = [$(Spelling {
+            dtype: DType::$dtype,
+            code: $code,
+            bits: $bits,
+            typestr: $typestr,
+            format: $format,
+            name: $name,
+        },)*];
+    };
 }
 
 /// True if C's `long` has 8 bytes: NumPy then uses its format for 64-bit integers.
@@ -61,32 +43,31 @@ pub(super) const LONG_IS_64: bool = size_of::<std::ffi::c_long>() == 8;
 const I64: &CStr = if LONG_IS_64 { c"l" } else { c"q" };
 const U64: &CStr = if LONG_IS_64 { c"L" } else { c"Q" };
 
-/// Spellings, in the order of the variants of [`DType`] (tested).
-pub(super) const SPELLINGS: [Spelling; 23] = [
-    row(DType::Bool, (6, 8), Some("b1"), Some(c"?"), "bool"),
-    row(DType::Int8, (0, 8), Some("i1"), Some(c"b"), "int8"),
-    row(DType::Int16, (0, 16), Some("i2"), Some(c"h"), "int16"),
-    row(DType::Int32, (0, 32), Some("i4"), Some(c"i"), "int32"),
-    row(DType::Int64, (0, 64), Some("i8"), Some(I64), "int64"),
-    row(DType::UInt8, (1, 8), Some("u1"), Some(c"B"), "uint8"),
-    row(DType::UInt16, (1, 16), Some("u2"), Some(c"H"), "uint16"),
-    row(DType::UInt32, (1, 32), Some("u4"), Some(c"I"), "uint32"),
-    row(DType::UInt64, (1, 64), Some("u8"), Some(U64), "uint64"),
-    row(DType::Float16, (2, 16), Some("f2"), Some(c"e"), "float16"),
-    row(DType::Float32, (2, 32), Some("f4"), Some(c"f"), "float32"),
-    row(DType::Float64, (2, 64), Some("f8"), Some(c"d"), "float64"),
-    row(DType::Complex64, (5, 64), Some("c8"), Some(c"Zf"), "complex64"),
-    row(DType::Complex128, (5, 128), Some("c16"), Some(c"Zd"), "complex128"),
-    row(DType::BFloat16, (4, 16), None, None, "bfloat16"),
-    row(DType::Float8E3M4, (7, 8), None, None, "float8_e3m4"),
-    row(DType::Float8E4M3, (8, 8), None, None, "float8_e4m3"),
-    row(DType::Float8E4M3B11Fnuz, (9, 8), None, None, "float8_e4m3b11fnuz"),
-    row(DType::Float8E4M3Fn, (10, 8), None, None, "float8_e4m3fn"),
-    row(DType::Float8E4M3Fnuz, (11, 8), None, None, "float8_e4m3fnuz"),
-    row(DType::Float8E5M2, (12, 8), None, None, "float8_e5m2"),
-    row(DType::Float8E5M2Fnuz, (13, 8), None, None, "float8_e5m2fnuz"),
-    row(DType::Float8E8M0Fnu, (14, 8), None, None, "float8_e8m0fnu"),
-];
+dtypes! {
+    Bool(6, 8, Some("b1"), Some(c"?"), "bool"),
+    Int8(0, 8, Some("i1"), Some(c"b"), "int8"),
+    Int16(0, 16, Some("i2"), Some(c"h"), "int16"),
+    Int32(0, 32, Some("i4"), Some(c"i"), "int32"),
+    Int64(0, 64, Some("i8"), Some(I64), "int64"),
+    UInt8(1, 8, Some("u1"), Some(c"B"), "uint8"),
+    UInt16(1, 16, Some("u2"), Some(c"H"), "uint16"),
+    UInt32(1, 32, Some("u4"), Some(c"I"), "uint32"),
+    UInt64(1, 64, Some("u8"), Some(U64), "uint64"),
+    Float16(2, 16, Some("f2"), Some(c"e"), "float16"),
+    Float32(2, 32, Some("f4"), Some(c"f"), "float32"),
+    Float64(2, 64, Some("f8"), Some(c"d"), "float64"),
+    Complex64(5, 64, Some("c8"), Some(c"Zf"), "complex64"),
+    Complex128(5, 128, Some("c16"), Some(c"Zd"), "complex128"),
+    BFloat16(4, 16, None, None, "bfloat16"),
+    Float8E3M4(7, 8, None, None, "float8_e3m4"),
+    Float8E4M3(8, 8, None, None, "float8_e4m3"),
+    Float8E4M3B11Fnuz(9, 8, None, None, "float8_e4m3b11fnuz"),
+    Float8E4M3Fn(10, 8, None, None, "float8_e4m3fn"),
+    Float8E4M3Fnuz(11, 8, None, None, "float8_e4m3fnuz"),
+    Float8E5M2(12, 8, None, None, "float8_e5m2"),
+    Float8E5M2Fnuz(13, 8, None, None, "float8_e5m2fnuz"),
+    Float8E8M0Fnu(14, 8, None, None, "float8_e8m0fnu"),
+}
 
 /// The accepted types, for every refusal of another one.
 pub(super) const ACCEPTED: &str = "expected bool, int8..int64, uint8..uint64, float16..float64, \
@@ -94,7 +75,7 @@ pub(super) const ACCEPTED: &str = "expected bool, int8..int64, uint8..uint64, fl
                                    order";
 
 impl DType {
-    #[expect(clippy::indexing_slicing, reason = "the table has a row for every variant (tested)")]
+    #[expect(clippy::indexing_slicing, reason = "the table has a row for every variant (dtypes!)")]
     pub(super) fn spelling(self) -> &'static Spelling {
         &SPELLINGS[self as usize]
     }

@@ -98,17 +98,18 @@ fn is_on(variable: &str) -> bool {
 }
 
 /// The interface of a buffer as it is, whatever work is in flight; `None` for types that it cannot
-/// name.
+/// name. `readonly` alone decides if it is writable.
 pub(crate) fn describe<'py>(
     py: Python<'py>,
     managed: &Managed,
+    readonly: bool,
 ) -> PyResult<Option<Bound<'py, PyDict>>> {
     let Some(interface) = array_interface::export(py, managed)? else {
         return Ok(None);
     };
     let empty = managed.layout().size() == 0;
     let address = if empty { 0 } else { managed.address() };
-    interface.set_item("data", (address, managed.readonly()))?;
+    interface.set_item("data", (address, readonly))?;
     if managed.layout().is_c_contiguous() {
         interface.set_item("strides", py.None())?;
     }
@@ -121,8 +122,9 @@ pub(crate) fn describe<'py>(
 pub(crate) fn export<'py>(
     py: Python<'py>,
     managed: &Managed,
+    readonly: bool,
 ) -> PyResult<Option<Bound<'py, PyDict>>> {
-    let interface = describe(py, managed)?;
+    let interface = describe(py, managed, readonly)?;
     if let Some(interface) = &interface
         && let Some(stream) = stream_of(managed)?
     {

@@ -83,7 +83,7 @@ pub(super) fn as_cupy<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAn
         return Ok(data.clone());
     }
     if let Ok(storage) = data.cast::<PyStorage>() {
-        return cupy_to_read(py, storage.get(), "as_cupy");
+        return cupy_to_read(storage, "as_cupy");
     }
     let arrival = import(data, Request::computation(Target::Gpu(None)))?;
     let device = arrival.memory.device();

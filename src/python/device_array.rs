@@ -26,16 +26,13 @@ impl PyDeviceArray {
     /// `stream` is dlfield's where it has work in flight.
     #[getter(__cuda_array_interface__)]
     fn interface<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let interface = cuda_array_interface::export(py, &self.managed)?.ok_or_else(|| {
+        let interface = cuda_array_interface::export(py, &self.managed, self.readonly)?;
+        Ok(interface.ok_or_else(|| {
             let dtype = self.managed.dtype();
             Error::Buffer(format!(
                 "__cuda_array_interface__: expected a type with a typestr, got {dtype}"
             ))
-        })?;
-        let empty = self.managed.layout().size() == 0;
-        let address = if empty { 0 } else { self.managed.address() };
-        interface.set_item("data", (address, self.readonly))?;
-        Ok(interface)
+        })?)
     }
 
     /// Extents, in elements.

@@ -27,28 +27,24 @@ pub(super) fn dtype_from(obj: &Bound<'_, PyAny>) -> PyResult<DType> {
     }
     let _inside = Inside::enter(py); // NumPy writes names of types in Python
     let dtype = numpys(obj)?;
-    if !dtype.getattr(intern!(py, "names"))?.is_none() {
-        let text = format!(
-            "dtype: expected one type of numbers, got a type with fields, {dtype}; make a storage \
-             for each field"
-        );
-        return Err(Error::Argument(text).into());
-    }
-    if !dtype.getattr(intern!(py, "subdtype"))?.is_none() {
-        let text = format!(
-            "dtype: expected one type of numbers, got items that are arrays, {dtype}; only empty, \
-             zeros, ones, full and storage(shape=...) add their dimensions"
-        );
-        return Err(Error::Argument(text).into());
-    }
-    let name = dtype.getattr(intern!(py, "name"))?.cast_into::<PyString>()?;
-    if !dtype.getattr(intern!(py, "isnative"))?.is_truthy()? {
-        let got = shown(&dtype);
-        let text = format!("dtype: expected native byte order, got {got}; use newbyteorder('=')");
-        return Err(Error::Argument(text).into());
-    }
-    // A type that dlfield does not know is shown as NumPy writes it.
-    DType::from_name(&name.to_cow()?).or_else(|_| Ok(DType::from_name(&dtype.to_string())?))
+    let text = if !dtype.getattr(intern!(py, "names"))?.is_none() {
+        format!(
+            "one type of numbers, got a type with fields, {dtype}; make a storage for each field"
+        )
+    } else if !dtype.getattr(intern!(py, "subdtype"))?.is_none() {
+        format!(
+            "one type of numbers, got items that are arrays, {dtype}; only empty, zeros, ones, \
+             full and storage(shape=...) add their dimensions"
+        )
+    } else if !dtype.getattr(intern!(py, "isnative"))?.is_truthy()? {
+        format!("native byte order, got {}; use newbyteorder('=')", shown(&dtype))
+    } else {
+        let name = dtype.getattr(intern!(py, "name"))?.cast_into::<PyString>()?;
+        // A type that dlfield does not know is shown as NumPy writes it.
+        let shown = |_| Ok(DType::from_name(&dtype.to_string())?);
+        return DType::from_name(&name.to_cow()?).or_else(shown);
+    };
+    Err(Error::Argument(format!("dtype: expected {text}")).into())
 }
 
 /// Reads a type with items that may be arrays: the type of an element, the extents of an item.

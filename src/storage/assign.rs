@@ -1,9 +1,8 @@
 //! Writing a storage from other values: aligning them by name, choosing the side to write, and
 //! marking it as newer.
 
-use super::buffers::Buffers;
+use super::buffers::{Buffers, Residence};
 use super::data::Storage;
-use super::residence::Residence;
 use super::spec::Spec;
 use crate::borrow::Borrow;
 use crate::copy::copy;

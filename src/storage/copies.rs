@@ -1,7 +1,7 @@
 //! Copies of a storage, and its values for reading once.
 
+use super::buffers::Residence;
 use super::data::Storage;
-use super::residence::Residence;
 use super::spec::{Order, Spec};
 use crate::borrow::Borrow;
 use crate::error::Result;

@@ -2,8 +2,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::buffers::Buffers;
-use super::residence::Residence;
+use super::buffers::{Buffers, Residence};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use super::buffers::Buffers;
-use super::checks::{check_allocatable, check_on_gpu};
+use super::buffers::{Buffers, ManagedBy, Residence};
 use super::data::Storage;
-use super::residence::{ManagedBy, Residence};
-use super::spec::Spec;
+use super::spec::{Spec, check_allocatable, check_on_gpu};
 use crate::alloc::{Fill, Plan, allocate, allocate_for};
 use crate::copy::copy;
 use crate::cuda::Kind;

@@ -4,10 +4,8 @@
 //! Spec + memory ──make──▶ Storage ──view, copies, assign──▶ Storage
 //! ```
 
-mod residence;
-mod checks;
-mod spec;
 mod buffers;
+mod spec;
 mod data;
 mod view;
 mod make;
@@ -18,10 +16,10 @@ mod batch;
 mod describe;
 
 pub use batch::CopyBatch;
+pub use buffers::{ManagedBy, Residence};
 pub use builder::Builder;
-pub(crate) use checks::check_on_gpu;
 pub use data::Storage;
-pub use residence::{ManagedBy, Residence};
+pub(crate) use spec::check_on_gpu;
 pub use spec::{Order, Spec};
 
 #[cfg(test)]

@@ -1,16 +1,15 @@
-//! What is requested of a storage, and what that means for a shape.
+//! What is requested of a storage, what that means for a shape, and checks of memory against it.
 
 use std::sync::Arc;
 
-use super::checks;
-use super::residence::{ManagedBy, Residence};
-use crate::alloc::{Plan, plan};
+use super::buffers::{ManagedBy, Residence};
+use crate::alloc::{Plan, check_ranks, plan};
 use crate::cuda::{check_ordinal, current_ordinal};
-use crate::device::Target;
+use crate::device::{Device, DeviceKind, Target};
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::field::{Dims, Field, Halo, unlabelled};
-use crate::layout::Extents;
+use crate::layout::{Extents, falls_along};
 use crate::managed::Managed;
 use crate::preset::Preset;
 
@@ -63,7 +62,7 @@ impl Spec {
     /// Where the storage is to lie: as requested, else where the data is.
     ///
     /// # Errors
-    /// [`crate::Error::Device`] if there is no such device.
+    /// [`Error::Device`] if there is no such device.
     pub(crate) fn residence(&self) -> Result<Residence> {
         let number = match (self.target(), self.default_residence.ordinal()) {
             (Some(Target::Host), _) | (None, None) => return Ok(Residence::Host),
@@ -117,7 +116,7 @@ impl Spec {
             return Ok((compact, unlabelled(shape.len())));
         }
         if let Some(model) = model.filter(|_| self.device.is_none()) {
-            checks::check_allocatable(model.device())?;
+            check_allocatable(model.device())?;
         }
         let mut field = self.field_for(shape, dtype)?;
         let as_model = || match model {
@@ -136,7 +135,7 @@ impl Spec {
     /// The field of memory that is to be shared, once it meets the requests.
     ///
     /// # Errors
-    /// [`crate::Error::Argument`] that names the request that the memory does not meet.
+    /// [`Error::Argument`] that names the request that the memory does not meet.
     pub(super) fn field_over(&self, memory: &Managed) -> Result<Arc<Field>> {
         let shape = memory.layout().shape();
         if self.is_open() {
@@ -144,10 +143,65 @@ impl Spec {
         }
         let mut field = self.field_for(shape, memory.dtype())?;
         if let Some(wanted) = self.ranks(shape.len()) {
-            checks::check_order(memory, &wanted)?;
+            check_order(memory, &wanted)?;
             Arc::make_mut(&mut field).order = Some(wanted);
         }
-        checks::check_alignment(memory, &field)?;
+        check_alignment(memory, &field)?;
         Ok(field)
     }
+}
+
+/// Refuses a model or a sibling where dlfield cannot allocate: memory of ROCm only passes through.
+pub(super) fn check_allocatable(device: Device) -> Result<()> {
+    if device.kind != DeviceKind::Rocm {
+        return Ok(());
+    }
+    Err(Error::Device(format!(
+        "device: expected the host or a CUDA device, got {device}, where dlfield cannot allocate; \
+         request memory of the host, or copy it with the library that made it"
+    )))
+}
+
+/// Refuses memory that is not on a GPU.
+pub(crate) fn check_on_gpu(device: Device) -> Result<()> {
+    if Residence::for_memory_on(device) != Residence::Host {
+        return Ok(());
+    }
+    Err(Error::Buffer(format!(
+        "device_data: expected memory on a GPU, got memory on {device}; pass it as data"
+    )))
+}
+
+/// Refuses memory whose strides grow from one requested rank to the next.
+fn check_order(host: &Managed, ranks: &[i64]) -> Result<()> {
+    let layout = host.layout();
+    check_ranks(ranks, layout.ndim())?;
+    if falls_along(ranks, layout.axes()) {
+        return Ok(());
+    }
+    Err(Error::Argument(format!(
+        "layout: expected memory ordered as {ranks:?}, got strides of {:?} elements, which is \
+         {:?}; leave the layout open, or make a copy with that layout",
+        layout.strides(),
+        layout.ranks(&[]).as_slice()
+    )))
+}
+
+fn check_alignment(host: &Managed, field: &Field) -> Result<()> {
+    let (layout, alignment) = (host.layout(), field.alignment);
+    if alignment <= 1 {
+        return Ok(());
+    }
+    let index = field.aligned_index(layout.ndim());
+    if layout.rows_are_on_boundary(host.position(), &index, alignment) {
+        return Ok(());
+    }
+    Err(Error::Argument(format!(
+        "alignment_size: expected the element at {:?} of every row on a boundary of {alignment} \
+         bytes, got memory at {:#x} with strides of {:?} bytes; leave the alignment open, or make \
+         a copy with that alignment",
+        index.as_slice(),
+        layout.address_of(host.position(), &index),
+        layout.byte_strides()
+    )))
 }

@@ -4,9 +4,8 @@ use std::sync::{Arc, PoisonError};
 
 use smallvec::SmallVec;
 
-use super::buffers::Buffers;
+use super::buffers::{Buffers, Residence};
 use super::data::Storage;
-use super::residence::Residence;
 use crate::error::{Error, Result};
 use crate::field::{Dim, Field, Halo, HaloWidth};
 use crate::layout::{Item, steps};

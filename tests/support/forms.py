@@ -28,8 +28,9 @@ MISTAKE = re.compile(r"\b(Some|Ok|Err)\(|\w \{ \w+: |(?<!\.\.)\.$|\s$|^\s")
 FOREIGN = re.compile(
     r"'[\w.]+' object (cannot be interpreted|is not )|'None' is not an instance|PyCapsule_"
     r"|[\w.<>]+\(\) (missing|takes|got an unexpected|argument must be)|Can't pickle"
-    r"|type '[\w.]+' is not an acceptable|property (of|has) |attribute '\w+' of .* not writable"
-    r"|Python int(eger)? |(?s:<.*) is not in list|object of type '\w+' has no|int too large"
+    r"|type '[\w.]+' is not an acceptable|property ('\w+' )?(of|has) "
+    r"|attribute '\w+' of .* not writable|Python int(eger)? |(?s:<.*) is not in list"
+    r"|object of type '\w+' has no|int too large"
     r"|could not (convert|broadcast)|(expected|can't unpack) tuple of|invalid literal|data type '"
     r"|cannot (convert float|close exported|delete array|modify read|reshape array|resize|set W)"
     r"|slice (indices|step) |memoryview |operation forbidden on released|Existing exports of"

@@ -48,11 +48,12 @@ impl PyStorage {
     ///
     /// Absent without CuPy, and for a read-only storage, since CuPy writes what it shares.
     #[getter]
-    fn device_data<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        if self.storage().residence().ordinal().is_none() {
+    fn device_data<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let py = slf.py();
+        if slf.get().storage().residence().ordinal().is_none() {
             return Ok(None);
         }
-        let array = sides::cupy(py, self, "device_data").map_err(|error| {
+        let array = sides::cupy(slf, "device_data").map_err(|error| {
             let unusable = error.is_instance_of::<PyImportError>(py)
                 || error.is_instance_of::<PyBufferError>(py);
             if unusable { PyAttributeError::new_err(error.value(py).to_string()) } else { error }
@@ -72,8 +73,8 @@ impl PyStorage {
     }
 
     /// Give the buffer on the GPU, up to date, as a GPUStorage. Zero-copy.
-    fn _device_side(&self, py: Python<'_>) -> PyResult<Py<Self>> {
-        sides::device_side(py, self, "device()")
+    fn _device_side(slf: &Bound<'_, Self>) -> PyResult<Py<Self>> {
+        sides::device_side(slf, "device()")
     }
 
     /// Wait for all work on the GPU, including that of other libraries.
@@ -98,7 +99,7 @@ impl PyStorage {
     fn to_ndarray<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         match slf.get().storage().residence() {
             Residence::Host => doors::array(slf, "to_ndarray"),
-            _ => sides::cupy(slf.py(), slf.get(), "to_ndarray"),
+            _ => sides::cupy(slf, "to_ndarray"),
         }
     }
 
@@ -190,8 +191,8 @@ impl PyStorage {
     ///     For a read-only storage, since CuPy writes what it shares.
     /// ImportError
     ///     Without CuPy.
-    fn to_cupy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        sides::cupy(py, self, "to_cupy")
+    fn to_cupy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        sides::cupy(slf, "to_cupy")
     }
 
     /// Copy the device buffer to the host if it is newer, or by `force` (GDP-3), and wait for it.

@@ -31,7 +31,7 @@ pub(super) fn get<'py>(
     let storage = object.storage();
     let Some(items) = basic(key)? else {
         let array = if storage.host_as_is().is_none() {
-            sides::cupy_to_read(py, object, "advanced indexing")?
+            sides::cupy_to_read(slf, "advanced indexing")?
         } else {
             array_over(py, object.host(py, "advanced indexing")?, true)?
         };

@@ -3,8 +3,8 @@
 //! `hasattr` is right.
 //!
 //! ```text
-//! class ── sides ──▶ key, assign, pickle, transpose ──▶ attributes, memory (Storage)
-//!   └──── doors ──▶ exchange (Storage), kinds (the classes of each kind of memory)
+//! class ── sides ──▶ key, assign, pickle, transpose ──▶ attributes (Storage)
+//!   └──── doors (the classes of each kind of memory) ──▶ exchange (Storage)
 //! ```
 
 mod class;
@@ -14,12 +14,10 @@ mod assign;
 mod pickle;
 mod transpose;
 mod attributes;
-mod memory;
 mod doors;
 mod exchange;
 #[cfg(feature = "arrow")]
 mod arrow;
-mod kinds;
 
 pub(super) use class::{
     CpuStorage, CudaManagedGpuStorage, GpuStorage, HostBacked, PyStorage,

@@ -42,42 +42,35 @@ pub(super) fn numpy_of<'py>(py: Python<'py>, storage: &Storage) -> PyResult<Boun
 }
 
 /// The device's buffer alone, up to date, as a storage that speaks the protocols of devices.
-pub(super) fn device_side(
-    py: Python<'_>,
-    object: &PyStorage,
-    what: &str,
-) -> PyResult<Py<PyStorage>> {
+pub(super) fn device_side(slf: &Bound<'_, PyStorage>, what: &str) -> PyResult<Py<PyStorage>> {
+    let (py, object) = (slf.py(), slf.get());
     let side = py.detach(|| object.storage().device_side().map_err(|error| error.about(what)))?;
-    PyStorage::wrap(py, side, object.door)
+    object.view(py, side)
 }
 
 /// A CuPy array over the device's buffer.
-pub(super) fn cupy<'py>(
-    py: Python<'py>,
-    object: &PyStorage,
-    what: &str,
-) -> PyResult<Bound<'py, PyAny>> {
-    if object.storage().managed().readonly() {
-        object.device(py, what)?; // a missing buffer takes precedence over read-only
+pub(super) fn cupy<'py>(slf: &Bound<'py, PyStorage>, what: &str) -> PyResult<Bound<'py, PyAny>> {
+    if slf.get().storage().managed().readonly() {
+        slf.get().device(slf.py(), what)?; // a missing buffer takes precedence over read-only
         return Err(PyBufferError::new_err(format!(
             "{what}: expected a writable storage, got a read-only one, which CuPy would write; use \
              copy()"
         )));
     }
-    cupy_to_read(py, object, what)
+    cupy_to_read(slf, what)
 }
 
 /// As `cupy`, for a caller that does not write the array.
 pub(in crate::python) fn cupy_to_read<'py>(
-    py: Python<'py>,
-    object: &PyStorage,
+    slf: &Bound<'py, PyStorage>,
     what: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let py = slf.py();
     let _inside = Inside::enter(py);
-    let side = device_side(py, object, what)?;
+    let side = device_side(slf, what)?;
     let cupy = cupy_module(py, what)?;
     // Only the CUDA array interface can express negative strides, and memory that is read-only.
-    let memory = object.storage().managed();
+    let memory = slf.get().storage().managed();
     let reversed = memory.layout().strides().iter().any(|&stride| stride < 0);
     let by_interface = reversed || memory.readonly();
     let take = if by_interface { intern!(py, "asarray") } else { intern!(py, "from_dlpack") };
