@@ -8,9 +8,10 @@ use dlpark::ffi::{DLManagedTensor, DLManagedTensorVersioned};
 use pyo3::exceptions::{PyBufferError, PyRuntimeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyCapsule, PyInt};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyCapsule, PyInt, PyTuple};
 
-use super::tensor::{LEGACY, VERSIONED, to_legacy, to_versioned};
+use super::tensor::{LEGACY, VERSIONED, to_legacy_on, to_versioned_on};
 use crate::cuda::Stream;
 use crate::device::{Device, DeviceKind};
 use crate::error::Result;
@@ -117,24 +118,42 @@ fn chosen(wanted: &Bound<'_, PyAny>, announced: Device, own: Option<Device>) -> 
 }
 
 fn knows_versioned(version: &Bound<'_, PyAny>) -> PyResult<bool> {
+    // Consumers ask with the same tuple each time.
+    static SEEN: [PyOnceLock<(Py<PyAny>, bool)>; 4] = [const { PyOnceLock::new() }; 4];
+    let py = version.py();
+    let seen = SEEN.iter().map_while(|seen| seen.get(py)).find(|seen| seen.0.is(version));
+    if let Some((_, knows)) = seen {
+        return Ok(*knows);
+    }
     let (major, minor) = pair("max_version", version)?;
     if major < 0 || minor < 0 {
         return Err(PyValueError::new_err(format!(
             "max_version: expected numbers of at least 0, got ({major}, {minor})"
         )));
     }
-    Ok(major >= 1)
+    let knows = major >= 1;
+    if is_fixed(version) {
+        let _is_kept =
+            SEEN.iter().any(|place| place.set(py, (version.clone().unbind(), knows)).is_ok());
+    }
+    Ok(knows)
 }
 
-/// Makes the consumer's stream wait for work in flight on memory of a device.
-fn hand_over(managed: &Managed, stream: Option<usize>) -> Result<()> {
-    let Some(timeline) = managed.timeline().filter(|_| !managed.device().is_host()) else {
+/// True for a tuple of ints that can never read as anything else.
+fn is_fixed(version: &Bound<'_, PyAny>) -> bool {
+    let plain = |entry: Borrowed<'_, '_, PyAny>| entry.is_exact_instance_of::<PyInt>();
+    version.cast_exact::<PyTuple>().is_ok_and(|tuple| tuple.iter_borrowed().all(plain))
+}
+
+/// Makes the consumer's stream wait for work in flight on memory that it takes on a device.
+fn hand_over(managed: &Managed, device: Device, stream: Option<usize>) -> Result<()> {
+    let Some(timeline) = managed.timeline().filter(|_| !device.is_host()) else {
         return Ok(());
     };
     let Some(handle) = stream else { return Ok(()) };
     // SAFETY: a stream of the consumer, on the device that it asks for (DLPack's Python
     // specification, `stream`).
-    let stream = unsafe { Stream::foreign(handle, managed.device().ordinal) };
+    let stream = unsafe { Stream::foreign(handle, device.ordinal) };
     timeline.join(stream) // WAIT of the consumer for work in flight
 }
 
@@ -149,11 +168,13 @@ pub(crate) fn export<'py>(
     answer: ExportTerms,
     copied: bool,
 ) -> PyResult<Bound<'py, PyCapsule>> {
-    let managed = managed.clone();
-    let managed = &if answer.device.is_host() { managed.for_host() } else { managed.for_device() };
-    hand_over(managed, answer.stream)?;
+    let device = match managed.device() {
+        memory if answer.device.is_host() && memory.is_host() => Device::CPU,
+        memory => memory.announced(),
+    };
+    hand_over(managed, device, answer.stream)?;
     if answer.versioned {
-        return capsule(py, to_versioned(managed, copied)?);
+        return capsule(py, to_versioned_on(managed, device, copied)?);
     }
     if managed.readonly() {
         return Err(PyBufferError::new_err(
@@ -163,7 +184,7 @@ pub(crate) fn export<'py>(
              copy to others",
         ));
     }
-    capsule(py, to_legacy(managed)?)
+    capsule(py, to_legacy_on(managed, device)?)
 }
 
 /// A legacy capsule for a consumer that is known never to write, of read-only memory too.
@@ -172,8 +193,8 @@ pub(crate) fn legacy_for_reader<'py>(
     managed: &Managed,
     answer: ExportTerms,
 ) -> PyResult<Bound<'py, PyCapsule>> {
-    hand_over(managed, answer.stream)?;
-    capsule(py, to_legacy(managed)?)
+    hand_over(managed, managed.device(), answer.stream)?;
+    capsule(py, to_legacy_on(managed, managed.device())?)
 }
 
 /// A struct, and the name of a capsule that holds it.
