@@ -16,6 +16,7 @@ mod storage;
 mod batch;
 mod names;
 mod create;
+mod entries;
 mod ask;
 mod bind;
 #[cfg(feature = "ndarray")]
@@ -87,7 +88,9 @@ mod _core {
     use super::stream::{UsedStream, use_stream};
     #[pymodule_export]
     use super::sync_state::PySyncState;
-    use super::{bind, options, refuse_second_interpreter, settings, share_borrows, stream};
+    use super::{
+        bind, entries, options, refuse_second_interpreter, settings, share_borrows, stream,
+    };
     use crate::alloc::HOST_ALIGNMENT;
     use crate::device::Device;
     use crate::error::{DeviceUnavailable, no_such_buffer};
@@ -102,6 +105,7 @@ mod _core {
         stream::let_go_while_freeing();
         settings::settle(py)?;
         introduce();
+        entries::install(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("UNSET", options::unset(py)?)?;
         module.add("DeviceUnavailable", py.get_type::<DeviceUnavailable>())?;

@@ -273,6 +273,16 @@ impl PyStorage {
         dl_device: Option<&Bound<'py, PyAny>>,
         copy: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        doors::capsule(slf, &ExportRequest { stream, max_version, dl_device, copy })
+        Self::capsule(slf, &ExportRequest { stream, max_version, dl_device, copy })
+    }
+}
+
+impl PyStorage {
+    /// A DLPack capsule of the requested side, by default the announced one.
+    pub(in crate::python) fn capsule<'py>(
+        slf: &Bound<'py, Self>,
+        request: &ExportRequest<'_, 'py>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        doors::capsule(slf, request)
     }
 }
