@@ -16,6 +16,8 @@ pub(crate) mod read;
 #[cfg(feature = "python")]
 mod class;
 #[cfg(feature = "python")]
+mod lazy;
+#[cfg(feature = "python")]
 mod producer;
 #[cfg(feature = "python")]
 pub(crate) mod hooks;

@@ -3,19 +3,17 @@
 //! - JAX and Arrow arrays are immutable, whatever their capsules and buffers claim. Writing
 //!   through one changes values that the library believes constant.
 //! - A masked array hides elements that its buffer shows.
-//! - A torch tensor may have a lazy state: a pending conjugation or negation that lies in a bit of
-//!   the tensor and not in memory, or a place in an autograd graph. Its DLPack export loses the
-//!   negation silently, so the bits are asked before any door.
+//! - A torch tensor may have a lazy state, see `lazy`.
 //!
 //! The classes themselves are recognised by identity, which costs a comparison; their subclasses
 //! and everything else by the modules of the bases. Nothing is ever imported here.
 
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
+use pyo3::{ffi, intern};
 
-use super::class;
+use super::{class, lazy};
 use crate::error::{Error, Failure};
 use crate::managed::Managed;
 
@@ -80,12 +78,21 @@ static KNOWN: [KnownClass; 8] = [
 ];
 
 impl KnownClass {
+    /// True for an object of exactly this class, once the class was met. Runs no Python code.
+    fn is_class_of(&self, obj: &Bound<'_, PyAny>) -> bool {
+        let class = obj.get_type_ptr().addr();
+        self.class.get(obj.py()).is_some_and(|known| known.as_ptr().addr() == class)
+    }
+
     /// The class, if its module is imported and has it.
     pub(super) fn class<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyType>>> {
         if let Some(class) = self.class.get(py) {
             return Ok(Some(class.bind(py).clone()));
         }
-        let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
+        // SAFETY: with the interpreter attached.
+        let modules = unsafe { ffi::PyImport_GetModuleDict() };
+        // SAFETY: the dict of the modules that are imported, which the interpreter holds.
+        let modules = unsafe { Bound::from_borrowed_ptr(py, modules) };
         let Some(module) = modules.cast_into::<PyDict>()?.get_item(self.module)? else {
             return Ok(None);
         };
@@ -104,11 +111,8 @@ impl KnownClass {
 impl Recognised {
     /// Recognises an object that is exactly of a class that was met before. Runs no Python code.
     pub(super) fn met(obj: &Bound<'_, PyAny>) -> Option<Self> {
-        let (py, class) = (obj.py(), obj.get_type_ptr());
-        let met = |known: &&KnownClass| {
-            known.class.get(py).is_some_and(|known| known.as_ptr().addr() == class.addr())
-        };
-        KNOWN.iter().find(met).map(|known| Self { producer: known.producer, exactly: true })
+        let known = KNOWN.iter().find(|known| known.is_class_of(obj));
+        known.map(|known| Self { producer: known.producer, exactly: true })
     }
 
     /// True if the object is an array of exactly a class whose protocols are known.
@@ -154,7 +158,13 @@ impl Recognised {
 /// True for a `numpy.ndarray`, except subclasses.
 pub(crate) fn is_plain_ndarray(obj: &Bound<'_, PyAny>) -> bool {
     let [_, numpy, ..] = &KNOWN;
-    numpy.class.get(obj.py()).is_some_and(|class| class.is(obj.get_type()))
+    numpy.is_class_of(obj)
+}
+
+/// True for a `torch.Tensor`, except subclasses.
+fn is_torchs_own(obj: &Bound<'_, PyAny>) -> bool {
+    let [_, _, torch, ..] = &KNOWN;
+    torch.is_class_of(obj)
 }
 
 fn by_module(class: &Bound<'_, PyType>) -> PyResult<Producer> {
@@ -203,7 +213,7 @@ impl Producer {
         obj: &Bound<'py, PyAny>,
     ) -> Result<Option<Bound<'py, PyAny>>, Failure> {
         match self {
-            Self::Torch => without_gradient(obj),
+            Self::Torch => lazy::without_gradient(obj, is_torchs_own(obj)),
             Self::Masked => refuse_masked(obj).map(|()| None),
             Self::Time => Err(time_refused("a time").into()),
             _ => Ok(None),
@@ -232,35 +242,11 @@ impl Producer {
         obj: &Bound<'_, PyAny>,
         managed: &Managed,
     ) -> Result<(), Failure> {
-        if self == Self::Torch { refuse_lazy_tensor(obj, managed) } else { Ok(()) }
+        match self {
+            Self::Torch => lazy::refuse_lazy(obj, is_torchs_own(obj), managed),
+            _ => Ok(()),
+        }
     }
-}
-
-/// A tensor that requires a gradient is detached where torch records none: in `torch.no_grad()`,
-/// and in the `forward` of an autograd function. Elsewhere the gradient would be lost.
-fn without_gradient<'py>(obj: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>, Failure> {
-    let py = obj.py();
-    if !obj.getattr(intern!(py, "requires_grad"))?.is_truthy()? {
-        return Ok(None);
-    }
-    if py.import(intern!(py, "torch"))?.call_method0(intern!(py, "is_grad_enabled"))?.is_truthy()? {
-        return Err(lazy("requires_grad=True", "detach()").into());
-    }
-    Ok(Some(obj.call_method0(intern!(py, "detach"))?))
-}
-
-/// Only a complex tensor can be a conjugate. Every tensor is asked for a negation: that of an
-/// imaginary part survives `as_strided`, so that the strides prove nothing.
-fn refuse_lazy_tensor(obj: &Bound<'_, PyAny>, managed: &Managed) -> Result<(), Failure> {
-    let py = obj.py();
-    let complex = managed.dtype().is_complex();
-    if complex && obj.call_method0(intern!(py, "is_conj"))?.is_truthy()? {
-        return Err(lazy("a pending conjugation", "resolve_conj()").into());
-    }
-    if obj.call_method0(intern!(py, "is_neg"))?.is_truthy()? {
-        return Err(lazy("a pending negation", "resolve_neg()").into());
-    }
-    Ok(())
 }
 
 /// A mask that hides nothing may be dropped, one that hides an element may not.
@@ -277,11 +263,4 @@ fn refuse_masked(obj: &Bound<'_, PyAny>) -> Result<(), Failure> {
 
 fn time_refused(got: &str) -> Error {
     Error::Buffer(format!("dtype: expected numbers, got {got}; convert it with astype('int64')"))
-}
-
-fn lazy(state: &str, call: &str) -> Error {
-    Error::Buffer(format!(
-        "torch tensor: expected one whose memory holds its values, got {state}; call tensor.{call} \
-         first"
-    ))
 }

@@ -47,13 +47,13 @@ static ABSENT: [Absent; 256] = [const { Mutex::new(None) }; 256];
 /// The functions for objects of this class, if the class has a table that can make tensors. A table
 /// that cannot be used counts as absent: there are other doors.
 pub(super) fn functions(class: &Bound<'_, PyType>) -> PyResult<Option<Functions>> {
-    let absent = ABSENT.get((class.as_ptr().addr() >> 4) % ABSENT.len());
-    if absent.is_some_and(|absent| is_about(absent, class)) {
-        return Ok(None);
-    }
     let known = FOUND.iter().map_while(OnceLock::get).find(|known| known.0.is(class));
     if let Some((_, functions)) = known {
         return Ok(Some(*functions));
+    }
+    let absent = ABSENT.get((class.as_ptr().addr() >> 4) % ABSENT.len());
+    if absent.is_some_and(|absent| is_about(absent, class)) {
+        return Ok(None);
     }
     let found = ask(class)?;
     match (found, absent) {
