@@ -138,7 +138,8 @@ pub(crate) fn ints_or_int(what: &str, value: &Bound<'_, PyAny>) -> Result<Extent
 pub(crate) fn pair(what: &str, value: &Bound<'_, PyAny>) -> Result<(i64, i64), Failure> {
     match value.cast::<PyTuple>() {
         Ok(tuple) if tuple.len() == 2 => {
-            Ok((int(what, &tuple.get_item(0)?)?, int(what, &tuple.get_item(1)?)?))
+            let (first, second) = (tuple.get_borrowed_item(0)?, tuple.get_borrowed_item(1)?);
+            Ok((int(what, &first)?, int(what, &second)?))
         }
         _ => Err(wrong_type(what, "a pair of ints", value).into()),
     }
@@ -174,6 +175,9 @@ pub(crate) fn mapping<'py>(
 /// # Errors
 /// `TypeError` for anything but a sequence of texts, and what iterating raises.
 pub(crate) fn names(sequence: &Bound<'_, PyAny>) -> Result<Dims, Failure> {
+    if let Ok(tuple) = sequence.cast_exact::<PyTuple>() {
+        return tuple.iter_borrowed().take(MAX_NDIM + 1).map(|name| dim(&name)).collect();
+    }
     let Some(names) = entries(sequence) else {
         return Err(Error::Type(format!(
             "dims: expected a sequence of names such as 'IJK' or ('lon', 'lat'), got '{}'",

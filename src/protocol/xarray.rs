@@ -5,13 +5,14 @@
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyType};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyString, PyTuple, PyType};
 
 use super::arrival::Arrival;
 use super::door::{Answer, Memory, Offer, Request};
 use super::gt4py;
 use super::hooks::Hooks;
-use super::producer::{KnownClass, Producer, Recognised, known};
+use super::producer::{KnownClass, Producer, Recognised, is_plain_ndarray, known};
 use super::read;
 use crate::error::{Error, Failure};
 use crate::field::{Dims, Labels};
@@ -20,6 +21,8 @@ use crate::managed::Managed;
 
 /// The accessors that dlfield installs describe what is read here without them.
 static DEFAULT: KnownClass = known(Producer::Other, "dlfield.xarray", "DefaultAccessor");
+/// The class of the array and names in a DataArray, except those of an index.
+static VARIABLE: KnownClass = known(Producer::Other, "xarray", "Variable");
 
 /// Offers the array inside a DataArray with its names, or the claims of a user's accessor.
 ///
@@ -35,11 +38,19 @@ pub(super) fn import<'py>(
     }
     let py = data_array.py();
     let (class, own) = (data_array.get_type(), own_names(data_array)?);
-    let dims = own.clone().map_or_else(|| variable_names(data_array), Ok)?;
+    let fields = if known.exactly { Fields::read(data_array)? } else { None };
+    let dims = match (&own, &fields) {
+        (Some(own), _) => own.clone(),
+        (None, Some(fields)) => read::names(&fields.dims)?,
+        (None, None) => variable_names(data_array)?,
+    };
     let origin = class.hasattr(intern!(py, "__gt_origin__"))?;
     let origin = if origin { gt4py::origin(data_array)? } else { None };
     let accessor = gt4py::import_from(data_array, own_interfaces(&class)?, request)?;
-    let data = data(data_array, accessor.is_some())?;
+    let data = match fields {
+        Some(fields) => fields.data,
+        None => data(data_array, accessor.is_some())?,
+    };
     let Some(Offer { memory: Memory::Claims(claims), labels, hooks }) = accessor else {
         let labels = Labels { dims: Some(dims), origin, ..Labels::default() }.into();
         let (memory, hooks) = (Memory::Wrapped(data), Hooks::default());
@@ -51,6 +62,45 @@ pub(super) fn import<'py>(
     labels.dims.get_or_insert(dims);
     let memory = Memory::Accessor { claims, inner: data, named };
     Ok(Some(Offer { memory, labels: labels.into(), hooks }))
+}
+
+/// The values behind the properties of a DataArray with plain memory, read without their Python code.
+struct Fields<'py> {
+    /// The array that `variable.data` gives, exactly of NumPy's class.
+    data: Bound<'py, PyAny>,
+    /// What `variable.dims` gives.
+    dims: Bound<'py, PyAny>,
+}
+
+impl<'py> Fields<'py> {
+    /// Reads the fields of an object of exactly xarray's class; `None` if its variable is of another
+    /// class, or holds another array, or if this xarray is found to keep its values elsewhere.
+    fn read(data_array: &Bound<'py, PyAny>) -> PyResult<Option<Self>> {
+        let py = data_array.py();
+        let Some(variable) = data_array.getattr_opt(intern!(py, "_variable"))? else {
+            return Ok(None);
+        };
+        if !VARIABLE.class(py)?.is_some_and(|class| variable.get_type().is(&class)) {
+            return Ok(None);
+        }
+        let data = variable.getattr_opt(intern!(py, "_data"))?;
+        let dims = variable.getattr_opt(intern!(py, "_dims"))?;
+        let Some((data, dims)) = data.zip(dims) else { return Ok(None) };
+        if !is_plain_ndarray(&data) || !dims.is_exact_instance_of::<PyTuple>() {
+            return Ok(None);
+        }
+        let found = Self { data, dims };
+        static FOUND: PyOnceLock<bool> = PyOnceLock::new();
+        let agree = *FOUND.get_or_try_init(py, || found.agree_with(data_array))?;
+        Ok(agree.then_some(found))
+    }
+
+    /// True if the properties give what was found behind them.
+    fn agree_with(&self, data_array: &Bound<'py, PyAny>) -> PyResult<bool> {
+        let variable = data_array.getattr("variable")?;
+        let (data, dims) = (variable.getattr("data")?, variable.getattr("dims")?);
+        Ok(data.is(&self.data) && dims.is(&self.dims))
+    }
 }
 
 /// The array in a DataArray. Refuses a variable on disk that xarray loads anew at each access: a
