@@ -37,6 +37,27 @@ def test_every_shape_arrives(shape):
     assert dlf.as_storage(jnp.zeros(shape)).shape == shape
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (5,), (0, 3), (3, 0), (4, 3, 2), (1, 7, 1)])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_an_array_arrives_with_the_strides_that_its_buffer_shows(shape, dtype):
+    array = jnp.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
+    seen, storage = np.asarray(array), dlf.as_storage(array)
+    assert (storage.shape, storage.strides) == (seen.shape, seen.strides)
+    assert np.array_equal(storage.to_numpy(), seen)
+
+
+def test_an_array_in_another_order_of_memory_is_never_read_in_c_order():
+    layout = library("jax.experimental.layout")
+    where = jax.sharding.SingleDeviceSharding(jax.devices("cpu")[0])
+    values = np.arange(6.0, dtype="float32").reshape(2, 3)
+    array = jax.device_put(values, layout.Format(layout.Layout((1, 0)), where))
+    try:
+        storage = dlf.as_storage(array)
+    except (BufferError, RuntimeError):
+        return
+    assert np.array_equal(storage.to_numpy(), values)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_storage_over_a_jax_array_is_read_only(dtype):
     storage = dlf.as_storage(jnp.zeros(3).astype(dtype))

@@ -17,11 +17,13 @@ use crate::managed::{Checked, Described, check_ndim, read_numbers};
 use crate::protocol::attached::{raised_by, undisturbed};
 use crate::protocol::door::{Answer, Request};
 use crate::protocol::ending::Inside;
-use crate::protocol::producer::Recognised;
+use crate::protocol::producer::{Producer, Recognised};
 
 /// The request of a consumer like NumPy: format, shape and strides, without indirection.
 const WRITABLE: i32 = ffi::PyBUF_RECORDS;
 const READ_ONLY: i32 = ffi::PyBUF_RECORDS_RO;
+/// As `READ_ONLY`, of memory in C order alone: there are no strides to compute.
+const IN_C_ORDER: i32 = ffi::PyBUF_ND | ffi::PyBUF_FORMAT;
 
 /// A held buffer view, released once. It never moves, since exporters point into it.
 pub(crate) struct PyView(Arc<HeldView>);
@@ -48,10 +50,14 @@ pub(in crate::protocol) fn import<'py>(
     if !PyView::is_offered(obj) {
         return Ok(None);
     }
-    let view = if known.producer.is_immutable() {
-        PyView::with_flags(obj, READ_ONLY)
-    } else {
-        PyView::request(obj)
+    let view = match known.producer {
+        // All buffers of JAX are in C order; it refuses any other that it may have one day.
+        Producer::Jax => match PyView::with_flags(obj, IN_C_ORDER) {
+            Ok(view) if view.len > 0 => Ok(view),
+            _ => PyView::with_flags(obj, READ_ONLY), // says all, or why it is refused
+        },
+        producer if producer.is_immutable() => PyView::with_flags(obj, READ_ONLY),
+        _ => PyView::request(obj),
     };
     let refusal = match view {
         Ok(view) => return Ok(Some(view.check(None)?.into())),
