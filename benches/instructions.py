@@ -66,8 +66,9 @@ def tables() -> list[tuple[Table, list[Row]]]:
     groups = [group for group in GROUPS if cases(group, EFFORT.only)]
     if EFFORT.quick:
         groups = [group for group in groups if group in QUICK_GROUPS]
+    nanobind = _nanobind()
     with ThreadPoolExecutor(cpus()) as pool:
-        found = pool.map(lambda group: _rows(group, requests, _nanobind()), groups)
+        found = pool.map(lambda group: _rows(group, requests, nanobind), groups)
     rows = [row for group in found for row in group]
     return [(table_of("instructions", rows, REMARK), rows)]
 
