@@ -173,14 +173,37 @@ impl Layout {
     /// [`Error::Buffer`] for more than [`MAX_NDIM`] dimensions, a negative extent, or bytes or
     /// distances beyond `isize::MAX`.
     pub fn new(shape: Extents, strides: Extents, itemsize: usize) -> Result<Self> {
-        check_lengths(shape.len(), strides.len())?;
         let place = recent_place(&shape, &strides);
-        let is_same = |known: &Self| {
-            known.shape() == &*shape && known.strides() == &*strides && known.itemsize() == itemsize
-        };
-        if let Some(known) = Self::recent(place, is_same) {
-            return Ok(known);
+        match Self::recent(place, |known| known.has(&shape, &strides, itemsize)) {
+            Some(known) => Ok(known),
+            None => Self::made(place, shape, strides, itemsize),
         }
+    }
+
+    /// As [`Layout::new`], of numbers that somebody else has.
+    ///
+    /// # Errors
+    /// As [`Layout::new`].
+    pub(crate) fn from_numbers(shape: &[i64], strides: &[i64], itemsize: usize) -> Result<Self> {
+        let place = recent_place(shape, strides);
+        match Self::recent(place, |known| known.has(shape, strides, itemsize)) {
+            Some(known) => Ok(known),
+            None => Self::made(
+                place,
+                Extents::from_slice(shape),
+                Extents::from_slice(strides),
+                itemsize,
+            ),
+        }
+    }
+
+    fn has(&self, shape: &[i64], strides: &[i64], itemsize: usize) -> bool {
+        self.shape() == shape && self.strides() == strides && self.itemsize() == itemsize
+    }
+
+    /// A new layout, which is kept at a place among the recent ones.
+    fn made(place: usize, shape: Extents, strides: Extents, itemsize: usize) -> Result<Self> {
+        check_lengths(shape.len(), strides.len())?;
         let mut geometry = Geometry { shape, strides, itemsize, ..Geometry::default() };
         geometry.measure()?;
         let layout = Self(Arc::new(geometry));

@@ -167,8 +167,9 @@ fn facts_of_tensor(untrusted: &Untrusted) -> Result<Facts> {
     // SAFETY: from_versioned and from_legacy demand a pointer to ndim numbers, or one that is
     // caught here.
     let layout = match unsafe { read_numbers("DLPack strides", tensor.strides, shape.len()) }? {
-        Some(strides) => Layout::new(shape, Extents::from_slice(strides), dtype.itemsize())?,
-        None => Layout::compact(shape, dtype.itemsize())?, // in every version (dlpack.h before 1.2)
+        Some(strides) => Layout::from_numbers(shape, strides, dtype.itemsize())?,
+        // In every version (dlpack.h before 1.2).
+        None => Layout::compact(Extents::from_slice(shape), dtype.itemsize())?,
     };
     let address = offset_address(&tensor, &layout)?;
     let data = tensor.data.cast::<u8>().with_addr(address);
@@ -180,7 +181,7 @@ fn facts_of_tensor(untrusted: &Untrusted) -> Result<Facts> {
 ///
 /// # Errors
 /// [`Error::Buffer`] that names the first claim that cannot hold.
-pub(crate) fn read_prototype(tensor: &DLTensor) -> Result<(Extents, DType, Device)> {
+pub(crate) fn read_prototype(tensor: &DLTensor) -> Result<(&[i64], DType, Device)> {
     let ndim = check_ndim("DLPack", tensor.ndim)?;
     let dtype = DType::from_dlpack(tensor.dtype.code.0, tensor.dtype.bits, tensor.dtype.lanes)?;
     // An enum in dlpack.h: a signed int.
@@ -191,7 +192,7 @@ pub(crate) fn read_prototype(tensor: &DLTensor) -> Result<(Extents, DType, Devic
     let shape = unsafe { read_numbers("DLPack shape", tensor.shape, ndim) }?.ok_or_else(|| {
         Error::Buffer(format!("DLPack shape: expected a pointer to {ndim} extents, got NULL"))
     })?;
-    Ok((Extents::from_slice(shape), dtype, device))
+    Ok((shape, dtype, device))
 }
 
 /// Checks the number of dimensions in a struct of C.

@@ -1,5 +1,8 @@
 //! What comes in: memory that can be trusted, with what its object says of it.
 
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
 use pyo3::prelude::*;
 
 use super::hooks::Hooks;
@@ -56,18 +59,23 @@ impl Arrival {
     /// A storage over the memory, before options change anything: with what is known of it, where
     /// it is.
     #[inline]
-    pub(crate) fn spec(&self) -> Spec {
+    pub(crate) fn spec(&self) -> Cow<'static, Spec> {
+        // The usual one is made once: it is large.
+        static OF_AN_ARRAY: LazyLock<Spec> = LazyLock::new(Spec::default);
         let default_residence = Residence::for_memory_on(self.memory.device());
         let shape = self.memory.layout().shape();
         match &self.storage {
             Some(storage) => {
                 let Field { dims, halo, origin, .. } = self.field(shape);
                 let field = Field { dims, halo, origin, ..Field::clone(&storage.field()) };
-                Spec::like(field.with_fixed_index(shape), storage.residence())
+                Cow::Owned(Spec::like(field.with_fixed_index(shape), storage.residence()))
             }
             None => match self.labels {
-                Labelled::Nothing => Spec { default_residence, ..Spec::default() },
-                _ => Spec::like(self.field(shape), default_residence),
+                Labelled::Nothing if default_residence == OF_AN_ARRAY.default_residence => {
+                    Cow::Borrowed(&*OF_AN_ARRAY)
+                }
+                Labelled::Nothing => Cow::Owned(Spec { default_residence, ..Spec::default() }),
+                _ => Cow::Owned(Spec::like(self.field(shape), default_residence)),
             },
         }
     }

@@ -105,7 +105,7 @@ pub(super) fn as_cupy<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAn
 #[pyfunction]
 pub(super) fn look_at(data: &Bound<'_, PyAny>) -> PyResult<Py<PyStorage>> {
     let (py, arrival) = (data.py(), import(data, Request::SHARED)?);
-    let spec = Spec { managed: Some(ManagedBy::Nobody), ..arrival.spec() };
+    let spec = Spec { managed: Some(ManagedBy::Nobody), ..arrival.spec().into_owned() };
     let storage = py.detach(|| match &arrival.storage {
         Some(storage) => storage.wrap_again(None, &spec),
         None => Storage::wrap(arrival.memory.clone(), &spec),

@@ -205,7 +205,7 @@ fn copied(
     dtype: DType,
     requested: &Requested<'_, '_>,
 ) -> PyResult<Py<PyStorage>> {
-    let mut spec = arrival.spec();
+    let mut spec = arrival.spec().into_owned();
     requested.copy_of(&arrival.memory, &mut spec)?;
     Storage::check_copy(&arrival.memory, dtype, &spec)?;
     let memory = arrival.acquired(py)?; // until the copy is made
@@ -277,8 +277,8 @@ fn pair(
     let states =
         [&host, &device].map(|one| one.storage.as_ref().and_then(|storage| storage.sync_state()));
     let state = SyncState::common(states.into_iter().chain([state.as_ref()]))?;
-    let Spec { default_residence, .. } = device.spec();
-    let mut spec = Spec { default_residence, ..host.spec() };
+    let default_residence = device.spec().default_residence;
+    let mut spec = Spec { default_residence, ..host.spec().into_owned() };
     spec.field.dims = spec.field.dims.or_else(|| device.dims().cloned());
     requested.over(&host.memory, &mut spec)?;
     let door = device.door;
@@ -302,7 +302,9 @@ fn share(
         return PyStorage::wrap(py, storage, door);
     }
     let mut spec = arrival.spec();
-    requested.over(&arrival.memory, &mut spec)?;
+    if !requested.is_nothing() {
+        requested.over(&arrival.memory, spec.to_mut())?;
+    }
     if let Some(storage) = &arrival.storage {
         let storage = py.detach(|| storage.wrap_again(state, &spec))?;
         return PyStorage::wrap(py, storage, door);

@@ -103,7 +103,7 @@ fn like(
 ) -> PyResult<Py<PyStorage>> {
     let dtype = dtype.filter(|dtype| is_set(dtype)).map(dtype_from).transpose()?;
     let model = import_model(data, dtype)?;
-    let (memory, mut spec) = (&model.memory, model.spec());
+    let (memory, mut spec) = (&model.memory, model.spec().into_owned());
     if options.map(|options| given(options, "dims")).transpose()?.unwrap_or(false) {
         spec.field.dims = None; // those of the model: fresh memory may have names of its own
     }
@@ -151,7 +151,7 @@ impl<'a, 'py> Requested<'a, 'py> {
     pub(super) fn over(&self, memory: &Managed, own: &mut Spec) -> PyResult<()> {
         if let Some(model) = &self.model {
             check_same_shape(memory, &model.memory)?;
-            self.label(own, model.spec())?;
+            self.label(own, model.spec().into_owned())?;
         }
         parse(self.options, own, memory.layout().ndim())
     }
@@ -162,7 +162,7 @@ impl<'a, 'py> Requested<'a, 'py> {
     /// As [`Requested::over`].
     pub(super) fn copy_of(&self, memory: &Managed, own: &mut Spec) -> PyResult<()> {
         let Some(model) = &self.model else { return self.over(memory, own) };
-        let Spec { default_residence, field, .. } = model.spec();
+        let Spec { default_residence, field, .. } = model.spec().into_owned();
         let ranks = model.memory.layout().ranks(field.order.as_deref().unwrap_or_default());
         own.default_residence = default_residence;
         own.field.alignment = field.alignment;

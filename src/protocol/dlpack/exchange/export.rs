@@ -221,7 +221,7 @@ fn allocate_like(
     let prototype = prototype
         .ok_or_else(|| Error::Buffer("DLPack allocator: expected a prototype, got NULL".into()))?;
     let (shape, dtype, device) = read_prototype(prototype)?;
-    let plan = Plan::compact(&shape, dtype)?;
+    let plan = Plan::compact(shape, dtype)?;
     let managed = match device {
         Device::CPU => allocate(&plan, Fill::Nothing)?,
         Device { kind: DeviceKind::Cuda, ordinal } => allocate_on_gpu(&plan, ordinal)?,
