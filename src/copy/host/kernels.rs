@@ -4,7 +4,8 @@
 use std::arch::x86_64::{__m128i, __m256i, __m512i};
 
 use super::registers::{Plain, Register};
-use super::transpose::{LINE, Plane, stream, transpose};
+use super::stream::{Rows, flush, stream};
+use super::transpose::{LINE, Plane, transpose};
 
 /// Kinds of registers, the widest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,6 +41,9 @@ impl Level {
     }
 }
 
+/// Copies a run past the caches.
+pub(super) type Stream = unsafe fn(*const u8, *mut u8, usize, isize);
+
 /// Functions for items of one size.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kernels {
@@ -57,13 +61,18 @@ pub(super) struct Kernels {
     ///
     /// # Safety
     /// As [`stream`].
-    pub(super) stream: Option<unsafe fn(*const u8, *mut u8, usize)>,
+    pub(super) stream: Option<Stream>,
+    /// Moves rows from a buffer past the caches, if the processor can.
+    ///
+    /// # Safety
+    /// As [`flush`].
+    pub(super) flush: Option<unsafe fn(Rows)>,
 }
 
 /// Declares the functions for one kind of register, compiled with the features that it needs. A
 /// square has at most 16 rows, which fit in registers; short items take narrower registers.
 macro_rules! compiled {
-    ($kernels:ident, $plane:ident, $run:ident, $register:ty, $($feature:literal)?) => {
+    ($kernels:ident, $plane:ident, $run:ident, $rows:ident, $register:ty, $($feature:literal)?) => {
         /// # Safety
         /// As [`transpose`].
         $(#[target_feature(enable = $feature)])?
@@ -75,31 +84,40 @@ macro_rules! compiled {
         /// # Safety
         /// As [`stream`].
         $(#[target_feature(enable = $feature)])?
-        unsafe fn $run(source: *const u8, target: *mut u8, bytes: usize) {
+        unsafe fn $run(source: *const u8, target: *mut u8, bytes: usize, next: isize) {
             // SAFETY: the requirements are the same.
-            unsafe { stream::<$register>(source, target, bytes) }
+            unsafe { stream::<$register>(source, target, bytes, next) }
+        }
+
+        /// # Safety
+        /// As [`flush`].
+        $(#[target_feature(enable = $feature)])?
+        unsafe fn $rows(rows: Rows) {
+            // SAFETY: the requirements are the same.
+            unsafe { flush::<$register>(rows) }
         }
 
         fn $kernels<const W: usize, const N: usize>() -> Kernels {
             let past_caches: unsafe fn(Plane) = $plane::<W, N, true>;
-            let run: unsafe fn(*const u8, *mut u8, usize) = $run;
+            let (run, rows): (Stream, unsafe fn(Rows)) = ($run, $rows);
             let whole = <$register>::STREAMS && <$register>::BYTES == LINE;
             Kernels {
                 transpose: $plane::<W, N, false>,
                 transpose_past_caches: whole.then_some(past_caches),
                 stream: <$register>::STREAMS.then_some(run),
+                flush: <$register>::STREAMS.then_some(rows),
             }
         }
     };
 }
 
-compiled!(plain, plane_plain, run_plain, Plain,);
+compiled!(plain, plane_plain, run_plain, rows_plain, Plain,);
 #[cfg(target_arch = "x86_64")]
-compiled!(sse2, plane_sse2, run_sse2, __m128i,);
+compiled!(sse2, plane_sse2, run_sse2, rows_sse2, __m128i,);
 #[cfg(target_arch = "x86_64")]
-compiled!(avx2, plane_avx2, run_avx2, __m256i, "avx2");
+compiled!(avx2, plane_avx2, run_avx2, rows_avx2, __m256i, "avx2");
 #[cfg(target_arch = "x86_64")]
-compiled!(avx512, plane_avx512, run_avx512, __m512i, "avx512f,avx512bw");
+compiled!(avx512, plane_avx512, run_avx512, rows_avx512, __m512i, "avx512f,avx512bw");
 
 /// Kernels for items of `item` bytes. `None` for sizes that do not divide a register.
 pub(super) fn kernels(level: Level, item: usize) -> Option<Kernels> {
