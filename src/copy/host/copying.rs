@@ -87,12 +87,15 @@ enum Each {
     /// Copies a piece of a single run.
     Piece { run: usize, lines: Lines },
     /// Transposes a block of the planes.
-    Block { planes: Planes, size: Size, method: Method },
+    Block { size: Size, method: Method },
 }
 
-/// Largest extents of a block.
+/// Largest extents of a block, and the loops that it divides.
 #[derive(Debug, Clone, Copy)]
 struct Size {
+    item: usize,
+    read: Loop,
+    written: Loop,
     /// Items of each row of the target.
     wide: usize,
     /// Rows of the target in each plane.
@@ -162,8 +165,8 @@ impl Copying {
         Prepared { copying: self, tasks, each: Each::Runs { one, by, which, run, lines } }
     }
 
-    fn planes(self, shape: Planes, past_caches: bool) -> Prepared {
-        let Planes { item, read, written, ref others } = shape;
+    fn planes(self, planes: Planes, past_caches: bool) -> Prepared {
+        let Planes { item, read, written, others } = planes;
         let Some(kernels) = kernels(self.level, item) else {
             let loops: Vec<Loop> = others.iter().copied().chain([read]).collect();
             return self.runs(&loops, written, item, past_caches);
@@ -175,7 +178,7 @@ impl Copying {
         let past_caches = past_caches && written.count * item >= SHORTEST_STREAM;
         let (method, wide, rows) = self.method(kernels, item, past_caches, in_lines);
         let (rows, most) = (evenly(read.count, read.count.div_ceil(rows), SIDE), rows);
-        let mut outer = others.clone();
+        let mut outer = others;
         let across = outer.pop().unwrap_or(Loop { count: 1, source: 0, target: 0 });
         let (wide, planes) = match method {
             Method::Lines(_) => (wide, 1),
@@ -184,10 +187,10 @@ impl Copying {
                 (evenly(written.count, written.count / wide, LINE / item), (most / rows).max(1))
             }
         };
-        let size = Size { wide, rows, planes, across };
+        let size = Size { item, read, written, wide, rows, planes, across };
         let inner = [blocks(across, planes), blocks(read, rows)];
         let tasks = [blocks(written, wide)].into_iter().chain(outer).chain(inner).collect();
-        Prepared { copying: self, tasks, each: Each::Block { planes: shape, size, method } }
+        Prepared { copying: self, tasks, each: Each::Block { size, method } }
     }
 
     /// The method for planes of `item` bytes each, with the largest width and height of a block.
@@ -213,8 +216,8 @@ impl Copying {
     }
 
     /// The plane of `written` by `read` items from here on.
-    fn plane(self, planes: &Planes, (written, read): (usize, usize), ahead: isize) -> Plane {
-        let (source_step, target_step) = (planes.written.source, planes.read.target);
+    fn plane(self, size: Size, (written, read): (usize, usize), ahead: isize) -> Plane {
+        let (source_step, target_step) = (size.written.source, size.read.target);
         let Self { source, target, .. } = self;
         Plane { source, source_step, target, target_step, written, read, ahead }
     }
@@ -256,8 +259,8 @@ impl Prepared {
                 lines.done();
             }
             // SAFETY: the caller guarantees these tasks.
-            Each::Block { planes, size, method } => unsafe {
-                self.transpose(planes, *size, *method, tasks);
+            Each::Block { size, method } => unsafe {
+                self.transpose(*size, *method, tasks);
             },
         }
     }
@@ -266,15 +269,14 @@ impl Prepared {
     ///
     /// # Safety
     /// As [`Self::carry_out`], and as the kernels of `method` require.
-    unsafe fn transpose(&self, planes: &Planes, size: Size, method: Method, tasks: Range<usize>) {
-        let &Planes { item, read, written, .. } = planes;
-        let Size { wide, rows, across, .. } = size;
+    unsafe fn transpose(&self, size: Size, method: Method, tasks: Range<usize>) {
+        let Size { item, read, written, wide, rows, across, .. } = size;
         let ahead = self.tasks.source_step();
         let is_buffered = matches!(method, Method::Buffered(..));
         let mut buffer = Buffer::new(if is_buffered { rows } else { 0 }, size.planes);
         self.tasks.visit(tasks, |task| {
             let items = (block(written, wide, task.first()), block(read, rows, task.last()));
-            let first = self.copying.at(task).plane(planes, items, ahead);
+            let first = self.copying.at(task).plane(size, items, ahead);
             match method {
                 // SAFETY: a part of the planes, which the caller guarantees; `planes` chose `Lines`
                 // for rows that start lines.

@@ -1,8 +1,12 @@
 //! Kernels for the processor's registers: compiled for each kind, chosen once per copy.
 
+#[cfg(target_arch = "aarch64")]
+use std::arch::aarch64::uint8x16_t;
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{__m128i, __m256i, __m512i};
 
+#[cfg(target_arch = "aarch64")]
+use super::registers::Pair;
 use super::registers::{Plain, Register};
 use super::stream::{Rows, flush, stream};
 use super::transpose::{LINE, Plane, transpose};
@@ -17,6 +21,9 @@ pub(super) enum Level {
     Avx2,
     #[cfg(target_arch = "x86_64")]
     Avx512,
+    /// In pairs, which every aarch64 has.
+    #[cfg(target_arch = "aarch64")]
+    Neon,
 }
 
 impl Level {
@@ -32,6 +39,8 @@ impl Level {
             (Self::Avx2, is_x86_feature_detected!("avx2")),
             #[cfg(target_arch = "x86_64")]
             (Self::Avx512, avx512),
+            #[cfg(target_arch = "aarch64")]
+            (Self::Neon, true),
         ];
         all.into_iter().filter_map(|(level, there)| there.then_some(level))
     }
@@ -118,6 +127,10 @@ compiled!(sse2, plane_sse2, run_sse2, rows_sse2, __m128i,);
 compiled!(avx2, plane_avx2, run_avx2, rows_avx2, __m256i, "avx2");
 #[cfg(target_arch = "x86_64")]
 compiled!(avx512, plane_avx512, run_avx512, rows_avx512, __m512i, "avx512f,avx512bw");
+#[cfg(target_arch = "aarch64")]
+compiled!(neon, plane_neon, run_neon, rows_neon, uint8x16_t,);
+#[cfg(target_arch = "aarch64")]
+compiled!(pair, plane_pair, run_pair, rows_pair, Pair,);
 
 /// Kernels for items of `item` bytes. `None` for sizes that do not divide a register.
 pub(super) fn kernels(level: Level, item: usize) -> Option<Kernels> {
@@ -129,7 +142,22 @@ pub(super) fn kernels(level: Level, item: usize) -> Option<Kernels> {
         (Level::Plain, 16) => plain::<16, 1>(),
         #[cfg(target_arch = "x86_64")]
         (level, item) => return wider(level, item),
+        #[cfg(target_arch = "aarch64")]
+        (Level::Neon, item) => return in_pairs(item),
         #[cfg(not(target_arch = "x86_64"))]
+        _ => return None,
+    })
+}
+
+/// Squares of at most 16 rows; those of bytes are narrower than a pair.
+#[cfg(target_arch = "aarch64")]
+fn in_pairs(item: usize) -> Option<Kernels> {
+    Some(match item {
+        1 => neon::<1, 16>(),
+        2 => pair::<2, 16>(),
+        4 => pair::<4, 8>(),
+        8 => pair::<8, 4>(),
+        16 => pair::<16, 2>(),
         _ => return None,
     })
 }
