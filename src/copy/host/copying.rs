@@ -30,10 +30,6 @@ const SHORTEST_STREAM: usize = 4 * LINE;
 /// together, and the source is read along as few rows as these have items.
 pub(super) const BAND: usize = 2 * LINE;
 
-/// Number of rows of the source up to which a band is transposed without a buffer: processors
-/// prefetch about as many.
-const FEW_ROWS: usize = 16;
-
 /// Bytes of each row of the target that pass through a buffer before others are read, if rows are
 /// whole lines.
 pub(super) const WIDE: usize = 4 * LINE;
@@ -202,8 +198,7 @@ impl Copying {
         in_lines: bool,
     ) -> (Method, usize, usize) {
         let stretch = STRETCH / item;
-        let straight = in_lines && BAND / item <= FEW_ROWS;
-        if let Some(kernel) = kernels.transpose_past_caches.filter(|_| past_caches && straight) {
+        if let Some(kernel) = kernels.transpose_past_caches.filter(|_| past_caches && in_lines) {
             return (Method::Lines(kernel), BAND / item, stretch);
         }
         let flush = super::kernels::kernels(self.level, 8).and_then(|widest| widest.flush);

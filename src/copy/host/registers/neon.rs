@@ -4,7 +4,7 @@
 use std::arch::aarch64::*;
 use std::arch::asm;
 
-use super::Register;
+use super::register::Register;
 
 /// Interleaves items of 2, 4 or 8 bytes as those of a register of another type.
 macro_rules! zip {
@@ -49,7 +49,7 @@ unsafe impl Register for uint8x16_t {
 /// Two registers, which are stored past the caches by one instruction.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-pub(in super::super) struct Pair(uint8x16_t, uint8x16_t);
+pub(in crate::copy) struct Pair(uint8x16_t, uint8x16_t);
 
 // SAFETY: twice 16 bytes, any of which are a value.
 unsafe impl Register for Pair {

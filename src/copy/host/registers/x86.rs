@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 use std::ffi::c_void;
 
-use super::Register;
+use super::register::Register;
 
 /// Calls an instruction that works on values only.
 macro_rules! call {
