@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use super::registers::{Register, prefetch, prefetch_to_write};
 use super::transpose::LINE;
 
-/// Bytes by which a run is prefetched. The processor's own prefetching starts too late in each page.
+/// Bytes by which a run is prefetched. The processor's own prefetching starts anew in each page.
 pub(super) const AHEAD: usize = 2 << 10;
 
 /// Bytes that are prefetched and written together.
