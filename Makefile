@@ -22,10 +22,10 @@ export GT4PY_EXTRA_COMPILE_OPT_FLAGS := -std=c++20
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-pythons pages check bench soak asan valgrind cuda-waits wheel gpu-test gpu-bench clean
+.PHONY: help demo test test-pythons pages check bench soak asan valgrind cuda-waits aarch64-test wheel gpu-test gpu-bench clean
 
 help: ## show this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
 
 demo: $(EXTENSION) $(VENV)/.stamp-demo ## one field through NumPy, torch, JAX, xarray, Arrow and a stencil
 	$(BIN)/python examples/quickstart.py
@@ -140,6 +140,19 @@ valgrind: $(VENV)/.stamp-test ## tests of the doors under valgrind
 
 cuda-waits: $(VENV)/.stamp-test $(STAND_IN) ## leave out each wait for a GPU: a test has to fail without it
 	$(BIN)/python tests/gpu/left_out.py $(WAITS)
+
+# On x86-64: the crate's tests as a program for aarch64, which QEMU runs. What is fast there is not
+# what is fast on a processor. Debian's packages: gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user.
+AARCH64 := aarch64-unknown-linux-gnu
+AARCH64_LIBRARIES ?= /usr/aarch64-linux-gnu
+AARCH64_TESTS ?=
+aarch64-test: ## Rust tests for aarch64 (NEON) under emulation
+	@command -v aarch64-linux-gnu-gcc || { echo "aarch64-test: a cross compiler is missing: apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross"; exit 1; }
+	@command -v qemu-aarch64 || { echo "aarch64-test: the emulator is missing: apt-get install qemu-user"; exit 1; }
+	@test -d "$$(rustc --print sysroot)/lib/rustlib/$(AARCH64)/lib" || { echo "aarch64-test: Rust's library is missing: rustup target add $(AARCH64)"; exit 1; }
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L $(AARCH64_LIBRARIES)" \
+		cargo test --target $(AARCH64) --features ndarray,arrow $(AARCH64_TESTS)
 
 # On a machine with a GPU, which needs no compiler: dlfield is the wheel that `make wheel` has put into
 # dist/, everything else is what that machine's Python has. Libraries that may not get along with each

@@ -19,7 +19,8 @@ RIVALS = ("NumPy", "torch", "Numba", "JAX")
 
 REMARK = (
     "GB/s, counting what is read and what is written. The limit is a copy of as many bytes by "
-    "non-temporal stores, with as many threads; memcpy likewise. `of limit`: dlfield's rate over "
+    "non-temporal stores, the fastest of some ways of prefetching, with as many threads; "
+    "memcpy likewise. `of limit`: dlfield's rate over "
     "it, of which 0.75 is the target; `of best peer`: over that of the fastest of NumPy, torch, "
     "Numba and JAX, of which 1 is. NumPy has one thread; JAX has all, and allocates what it copies "
     "into."

@@ -1,14 +1,19 @@
 // What the memory of this machine allows a copy: memcpy, and stores that bypass the caches, which
 // save reading what is about to be overwritten. Both with as many threads as asked for.
 
+#include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <mutex>
+#include <string>
 #include <thread>
+#include <vector>
 
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -17,9 +22,6 @@
 namespace {
 
 constexpr std::size_t LINE = 64;
-// Asking for what comes next is worth 10 % on some CPUs, and what is called a limit should be hard to
-// beat. A prefetch past the end of the source does nothing.
-constexpr std::size_t AHEAD = 1024;
 constexpr std::size_t STEP = 4 * LINE;
 
 // One line of memory, from anywhere to a boundary of lines, past the caches.
@@ -62,17 +64,55 @@ inline void stream_line(char* to, const char* from) { std::memcpy(to, from, LINE
 inline void finish() {}
 #endif
 
-void stream(char* to, const char* from, std::size_t size) {
+// Prefetching is worth 10 to 40 %, but how far ahead and into which cache depends on the CPU. A prefetch
+// past the end of the source does nothing.
+template <std::size_t AHEAD, int LOCALITY>
+void stream_ahead(char* to, const char* from, std::size_t size) {
     std::size_t head = -reinterpret_cast<std::uintptr_t>(to) % LINE;
     head = head < size ? head : size;
     std::memcpy(to, from, head);
     std::size_t at = head;
     for (; at + STEP <= size; at += STEP) {
-        for (std::size_t n = 0; n < STEP; n += LINE) __builtin_prefetch(from + at + AHEAD + n, 0, 0);
+        if constexpr (AHEAD > 0)
+            for (std::size_t n = 0; n < STEP; n += LINE)
+                __builtin_prefetch(from + at + AHEAD + n, 0, LOCALITY);
         for (std::size_t n = 0; n < STEP; n += LINE) stream_line(to + at + n, from + at + n);
     }
     std::memcpy(to + at, from + at, size - at);
     finish();
+}
+
+struct Stream {
+    const char* prefetching;
+    void (*copy)(char*, const char*, std::size_t);
+};
+
+constexpr Stream STREAMS[] = {
+    {"no prefetching by hand", stream_ahead<0, 0>},
+    {"prefetching 1 KiB ahead past the caches", stream_ahead<1024, 0>},
+    {"prefetching 1 KiB ahead into the first cache", stream_ahead<1024, 3>},
+    {"prefetching 2 KiB ahead into the second cache", stream_ahead<2048, 2>},
+};
+
+double seconds(const Stream& stream, char* to, const char* from, std::size_t size) {
+    const auto start = std::chrono::steady_clock::now();
+    stream.copy(to, from, size);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// What is called a limit should be hard to beat: the one that is the fastest here, of some rounds.
+const Stream& fastest() {
+    static const Stream& found = [] () -> const Stream& {
+        constexpr std::size_t SIZE = 64 << 20;
+        std::vector<char> from(SIZE, 1), to(SIZE, 2);
+        double best[std::size(STREAMS)];
+        std::fill(std::begin(best), std::end(best), 1e9);
+        for (int round = 0; round < 7; ++round)
+            for (std::size_t n = 0; n < std::size(STREAMS); ++n)
+                best[n] = std::min(best[n], seconds(STREAMS[n], to.data(), from.data(), SIZE));
+        return STREAMS[std::min_element(std::begin(best), std::end(best)) - std::begin(best)];
+    }();
+    return found;
 }
 
 void plain(char* to, const char* from, std::size_t size) { std::memcpy(to, from, size); }
@@ -147,8 +187,11 @@ void copy_plain(void* to, const void* from, std::size_t size, int threads) {
 }
 
 void copy_streaming(void* to, const void* from, std::size_t size, int threads) {
-    in_parts(stream, to, from, size, threads);
+    in_parts(fastest().copy, to, from, size, threads);
 }
 
-const char* kind_of_stores() { return KIND; }
+const char* kind_of_stores() {
+    static const std::string kind = std::string(KIND) + ", " + fastest().prefetching;
+    return kind.c_str();
+}
 }

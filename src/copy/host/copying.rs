@@ -2,15 +2,17 @@
 
 use std::ops::Range;
 
+use super::buffer::{Block, Buffer};
 use super::kernels::{Kernels, Level, kernels};
-use super::past_caches::{Lines, ROWS};
+use super::past_caches::Lines;
+use super::stream::{AHEAD, Rows};
 use super::transpose::{LINE, Plane};
 use super::walk::{Task, Tasks, block, blocks};
 use super::way::{Planes, Way};
 
 use super::super::plan::Loop;
 use super::registers;
-use super::runs::copy_runs;
+use super::runs::{copy_runs, next_read};
 
 /// Bytes per task of a single long run.
 pub(super) const PIECE: usize = 64 << 10;
@@ -25,11 +27,32 @@ const STREAMS: usize = 4;
 const SHORTEST_STREAM: usize = 4 * LINE;
 
 /// Bytes of each row of the target that are written at once. Neighbouring lines go to memory
-/// together, and the source is read along as few streams as these have items.
+/// together, and the source is read along as few rows as these have items.
 pub(super) const BAND: usize = 2 * LINE;
 
-/// Bytes of each row of the source that a task of a band reads and prefetches.
+/// Bytes of each row of the target that pass through a buffer before others are read, if rows are
+/// whole lines.
+pub(super) const WIDE: usize = 4 * LINE;
+
+/// The same if rows start anywhere: each end of a band is a line that is read before it is written.
+pub(super) const WIDEST: usize = 4 << 10;
+
+/// Bytes of each row of the source that a task reads and prefetches.
 pub(super) const STRETCH: usize = 1 << 10;
+
+/// Number of rows of the target that pass through a buffer together, if items are long: about as
+/// many as fit into the first cache.
+pub(super) const ROWS: usize = 96;
+
+/// The same for items of 1 and 2 bytes. The second cache is slower, but the source would be read
+/// in stretches of a line or two otherwise.
+const NARROW_ROWS: usize = 512;
+
+/// Number of rows of the target that are written together through the caches.
+const CACHED_ROWS: usize = 16;
+
+/// Largest side of a square in registers, in items.
+const SIDE: usize = 16;
 
 /// Start of a copy, its total number of bytes, and the registers to use.
 #[derive(Clone, Copy)]
@@ -56,14 +79,37 @@ pub(in crate::copy) struct Prepared {
 /// What one task does.
 enum Each {
     /// Copies one block of the loop `one`, of at most `by` runs, with the number `which(task)`.
-    Runs { one: Loop, by: usize, which: fn(&Task) -> usize, run: usize, lines: Lines },
+    Runs { one: Loop, by: usize, which: fn(&Task) -> usize, run: usize, lines: (Lines, isize) },
     /// Copies a piece of a single run.
     Piece { run: usize, lines: Lines },
-    /// Transposes a stretch of a band of the target's rows, past the caches.
-    Band { planes: Planes, kernel: unsafe fn(Plane) },
-    /// Transposes a group of the target's rows. On the way past the caches, rows go through a
-    /// buffer that stays in the cache.
-    Rows { planes: Planes, kernels: Kernels, lines: Lines },
+    /// Transposes a block of the planes.
+    Block { size: Size, method: Method },
+}
+
+/// Largest extents of a block, and the loops that it divides.
+#[derive(Debug, Clone, Copy)]
+struct Size {
+    item: usize,
+    read: Loop,
+    written: Loop,
+    /// Items of each row of the target.
+    wide: usize,
+    /// Rows of the target in each plane.
+    rows: usize,
+    /// Planes, along the loop `across`.
+    planes: usize,
+    across: Loop,
+}
+
+/// Method of transposing a block.
+#[derive(Clone, Copy)]
+enum Method {
+    /// Through the caches.
+    Cached(unsafe fn(Plane)),
+    /// Past the caches, straight from registers that are lines.
+    Lines(unsafe fn(Plane)),
+    /// Past the caches, through a buffer.
+    Buffered(Kernels, unsafe fn(Rows)),
 }
 
 impl Copying {
@@ -110,11 +156,13 @@ impl Copying {
                 loops.iter().copied().chain([blocks(inner, RUNS)]).collect()
             }
         };
+        let step = if by == STREAMS { tasks.source_step() } else { one.source };
+        let lines = (lines, next_read(run, step));
         Prepared { copying: self, tasks, each: Each::Runs { one, by, which, run, lines } }
     }
 
     fn planes(self, planes: Planes, past_caches: bool) -> Prepared {
-        let Planes { item, read, written, ref others } = planes;
+        let Planes { item, read, written, others } = planes;
         let Some(kernels) = kernels(self.level, item) else {
             let loops: Vec<Loop> = others.iter().copied().chain([read]).collect();
             return self.runs(&loops, written, item, past_caches);
@@ -123,20 +171,48 @@ impl Copying {
         let in_lines = self.target.addr().is_multiple_of(LINE)
             && lined(read.target)
             && others.iter().all(|one| lined(one.target));
-        let others = others.iter().copied();
+        let past_caches = past_caches && written.count * item >= SHORTEST_STREAM;
+        let (method, wide, rows) = self.method(kernels, item, past_caches, in_lines);
+        let (rows, most) = (evenly(read.count, read.count.div_ceil(rows), SIDE), rows);
+        let mut outer = others;
+        let across = outer.pop().unwrap_or(Loop { count: 1, source: 0, target: 0 });
+        let (wide, planes) = match method {
+            Method::Lines(_) => (wide, 1),
+            Method::Cached(_) => (written.count.max(1), 1),
+            Method::Buffered(..) => {
+                (evenly(written.count, written.count / wide, LINE / item), (most / rows).max(1))
+            }
+        };
+        let size = Size { item, read, written, wide, rows, planes, across };
+        let inner = [blocks(across, planes), blocks(read, rows)];
+        let tasks = [blocks(written, wide)].into_iter().chain(outer).chain(inner).collect();
+        Prepared { copying: self, tasks, each: Each::Block { size, method } }
+    }
+
+    /// The method for planes of `item` bytes each, with the largest width and height of a block.
+    fn method(
+        self,
+        kernels: Kernels,
+        item: usize,
+        past_caches: bool,
+        in_lines: bool,
+    ) -> (Method, usize, usize) {
+        let stretch = STRETCH / item;
         if let Some(kernel) = kernels.transpose_past_caches.filter(|_| past_caches && in_lines) {
-            let loops = [blocks(written, BAND / item)].into_iter().chain(others);
-            let tasks = loops.chain([blocks(read, STRETCH / item)]).collect();
-            return Prepared { copying: self, tasks, each: Each::Band { planes, kernel } };
+            return (Method::Lines(kernel), BAND / item, stretch);
         }
-        let (tasks, lines) =
-            (others.chain([blocks(read, ROWS)]).collect(), Lines::new(self.level, past_caches));
-        Prepared { copying: self, tasks, each: Each::Rows { planes, kernels, lines } }
+        let flush = super::kernels::kernels(self.level, 8).and_then(|widest| widest.flush);
+        if let Some(flush) = flush.filter(|_| past_caches) {
+            let wide = if in_lines { WIDE } else { WIDEST };
+            let rows = if item > 2 { ROWS } else { NARROW_ROWS };
+            return (Method::Buffered(kernels, flush), wide / item, stretch.min(rows));
+        }
+        (Method::Cached(kernels.transpose), usize::MAX, CACHED_ROWS)
     }
 
     /// The plane of `written` by `read` items from here on.
-    fn plane(self, planes: &Planes, (written, read): (usize, usize), ahead: isize) -> Plane {
-        let (source_step, target_step) = (planes.written.source, planes.read.target);
+    fn plane(self, size: Size, (written, read): (usize, usize), ahead: isize) -> Plane {
+        let (source_step, target_step) = (size.written.source, size.read.target);
         let Self { source, target, .. } = self;
         Plane { source, source_step, target, target_step, written, read, ahead }
     }
@@ -165,55 +241,57 @@ impl Prepared {
                 self.tasks.visit(tasks, |task| {
                     let (at, bytes) = (at(task), PIECE.min(run - task.source.unsigned_abs()));
                     // SAFETY: a piece of the run, which the caller guarantees.
-                    unsafe { lines.copy(at.source, at.target, bytes) };
+                    unsafe { lines.copy(at.source, at.target, bytes, AHEAD.cast_signed()) };
                 });
                 lines.done();
             }
-            &Each::Runs { one, by, which, run, lines } => {
+            &Each::Runs { one, by, which, run, lines: (lines, next) } => {
                 self.tasks.visit(tasks, |task| {
                     let (at, some) = (at(task), Loop { count: block(one, by, which(task)), ..one });
                     // SAFETY: the tasks cover the runs, which the caller guarantees.
-                    unsafe { copy_runs(at.source, at.target, some, run, lines) };
+                    unsafe { copy_runs(at.source, at.target, some, run, (lines, next)) };
                 });
                 lines.done();
             }
             // SAFETY: the caller guarantees these tasks.
-            Each::Band { planes, kernel } => unsafe { self.bands(planes, *kernel, tasks) },
-            Each::Rows { planes, kernels, lines } => {
-                // SAFETY: the caller guarantees these tasks.
-                unsafe { self.rows(planes, *kernels, *lines, tasks) }
-            }
+            Each::Block { size, method } => unsafe {
+                self.transpose(*size, *method, tasks);
+            },
         }
     }
 
-    /// Transposes bands of the target's rows.
+    /// Transposes blocks.
     ///
     /// # Safety
-    /// As [`Self::carry_out`], and as `kernel` requires.
-    unsafe fn bands(&self, planes: &Planes, kernel: unsafe fn(Plane), tasks: Range<usize>) {
-        let &Planes { item, read, written, .. } = planes;
-        let (wide, long, ahead) = (BAND / item, STRETCH / item, self.tasks.source_step());
+    /// As [`Self::carry_out`], and as the kernels of `method` require.
+    unsafe fn transpose(&self, size: Size, method: Method, tasks: Range<usize>) {
+        let Size { item, read, written, wide, rows, across, .. } = size;
+        let ahead = self.tasks.source_step();
+        let is_buffered = matches!(method, Method::Buffered(..));
+        let mut buffer = Buffer::new(if is_buffered { rows } else { 0 }, size.planes);
         self.tasks.visit(tasks, |task| {
-            let items = (block(written, wide, task.first()), block(read, long, task.last()));
-            let plane = self.copying.at(task).plane(planes, items, ahead);
-            // SAFETY: a part of the planes, which the caller guarantees; bands are whole lines.
-            unsafe { kernel(plane) };
+            let items = (block(written, wide, task.first()), block(read, rows, task.last()));
+            let first = self.copying.at(task).plane(size, items, ahead);
+            match method {
+                // SAFETY: a part of the planes, which the caller guarantees; `planes` chose `Lines`
+                // for rows that start lines.
+                Method::Cached(kernel) | Method::Lines(kernel) => unsafe { kernel(first) },
+                Method::Buffered(kernels, flush) => {
+                    let planes = block(across, size.planes, task.last_but_one());
+                    let (source_apart, target_apart) = (across.source, across.target);
+                    let block = Block { first, planes, source_apart, target_apart };
+                    // SAFETY: a part of the planes, not more of them than in the buffer.
+                    unsafe { buffer.transpose(block, item, kernels, flush) };
+                }
+            }
         });
-        registers::fence();
+        if !matches!(method, Method::Cached(_)) {
+            registers::fence();
+        }
     }
+}
 
-    /// Transposes groups of the target's rows.
-    ///
-    /// # Safety
-    /// As [`Self::carry_out`].
-    unsafe fn rows(&self, planes: &Planes, kernels: Kernels, lines: Lines, tasks: Range<usize>) {
-        let (ahead, mut buffer) = (self.tasks.source_step(), lines.buffer());
-        self.tasks.visit(tasks, |task| {
-            let items = (planes.written.count, block(planes.read, ROWS, task.last()));
-            let plane = self.copying.at(task).plane(planes, items, ahead);
-            // SAFETY: a part of the planes, which the caller guarantees.
-            unsafe { lines.transpose(plane, planes.item, kernels, &mut buffer) };
-        });
-        lines.done();
-    }
+/// Length of `parts` equal parts of `count`, rounded up to a multiple of `unit`.
+fn evenly(count: usize, parts: usize, unit: usize) -> usize {
+    count.div_ceil(parts.max(1)).next_multiple_of(unit).max(unit)
 }

@@ -1,10 +1,15 @@
 //! Kernels for the processor's registers: compiled for each kind, chosen once per copy.
 
+#[cfg(target_arch = "aarch64")]
+use std::arch::aarch64::uint8x16_t;
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{__m128i, __m256i, __m512i};
 
+#[cfg(target_arch = "aarch64")]
+use super::registers::Pair;
 use super::registers::{Plain, Register};
-use super::transpose::{LINE, Plane, stream, transpose};
+use super::stream::{Rows, flush, stream};
+use super::transpose::{LINE, Plane, transpose};
 
 /// Kinds of registers, the widest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,6 +21,9 @@ pub(super) enum Level {
     Avx2,
     #[cfg(target_arch = "x86_64")]
     Avx512,
+    /// In pairs, which every aarch64 has.
+    #[cfg(target_arch = "aarch64")]
+    Neon,
 }
 
 impl Level {
@@ -31,6 +39,8 @@ impl Level {
             (Self::Avx2, is_x86_feature_detected!("avx2")),
             #[cfg(target_arch = "x86_64")]
             (Self::Avx512, avx512),
+            #[cfg(target_arch = "aarch64")]
+            (Self::Neon, true),
         ];
         all.into_iter().filter_map(|(level, there)| there.then_some(level))
     }
@@ -39,6 +49,9 @@ impl Level {
         Self::all().last().unwrap_or(Self::Plain)
     }
 }
+
+/// Copies a run past the caches.
+pub(super) type Stream = unsafe fn(*const u8, *mut u8, usize, isize);
 
 /// Functions for items of one size.
 #[derive(Debug, Clone, Copy)]
@@ -57,13 +70,18 @@ pub(super) struct Kernels {
     ///
     /// # Safety
     /// As [`stream`].
-    pub(super) stream: Option<unsafe fn(*const u8, *mut u8, usize)>,
+    pub(super) stream: Option<Stream>,
+    /// Moves rows from a buffer past the caches, if the processor can.
+    ///
+    /// # Safety
+    /// As [`flush`].
+    pub(super) flush: Option<unsafe fn(Rows)>,
 }
 
 /// Declares the functions for one kind of register, compiled with the features that it needs. A
 /// square has at most 16 rows, which fit in registers; short items take narrower registers.
 macro_rules! compiled {
-    ($kernels:ident, $plane:ident, $run:ident, $register:ty, $($feature:literal)?) => {
+    ($kernels:ident, $plane:ident, $run:ident, $rows:ident, $register:ty, $($feature:literal)?) => {
         /// # Safety
         /// As [`transpose`].
         $(#[target_feature(enable = $feature)])?
@@ -75,31 +93,44 @@ macro_rules! compiled {
         /// # Safety
         /// As [`stream`].
         $(#[target_feature(enable = $feature)])?
-        unsafe fn $run(source: *const u8, target: *mut u8, bytes: usize) {
+        unsafe fn $run(source: *const u8, target: *mut u8, bytes: usize, next: isize) {
             // SAFETY: the requirements are the same.
-            unsafe { stream::<$register>(source, target, bytes) }
+            unsafe { stream::<$register>(source, target, bytes, next) }
+        }
+
+        /// # Safety
+        /// As [`flush`].
+        $(#[target_feature(enable = $feature)])?
+        unsafe fn $rows(rows: Rows) {
+            // SAFETY: the requirements are the same.
+            unsafe { flush::<$register>(rows) }
         }
 
         fn $kernels<const W: usize, const N: usize>() -> Kernels {
             let past_caches: unsafe fn(Plane) = $plane::<W, N, true>;
-            let run: unsafe fn(*const u8, *mut u8, usize) = $run;
+            let (run, rows): (Stream, unsafe fn(Rows)) = ($run, $rows);
             let whole = <$register>::STREAMS && <$register>::BYTES == LINE;
             Kernels {
                 transpose: $plane::<W, N, false>,
                 transpose_past_caches: whole.then_some(past_caches),
                 stream: <$register>::STREAMS.then_some(run),
+                flush: <$register>::STREAMS.then_some(rows),
             }
         }
     };
 }
 
-compiled!(plain, plane_plain, run_plain, Plain,);
+compiled!(plain, plane_plain, run_plain, rows_plain, Plain,);
 #[cfg(target_arch = "x86_64")]
-compiled!(sse2, plane_sse2, run_sse2, __m128i,);
+compiled!(sse2, plane_sse2, run_sse2, rows_sse2, __m128i,);
 #[cfg(target_arch = "x86_64")]
-compiled!(avx2, plane_avx2, run_avx2, __m256i, "avx2");
+compiled!(avx2, plane_avx2, run_avx2, rows_avx2, __m256i, "avx2");
 #[cfg(target_arch = "x86_64")]
-compiled!(avx512, plane_avx512, run_avx512, __m512i, "avx512f,avx512bw");
+compiled!(avx512, plane_avx512, run_avx512, rows_avx512, __m512i, "avx512f,avx512bw");
+#[cfg(target_arch = "aarch64")]
+compiled!(neon, plane_neon, run_neon, rows_neon, uint8x16_t,);
+#[cfg(target_arch = "aarch64")]
+compiled!(pair, plane_pair, run_pair, rows_pair, Pair,);
 
 /// Kernels for items of `item` bytes. `None` for sizes that do not divide a register.
 pub(super) fn kernels(level: Level, item: usize) -> Option<Kernels> {
@@ -111,7 +142,22 @@ pub(super) fn kernels(level: Level, item: usize) -> Option<Kernels> {
         (Level::Plain, 16) => plain::<16, 1>(),
         #[cfg(target_arch = "x86_64")]
         (level, item) => return wider(level, item),
+        #[cfg(target_arch = "aarch64")]
+        (Level::Neon, item) => return in_pairs(item),
         #[cfg(not(target_arch = "x86_64"))]
+        _ => return None,
+    })
+}
+
+/// Squares of at most 16 rows; those of bytes are narrower than a pair.
+#[cfg(target_arch = "aarch64")]
+fn in_pairs(item: usize) -> Option<Kernels> {
+    Some(match item {
+        1 => neon::<1, 16>(),
+        2 => pair::<2, 16>(),
+        4 => pair::<4, 8>(),
+        8 => pair::<8, 4>(),
+        16 => pair::<16, 2>(),
         _ => return None,
     })
 }

@@ -12,8 +12,10 @@ mod way;
 mod walk;
 mod registers;
 mod transpose;
+mod stream;
 mod kernels;
 mod past_caches;
+mod buffer;
 mod runs;
 mod copying;
 

@@ -3,13 +3,14 @@
 use super::super::plan::Loop;
 use super::past_caches::Lines;
 use super::registers::{prefetch, prefetch_to_write};
+use super::stream::AHEAD as BYTES_AHEAD;
 use super::transpose::LINE;
 
 /// Number of runs by which lines are prefetched, since the processor itself follows no steps from
 /// one page to another. For items of up to 8 bytes prefetching takes longer than it saves.
 const AHEAD: isize = 16;
 
-/// Copies runs of `run` bytes. Short ones are moved by instructions, since a call for each of them
+/// Copies runs of `run` bytes; [`next_read`] gives `next`. Short ones are moved by instructions, since a call for each of them
 /// takes longer than the bytes.
 ///
 /// # Safety
@@ -20,7 +21,7 @@ pub(super) unsafe fn copy_runs(
     mut target: *mut u8,
     loops: Loop,
     run: usize,
-    lines: Lines,
+    (lines, next): (Lines, isize),
 ) {
     macro_rules! short {
         ($($lengths:pat => $width:literal),*) => {
@@ -33,12 +34,21 @@ pub(super) unsafe fn copy_runs(
     }
     short!(1 => 1, 2..=3 => 2, 4..=7 => 4, 8..=15 => 8, 16..=31 => 16, 32..=64 => 32);
     for _ in 0..loops.count {
-        let next = target.wrapping_offset(loops.target);
-        lines.prefetch_ends(next, run);
+        let following = target.wrapping_offset(loops.target);
+        lines.prefetch_ends(following, run);
         // SAFETY: one of the runs, which the caller guarantees.
-        unsafe { lines.copy(source, target, run) };
-        (source, target) = (source.wrapping_offset(loops.source), next);
+        unsafe { lines.copy(source, target, run, next) };
+        (source, target) = (source.wrapping_offset(loops.source), following);
     }
+}
+
+/// Distance in bytes from the end of a run of `run` bytes to what is read a little later, if the
+/// following runs are `step` bytes apart.
+pub(super) fn next_read(run: usize, step: isize) -> isize {
+    if run > BYTES_AHEAD {
+        return step.wrapping_sub((run - BYTES_AHEAD).cast_signed());
+    }
+    step.wrapping_mul(BYTES_AHEAD.div_ceil(run.max(1)).cast_signed())
 }
 
 /// Copies runs of `W` to `2 * W` bytes: the first and the last `W` bytes of each. Moves of a size

@@ -3,7 +3,7 @@
 //! The functions are generic over the register and the width of an item. They are inlined into
 //! those of `kernels`, which are compiled for processors with these registers.
 
-use super::registers::{Register, prefetch, prefetch_to_write};
+use super::registers::{Register, prefetch};
 
 /// Bytes of a cache line, the unit of a store past the caches.
 pub(super) const LINE: usize = 64;
@@ -25,14 +25,12 @@ pub(super) struct Plane {
 }
 
 impl Plane {
-    /// Divides the plane into pieces of at most `items` items of each row of the target.
-    pub(super) fn pieces(self, items: usize, width: usize) -> impl Iterator<Item = Self> {
-        (0..self.written).step_by(items).map(move |from| {
-            let along = from.cast_signed();
-            let source = self.source.wrapping_offset(self.source_step * along);
-            let target = self.target.wrapping_offset(width.cast_signed() * along);
-            Self { source, target, written: items.min(self.written - from), ..self }
-        })
+    /// The part of `count` rows of the source from row `from` on, for items of `width` bytes.
+    pub(super) fn part(self, from: usize, count: usize, width: usize) -> Self {
+        let along = from.cast_signed();
+        let source = self.source.wrapping_offset(self.source_step * along);
+        let target = self.target.wrapping_offset(width.cast_signed() * along);
+        Self { source, target, written: count, ..self }
     }
 
     #[inline(always)]
@@ -175,66 +173,4 @@ unsafe fn one_by_one<const W: usize>(plane: Plane) {
             unsafe { at.source.copy_to_nonoverlapping(at.target, W) };
         }
     }
-}
-
-/// Copies a run past the caches: whole lines of the target are streamed, its ends are not.
-///
-/// # Safety
-/// `bytes` bytes can be read and written, and the two do not overlap. The processor has registers
-/// `R`. This thread calls `registers::fence` before other threads read.
-#[inline(always)]
-pub(super) unsafe fn stream<R: Register>(source: *const u8, target: *mut u8, bytes: usize) {
-    let head = (target.addr().wrapping_neg() % LINE).min(bytes);
-    // SAFETY: the first `head` bytes of both.
-    unsafe { part(source, target, head) };
-    let mut at = head;
-    while at + LINE <= bytes {
-        for piece in (at..at + LINE).step_by(R::BYTES) {
-            // SAFETY: a register inside the run.
-            let items = unsafe { R::load(source.wrapping_add(piece)) };
-            // SAFETY: the same piece of the target, whose lines start after `head` bytes.
-            unsafe { items.stream(target.wrapping_add(piece)) };
-        }
-        at += LINE;
-    }
-    // SAFETY: the remaining bytes of both.
-    unsafe { part(source.wrapping_add(at), target.wrapping_add(at), bytes - at) };
-}
-
-/// Prefetches the lines that a run fills only in part.
-#[inline(always)]
-pub(super) fn prefetch_ends(target: *const u8, bytes: usize) {
-    let end = target.wrapping_add(bytes);
-    if !target.addr().is_multiple_of(LINE) {
-        prefetch_to_write(target);
-    }
-    if !end.addr().is_multiple_of(LINE) {
-        prefetch_to_write(end);
-    }
-}
-
-/// Copies less than a line in pieces of known sizes, which is cheaper than a call.
-///
-/// # Safety
-/// `bytes` bytes can be read and written, and the two do not overlap.
-#[inline(always)]
-unsafe fn part(source: *const u8, target: *mut u8, bytes: usize) {
-    let mut at = 0;
-    macro_rules! piece {
-        ($size:literal) => {
-            if bytes & $size != 0 {
-                let (source, target) = (source.wrapping_add(at), target.wrapping_add(at));
-                // SAFETY: the sizes of all pieces add up to `bytes`.
-                unsafe { source.copy_to_nonoverlapping(target, $size) };
-                at += $size;
-            }
-        };
-    }
-    piece!(1);
-    piece!(2);
-    piece!(4);
-    piece!(8);
-    piece!(16);
-    piece!(32);
-    debug_assert_eq!(at, bytes % LINE);
 }

@@ -27,6 +27,10 @@ impl Task {
     pub(super) fn last(&self) -> usize {
         self.index.last().copied().unwrap_or(0)
     }
+
+    pub(super) fn last_but_one(&self) -> usize {
+        self.index.iter().rev().nth(1).copied().unwrap_or(0)
+    }
 }
 
 impl Tasks {

@@ -11,7 +11,7 @@ pub(in crate::copy) use case::{Case, Placed};
 use std::iter;
 use std::num::NonZero;
 
-use super::copying::{BAND, PIECE, RUNS, STRETCH};
+use super::copying::{BAND, PIECE, ROWS, RUNS, STRETCH, WIDE, WIDEST};
 use super::kernels::Level;
 use super::transpose::LINE;
 use super::way::Way;
@@ -71,7 +71,7 @@ fn pairs(item: usize) -> Vec<(usize, usize)> {
     for one in SHORT {
         pairs.extend(SHORT.map(|other| (one, other)));
     }
-    for block in [BAND / item, STRETCH / item] {
+    for block in [BAND / item, WIDE / item, STRETCH / item] {
         for one in [block - 1, block, block + 1, 2 * block + 3] {
             pairs.extend([(3, one), (one, 3), (19, one), (one, 19)]);
         }
@@ -94,6 +94,47 @@ fn planes_of_all_extents_arrive_if_rows_start_anywhere() {
     for item in ITEMS {
         for (written, read) in pairs(item) {
             planes(item, written, read, written + 3).shifted(1, item).check();
+        }
+    }
+}
+
+#[test]
+fn rows_of_several_bands_arrive_from_any_place_in_a_line() {
+    for item in ITEMS {
+        let band = WIDEST / item;
+        for written in [band - 1, band + 1, 2 * band + 5] {
+            for shift in [0, 1, LINE - 1] {
+                planes(item, written, 3, written + 1).shifted(0, shift * item).check();
+            }
+        }
+    }
+}
+
+#[test]
+fn more_rows_than_fit_into_a_buffer_arrive() {
+    for item in ITEMS {
+        let (line, rows) = (LINE / item, ROWS.min(STRETCH / item));
+        for read in [rows - 1, rows + 1, 3 * rows + 2] {
+            planes(item, 4 * line + 1, read, 5 * line).check();
+            planes(item, 4 * line + 1, read, 4 * line + 1).shifted(0, item).check();
+        }
+    }
+}
+
+#[test]
+fn planes_that_share_a_buffer_arrive_with_each_row_in_its_place() {
+    for item in ITEMS {
+        let lines = [4 * LINE / item + 3, 5 * LINE / item].map(signed);
+        let written = lines[0];
+        for (count, read) in [(2, 17), (7, 16), (33, 5), (70, 3)] {
+            let from = [read * written, read, 1];
+            for row in lines {
+                let by_plane = [row * read, 1, row];
+                let by_row = [row, 1, row * count];
+                for to in [by_plane, by_row, [row * read + 1, 1, row]] {
+                    Case::new(item, &[count, written, read], &from, &to).check();
+                }
+            }
         }
     }
 }
