@@ -11,6 +11,7 @@ use crate::cuda::Kind;
 use crate::device::Target;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::field::Field;
 use crate::managed::Managed;
 use crate::sync::{Dirty, Mirrored, SyncState, check_alike};
 
@@ -94,16 +95,27 @@ impl Storage {
         state: Option<Arc<SyncState>>,
         spec: &Spec,
     ) -> Result<Self> {
+        let field = Self::check_wrap_both(&host, &device, spec)?;
+        let pair = Mirrored::new(host, device, state.unwrap_or_default())?;
+        Ok(Self::new(Buffers::Mirrored(pair), field))
+    }
+
+    /// Checks the arguments of [`Storage::wrap_both`] without wrapping. Returns the field.
+    pub(crate) fn check_wrap_both(
+        host: &Managed,
+        device: &Managed,
+        spec: &Spec,
+    ) -> Result<Arc<Field>> {
         if !host.device().is_host() {
             return Err(Error::Argument(format!(
                 "data: expected memory of the host beside device_data, got memory on {}",
                 host.device()
             )));
         }
-        check_alike(&host, &device)?;
-        spec.field_over(&host)?;
-        let field = spec.field_over(&device)?;
-        check_on_device(&device, spec)?;
+        check_alike(host, device)?;
+        spec.field_over(host)?;
+        let field = spec.field_over(device)?;
+        check_on_device(device, spec)?;
         if spec.managed.is_some_and(|by| by != ManagedBy::Dlfield) {
             return Err(Error::Argument(
                 "data: expected no buffer of the host beside one of the device unless dlfield \
@@ -111,8 +123,7 @@ impl Storage {
                     .into(),
             ));
         }
-        let pair = Mirrored::new(host, device, state.unwrap_or_default())?;
-        Ok(Self::new(Buffers::Mirrored(pair), field))
+        Ok(field)
     }
 
     /// The same memory with the properties that `spec` requests. Copies nothing; a missing sibling

@@ -8,6 +8,7 @@ from support.cuda.buffers import Counted, buffers, in_state, pair, values
 from support.cuda.devices import OnDevice
 from support.cuda.kinds import CLEAN, DEVICE_NEWER, HOST_NEWER, every_state, two_devices
 from support.parameters import readable
+from support.stencils.stand_ins import Told
 
 VALUES = np.arange(6.0).reshape(2, 3)
 SyncState = dlf.SyncState
@@ -29,6 +30,17 @@ def test_two_buffers_become_a_pair_over_both(make):
         assert type(made) is dlf.SoftwareManagedGPUStorage
         assert np.shares_memory(made.to_numpy(), array)
         assert made.__cuda_array_interface__["data"][0] == data.address
+
+
+def test_nothing_is_acquired_for_two_buffers_that_are_refused():
+    told = Told(log := [], "host", VALUES.copy())
+    with pytest.raises(ValueError, match="expected no buffer of the host beside"):
+        dlf.as_storage(told, OnDevice(VALUES), managed="cuda")
+    assert log == []
+    made = dlf.as_storage(told, OnDevice(VALUES))
+    assert log == ["acquire host"]
+    del made
+    assert log == ["acquire host", "release host"]
 
 
 def test_without_a_state_two_buffers_count_as_equal():

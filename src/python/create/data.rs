@@ -281,6 +281,7 @@ fn pair(
     let mut spec = Spec { default_residence, ..host.spec().into_owned() };
     spec.field.dims = spec.field.dims.or_else(|| device.dims().cloned());
     requested.over(&host.memory, &mut spec)?;
+    Storage::check_wrap_both(&host.memory, &device.memory, &spec)?; // before anything is acquired
     let door = device.door;
     let (data, device_data) = (host.acquired(py)?, device.acquired(py)?);
     let storage = py.detach(|| Storage::wrap_both(data, device_data, state, &spec))?;
