@@ -1,6 +1,6 @@
 """Methods of storages that users of NumPy and xarray expect, beside the operators.
 
-A method that would compute is absent, and its absence names the array that has it. Methods import
+What storages do not have is absent, and its absence names the array that has it. Methods import
 what they need when they are called.
 """
 
@@ -89,22 +89,6 @@ def tolist(self: Storage) -> Any:  # noqa: ANN401 - lists of lists, or a number
     return values(self).tolist()
 
 
-def all_true(self: Storage, axis: Any = None, *, keepdims: bool = False) -> Any:  # noqa: ANN401
-    """Tell if all elements are true, as `numpy.all`."""
-    import numpy as np
-
-    array: Any = self
-    return np.all(array, axis=axis, keepdims=keepdims)
-
-
-def any_true(self: Storage, axis: Any = None, *, keepdims: bool = False) -> Any:  # noqa: ANN401
-    """Tell if any element is true, as `numpy.any`."""
-    import numpy as np
-
-    array: Any = self
-    return np.any(array, axis=axis, keepdims=keepdims)
-
-
 def rename(self: Storage, mapping: Mapping[str, str] | None = None, /, **names: str) -> Storage:
     """Give a storage over the same memory with other names; the halo stays with its axis.
 
@@ -140,8 +124,6 @@ _METHODS = {
     "flatten": flatten,
     "fill": fill,
     "tolist": tolist,
-    "all": all_true,
-    "any": any_true,
     "rename": rename,
 }
 
@@ -150,16 +132,16 @@ _METHODS = {
 #: Attributes of other arrays by the library that has them.
 _ELSEWHERE = {
     "NumPy": """
-        argmax argmin argpartition argsort byteswap choose clip compress conj conjugate
-        ctypes cumprod cumsum diagonal dot dump dumps flat getfield mT max mean min nonzero
-        partition prod put repeat resize round searchsorted setfield setflags sort std sum
-        take tofile trace var
+        argpartition argsort byteswap choose clip compress conj conjugate
+        ctypes diagonal dot dump dumps flat getfield mT nonzero
+        partition put repeat resize round searchsorted setfield setflags sort
+        take tofile trace
     """,
     "numpy.FUNCTION": "squeeze swapaxes",
     "xarray": """
         assign_attrs assign_coords attrs chunk coords coarsen compute drop_vars encoding groupby
         indexes interp isel isnull load loc name notnull plot quantile resample rolling sel shift
-        sizes stack to_dataset to_netcdf to_pandas to_zarr values variable where
+        sizes stack to_dataset to_netcdf to_pandas to_zarr values where
     """,
     "torch": """
         backward clone contiguous cpu cuda detach dim numel numpy permute requires_grad to unsqueeze

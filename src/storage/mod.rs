@@ -13,6 +13,7 @@ mod view;
 mod make;
 mod builder;
 mod copies;
+mod join;
 mod assign;
 mod batch;
 mod describe;
