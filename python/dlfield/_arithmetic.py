@@ -31,13 +31,18 @@ def variable(self: Storage) -> xr.Variable:
     return xr.Variable(self.dims, self)
 
 
-def rounded(self: Storage, decimals: int | None = None) -> Any:  # noqa: ANN401 - see elementwise
+def rounded(self: Storage, decimals: int | None = None, out: Any = None) -> Any:  # noqa: ANN401
     """Round to a number of decimals, as NumPy does."""
-    import numpy as np
+    from dlfield._elementwise_functions import rounded
 
-    from dlfield._core import elementwise
+    return rounded(self, decimals or 0, out)
 
-    return elementwise(np.round, (self, decimals or 0), name="round")
+
+def clip(self: Storage, min: Any = None, max: Any = None, out: Any = None) -> Any:  # noqa: ANN401
+    """Limit the values to a range, as NumPy does."""
+    from dlfield._elementwise_functions import clip
+
+    return clip(self, min, max, out)
 
 
 def _reduction(name: str) -> Any:  # noqa: ANN401 - a method
@@ -59,4 +64,5 @@ def install_on(cls: type) -> None:
     for name in _REDUCTIONS.split():
         setattr(cls, name, _reduction(name))
     cls.variable = property(variable, doc=variable.__doc__)  # type: ignore[attr-defined]
-    cls.__round__ = rounded  # type: ignore[attr-defined]
+    cls.__round__ = cls.round = rounded  # type: ignore[attr-defined]
+    cls.clip = clip  # type: ignore[attr-defined]

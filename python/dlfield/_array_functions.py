@@ -17,7 +17,7 @@ import numpy as np
 from dlfield import _array_joins as joins
 from dlfield import _array_shapes as shapes
 from dlfield import _array_views as views
-from dlfield import _core, _reductions
+from dlfield import _core, _elementwise_functions, _reductions
 from dlfield._core import CPUStorage, GPUStorage, Storage
 from dlfield._ways_out import way_out
 
@@ -50,7 +50,7 @@ def dispatch(
         return _LIKE[function](storage, *args, **keywords)
     if function in _reductions.FUNCTIONS and _reduces(function, args, storage):
         return _reductions.by_function(function, args, keywords)
-    implementation = _FUNCTIONS.get(function)
+    implementation = _elementwise_functions.FUNCTIONS.get(function) or _FUNCTIONS.get(function)
     if implementation is None:
         name = f"{function.__module__}.{function.__name__}"
         text = f"{name}: expected an array, got a {type(storage).__name__}"

@@ -228,6 +228,10 @@ class Storage:
     def __invert__(self) -> Any: ...
     def __round__(self, decimals: int | None = None, /) -> Any:
         """Round to a number of decimals, as NumPy does."""
+    def round(self, decimals: int | None = None, out: Any = None) -> Any:
+        """Round to a number of decimals, as NumPy does."""
+    def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Any:
+        """Limit the values to a range, as NumPy does."""
     @property
     def variable(self) -> Any:
         """Give an `xarray.Variable` around it: a DataArray beside it computes with that, by name.
@@ -274,7 +278,8 @@ class Storage:
         rot90, broadcast_to, broadcast_arrays. New storages: concatenate, stack, where, roll, pad, copy,
         astype, empty_like and its kin. Also asarray and asanyarray with like=, ravel, shape, ndim,
         size, result_type, copyto, array_equal, allclose, shares_memory, save, savez. Reductions by name
-        or number: sum, mean, max, all, any, their kin and their nan forms, cumsum, cumprod.
+        or number: sum, mean, max, all, any, their kin and their nan forms, cumsum, cumprod. Element
+        by element: clip, round, isclose, nan_to_num, real, imag, angle, sinc, isreal, iscomplex.
         """
     def __new__(cls, *data: Any, **options: Any) -> Self:
         """Do what `storage(*data, **options)` does, for memory of the kind that the class names."""

@@ -132,9 +132,9 @@ _METHODS = {
 #: Attributes of other arrays by the library that has them.
 _ELSEWHERE = {
     "NumPy": """
-        argpartition argsort byteswap choose clip compress conj conjugate
+        argpartition argsort byteswap choose compress conj conjugate
         ctypes diagonal dot dump dumps flat getfield mT nonzero
-        partition put repeat resize round searchsorted setfield setflags sort
+        partition put repeat resize searchsorted setfield setflags sort
         take tofile trace
     """,
     "numpy.FUNCTION": "squeeze swapaxes",

@@ -58,7 +58,8 @@ def _array_function(
     rot90, broadcast_to, broadcast_arrays. New storages: concatenate, stack, where, roll, pad, copy,
     astype, empty_like and its kin. Also asarray and asanyarray with like=, ravel, shape, ndim,
     size, result_type, copyto, array_equal, allclose, shares_memory, save, savez. Reductions by name
-    or number: sum, mean, max, all, any, their kin and their nan forms, cumsum, cumprod.
+    or number: sum, mean, max, all, any, their kin and their nan forms, cumsum, cumprod. Element
+    by element: clip, round, isclose, nan_to_num, real, imag, angle, sinc, isreal, iscomplex.
     """
     from dlfield._array_functions import dispatch
 

@@ -6,6 +6,7 @@ import dlfield as dlf
 import numpy as np
 import pytest
 from dlfield._array_functions import _FUNCTIONS, _LIKE
+from dlfield._elementwise_functions import FUNCTIONS as ELEMENTWISE
 from dlfield._reductions import FUNCTIONS
 from numpy.testing.overrides import get_overridable_numpy_array_functions
 
@@ -33,7 +34,11 @@ def steps(array):
 # --- what is refused -----------------------------------------------------------------------------
 
 REFUSED = sorted(
-    get_overridable_numpy_array_functions() - _FUNCTIONS.keys() - _LIKE.keys() - FUNCTIONS,
+    get_overridable_numpy_array_functions()
+    - _FUNCTIONS.keys()
+    - _LIKE.keys()
+    - FUNCTIONS
+    - ELEMENTWISE.keys(),
     key=lambda function: (function.__module__, function.__name__),
 )
 
