@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 from dlfield._array_functions import _FUNCTIONS, _LIKE
+from dlfield._elementwise_functions import FUNCTIONS as ELEMENTWISE
+from dlfield._reductions import FUNCTIONS
 
 from support.optional import library
 
@@ -33,5 +35,7 @@ def test_every_block_of_the_xarray_page_prints_what_it_says():
 def test_the_table_lists_every_function_that_there_is():
     rows = re.findall(r"^\| (`.*?) \|", TEXT, re.M)
     listed = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
-    assert listed == {function.__name__ for function in (*_FUNCTIONS, *_LIKE)}
+    assert listed == {
+        function.__name__ for function in (*_FUNCTIONS, *_LIKE, *FUNCTIONS, *ELEMENTWISE)
+    }
     assert all(hasattr(np, name) for name in listed - {"astype", "matrix_transpose"})

@@ -5,7 +5,7 @@ Importing dlfield imports no framework. It changes two things in xarray, once th
 arrays, see `dlfield.xarray`.
 """
 
-from dlfield import _methods, _operators, xarray
+from dlfield import _arithmetic, _methods, _operators, xarray
 from dlfield._core import (
     UNSET,
     BoundStencil,
@@ -119,6 +119,7 @@ def __getattr__(name: str) -> object:
 
 _operators.install_on(Storage)
 _methods.install_on(Storage)
+_arithmetic.install_on(Storage)
 xarray.install()
 
 

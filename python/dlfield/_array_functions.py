@@ -1,10 +1,10 @@
 """NumPy's functions of storages (NEP 18): those that have one clear meaning.
 
 `dlfield._array_views` moves axes, `dlfield._array_shapes` moves elements, `dlfield._array_joins`
-makes one storage of several arrays. The functions here look at shape and type, write, or read
-values to return a truth or a file. To read values, memory on a GPU alone is copied to the host. All
-other functions raise TypeError, since NumPy would convert silently: `to_numpy()` gives the array
-that has arithmetic.
+makes one storage of several arrays, `dlfield._reductions` reduces by name. The functions here look
+at shape and type, write, or read values to return a truth or a file. To read values, memory on a
+GPU alone is copied to the host. All other functions raise TypeError, since NumPy would convert
+silently: `to_numpy()` gives the array that has them.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy as np
 from dlfield import _array_joins as joins
 from dlfield import _array_shapes as shapes
 from dlfield import _array_views as views
-from dlfield import _core
-from dlfield._core import GPUStorage, Storage
+from dlfield import _core, _elementwise_functions, _reductions
+from dlfield._core import CPUStorage, GPUStorage, Storage
 from dlfield._methods import way_out
 
 if TYPE_CHECKING:
@@ -48,12 +48,20 @@ def dispatch(
         return NotImplemented
     if function in _LIKE:
         return _LIKE[function](storage, *args, **keywords)
-    implementation = _FUNCTIONS.get(function)
+    if function in _reductions.FUNCTIONS and _reduces(function, args, storage):
+        return _reductions.by_function(function, args, keywords)
+    implementation = _elementwise_functions.FUNCTIONS.get(function) or _FUNCTIONS.get(function)
     if implementation is None:
         name = f"{function.__module__}.{function.__name__}"
         text = f"{name}: expected an array, got a {type(storage).__name__}"
         raise TypeError(f"{text}, which has no such function; {way_out(storage)}")
     return implementation(*args, **keywords)
+
+
+def _reduces(function: Callable[..., Any], args: Sequence[Any], storage: Storage) -> bool:
+    """Tell if a reduction is computed by names; a truth of memory on a GPU reads a copy."""
+    of_truth = function in (np.all, np.any)
+    return isinstance(storage, CPUStorage) or not of_truth or not args
 
 
 def _is_known(kind: type) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import (
     Any,
+    ClassVar,
     Final,
     Literal,
     NoReturn,
@@ -58,6 +59,7 @@ __all__ = [
     "class_options",
     "device_of",
     "doors_of",
+    "elementwise",
     "empty",
     "empty_like",
     "free_pool",
@@ -154,11 +156,114 @@ class Storage:
     the only axis of indices.
     """
 
-    def __array_ufunc__(
-        self, ufunc: Callable[..., Any], method: str, *_inputs: object, **_options: object
-    ) -> NoReturn:
-        """Raise TypeError with the way out: universal functions do not take storages (GDP-3)."""
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        """Compute a universal function by the names of the dimensions (NEP 13).
 
+        The result has the dims of the first storage, then what the others add; the largest halo and
+        origin; the type that NumPy gives it; and the layout of the first storage that has all dims.
+        `out`, `where`, `dtype` and `casting` mean what they mean in NumPy.
+
+        Raises
+        ------
+        ValueError
+            For dims in different orders, different extents under one name, unrelated dims, and arrays
+            without names that fit nothing.
+        TypeError
+            For functions of matrices, and for memory on a GPU.
+        """
+    @property
+    def __array_priority__(self) -> float:
+        """GDP-3's draft: storages that are kept in step come before others."""
+    def __add__(self, other: Any, /) -> Any: ...
+    def __radd__(self, other: Any, /) -> Any: ...
+    def __iadd__(self, other: Any, /) -> Self: ...
+    def __sub__(self, other: Any, /) -> Any: ...
+    def __rsub__(self, other: Any, /) -> Any: ...
+    def __isub__(self, other: Any, /) -> Self: ...
+    def __mul__(self, other: Any, /) -> Any: ...
+    def __rmul__(self, other: Any, /) -> Any: ...
+    def __imul__(self, other: Any, /) -> Self: ...
+    def __truediv__(self, other: Any, /) -> Any: ...
+    def __rtruediv__(self, other: Any, /) -> Any: ...
+    def __itruediv__(self, other: Any, /) -> Self: ...
+    def __floordiv__(self, other: Any, /) -> Any: ...
+    def __rfloordiv__(self, other: Any, /) -> Any: ...
+    def __ifloordiv__(self, other: Any, /) -> Self: ...
+    def __mod__(self, other: Any, /) -> Any: ...
+    def __rmod__(self, other: Any, /) -> Any: ...
+    def __imod__(self, other: Any, /) -> Self: ...
+    def __pow__(self, other: Any, /) -> Any: ...
+    def __rpow__(self, other: Any, /) -> Any: ...
+    def __ipow__(self, other: Any, /) -> Self: ...
+    def __lshift__(self, other: Any, /) -> Any: ...
+    def __rlshift__(self, other: Any, /) -> Any: ...
+    def __ilshift__(self, other: Any, /) -> Self: ...
+    def __rshift__(self, other: Any, /) -> Any: ...
+    def __rrshift__(self, other: Any, /) -> Any: ...
+    def __irshift__(self, other: Any, /) -> Self: ...
+    def __and__(self, other: Any, /) -> Any: ...
+    def __rand__(self, other: Any, /) -> Any: ...
+    def __iand__(self, other: Any, /) -> Self: ...
+    def __or__(self, other: Any, /) -> Any: ...
+    def __ror__(self, other: Any, /) -> Any: ...
+    def __ior__(self, other: Any, /) -> Self: ...
+    def __xor__(self, other: Any, /) -> Any: ...
+    def __rxor__(self, other: Any, /) -> Any: ...
+    def __ixor__(self, other: Any, /) -> Self: ...
+    def __divmod__(self, other: Any, /) -> Any: ...
+    def __rdivmod__(self, other: Any, /) -> Any: ...
+    def __matmul__(self, other: Any, /) -> Any: ...
+    def __rmatmul__(self, other: Any, /) -> Any: ...
+    def __imatmul__(self, other: Any, /) -> Self: ...
+    def __lt__(self, other: Any, /) -> Any: ...
+    def __le__(self, other: Any, /) -> Any: ...
+    def __gt__(self, other: Any, /) -> Any: ...
+    def __ge__(self, other: Any, /) -> Any: ...
+    def __eq__(self, other: object, /) -> Any: ...
+    def __ne__(self, other: object, /) -> Any: ...
+    __hash__: ClassVar[None]  # type: ignore[assignment]
+    def __neg__(self) -> Any: ...
+    def __pos__(self) -> Any: ...
+    def __abs__(self) -> Any: ...
+    def __invert__(self) -> Any: ...
+    def __round__(self, decimals: int | None = None, /) -> Any:
+        """Round to a number of decimals, as NumPy does."""
+    def round(self, decimals: int | None = None, out: Any = None) -> Any:
+        """Round to a number of decimals, as NumPy does."""
+    def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Any:
+        """Limit the values to a range, as NumPy does."""
+    @property
+    def variable(self) -> Any:
+        """Give an `xarray.Variable` around it: a DataArray beside it computes with that, by name.
+
+        Absent without dims and without xarray.
+        """
+    def all(self, axis: Any = None, **options: Any) -> Any:
+        """Do what `numpy.all` does, along axes by name or number."""
+    def any(self, axis: Any = None, **options: Any) -> Any:
+        """Do what `numpy.any` does, along axes by name or number."""
+    def argmax(self, axis: Any = None, **options: Any) -> Any:
+        """Do what `numpy.argmax` does, along axes by name or number."""
+    def argmin(self, axis: Any = None, **options: Any) -> Any:
+        """Do what `numpy.argmin` does, along axes by name or number."""
+    def cumprod(self, axis: Any = None, **options: Any) -> Any:
+        """Do what `numpy.cumprod` does, along axes by name or number."""
+    def cumsum(self, axis: Any = None, **options: Any) -> Any:
+        """Do what `numpy.cumsum` does, along axes by name or number."""
+    def max(self, axis: Any = None, **options: Any) -> Any:
+        """Do what `numpy.max` does, along axes by name or number."""
+    def mean(self, axis: Any = None, **options: Any) -> Any:
+        """Do what `numpy.mean` does, along axes by name or number."""
+    def min(self, axis: Any = None, **options: Any) -> Any:
+        """Do what `numpy.min` does, along axes by name or number."""
+    def prod(self, axis: Any = None, **options: Any) -> Any:
+        """Do what `numpy.prod` does, along axes by name or number."""
+    def std(self, axis: Any = None, **options: Any) -> Any:
+        """Do what `numpy.std` does, along axes by name or number."""
+    def sum(self, axis: Any = None, **options: Any) -> Any:
+        """Do what `numpy.sum` does, along axes by name or number."""
+    def var(self, axis: Any = None, **options: Any) -> Any:
+        """Do what `numpy.var` does, along axes by name or number."""
     SyncState: type[SyncState]
     def __array_function__(
         self,
@@ -170,10 +275,11 @@ class Storage:
         """Call what a function of NumPy means for storages, or raise TypeError (NEP 18).
 
         Views: transpose, moveaxis, swapaxes, matrix_transpose, expand_dims, squeeze, reshape, flip,
-        rot90, broadcast_to, broadcast_arrays. New storages: concatenate, stack, where, roll, pad,
-        copy, astype, empty_like and its kin. Also asarray and asanyarray with like=, ravel, shape,
-        ndim, size, result_type, copyto, all, any, array_equal, allclose, shares_memory, save,
-        savez.
+        rot90, broadcast_to, broadcast_arrays. New storages: concatenate, stack, where, roll, pad, copy,
+        astype, empty_like and its kin. Also asarray and asanyarray with like=, ravel, shape, ndim,
+        size, result_type, copyto, array_equal, allclose, shares_memory, save, savez. Reductions by name
+        or number: sum, mean, max, all, any, their kin and their nan forms, cumsum, cumprod. Element
+        by element: clip, round, isclose, nan_to_num, real, imag, angle, sinc, isreal, iscomplex.
         """
     def __new__(cls, *data: Any, **options: Any) -> Self:
         """Do what `storage(*data, **options)` does, for memory of the kind that the class names."""
@@ -365,10 +471,6 @@ class Storage:
         """Write a number into every element, as ``storage[...] = value``."""
     def tolist(self) -> Any:
         """Copy the values into nested lists of Python numbers."""
-    def all(self, axis: Any = None, *, keepdims: bool = False) -> Any:
-        """Tell if all elements are true, as `numpy.all`."""
-    def any(self, axis: Any = None, *, keepdims: bool = False) -> Any:
-        """Tell if any element is true, as `numpy.any`."""
     def copy(self) -> Self:
         """Give a new storage with the same values, names, halo, layout and alignment."""
     def __copy__(self) -> Self: ...
@@ -414,7 +516,8 @@ class Storage:
     def __reversed__(self) -> Iterator[Any]: ...
     def item(self, *index: Any) -> Any:
         """Give one element as a Python number: the only one, or the one at an index."""
-    def __bool__(self) -> bool: ...
+    def __bool__(self) -> bool:
+        """Give the truth of a single element; NumPy's ValueError for any other number of them."""
     def __int__(self) -> int: ...
     def __float__(self) -> float: ...
     def __complex__(self) -> complex: ...
@@ -1070,6 +1173,19 @@ def preset(name: str, option: str = "backend") -> Preset:
     ------
     ValueError
         For an unknown name; the text lists the known ones.
+    """
+
+def elementwise(
+    function: Callable[..., Any],
+    inputs: tuple[Any, ...],
+    results: int = 1,
+    name: str = "dlfield",
+    options: Mapping[str, Any] | None = None,
+) -> Any:
+    """Call a function of NumPy element by element: `function(*inputs, *outputs, **options)`.
+
+    The function has `results` results, and takes that many outputs by position. Gives
+    NotImplemented if an operand is to decide what happens.
     """
 
 def empty(

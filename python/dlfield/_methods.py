@@ -1,13 +1,13 @@
 """Methods of storages that are written in Python, beside the operators.
 
-A method that would compute is absent, and its absence names the array that has it. Methods import
+What storages do not have is absent, and its absence names the array that has it. Methods import
 what they need when they are called.
 """
 
 from __future__ import annotations
 
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from dlfield.xarray import to_xarray
 
@@ -71,20 +71,14 @@ class _Methods(Storage):
         Views: transpose, moveaxis, swapaxes, matrix_transpose, expand_dims, squeeze, reshape, flip,
         rot90, broadcast_to, broadcast_arrays. New storages: concatenate, stack, where, roll, pad,
         copy, astype, empty_like and its kin. Also asarray and asanyarray with like=, ravel, shape,
-        ndim, size, result_type, copyto, all, any, array_equal, allclose, shares_memory, save,
-        savez.
+        ndim, size, result_type, copyto, array_equal, allclose, shares_memory, save, savez.
+        Reductions by name or number: sum, mean, max, all, any, their kin and their nan forms,
+        cumsum, cumprod. Element by element: clip, round, isclose, nan_to_num, real, imag, angle,
+        sinc, isreal, iscomplex.
         """
         from dlfield._array_functions import dispatch
 
         return dispatch(self, func, types, args, kwargs)
-
-    def __array_ufunc__(
-        self, ufunc: Callable[..., Any], method: str, *_inputs: object, **_options: object
-    ) -> NoReturn:
-        """Raise TypeError with the way out: universal functions do not take storages (GDP-3)."""
-        name = f"numpy.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
-        text = f"{name}: expected arrays, got a {type(self).__name__}, which has no arithmetic"
-        raise TypeError(f"{text}; {way_out(self)}")
 
     def astype(
         self,
@@ -165,20 +159,6 @@ class _Methods(Storage):
 
         return values(self).tolist()
 
-    def all(self, axis: Any = None, *, keepdims: bool = False) -> Any:  # noqa: ANN401
-        """Tell if all elements are true, as `numpy.all`."""
-        import numpy as np
-
-        array: Any = self
-        return np.all(array, axis=axis, keepdims=keepdims)
-
-    def any(self, axis: Any = None, *, keepdims: bool = False) -> Any:  # noqa: ANN401
-        """Tell if any element is true, as `numpy.any`."""
-        import numpy as np
-
-        array: Any = self
-        return np.any(array, axis=axis, keepdims=keepdims)
-
     def rename(self, mapping: Mapping[str, str] | None = None, /, **names: str) -> Self:
         """Give a storage over the same memory with other names; the halo stays with its axis.
 
@@ -216,16 +196,16 @@ class _Methods(Storage):
 #: Attributes of other arrays by the library that has them.
 _ELSEWHERE = {
     "NumPy": """
-        argmax argmin argpartition argsort byteswap choose clip compress conj conjugate
-        ctypes cumprod cumsum diagonal dot dump dumps flat getfield mT max mean min nonzero
-        partition prod put repeat resize round searchsorted setfield setflags sort std sum
-        take tofile trace var
+        argpartition argsort byteswap choose compress conj conjugate
+        ctypes diagonal dot dump dumps flat getfield mT nonzero
+        partition put repeat resize searchsorted setfield setflags sort
+        take tofile trace
     """,
     "numpy.FUNCTION": "squeeze swapaxes",
     "xarray": """
         assign_attrs assign_coords attrs chunk coords coarsen compute drop_vars encoding groupby
         indexes interp isel isnull load loc name notnull plot quantile resample rolling sel shift
-        sizes stack to_dataset to_netcdf to_pandas to_zarr values variable where
+        sizes stack to_dataset to_netcdf to_pandas to_zarr values where
     """,
     "torch": """
         backward clone contiguous cpu cuda detach dim numel numpy permute requires_grad to unsqueeze

@@ -21,4 +21,4 @@ pub(crate) use huge::{VARIABLE as HUGE_PAGES_VARIABLE, read as read_switch};
 pub use huge::{huge_pages, set_huge_pages};
 pub use live::live_allocations;
 pub use mapped::{free_pool, pool_bytes, pool_limit, set_pool_limit};
-pub(crate) use plan::{HOST_ALIGNMENT, Plan, check_ranks, plan};
+pub(crate) use plan::{HOST_ALIGNMENT, Plan, check_ranks, common_multiple, plan};

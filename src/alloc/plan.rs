@@ -136,7 +136,8 @@ fn pad(shape: &[i64], inner: Option<usize>, quantum: i64) -> Option<Extents> {
     Some(padded)
 }
 
-fn common_multiple(a: usize, b: usize) -> Option<usize> {
+/// The least common multiple; `None` if it cannot be counted.
+pub(crate) fn common_multiple(a: usize, b: usize) -> Option<usize> {
     let (mut x, mut y) = (a, b);
     while y != 0 {
         (x, y) = (y, x.checked_rem(y)?);

@@ -6,6 +6,8 @@
 mod dims;
 mod matching;
 mod description;
+mod joining;
+mod joined_labels;
 mod labels;
 mod view;
 
@@ -13,7 +15,8 @@ pub use description::{Field, Halo};
 pub(crate) use description::{HaloWidth, unlabelled};
 pub use dims::{Dim, Dims};
 pub(crate) use dims::{further_data_dims, show_dims};
+pub(crate) use joining::{Joined, Operand};
 pub(crate) use labels::{HaloLabel, Labelled, Labels, check_names};
 pub(crate) use matching::{
-    AxisOrder, align_by_name, align_key, are_unrelated, is_only_numbered, mapping,
+    Axes, AxisOrder, align_by_name, align_key, are_unrelated, is_only_numbered, mapping,
 };

@@ -13,6 +13,7 @@ mod stream;
 mod settings;
 mod jax;
 mod storage;
+mod elementwise;
 mod batch;
 mod names;
 mod create;
@@ -67,6 +68,8 @@ mod _core {
     use super::create::{
         as_storage, empty, empty_like, full, full_like, ones, ones_like, storage, zeros, zeros_like,
     };
+    #[pymodule_export]
+    use super::elementwise::elementwise;
     #[pymodule_export]
     use super::names::{check_names, get_dims, gt4py_names, names_are_unrelated};
     #[pymodule_export]

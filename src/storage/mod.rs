@@ -11,6 +11,7 @@ mod view;
 mod make;
 mod builder;
 mod copies;
+mod join;
 mod assign;
 mod batch;
 mod describe;

@@ -170,3 +170,22 @@ def test_arithmetic_names_a_way_out_that_there_is(managed, way_out):
         with pytest.raises(TypeError) as caught:
             refuse()
         assert way_out in str(caught.value)
+
+
+@pytest.mark.parametrize("managed", [None, "gt4py", "cuda"])
+def test_arithmetic_of_memory_on_a_gpu_writes_nothing_and_copies_nothing(managed):
+    made, plain = dlf.ones((2, 3), device="gpu", managed=managed), np.zeros((2, 3))
+    state = getattr(made, "sync_state", None) and made.sync_state.state
+    for refuse in (
+        lambda: made.__iadd__(1),
+        lambda: np.add(plain, made, out=plain),
+        lambda: dlf.zeros((2, 3)) + made,
+        lambda: np.add(plain, 1, out=made),
+        lambda: made.sum(0),
+        lambda: np.round(made),
+    ):
+        with pytest.raises(TypeError, match=r"expected arrays on the host, got a .*; use storage"):
+            refuse()
+    assert not plain.any()
+    assert (getattr(made, "sync_state", None) and made.sync_state.state) == state
+    assert made.__array_priority__ == (10 if managed is None else 11)

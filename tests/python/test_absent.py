@@ -42,6 +42,7 @@ ALWAYS = {
     "__array__": STORAGES,
     "ndarray": STORAGES,
     "__array_function__": STORAGES,
+    "__array_priority__": STORAGES,
     # What Arrow cannot express is refused with the reason, or consumers would go number by number.
     "__arrow_c_schema__": STORAGES,
     "__arrow_c_array__": STORAGES,
@@ -63,7 +64,6 @@ PRESENT = {
     "__gt_interface__": (),
     "__array_struct__": (),
     "__arrow_c_stream__": (),
-    "__array_priority__": (),
 }
 
 
@@ -110,7 +110,7 @@ DEFINED = {
     dlf.Storage: {
         *("__dlpack__", "__dlpack_device__", "__dlpack_c_exchange_api__", "__gt_data_interface__"),
         *("__gt_dims__", "__gt_origin__", "default_origin", "__array_function__"),
-        *("__arrow_c_schema__", "__arrow_c_device_array__"),
+        *("__arrow_c_schema__", "__arrow_c_device_array__", "__array_priority__"),
     },
     HOST_BACKED: {"__array__", "__array_interface__", "__arrow_c_array__"},
     dlf.CPUStorage: {"ndarray"},

@@ -11,8 +11,7 @@ from support.errors import refused
 from support.processes import run_in_subprocess
 
 WAYS = {
-    "mean": "storage.to_numpy()",
-    "sum": "storage.to_numpy()",
+    "sort": "storage.to_numpy()",
     "ctypes": "storage.to_numpy()",
     "squeeze": "numpy.squeeze(storage)",
     "values": "storage.to_xarray()",
@@ -78,29 +77,6 @@ def test_without_a_library_its_door_says_what_to_install(method):
 def test_the_names_of_dlfield_are_those_of_its_interface():
     assert set(dlf.__all__) <= set(dir(dlf))
     assert set(dir(dlf)) - set(dlf.__all__) == {"annotations", "xarray"}
-
-
-# --- universal functions -------------------------------------------------------------------------
-
-CALLS = {
-    "numpy.sin": lambda storage: np.sin(storage),
-    "numpy.add": lambda storage: np.ones(3) + storage,
-    "numpy.add.reduce": lambda storage: np.add.reduce(storage),
-    "numpy.multiply": lambda storage: np.multiply(2, 3, out=storage),
-}
-
-
-@pytest.mark.parametrize(("name", "call"), CALLS.items())
-def test_a_universal_function_is_refused_by_its_name_with_the_way_out(name, call):
-    with refused(TypeError, f"{name}: expected arrays, got a CPUStorage", "storage.to_numpy()"):
-        call(dlf.zeros(3))
-
-
-def test_an_array_that_a_storage_is_added_to_says_the_way_out():
-    array = np.ones(3)
-    with refused(TypeError, "numpy.add", "storage.to_numpy()"):
-        array += dlf.ones(3)
-    assert array.tolist() == [1, 1, 1]
 
 
 # --- rename --------------------------------------------------------------------------------------

@@ -6,6 +6,8 @@ import dlfield as dlf
 import numpy as np
 import pytest
 from dlfield._array_functions import _FUNCTIONS, _LIKE
+from dlfield._elementwise_functions import FUNCTIONS as ELEMENTWISE
+from dlfield._reductions import FUNCTIONS
 from numpy.testing.overrides import get_overridable_numpy_array_functions
 
 from support.addresses import address_of
@@ -32,7 +34,11 @@ def steps(array):
 # --- what is refused -----------------------------------------------------------------------------
 
 REFUSED = sorted(
-    get_overridable_numpy_array_functions() - _FUNCTIONS.keys() - _LIKE.keys(),
+    get_overridable_numpy_array_functions()
+    - _FUNCTIONS.keys()
+    - _LIKE.keys()
+    - FUNCTIONS
+    - ELEMENTWISE.keys(),
     key=lambda function: (function.__module__, function.__name__),
 )
 
@@ -50,7 +56,7 @@ def test_every_other_function_of_numpy_is_refused_by_its_name(function):
     assert str(caught.value).startswith(name)
 
 
-@pytest.mark.parametrize("call", [np.sum, np.mean, np.sort, np.cumsum, np.linalg.norm, np.fft.fft])
+@pytest.mark.parametrize("call", [np.sort, np.take, np.linalg.norm, np.fft.fft])
 def test_numpy_itself_comes_to_the_refusal(field, call):
     with pytest.raises(TypeError, match=call.__name__):
         call(field)
@@ -184,19 +190,13 @@ def test_shape_and_type_are_given_without_reading_values(field):
     "GDP-3 draft",
     "Storage Attributes",
     "`np.all` and `np.any` of a storage are those of its values",
-    "`np.all` and `np.any` along an axis give a storage without that dimension",
 )
 @pytest.mark.parametrize("call", [np.all, np.any], ids=["all", "any"])
 @pytest.mark.parametrize("options", [{}, {"axis": 1}, {"axis": 0, "keepdims": True}], ids=str)
 def test_all_and_any_are_those_of_the_values(field, call, options):
     answer = call(field, **options)
-    np.testing.assert_array_equal(answer, call(VALUES, **options), strict=True)
-    assert not isinstance(answer, dlf.Storage)
-
-
-def test_all_does_not_write_into_a_storage():
-    with pytest.raises(TypeError, match=r"all: expected out=None.*numpy\.copyto"):
-        np.all(np.ones((2, 3)), axis=0, out=dlf.zeros(3, bool))
+    np.testing.assert_array_equal(answer, call(VALUES, **options))
+    assert isinstance(answer, dlf.Storage) == bool(options)
 
 
 @pytest.mark.parametrize("equal", [np.array_equal, np.allclose])

@@ -392,10 +392,7 @@ def test_a_second_interpreter_is_refused_and_leaves_the_first_one_whole(first):
 
             assert refused_in_a_sub_interpreter()
             field = dlf.zeros((3,))
-            try:
-                field + 1
-            except TypeError as error:
-                assert "no arithmetic" in str(error)
+            assert (field + 1).sum() == 3
             assert np.concatenate([field, field]).shape == (6,)
         elif not refused_in_a_sub_interpreter():  # NumPy may refuse it
             try:

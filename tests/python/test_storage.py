@@ -180,12 +180,6 @@ def test_a_storage_can_be_referred_to_weakly():
     assert reference() is None
 
 
-def test_storages_are_keys_by_identity():
-    one, other = dlf.zeros((2,)), dlf.zeros((2,))
-    assert {one: 1, other: 2}[one] == 1
-    assert hash(one) == hash(one)
-
-
 def test_unset_says_its_name_and_is_false():
     assert repr(dlf.UNSET) == "UNSET"
     assert not dlf.UNSET

@@ -38,7 +38,8 @@ FOREIGN = re.compile(
     r"|boolean index did|arrays used as|assignment destination|setting an array|shape mismatch: "
     r"|index -?\d+ is out of bounds for (size|axis \d+ with size) |an index can|incorrect number"
     r"|number of dimensions must|only integers|no implementation found for 'numpy|order must be"
-    r"|strings are not allowed|The truth value|Unable to avoid copy|can only convert"
+    r"|strings are not allowed|ufunc '|The 'out' tuple|Integers to negative|The truth value"
+    r"|Unable to avoid copy|can only convert"
 )
 KINDS = (
     TypeError,

@@ -1,0 +1,96 @@
+"""Arithmetic of named storages gives what xarray gives, and DataArrays beside them decide."""
+
+import operator
+import warnings
+
+import dlfield as dlf
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support import operands as rules
+from support.errors import refused
+from support.optional import library
+
+xr = library("xarray")
+
+
+@st.composite
+def calls(draw):
+    ufunc = draw(st.sampled_from([one for one in rules.UFUNCS if one.nin < 3]))
+    names = draw(st.permutations(rules.NAMES))[:3]
+    extents = {name: draw(st.integers(0, 4)) for name in names}
+    return ufunc, [draw(rules.storages(extents)) for _ in range(ufunc.nin)]
+
+
+@settings(max_examples=400, deadline=None)
+@given(calls())
+def test_universal_functions_give_what_xarray_gives(call):
+    ufunc, operands = call
+    if rules.expected_dims(operands) is None:
+        return
+    arrays = [xr.DataArray(one.to_numpy(), dims=one.dims or ()) for one in operands]
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            expected = ufunc(*arrays)
+        except (TypeError, ValueError, NotImplementedError):
+            return
+        if isinstance(expected, tuple) or expected.dtype == object:
+            return
+        made = ufunc(*operands)
+    assert (made.dims or ()) == expected.dims
+    assert made.dtype == expected.dtype
+    np.testing.assert_array_equal(made.to_numpy(), expected.to_numpy())
+
+
+@pytest.fixture
+def square():
+    return dlf.storage(np.arange(9.0).reshape(3, 3), dims="IJ")
+
+
+def test_a_storage_on_either_side_of_a_dataarray_meets_it_by_name(square):
+    array = xr.DataArray(np.arange(9.0).reshape(3, 3), dims=("J", "I"), coords={"I": [1, 2, 3]})
+    expected = xr.DataArray(square.to_numpy(), dims=("I", "J")) - array
+    for compute in (lambda: square - array, lambda: -(array - square)):
+        found = compute()
+        assert isinstance(found, xr.DataArray)
+        xr.testing.assert_equal(found.transpose("I", "J"), expected)
+    profile = dlf.ones(4, dims="K")
+    assert (array + profile).dims == ("J", "I", "K")
+    assert set((profile + array).dims) == {"I", "J", "K"}
+
+
+def test_a_storage_without_dims_goes_by_position_beside_a_dataarray(square):
+    plain = dlf.as_storage(square.to_numpy())
+    array = xr.DataArray(np.ones((3, 3)), dims=("J", "I"))
+    assert (array + plain).dims == (plain + array).dims == ("J", "I")
+
+
+def test_a_dataarray_is_not_assigned_in_place(square):
+    with refused(TypeError, "expected an operand that leaves the result to the storage"):
+        square += xr.DataArray(np.ones(3), dims="I")
+    square[...] = square + xr.DataArray(np.ones(3), dims="I")
+    assert square[0, 0] == 1
+
+
+def test_a_square_field_beside_its_transpose_is_never_added_to_itself(square):
+    array = xr.DataArray(square, dims=square.dims)
+    other = array.rename(I="J", J="I")
+    with refused(ValueError, "in the same order"):
+        array + other
+    expected = square.to_numpy() + square.to_numpy().T
+    assert np.array_equal(array.as_numpy() + other.as_numpy(), expected)
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "lt", "eq", "pow"])
+def test_dataarrays_around_storages_compute(square, name):
+    array = xr.DataArray(square, dims=square.dims, coords={"I": [1.0, 2.0, 3.0]})
+    profile = xr.DataArray(dlf.storage([1.0, 2.0], dims="K"), dims="K")
+    compute = getattr(operator, name)
+    for other in (2.0, array, profile):
+        found = compute(array, other)
+        plain = other.as_numpy() if isinstance(other, xr.DataArray) else other
+        assert isinstance(found.data, dlf.Storage)
+        xr.testing.assert_equal(found.as_numpy(), compute(array.as_numpy(), plain))

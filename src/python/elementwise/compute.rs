@@ -1,0 +1,230 @@
+//! One call of a function of NumPy that works element by element.
+
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use smallvec::SmallVec;
+
+use super::given::{Given, Kind};
+use super::outputs::{Output, join};
+use crate::dtype::DType;
+use crate::error::Error;
+use crate::field::{Axes, Field, Joined, Operand};
+use crate::layout::Extents;
+use crate::protocol::ending::Inside;
+use crate::python::numpy::{array_over, dtype_from};
+use crate::python::storage::PyStorage;
+use crate::storage::Storage;
+
+/// A call to make: `function(inputs..., outputs..., where=..., options...)`.
+pub(super) struct Call<'a, 'py> {
+    pub(super) function: &'a Bound<'py, PyAny>,
+    /// What messages call it.
+    pub(super) name: &'a str,
+    pub(super) inputs: &'a [Bound<'py, PyAny>],
+    /// As many as the function has results; `None` for a new storage.
+    pub(super) out: &'a [Option<Bound<'py, PyAny>>],
+    pub(super) mask: Option<Bound<'py, PyAny>>,
+    /// Other keywords for NumPy.
+    pub(super) options: Option<Bound<'py, PyDict>>,
+}
+
+impl<'py> Call<'_, 'py> {
+    /// Computes; `None` if another operand is to decide what happens. Nothing is written if it is
+    /// refused.
+    pub(super) fn run(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let _inside = Inside::enter(py);
+        let mut given: SmallVec<[Given<'py>; 4]> = SmallVec::new();
+        for object in self.inputs.iter().chain(&self.mask) {
+            let Some(one) = Given::read(object, self.name)? else { return Ok(None) };
+            given.push(one);
+        }
+        let mut outputs: SmallVec<[Option<Output<'py>>; 2]> = SmallVec::new();
+        for object in self.out {
+            let read = |object| Output::read(object, self.name);
+            match object.as_ref().map(read).transpose()? {
+                Some(None) => return Ok(None),
+                output => outputs.push(output.flatten()),
+            }
+        }
+        let joined = join(&given, &outputs)?;
+        let made = self.made(py, &joined, &given, &outputs)?;
+        self.compute(py, &joined, &given, &outputs, &made)?;
+        let results = outputs.iter().zip(made).map(|(output, made)| match (output, made) {
+            (Some(output), _) => Ok(output.object()),
+            (None, Some(made)) => Ok(PyStorage::wrap(py, made, None)?.into_bound(py).into_any()),
+            (None, None) => Ok(py.None().into_bound(py)),
+        });
+        let mut results = results.collect::<PyResult<SmallVec<[_; 2]>>>()?;
+        match results.len() {
+            1 => Ok(results.pop()),
+            _ => Ok(Some(PyTuple::new(py, results)?.into_any())),
+        }
+    }
+
+    /// New storages where the caller gives no output.
+    fn made(
+        &self,
+        py: Python<'py>,
+        joined: &Joined,
+        given: &[Given<'py>],
+        outputs: &[Option<Output<'py>>],
+    ) -> PyResult<SmallVec<[Option<Storage>; 2]>> {
+        if outputs.iter().all(Option::is_some) {
+            return Ok(outputs.iter().map(|_| None).collect());
+        }
+        let inputs = given.get(..self.inputs.len()).unwrap_or_default();
+        let dtypes = self.dtypes(py, inputs)?;
+        let ranks: SmallVec<[Option<Extents>; 4]> =
+            given.iter().filter(has_shape).map(Given::ranks).collect();
+        let no_labels = self.mask.as_ref().and_then(|_| given.last()?.operand());
+        let bare = no_labels.and_then(|mask| mask.field).map(Self::names_alone);
+        let mut operands: SmallVec<[Operand<'_>; 4]> =
+            given.iter().filter_map(Given::operand).collect();
+        if let (Some(mask), Some(field)) =
+            (operands.last_mut().filter(|_| no_labels.is_some()), &bare)
+        {
+            mask.field = Some(field);
+        }
+        let one = |(output, dtype): (&Option<Output<'_>>, &DType)| match output {
+            Some(_) => Ok(None),
+            None => Ok(Some(Storage::for_result(joined, &operands, &ranks, *dtype)?)),
+        };
+        outputs.iter().zip(&dtypes).map(one).collect()
+    }
+
+    /// A mask decides on no label but the names.
+    fn names_alone(field: &Field) -> Field {
+        let halo =
+            field.dims.as_ref().map(|dims| std::iter::repeat_n((0, 0), dims.len()).collect());
+        Field { dims: field.dims.clone(), halo, ..Field::default() }
+    }
+
+    /// The types of the results, by NumPy's rules: those of a call without elements.
+    fn dtypes(&self, py: Python<'py>, inputs: &[Given<'py>]) -> PyResult<SmallVec<[DType; 2]>> {
+        let kinds: Option<SmallVec<[Kind; 2]>> = inputs.iter().map(Given::kind).collect();
+        let key = kinds.filter(|_| self.options.is_none());
+        let key = key.map(|kinds| (self.function.as_ptr().addr(), kinds));
+        if let Some(known) = key.as_ref().and_then(Known::get) {
+            return Ok(known);
+        }
+        let stand_ins = inputs.iter().map(|one| one.stand_in(py)).collect::<PyResult<Vec<_>>>()?;
+        let answer = self.function.call(PyTuple::new(py, stand_ins)?, self.options.as_ref())?;
+        let dtype = |array: &Bound<'py, PyAny>| {
+            let found = array.getattr(intern!(py, "dtype"))?;
+            dtype_from(&found).map_err(|_| {
+                PyTypeError::new_err(format!(
+                    "{}: expected a result of numbers, got {found}; use to_numpy() of the storages",
+                    self.name
+                ))
+            })
+        };
+        let dtypes: SmallVec<[DType; 2]> = match answer.cast::<PyTuple>() {
+            Ok(several) => several.iter().map(|one| dtype(&one)).collect::<PyResult<_>>()?,
+            Err(_) => SmallVec::from_slice(&[dtype(&answer)?]),
+        };
+        if let Some(key) = key {
+            Known::put(key, dtypes.clone(), self.function);
+        }
+        Ok(dtypes)
+    }
+
+    /// Lets NumPy compute into the outputs.
+    fn compute(
+        &self,
+        py: Python<'py>,
+        joined: &Joined,
+        given: &[Given<'py>],
+        outputs: &[Option<Output<'py>>],
+        made: &[Option<Storage>],
+    ) -> PyResult<()> {
+        let none = Axes::new();
+        let mut axes = joined.axes.iter();
+        let mut values: SmallVec<[Bound<'py, PyAny>; 4]> = SmallVec::new();
+        for one in given {
+            let axes = if has_shape(&one) { axes.next() } else { None };
+            values.push(one.value(py, axes.unwrap_or(&none))?);
+        }
+        let mask = self.mask.as_ref().and_then(|_| values.pop());
+        for (output, made) in outputs.iter().zip(made) {
+            match (output, made) {
+                (Some(output), _) => values.push(output.value(py)?),
+                (None, Some(made)) => values.push(array_over(py, made.managed(), false)?),
+                (None, None) => {}
+            }
+        }
+        let outcome = match (values.as_slice(), mask, &self.options) {
+            ([a, out], None, None) => self.function.call1((a, out)),
+            ([a, b, out], None, None) => self.function.call1((a, b, out)),
+            (values, mask, options) => {
+                let options =
+                    options.as_ref().map_or_else(|| Ok(PyDict::new(py)), |one| one.copy())?;
+                mask.map(|mask| options.set_item(intern!(py, "where"), mask)).transpose()?;
+                self.function.call(PyTuple::new(py, values)?, Some(&options))
+            }
+        };
+        for output in outputs.iter().flatten() {
+            output.mark(py); // perhaps half written, if NumPy has raised
+        }
+        outcome
+            .map(|_| ())
+            .map_err(|error| explained(py, error, outputs.iter().any(Option::is_some)))
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "for filters")]
+fn has_shape(given: &&Given<'_>) -> bool {
+    given.operand().is_some()
+}
+
+/// NumPy refuses types before it writes; whatever else fails may have written some elements.
+fn explained(py: Python<'_>, error: PyErr, written: bool) -> PyErr {
+    if written && !error.is_instance_of::<PyTypeError>(py) {
+        let note = "out: some elements may have been written before the error";
+        drop(error.value(py).call_method1(intern!(py, "add_note"), (note,)));
+    }
+    error
+}
+
+type Key = (usize, SmallVec<[Kind; 2]>);
+
+/// Types of results that NumPy has told before.
+#[derive(Default)]
+struct Known {
+    dtypes: HashMap<Key, SmallVec<[DType; 2]>>,
+    /// Keeps the functions, whose addresses are in the keys.
+    functions: Vec<Py<PyAny>>,
+}
+
+static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
+
+impl Known {
+    /// More than NumPy has; programs that make functions without end begin anew.
+    const MOST: usize = 4096;
+
+    fn get(key: &Key) -> Option<SmallVec<[DType; 2]>> {
+        KNOWN.lock().unwrap_or_else(PoisonError::into_inner).dtypes.get(key).cloned()
+    }
+
+    fn put(key: Key, dtypes: SmallVec<[DType; 2]>, function: &Bound<'_, PyAny>) {
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let full = known.dtypes.len() >= Self::MOST;
+        let before = if full { std::mem::take(&mut *known) } else { Self::default() };
+        known.dtypes.insert(key, dtypes);
+        known.functions.push(function.clone().unbind());
+        drop(known); // first: what is let go may be anything
+        drop(before);
+    }
+}
+
+/// The error of a function that does not work element by element.
+pub(super) fn not_elementwise(name: &str) -> Error {
+    Error::Type(format!(
+        "{name}: expected a function that works element by element, got one of matrices, whose \
+         dimensions have no names; use to_numpy() of the storages"
+    ))
+}

@@ -1,0 +1,115 @@
+//! Where a function writes: arrays of the caller, or new storages.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+
+use super::given::{Given, has_the_last_word, on_host};
+use crate::error::Error;
+use crate::field::{Joined, Operand, show_dims};
+use crate::managed::Managed;
+use crate::protocol::is_plain_ndarray;
+use crate::protocol::read::wrong_type;
+use crate::python::numpy::array_over;
+use crate::python::storage::PyStorage;
+use crate::sync::Dirty;
+
+/// An output of the caller's.
+pub(super) enum Output<'py> {
+    Storage(Bound<'py, PyStorage>, Managed),
+    Array(Bound<'py, PyAny>),
+}
+
+impl<'py> Output<'py> {
+    /// Reads an output; `None` if its class is to decide what happens.
+    pub(super) fn read(object: &Bound<'py, PyAny>, what: &str) -> PyResult<Option<Self>> {
+        if let Ok(storage) = object.cast::<PyStorage>() {
+            let memory = on_host(storage, what)?.clone();
+            storage.get().storage().check_writable().map_err(|error| error.about(what))?;
+            return Ok(Some(Self::Storage(storage.clone(), memory)));
+        }
+        if is_plain_ndarray(object) {
+            return Ok(Some(Self::Array(object.clone())));
+        }
+        if has_the_last_word(object)? {
+            return Ok(None);
+        }
+        let expected = "a storage or a NumPy array as out";
+        Err(wrong_type(what, expected, object)
+            .followed_by("; pass dlfield.as_storage(array)")
+            .into())
+    }
+
+    pub(super) fn object(&self) -> Bound<'py, PyAny> {
+        match self {
+            Self::Storage(storage, _) => storage.clone().into_any(),
+            Self::Array(array) => array.clone(),
+        }
+    }
+
+    /// The array that NumPy writes.
+    pub(super) fn value(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match self {
+            Self::Storage(_, memory) => array_over(py, memory, false),
+            Self::Array(array) => Ok(array.clone()),
+        }
+    }
+
+    /// Marks the side that was written.
+    pub(super) fn mark(&self, py: Python<'_>) {
+        if let Self::Storage(storage, _) = self {
+            let storage = storage.get().storage();
+            if storage.sync_state().is_some() {
+                py.detach(|| storage.set_dirty(Dirty::Host));
+            }
+        }
+    }
+
+    /// Refuses an output of another shape or order than the result.
+    fn check(&self, joined: &Joined) -> PyResult<()> {
+        let (shape, dims) = match self {
+            Self::Storage(storage, _) => {
+                (storage.get().storage().shape().to_vec(), storage.get().storage().dims())
+            }
+            Self::Array(array) => (array.getattr(intern!(array.py(), "shape"))?.extract()?, None),
+        };
+        if let (Some(own), Some(dims)) = (&dims, &joined.dims)
+            && own != dims
+        {
+            return Err(Error::Argument(format!(
+                "out: expected the dims {}, got {}; transpose or rename it",
+                show_dims(dims),
+                show_dims(own)
+            ))
+            .into());
+        }
+        if shape == joined.shape.as_slice() {
+            return Ok(());
+        }
+        Err(Error::Argument(format!(
+            "out: expected an array of the result's shape {:?}, got shape {shape:?}; pass one of \
+             that shape, or none",
+            joined.shape.as_slice()
+        ))
+        .into())
+    }
+}
+
+/// What operands have in common, in the shape of the outputs if there are any.
+pub(super) fn join(given: &[Given<'_>], outputs: &[Option<Output<'_>>]) -> PyResult<Joined> {
+    let operands: Vec<Operand<'_>> = given.iter().filter_map(Given::operand).collect();
+    let target = outputs.iter().flatten().find_map(|output| match output {
+        Output::Storage(storage, memory) => Some((storage.get().storage().field(), memory)),
+        Output::Array(_) => None,
+    });
+    let joined = match &target {
+        None => Joined::new(&operands)?,
+        Some((field, memory)) => {
+            let target = Operand { shape: memory.layout().shape(), field: Some(field) };
+            Joined::within(target, &operands)?
+        }
+    };
+    for output in outputs.iter().flatten() {
+        output.check(&joined)?;
+    }
+    Ok(joined)
+}
