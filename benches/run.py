@@ -32,6 +32,7 @@ from timing import EFFORT
 RESULTS = Path(__file__).parent / "results"
 AREAS = (
     "exchange",
+    "arithmetic",
     "sizes",
     "calls",
     "allocation",

@@ -49,7 +49,9 @@ def _reduction(name: str) -> Any:  # noqa: ANN401 - a method
     def reduce(self: Storage, axis: Any = None, **options: Any) -> Any:  # noqa: ANN401
         import numpy as np
 
-        return getattr(np, name)(self, axis=axis, **options)
+        from dlfield._reductions import by_name
+
+        return by_name(getattr(np, name), self, axis, options)
 
     reduce.__name__, reduce.__qualname__ = name, f"Storage.{name}"
     reduce.__doc__ = f"Do what `numpy.{name}` does, along axes by name or number."

@@ -143,8 +143,8 @@ class Storage:
 
     Made by `zeros`, `as_storage` and their like. Every view, capsule and exported array holds one
     reference to the memory, which is freed, or given back to its producer, when the last of them is
-    gone, on whichever thread that is. Strides are in bytes, as in NumPy. Operators and comparisons
-    raise TypeError: use `to_numpy()`.
+    gone, on whichever thread that is. Strides are in bytes, as in NumPy. Operators, comparisons and
+    universal functions compute by the names of the dimensions.
 
     `storage[key]` with integers, slices, None and `...` is a view that shares memory. Slices keep
     dims and the rest of the halo, an integer drops its dimension, and None makes a view without

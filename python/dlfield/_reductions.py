@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,9 +42,21 @@ def by_function(
     """Reduce by one of `FUNCTIONS`."""
     given = _signature(function).bind(*args, **keywords).arguments
     given = {name: value for name, value in given.items() if value is not np._NoValue}
-    array, axis, out = given.pop("a"), given.pop("axis", None), given.pop("out", None)
-    keeps = function in _KEEPING
-    return _Reduction(f"numpy.{function.__name__}", function, keeps).of(array, axis, out, given)
+    return by_name(function, given.pop("a"), given.pop("axis", None), given)
+
+
+def by_name(function: Callable[..., Any], array: Any, axis: Any, options: dict[str, Any]) -> Any:  # noqa: ANN401
+    """Reduce by one of `FUNCTIONS`, whose other arguments have their names."""
+    keeps, out = function in _KEEPING, options.pop("out", None)
+    return _Reduction(f"numpy.{function.__name__}", function, keeps).of(array, axis, out, options)
+
+
+@lru_cache(maxsize=512)
+def _dtype(function: Callable[..., Any], given: np.dtype[Any], wanted: Any) -> np.dtype[Any]:  # noqa: ANN401
+    """Give the type of a result, by NumPy's rules."""
+    options = {} if wanted is None else {"dtype": wanted}
+    dtype: np.dtype[Any] = function(np.ones((1, 1), given), axis=0, **options).dtype
+    return dtype
 
 
 def by_method(
@@ -153,9 +165,8 @@ class _Reduction:
         options: Mapping[str, Any],
     ) -> Storage:
         """Allocate the result: what is known of the dims that stay."""
-        small = np.ones((1,) * array.ndim, array.dtype)
-        everywhere = {"where": True} if "where" in options else {}
-        dtype = self.function(small, **{**options, **everywhere}).dtype
+        wanted = options.get("dtype")
+        dtype = _dtype(self.function, array.dtype, None if wanted is None else np.dtype(wanted))
         axes = range(array.ndim) if keepdims else kept
         inside = set(kept)
         labels: dict[str, Any] = {}

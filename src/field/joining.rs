@@ -57,6 +57,12 @@ impl Joined {
         Self::onto(dims, shape, operands)
     }
 
+    /// Operands that have the shape and the names of the result.
+    pub(crate) fn alike(shape: &[i64], operands: usize) -> Self {
+        let own: Axes = (0..shape.len()).map(Some).collect();
+        Self { dims: None, shape: shape.into(), axes: SmallVec::from_elem(own, operands) }
+    }
+
     /// Puts operands onto a target that has all of their dimensions, and perhaps more.
     ///
     /// # Errors

@@ -1,14 +1,18 @@
 //! Memory for what is computed from several storages.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
+use super::buffers::Buffers;
 use super::data::Storage;
 use super::spec::{Order, Spec};
-use crate::alloc::{Fill, common_multiple};
+use crate::alloc::{Fill, allocate, common_multiple, plan};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::field::{Field, Joined, Operand};
 use crate::layout::Extents;
+use crate::managed::Managed;
 
 impl Storage {
     /// Allocates host memory for a result of `operands`, labelled and laid out by what they have in
@@ -34,6 +38,32 @@ impl Storage {
             spec.layout = Order::Ranks(ranks);
         }
         Self::allocate(&joined.shape, dtype, &spec, Fill::Nothing)
+    }
+
+    /// As [`Storage::for_result`], for operands that all have this shape and field: the result has
+    /// them too. `None` if [`Storage::for_result`] is to decide: for items of another size, and where
+    /// the field does not say the order.
+    ///
+    /// # Errors
+    /// As [`Storage::allocate`].
+    pub(crate) fn for_result_like(
+        model: &Managed,
+        field: &Arc<Field>,
+        dtype: DType,
+    ) -> Result<Option<Self>> {
+        let (shape, alignment) = (model.layout().shape(), field.alignment.max(1));
+        let order = field.order.as_ref().filter(|order| !order.is_empty());
+        let Some(order) = order.filter(|_| field.aligned_index.is_none()) else {
+            return Ok(None);
+        };
+        let same_size = dtype.itemsize() == model.dtype().itemsize();
+        if (!same_size && alignment > 1) || model.layout().ranks(order) != *order {
+            return Ok(None);
+        }
+        let index = field.aligned_index(shape.len());
+        let plan = plan(shape, dtype, order, alignment, &index)?;
+        let made = allocate(&plan, Fill::Nothing)?;
+        Ok(Some(Self::new(Buffers::Host(made), Arc::clone(field))))
     }
 }
 

@@ -1,7 +1,7 @@
 //! One call of a function of NumPy that works element by element.
 
 use std::collections::HashMap;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
@@ -15,6 +15,7 @@ use crate::dtype::DType;
 use crate::error::Error;
 use crate::field::{Axes, Field, Joined, Operand};
 use crate::layout::Extents;
+use crate::managed::Managed;
 use crate::protocol::ending::Inside;
 use crate::python::numpy::{array_over, dtype_from};
 use crate::python::storage::PyStorage;
@@ -51,8 +52,23 @@ impl<'py> Call<'_, 'py> {
                 output => outputs.push(output.flatten()),
             }
         }
-        let joined = join(&given, &outputs)?;
-        let made = self.made(py, &joined, &given, &outputs)?;
+        let alike = alike(&given, &outputs).filter(|_| self.mask.is_none());
+        let alike = alike.map(|(memory, field)| (memory.clone(), field.clone()));
+        let joined = match &alike {
+            Some((memory, _)) => Joined::alike(memory.layout().shape(), given.len()),
+            None => join(&given, &outputs)?,
+        };
+        let made = match &alike {
+            Some((memory, field)) => self.made_like(py, memory, field, &given, &outputs)?,
+            None => None,
+        };
+        let made = match made {
+            Some(made) => made,
+            None => {
+                let joined = if alike.is_some() { &join(&given, &outputs)? } else { &joined };
+                self.made(py, joined, &given, &outputs)?
+            }
+        };
         self.compute(py, &joined, &given, &outputs, &made)?;
         let results = outputs.iter().zip(made).map(|(output, made)| match (output, made) {
             (Some(output), _) => Ok(output.object()),
@@ -66,6 +82,32 @@ impl<'py> Call<'_, 'py> {
         }
     }
 
+    /// As `made`, for operands that all have this shape and field; `None` if it takes more.
+    fn made_like(
+        &self,
+        py: Python<'py>,
+        memory: &Managed,
+        field: &Arc<Field>,
+        given: &[Given<'py>],
+        outputs: &[Option<Output<'py>>],
+    ) -> PyResult<Option<Made>> {
+        if outputs.iter().all(Option::is_some) {
+            return Ok(Some(outputs.iter().map(|_| None).collect()));
+        }
+        let mut made = Made::new();
+        for (output, dtype) in outputs.iter().zip(self.dtypes(py, given)?) {
+            let one = match output {
+                Some(_) => None,
+                None => match Storage::for_result_like(memory, field, dtype)? {
+                    None => return Ok(None),
+                    one => one,
+                },
+            };
+            made.push(one);
+        }
+        Ok(Some(made))
+    }
+
     /// New storages where the caller gives no output.
     fn made(
         &self,
@@ -73,7 +115,7 @@ impl<'py> Call<'_, 'py> {
         joined: &Joined,
         given: &[Given<'py>],
         outputs: &[Option<Output<'py>>],
-    ) -> PyResult<SmallVec<[Option<Storage>; 2]>> {
+    ) -> PyResult<Made> {
         if outputs.iter().all(Option::is_some) {
             return Ok(outputs.iter().map(|_| None).collect());
         }
@@ -188,6 +230,37 @@ fn explained(py: Python<'_>, error: PyErr, written: bool) -> PyErr {
         drop(error.value(py).call_method1(intern!(py, "add_note"), (note,)));
     }
     error
+}
+
+/// New storages for the results; `None` where the caller gives an output.
+type Made = SmallVec<[Option<Storage>; 2]>;
+
+/// The first storage, if all operands and outputs are numbers, and storages with its shape and field.
+fn alike<'a>(
+    given: &'a [Given<'_>],
+    outputs: &[Option<Output<'_>>],
+) -> Option<(&'a Managed, &'a Arc<Field>)> {
+    let mut first: Option<(&Managed, &Arc<Field>)> = None;
+    let is_same = |(memory, field): (&Managed, &Arc<Field>), other: &Managed, its: &Arc<Field>| {
+        let fields = Arc::ptr_eq(field, its) || field == its;
+        fields && memory.layout().shape() == other.layout().shape()
+    };
+    for one in given {
+        match (one, first) {
+            (Given::Number(_), _) => {}
+            (Given::Storage(memory, field), None) => first = Some((memory, field)),
+            (Given::Storage(memory, field), Some(known)) if is_same(known, memory, field) => {}
+            _ => return None,
+        }
+    }
+    let known = first?;
+    let fits = |output: &Output<'_>| match output {
+        Output::Storage(storage, memory) => {
+            is_same(known, memory, &storage.get().storage().field())
+        }
+        Output::Array(_) => false,
+    };
+    outputs.iter().flatten().all(fits).then_some(known)
 }
 
 type Key = (usize, SmallVec<[Kind; 2]>);
