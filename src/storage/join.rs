@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::buffers::Buffers;
+use super::buffers::{Buffers, Residence};
 use super::data::Storage;
 use super::spec::{Order, Spec};
 use crate::alloc::{Fill, allocate, common_multiple, plan};
