@@ -94,3 +94,46 @@ def test_dataarrays_around_storages_compute(square, name):
         plain = other.as_numpy() if isinstance(other, xr.DataArray) else other
         assert isinstance(found.data, dlf.Storage)
         xr.testing.assert_equal(found.as_numpy(), compute(array.as_numpy(), plain))
+
+
+COMPUTED = {
+    "isnull": lambda array: array.isnull(),
+    "fillna": lambda array: array.fillna(0),
+    "where": lambda array: array.where(array > 1),
+    "clip": lambda array: array.clip(0, 2),
+    "shift": lambda array: array.shift(J=1),
+    "diff": lambda array: array.diff("J"),
+    "groupby": lambda array: array.groupby("I").mean(),
+    "coarsen": lambda array: array.coarsen(J=2).mean(),
+    "interp": lambda array: array.interp(J=1.5),
+    "median": lambda array: array.median("J"),
+    "std": lambda array: array.std(),
+    "cumsum": lambda array: array.cumsum("J"),
+    "argmax": lambda array: array.argmax("J"),
+    "round": lambda array: array.round(1),
+}
+LEFT = {
+    "dot": lambda array: array.dot(array),
+    "quantile": lambda array: array.quantile(0.5),
+    "rolling": lambda array: array.rolling(J=2).mean(),
+}
+
+
+@pytest.fixture
+def array():
+    values = dlf.storage(np.arange(24.0).reshape(4, 6) % 5, dims="IJ")
+    coords = {"I": [0, 0, 1, 1], "J": np.arange(6.0)}
+    return xr.DataArray(values, dims=("I", "J"), coords=coords)
+
+
+@pytest.mark.parametrize("call", COMPUTED.values(), ids=COMPUTED)
+def test_methods_of_dataarrays_around_storages_give_what_they_give_around_arrays(array, call):
+    library("scipy")
+    xr.testing.assert_allclose(call(array).as_numpy(), call(array.as_numpy()))
+
+
+@pytest.mark.parametrize("call", LEFT.values(), ids=LEFT)
+def test_other_methods_name_the_way_out(array, call):
+    with refused(TypeError, "expected an array, got a CPUStorage", "as_numpy() of a DataArray"):
+        call(array)
+    call(array.as_numpy())

@@ -42,21 +42,20 @@ def rounded(a: Any, decimals: int = 0, out: Any = None) -> Any:  # noqa: ANN401
     return elementwise(np.round, (a, decimals), name="numpy.round", options={"out": out})
 
 
-def _of_values(function: Callable[..., Any], arrays: int) -> Callable[..., Any]:
-    """Make a function whose first arguments are arrays, and the others options."""
+def _of_values(function: Callable[..., Any], arrays: int, *names: str) -> Callable[..., Any]:
+    """Make a function whose first arguments are arrays, and the others options of these names."""
+
+    def into(*values: Any, **options: Any) -> Any:  # noqa: ANN401
+        found = function(*values[:arrays], **options)
+        if len(values) == arrays:
+            return found
+        np.copyto(values[arrays], found)
+        return values[arrays]
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:  # noqa: ANN401
-        more = args[arrays:]
-
-        def into(*values: Any) -> Any:  # noqa: ANN401
-            found = function(*values[:arrays], *more, **options)
-            if len(values) == arrays:
-                return found
-            np.copyto(values[arrays], found)
-            return values[arrays]
-
-        return elementwise(into, args[:arrays], name=f"numpy.{function.__name__}")
+        options |= dict(zip(names, args[arrays:], strict=False))
+        return elementwise(into, args[:arrays], name=f"numpy.{function.__name__}", options=options)
 
     return call
 
@@ -66,9 +65,8 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.clip: clip,
     np.round: rounded,
     np.around: rounded,
-    np.isclose: _of_values(np.isclose, 2),
-    **{
-        one: _of_values(one, 1)
-        for one in (np.angle, np.imag, np.iscomplex, np.isreal, np.nan_to_num, np.real, np.sinc)
-    },
+    np.isclose: _of_values(np.isclose, 2, "rtol", "atol", "equal_nan"),
+    np.angle: _of_values(np.angle, 1, "deg"),
+    np.nan_to_num: _of_values(np.nan_to_num, 1, "copy", "nan", "posinf", "neginf"),
+    **{one: _of_values(one, 1) for one in (np.imag, np.iscomplex, np.isreal, np.real, np.sinc)},
 }

@@ -46,3 +46,4 @@ def test_options_and_outputs_mean_what_they_mean_in_numpy(field):
     np.testing.assert_array_equal(out, VALUES.clip(0, 1))
     np.testing.assert_array_equal(np.nan_to_num(field, nan=5), np.nan_to_num(VALUES, nan=5))
     assert np.isclose(field, field, equal_nan=True).all()
+    np.testing.assert_array_equal(np.isclose(field, 1, 1), np.isclose(VALUES, 1, 1))
