@@ -512,6 +512,8 @@ class Storage:
             array in the key has names that reading refuses too.
         """
     def __len__(self) -> int: ...
+    def __contains__(self, value: object) -> bool:
+        """Tell if an element equals `value`, as NumPy does."""
     def __iter__(self) -> Iterator[Any]:
         """Iterate over the first dimension."""
     def __reversed__(self) -> Iterator[Any]: ...
