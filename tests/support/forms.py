@@ -27,7 +27,7 @@ MISTAKE = re.compile(r"\b(Some|Ok|Err)\(|\w \{ \w+: |(?<!\.\.)\.$|\s$|^\s")
 #: What Python, PyO3 (whose notes name the argument), NumPy and other libraries say.
 FOREIGN = re.compile(
     r"'[\w.]+' object (cannot be interpreted|is not )|'None' is not an instance|PyCapsule_"
-    r"|[\w.<>]+\(\) (missing|takes|got an unexpected|argument must be)|Can't pickle"
+    r"|[\w.<>]+\(\) (missing|takes|got an unexpected|argument must be)|Can't (pickle|get local)"
     r"|type '[\w.]+' is not an acceptable|property ('\w+' )?(of|has) "
     r"|attribute '\w+' of .* not writable|Python int(eger)? |(?s:<.*) is not in list"
     r"|object of type '\w+' has no|int too large"
