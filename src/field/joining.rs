@@ -19,7 +19,7 @@ pub(crate) struct Operand<'a> {
     pub(crate) field: Option<&'a Field>,
 }
 
-/// What several operands have in common.
+/// The dimensions of a result, and where each operand has them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Joined {
     /// Names of the result's dimensions; `None` if no operand has any.

@@ -180,7 +180,7 @@ impl Layout {
         }
     }
 
-    /// As [`Layout::new`], of numbers that somebody else has.
+    /// As [`Layout::new`]; copies the numbers only if the layout is not among the recent ones.
     ///
     /// # Errors
     /// As [`Layout::new`].

@@ -51,7 +51,7 @@ impl Arrival {
         storage.map(|storage| *storage)
     }
 
-    /// What the object says of it, for an array of this shape.
+    /// The labels that came in, as those of a field of this shape.
     pub(crate) fn field(&self, shape: &[i64]) -> Field {
         self.labels.clone().into_labels().into_field(shape)
     }

@@ -68,7 +68,7 @@ pub(super) fn import<'py>(
 struct Fields<'py> {
     /// The array that `variable.data` gives, exactly of NumPy's class.
     data: Bound<'py, PyAny>,
-    /// What `variable.dims` gives.
+    /// The value of `variable.dims`.
     dims: Bound<'py, PyAny>,
 }
 

@@ -1,12 +1,13 @@
 //! NumPy's arrays without a buffer view: read from the array's own struct, and made by NumPy's own
 //! function for C.
 //!
-//! A buffer view says the same, at the price of a text for the type and of a record of each view. Arrays that this file cannot tell apart (other types, another byte order, unaligned items)
-//! are left to the view.
+//! A buffer view says the same, at the price of a text for the type and of a record of each view.
+//! Arrays that this file cannot tell apart (other types, another byte order, unaligned items) are left
+//! to the view.
 //!
 //! Source: ndarraytypes.h, `PyArrayObject_fields` and `_PyArray_Descr`. Both structs are part of
-//! NumPy's ABI. Its number and the class are read once from NumPy's table for C, since what the
-//! module calls `ndarray` is any class that somebody put there.
+//! NumPy's ABI. Its number and the class are read once from NumPy's table for C, since anybody can
+//! put another class into `numpy.ndarray`.
 
 use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 use std::{mem, ptr};
@@ -197,7 +198,7 @@ fn dtype(number: c_int) -> Option<DType> {
 /// NumPy, that this file does not know.
 ///
 /// # Errors
-/// What NumPy raises.
+/// The exception that NumPy raises.
 ///
 /// # Safety
 /// `base` keeps the memory of `managed`, which the host reaches, for as long as it lives.
@@ -230,7 +231,7 @@ pub(crate) unsafe fn array_over<'py>(
     if failed != 0 { Err(PyErr::fetch(py)) } else { Ok(Some(array)) }
 }
 
-/// What is used of NumPy's table for C.
+/// The entries of NumPy's table for C that are called here.
 struct NumpyTable {
     /// The address of the class of arrays.
     class: usize,

@@ -4,7 +4,7 @@
 //! ```text
 //! Passed ─▶ Values ─▶ IncomingFields ─resolve─▶ Planned ─▶ Staged ─▶ Run ─▶ outcome
 //!   the call   │   one array a field          HookSet: acquire ... touch, release   ▲
-//!              └────────────── LastCall: the same again, but for addresses ─────────┘
+//!              └────────────── LastCall: the same arrays at other addresses ─────────┘
 //! ```
 
 mod preset;

@@ -1,5 +1,5 @@
-//! A call that is the last one again: NumPy arrays and storages of the same form, elsewhere in
-//! memory. Nothing is imported or resolved for it; what it compares is all that a plan depends on.
+//! The short way of a call that repeats the last one with NumPy arrays and storages of the same form,
+//! elsewhere in memory. It imports and resolves nothing: it compares all that a plan depends on.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,7 +23,7 @@ use crate::stencil::{Boundary, CallOptions, Place, are_all_apart};
 #[derive(Default)]
 pub(super) struct LastCall(Mutex<Option<Arc<Prepared>>>);
 
-/// What a call has in common with the one that is prepared.
+/// A call that was made, and the keywords for the next one with arrays of the same form.
 struct Prepared {
     /// One for each field of the stencil; `None` for an unused one that is missing.
     fields: Vec<Option<PreparedField>>,

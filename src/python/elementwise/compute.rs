@@ -24,7 +24,7 @@ use crate::storage::Storage;
 /// A call to make: `function(inputs..., outputs..., where=..., options...)`.
 pub(super) struct Call<'a, 'py> {
     pub(super) function: &'a Bound<'py, PyAny>,
-    /// What messages call it.
+    /// Its name in messages.
     pub(super) name: &'a str,
     pub(super) inputs: &'a [Bound<'py, PyAny>],
     /// As many as the function has results; `None` for a new storage.

@@ -71,8 +71,8 @@ impl<'py> Given<'py> {
         };
         if !arrival.memory.device().is_host() {
             return Err(Error::Buffer(format!(
-                "{what}: expected arrays on the host beside storages there, got memory on {}; copy \
-                 it with dlfield.storage(array, device='cpu')",
+                "{what}: expected arrays on the host, where the storages are, got memory on {}; \
+                 copy it with dlfield.storage(array, device='cpu')",
                 arrival.memory.device()
             ))
             .into());
@@ -126,7 +126,7 @@ impl<'py> Given<'py> {
         py.import(intern!(py, "numpy"))?.call_method1(intern!(py, "empty"), (0, dtype))
     }
 
-    /// What NumPy computes with: the axes in the order of the result.
+    /// The object that NumPy computes with; its axes have the order of the result.
     pub(super) fn value(&self, py: Python<'py>, axes: &Axes) -> PyResult<Bound<'py, PyAny>> {
         match self {
             Self::Number(number) => Ok(number.clone()),
