@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use std::fmt;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::request::{BorrowConflict, BorrowRequest};
@@ -31,6 +31,8 @@ pub(crate) struct OwnBorrows {
     first: ProcessBorrows,
     /// Never reused, not even in forked children.
     numbers: AtomicU64,
+    /// True while a borrow may be alive in this list, also one of a parent process.
+    in_use: AtomicBool,
     /// The list to use instead, once it is known. Set while the own one is locked.
     shared: OnceLock<Box<dyn BorrowList>>,
 }
@@ -98,6 +100,14 @@ impl Borrow {
         OWN.borrow(request).map_err(|conflict| refusal(writes, conflict))
     }
 
+    /// Checks that elements may be written now by code that borrows nothing, such as Python's.
+    ///
+    /// # Errors
+    /// [`Error::Buffer`] while one of the elements is borrowed.
+    pub(crate) fn check_unused(memory: &Managed) -> Result<()> {
+        if OWN.may_be_used() { Self::new(memory, true).map(drop) } else { Ok(()) }
+    }
+
     /// Borrows elements of several fields: all, or none. The caller has checked that the requests
     /// do not conflict with each other.
     ///
@@ -125,7 +135,17 @@ impl fmt::Debug for Borrow {
 impl OwnBorrows {
     pub(super) const fn new() -> Self {
         let first = ProcessBorrows::new();
-        Self { first, numbers: AtomicU64::new(0), shared: OnceLock::new() }
+        Self {
+            first,
+            numbers: AtomicU64::new(0),
+            in_use: AtomicBool::new(false),
+            shared: OnceLock::new(),
+        }
+    }
+
+    /// False if there is no borrow in any list.
+    fn may_be_used(&self) -> bool {
+        self.in_use.load(Ordering::Acquire) || self.shared.get().is_some()
     }
 
     /// Enters a borrow in the list in use.
@@ -151,6 +171,7 @@ impl OwnBorrows {
         let Some(list) = self.shared.get() else {
             let number = self.next_number();
             let entered = |one: &BorrowRequest| LiveBorrow::new(number, one.clone());
+            self.in_use.store(true, Ordering::Release);
             live.extend(requests.iter().map(entered));
             return Ok(vec![Borrow { number, list: self }]);
         };
@@ -180,6 +201,7 @@ impl OwnBorrows {
     fn push(&self, live: &mut Vec<LiveBorrow>, request: BorrowRequest) -> Entered {
         check_free(live, &request)?;
         let number = self.next_number();
+        self.in_use.store(true, Ordering::Release);
         live.push(LiveBorrow::new(number, request));
         Ok(number)
     }
@@ -218,13 +240,15 @@ impl BorrowList for OwnBorrows {
     }
 
     fn leave(&self, number: u64) {
-        self.live().retain(|one| {
+        let mut live = self.live();
+        live.retain(|one| {
             let ends = one.number == number;
             if let (true, Some(list), Some(number)) = (ends, self.shared.get(), one.shared_number) {
                 list.leave(number);
             }
             !ends
         });
+        self.in_use.store(!live.is_empty(), Ordering::Release);
     }
 }
 

@@ -6,7 +6,8 @@
 //! conflict.
 //!
 //! Only access through this crate's views, and copies between the buffers of a pair, are tracked.
-//! Python and other users of the memory are not: exporting the memory means to answer for them.
+//! What Python writes into a storage, by assignment or arithmetic, is refused while a view uses it.
+//! Other users of the memory are not tracked: exporting the memory means to answer for them.
 //! Each extension module has a copy of this crate, with a list of its own. From the first array
 //! that crosses the border to Python on, all modules of an interpreter use the list of one of them.
 

@@ -97,6 +97,16 @@ impl Storage {
         outcome
     }
 
+    /// Checks that Python may write the elements now.
+    ///
+    /// # Errors
+    /// [`Error::Buffer`](crate::Error::Buffer) for a read-only storage, and while a typed view uses
+    /// one of the elements on the host.
+    pub(crate) fn check_assignable(&self) -> Result<()> {
+        self.check_writable()?;
+        self.host_as_is().map_or(Ok(()), Borrow::check_unused)
+    }
+
     /// Orders the axes of a value by name and checks that it can be broadcast to the storage's
     /// shape.
     ///

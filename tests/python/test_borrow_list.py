@@ -104,3 +104,62 @@ os._exit(0)
 @pytest.mark.parametrize("items", [-1, 2**63 - 1])
 def test_an_impossible_request_is_refused_and_does_not_end_the_process(items):
     run(f"assert enter(4096, {items}, 0) is None")
+
+
+#: A storage with a reader or a writer, which is known to the list of borrows.
+FIELD = """
+import numpy as np
+
+field = dlf.zeros(10)
+address = field.__array_interface__["data"][0]
+
+def refused(what, compute):
+    try:
+        compute()
+    except BufferError as error:
+        assert what in str(error), error
+    else:
+        raise AssertionError("not refused")
+    assert not np.any(field.to_numpy())
+"""
+WRITING = [
+    "field.__iadd__(1.0)",
+    "np.add(1.0, field, out=field)",
+    "np.sqrt(dlf.ones(10), out=field)",
+    "np.clip(field, 1.0, 2.0, out=field)",
+    "field.__setitem__(..., 1.0)",
+    "field.__setitem__(..., np.ones(10))",
+    "field.__setitem__([0, *range(10)], np.ones(11))",
+    "np.copyto(field, dlf.ones(10))",
+]
+
+
+@pytest.mark.parametrize("statement", WRITING)
+@pytest.mark.parametrize(("writes", "text"), [(0, "being read"), (1, "being written")])
+def test_python_writes_no_storage_that_a_view_uses(statement, writes, text):
+    run(f"""{FIELD}
+number = enter(address, 1, {writes})
+refused({text!r}, lambda: {statement})
+functions.leave(number)
+{statement}
+assert np.all(field.to_numpy() == 1.0)
+assert enter(address, 10, 1) is not None  # nothing is left in the list
+""")
+
+
+def test_python_writes_a_part_of_a_storage_that_no_view_uses():
+    run(f"""{FIELD}
+enter(address, 1, 1)
+part = field[1:]
+part += 1.0
+field[1:] = part + 1.0
+assert field.tolist() == [0.0, *[2.0] * 9]
+""")
+
+
+def test_arithmetic_reads_what_views_use():
+    run(f"""{FIELD}
+enter(address, 1, 0)
+enter(address + 8, 1, 1)
+assert (field + 1.0).tolist() == [1.0] * 10
+""")

@@ -24,7 +24,7 @@ impl<'py> Output<'py> {
     pub(super) fn read(object: &Bound<'py, PyAny>, what: &str) -> PyResult<Option<Self>> {
         if let Ok(storage) = object.cast::<PyStorage>() {
             let memory = on_host(storage, what)?.clone();
-            storage.get().storage().check_writable().map_err(|error| error.about(what))?;
+            storage.get().storage().check_assignable().map_err(|error| error.about(what))?;
             return Ok(Some(Self::Storage(storage.clone(), memory)));
         }
         if is_plain_ndarray(object) {

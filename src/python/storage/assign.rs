@@ -31,6 +31,8 @@ pub(super) fn set(
     let (py, storage) = (slf.py(), slf.get().storage());
     storage.check_writable().map_err(|error| error.about("assignment"))?;
     let target = basic(key)?.map(|items| storage.select(&items)).transpose()?;
+    let written = target.as_ref().unwrap_or(storage);
+    written.check_assignable().map_err(|error| error.about("assignment"))?;
     let source = array(value, storage)?;
     match (target, source) {
         (Some(target), Some(source)) => assign(py, &target, &source),
