@@ -22,7 +22,7 @@ mod copying;
 use copying::Copying;
 pub(super) use copying::Prepared;
 use kernels::Level;
-use past_caches::goes_past;
+use past_caches::{goes_past, last_cache};
 use way::way;
 
 use super::plan::plan;
@@ -60,12 +60,14 @@ pub(super) fn prepare(source: &Managed, target: &Managed) -> Result<Option<Prepa
     let bytes = source.layout().nbytes();
     let (source, target, level) = (source.start(), target.start(), Level::best());
     let copying = Copying { source, target, bytes, level };
-    Ok((bytes > 0).then(|| copying.prepare(way(plan), goes_past(bytes))))
+    let way = way(plan);
+    let past_caches = goes_past(bytes, &way);
+    Ok((bytes > 0).then(|| copying.prepare(way, past_caches)))
 }
 
 /// Looks up constants of the process. A fork during the lookup would leave it half done.
 pub(crate) fn settle() {
-    goes_past(0);
+    last_cache();
 }
 
 #[cfg(test)]

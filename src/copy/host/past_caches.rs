@@ -5,24 +5,38 @@ use std::sync::OnceLock;
 use super::kernels::{Level, Stream, kernels};
 use super::registers::fence;
 use super::stream::prefetch_ends;
+use super::way::Way;
 
-/// True if a target of this size would not stay in the cache for its next reader.
-pub(super) fn goes_past(bytes: usize) -> bool {
-    static FROM: OnceLock<usize> = OnceLock::new();
-    bytes >= *FROM.get_or_init(|| (last_cache() / 2).clamp(2 << 20, 16 << 20))
+/// True if a copy of this size is better written past the caches than through them.
+pub(super) fn goes_past(bytes: usize, way: &Way) -> bool {
+    bytes >= past_from(last_cache(), way)
+}
+
+/// The size from which a target would not stay in the last cache, beside its source, for its next
+/// reader. Planes go past the caches from 16 MiB on, however large the last one is.
+fn past_from(last_cache: usize, way: &Way) -> usize {
+    let half = (last_cache / 2).max(2 << 20);
+    match way {
+        Way::Runs { .. } => half,
+        Way::Planes(_) => half.min(16 << 20),
+    }
 }
 
 /// Size in bytes of the last-level cache, if the system tells, else a typical one.
-fn last_cache() -> usize {
+pub(super) fn last_cache() -> usize {
+    static KNOWN: OnceLock<usize> = OnceLock::new();
+    *KNOWN.get_or_init(|| told_by_system().unwrap_or(16 << 20))
+}
+
+fn told_by_system() -> Option<usize> {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         // SAFETY: sysconf only returns a number.
         let bytes = unsafe { libc::sysconf(libc::_SC_LEVEL3_CACHE_SIZE) };
-        if let Some(bytes) = usize::try_from(bytes).ok().filter(|&bytes| bytes > 0) {
-            return bytes;
-        }
+        usize::try_from(bytes).ok().filter(|&bytes| bytes > 0)
     }
-    16 << 20
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    None
 }
 
 /// Method of writing rows.
@@ -67,5 +81,19 @@ impl Lines {
         if matches!(self, Self::Past(_)) {
             fence();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::plan::Loops;
+    use super::*;
+
+    #[test]
+    fn whole_rows_go_through_a_cache_that_holds_both_sides() {
+        let rows = Way::Runs { loops: Loops::new(), run: 640 };
+        assert_eq!(past_from(480 << 20, &rows), 240 << 20);
+        assert_eq!(past_from(32 << 20, &rows), 16 << 20);
+        assert_eq!(past_from(1 << 20, &rows), 2 << 20);
     }
 }
