@@ -20,6 +20,7 @@ const BUDGET: u32 = 100_000;
 
 impl Layout {
     /// True if two different indices may name the same element, as in a broadcast array.
+    #[inline]
     #[must_use]
     pub fn overlaps_itself(&self) -> bool {
         // The usual cases first.

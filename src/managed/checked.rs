@@ -97,7 +97,7 @@ impl Untrusted {
     /// [`Error::Buffer`] that names the first claim that cannot hold, with the tensor, which its
     /// owner may take back.
     pub(crate) fn check(self) -> Result<Checked, Refusal> {
-        let facts = facts_of_tensor(&self).and_then(with_checked_address);
+        let facts = facts_of_tensor(&self);
         let source = Source::Tensor(self);
         match facts {
             Ok(facts) => Ok(Checked { facts, source, in_flight: InFlight::Nothing }),
@@ -122,7 +122,8 @@ impl Checked {
             Some(strides) => Layout::from_byte_strides(shape, strides, dtype.itemsize())?,
         };
         let data = std::ptr::with_exposed_provenance_mut(address);
-        let facts = with_checked_address(Facts { data, layout, dtype, device, readonly })?;
+        check_address(address, &layout)?;
+        let facts = Facts { data, layout, dtype, device, readonly };
         Ok(Self { facts, source: Source::Object(owner), in_flight: InFlight::Nothing })
     }
 
@@ -172,6 +173,7 @@ fn facts_of_tensor(untrusted: &Untrusted) -> Result<Facts> {
         None => Layout::compact(Extents::from_slice(shape), dtype.itemsize())?,
     };
     let address = offset_address(&tensor, &layout)?;
+    check_address(address, &layout)?;
     let data = tensor.data.cast::<u8>().with_addr(address);
     Ok(Facts { data, layout, dtype, device, readonly })
 }
@@ -252,11 +254,11 @@ fn offset_address(tensor: &DLTensor, layout: &Layout) -> Result<usize> {
 }
 
 /// The last check.
-fn with_checked_address(facts: Facts) -> Result<Facts> {
-    let (address, span) = (facts.data.addr(), facts.layout.span());
-    if facts.layout.lies_in_memory(address) {
-        return Ok(facts);
+fn check_address(address: usize, layout: &Layout) -> Result<()> {
+    if layout.lies_in_memory(address) {
+        return Ok(());
     }
+    let span = layout.span();
     Err(Error::Buffer(format!(
         "data: expected an address with {} bytes below and {} bytes above it, got {address:#x}",
         span.low.unsigned_abs(),

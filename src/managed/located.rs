@@ -34,7 +34,7 @@ impl Checked {
     ///
     /// # Errors
     /// As [`Untrusted::validate`].
-    #[inline]
+    #[inline(always)]
     pub(crate) fn validate(self, trust_device: bool) -> Result<Managed> {
         if self.facts.device == Device::CPU {
             return Ok(self.facts.owned_by(self.source.into_owner())); // nothing to ask or to order

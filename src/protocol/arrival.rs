@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use pyo3::prelude::*;
 
 use super::hooks::Hooks;
+use crate::device::Device;
 use crate::field::{Dims, Field, Labelled};
 use crate::managed::Managed;
 use crate::storage::{Residence, Spec, Storage};
@@ -38,6 +39,14 @@ impl Arrival {
     #[inline]
     pub(crate) fn acquired(self, py: Python<'_>) -> PyResult<Managed> {
         self.hooks.acquired(py, self.memory)
+    }
+
+    /// True for memory of the host of which nothing else is known.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        let unlabelled = matches!(self.labels, Labelled::Nothing);
+        let alone = self.hooks.is_empty() && self.storage.is_none();
+        unlabelled && alone && self.memory.device() == Device::CPU
     }
 
     /// The storage of the host that came in, if nothing around it says anything else, and if its

@@ -11,11 +11,14 @@ use super::ending::Inside;
 use super::read::{entry, wrong_type};
 use crate::managed::Managed;
 
-/// The functions of an object; `None` for those that it does not have.
+/// The functions of an object; most objects have none.
 #[derive(Debug, Default)]
-pub(crate) struct Hooks {
+pub(crate) struct Hooks(Option<Box<Functions>>);
+
+#[derive(Debug)]
+struct Functions {
     /// The object.
-    owner: Option<Py<PyAny>>,
+    owner: Py<PyAny>,
     acquire: Option<Py<PyAny>>,
     touch: Option<Py<PyAny>>,
     release: Option<Py<PyAny>>,
@@ -33,12 +36,12 @@ impl Hooks {
         owner: &Bound<'_, PyAny>,
         interface: &Bound<'_, PyMapping>,
     ) -> PyResult<Self> {
-        Ok(Self {
-            owner: Some(owner.clone().unbind()),
+        Ok(Self::of(Functions {
+            owner: owner.clone().unbind(),
             acquire: function(interface, "acquire")?,
             touch: function(interface, "touch")?,
             release: function(interface, "release")?,
-        })
+        }))
     }
 
     /// The functions of an object of dlfield's own.
@@ -47,41 +50,52 @@ impl Hooks {
         acquire: &str,
         touch: &str,
     ) -> PyResult<Self> {
-        Ok(Self {
+        Ok(Self::of(Functions {
             acquire: Some(owner.getattr(acquire)?.unbind()),
             touch: Some(owner.getattr(touch)?.unbind()),
             release: None,
-            owner: Some(owner.clone().unbind()),
-        })
+            owner: owner.clone().unbind(),
+        }))
+    }
+
+    fn of(all: Functions) -> Self {
+        let is_empty = all.acquire.is_none() && all.touch.is_none() && all.release.is_none();
+        Self(if is_empty { None } else { Some(Box::new(all)) })
     }
 
     /// True if there are no functions to call.
     pub(crate) fn is_empty(&self) -> bool {
-        self.acquire.is_none() && self.touch.is_none() && self.release.is_none()
+        self.0.is_none()
     }
 
     /// Adds the functions of `inner` that are missing.
     pub(in crate::protocol) fn or(self, inner: Self) -> Self {
-        Self {
-            owner: if self.is_empty() { inner.owner } else { self.owner },
-            acquire: self.acquire.or(inner.acquire),
-            touch: self.touch.or(inner.touch),
-            release: self.release.or(inner.release),
-        }
+        let (own, inner) = match (self.0, inner.0) {
+            (Some(own), Some(inner)) => (*own, *inner),
+            (own, inner) => return Self(own.or(inner)),
+        };
+        Self::of(Functions {
+            owner: own.owner,
+            acquire: own.acquire.or(inner.acquire),
+            touch: own.touch.or(inner.touch),
+            release: own.release.or(inner.release),
+        })
     }
 
     /// True if both are functions of one object: it has them, or they are the same functions, as
     /// those of a wrapper and of the object inside (notes, second example).
     pub(crate) fn are_of_one_object(&self, other: &Self, py: Python<'_>) -> bool {
-        let owner = self.owner.as_ref().zip(other.owner.as_ref());
-        owner.is_some_and(|(one, other)| one.is(other))
-            || [
-                (&self.acquire, &other.acquire),
-                (&self.touch, &other.touch),
-                (&self.release, &other.release),
-            ]
-            .into_iter()
-            .all(|(one, other)| are_the_same(one.as_ref(), other.as_ref(), py))
+        let (Some(one), Some(other)) = (&self.0, &other.0) else {
+            return self.is_empty() && other.is_empty();
+        };
+        let functions = [
+            (&one.acquire, &other.acquire),
+            (&one.touch, &other.touch),
+            (&one.release, &other.release),
+        ];
+        let same =
+            |(one, other): (&Option<_>, &Option<_>)| are_the_same(one.as_ref(), other.as_ref(), py);
+        one.owner.is(&other.owner) || functions.into_iter().all(same)
     }
 
     /// Calls `acquire`. Dropping the result calls `release`.
@@ -89,8 +103,10 @@ impl Hooks {
     /// # Errors
     /// What `acquire` raises; there is nothing to release then.
     pub(crate) fn acquire(&self, py: Python<'_>) -> PyResult<Acquired> {
-        call(py, self.acquire.as_ref())?;
-        Ok(Acquired(self.release.as_ref().map(|release| DropAttached::new(release.clone_ref(py)))))
+        let Some(functions) = &self.0 else { return Ok(Acquired(None)) };
+        call(py, functions.acquire.as_ref())?;
+        let release = functions.release.as_ref();
+        Ok(Acquired(release.map(|release| DropAttached::new(release.clone_ref(py)))))
     }
 
     /// The memory, acquired now and released when the last view of it is gone.
@@ -101,13 +117,13 @@ impl Hooks {
 
     /// Calls `touch`, which tells the object that its memory was written.
     pub(crate) fn touch(&self, py: Python<'_>) -> PyResult<()> {
-        call(py, self.touch.as_ref())
+        call(py, self.0.as_ref().and_then(|functions| functions.touch.as_ref()))
     }
 
     /// As `touch`, without a caller to raise in: reports an exception as unraisable.
     #[cfg(feature = "ndarray")]
     pub(crate) fn touch_or_report(&self, py: Python<'_>) {
-        if let Some(touch) = &self.touch {
+        if let Some(touch) = self.0.as_ref().and_then(|functions| functions.touch.as_ref()) {
             call_or_report(py, touch);
         }
     }

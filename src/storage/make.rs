@@ -11,7 +11,7 @@ use crate::cuda::Kind;
 use crate::device::Target;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::field::Field;
+use crate::field::{Field, unlabelled};
 use crate::managed::Managed;
 use crate::sync::{Dirty, Mirrored, SyncState, check_alike};
 
@@ -54,6 +54,13 @@ impl Storage {
     ) -> Result<Self> {
         let (plan, field) = spec.plan(model.layout().shape(), dtype, Some(model))?;
         Ok(Self::new(buffers(&plan, spec.residence()?, fill)?, field))
+    }
+
+    /// Puts memory of the host into a storage without labels, as [`Storage::wrap`] does if nothing
+    /// is requested.
+    pub(crate) fn over_host(memory: Managed) -> Self {
+        let field = unlabelled(memory.layout().ndim());
+        Self::new(Buffers::Host(memory), field)
     }
 
     /// Puts existing memory into a storage. Copies nothing: every request must hold already. For a

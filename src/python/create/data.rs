@@ -302,6 +302,9 @@ fn share(
     {
         return PyStorage::wrap(py, storage, door);
     }
+    if requested.is_nothing() && state.is_none() && arrival.is_plain() {
+        return PyStorage::wrap(py, Storage::over_host(arrival.memory), door);
+    }
     let mut spec = arrival.spec();
     if !requested.is_nothing() {
         requested.over(&arrival.memory, spec.to_mut())?;
