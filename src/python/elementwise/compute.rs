@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{IntoPyDict, PyDict, PyTuple};
 use smallvec::SmallVec;
 
 use super::given::{Given, Kind};
@@ -200,6 +200,11 @@ impl<'py> Call<'_, 'py> {
             }
         }
         let outcome = match (values.as_slice(), mask, &self.options) {
+            // An out by position is deprecated of these two, since NumPy 2.4.
+            ([a, b, out], None, None) if matches!(self.name, "numpy.maximum" | "numpy.minimum") => {
+                let options = [(intern!(py, "out"), out)].into_py_dict(py)?;
+                self.function.call((a, b), Some(&options))
+            }
             ([a, out], None, None) => self.function.call1((a, out)),
             ([a, b, out], None, None) => self.function.call1((a, b, out)),
             (values, mask, options) => {
