@@ -65,10 +65,11 @@ test-pythons: $(EXTENSION) $(VENV)/.stamp-venv ## tests/python in other versions
 		PYTHONPATH=$(CURDIR)/python $$environment/bin/python -m pytest $(IN_PARALLEL) -k "not ($(TIME_TESTS))" tests/python || exit 1; \
 	done
 
-pages: $(EXTENSION) $(VENV)/.stamp-test ## write docs/sources.md, the table of docs/protocols.md, docstrings of the stub
+pages: $(EXTENSION) $(VENV)/.stamp-test ## write docs/sources.md, tables of docs/protocols.md and docs/functions.md, docstrings of the stub
 	PYTHONPATH=tests $(BIN)/python -m support.stub_docs
 	PYTHONPATH=tests $(BIN)/python -m support.sources
 	PYTHONPATH=tests $(BIN)/python -m support.libraries.table_of_pairs
+	PYTHONPATH=tests $(BIN)/python -m support.function_tables
 
 check: $(EXTENSION) $(VENV)/.stamp-dev ## formatting, lints, documentation, types
 	cargo fmt --check

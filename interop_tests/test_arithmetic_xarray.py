@@ -111,11 +111,16 @@ COMPUTED = {
     "cumsum": lambda array: array.cumsum("J"),
     "argmax": lambda array: array.argmax("J"),
     "round": lambda array: array.round(1),
+    "rolling": lambda array: array.rolling(J=2).mean(),
+    "rolling median": lambda array: array.rolling(I=3, min_periods=1, center=True).median(),
+    "sortby": lambda array: array.sortby("J", ascending=False),
+    "isin": lambda array: array.isin([1, 2]),
+    "differentiate": lambda array: array.differentiate("J"),
+    "pad": lambda array: array.pad(I=1),
 }
 LEFT = {
     "dot": lambda array: array.dot(array),
     "quantile": lambda array: array.quantile(0.5),
-    "rolling": lambda array: array.rolling(J=2).mean(),
 }
 
 

@@ -1,14 +1,9 @@
-"""`docs/xarray.md`: its Python prints what is shown, and its table lists all functions."""
+"""`docs/xarray.md`: its Python prints what is shown."""
 
 import contextlib
 import io
 import re
 from pathlib import Path
-
-import numpy as np
-from dlfield._array_functions import _FUNCTIONS, _LIKE
-from dlfield._elementwise_functions import FUNCTIONS as ELEMENTWISE
-from dlfield._reductions import FUNCTIONS
 
 from support.optional import library
 
@@ -30,12 +25,3 @@ def test_every_block_of_the_xarray_page_prints_what_it_says():
             exec(compile(block, "xarray.md", "exec"), names)
         expected = re.findall(r"^# -> (.*)$", block, re.M)
         assert re.fullmatch("\n".join(map(pattern, expected)), printed.getvalue().strip())
-
-
-def test_the_table_lists_every_function_that_there_is():
-    rows = re.findall(r"^\| (`.*?) \|", TEXT, re.M)
-    listed = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
-    assert listed == {
-        function.__name__ for function in (*_FUNCTIONS, *_LIKE, *FUNCTIONS, *ELEMENTWISE)
-    }
-    assert all(hasattr(np, name) for name in listed - {"astype", "matrix_transpose"})

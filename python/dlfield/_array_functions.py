@@ -1,32 +1,29 @@
-"""NumPy's functions of storages (NEP 18): those that have one clear meaning.
+"""NumPy's functions of storages (NEP 18), as `dlfield._function_table` says.
 
-`dlfield._array_views` moves axes, `dlfield._array_shapes` moves elements, `dlfield._array_joins`
-makes one storage of several arrays, `dlfield._reductions` reduces by name. The functions here look
-at shape and type, write, or read values to return a truth or a file. To read values, memory on a
-GPU alone is copied to the host. All other functions raise TypeError, since NumPy would convert
-silently: `to_numpy()` gives the array that has them.
+The functions here look at shape and type, write, or give what NumPy gives of the values. Functions
+that the table refuses raise TypeError, since NumPy would convert silently: `to_numpy()` gives the
+array that has them.
 """
 
 from __future__ import annotations
 
-from functools import wraps
+from functools import lru_cache, wraps
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dlfield import _array_joins as joins
-from dlfield import _array_shapes as shapes
-from dlfield import _array_views as views
-from dlfield import _core, _elementwise_functions, _reductions
+from dlfield import _core, _reductions
+from dlfield._axes import axes_of
 from dlfield._core import CPUStorage, GPUStorage, Storage
+from dlfield._function_table import REFUSED, row_of
 from dlfield._methods import way_out
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    import numpy.typing as npt
-
-__all__ = ["astype", "dispatch", "values"]
+__all__ = ["dispatch", "values"]
 
 
 def dispatch(
@@ -41,21 +38,44 @@ def dispatch(
     Raises
     ------
     TypeError
-        For any other function; the text names the array that has it. NumPy raises it if another
-        argument is an array of a library that does not know storages.
+        For a function that is refused; the text names what to use instead. NumPy raises it if
+        another argument is an array of a library that does not know storages.
     """
     if not all(map(_is_known, types)):
         return NotImplemented
-    if function in _LIKE:
-        return _LIKE[function](storage, *args, **keywords)
     if function in _reductions.FUNCTIONS and _reduces(function, args, storage):
         return _reductions.by_function(function, args, keywords)
-    implementation = _elementwise_functions.FUNCTIONS.get(function) or _FUNCTIONS.get(function)
+    implementation = _implementation(function)
     if implementation is None:
-        name = f"{function.__module__}.{function.__name__}"
-        text = f"{name}: expected an array, got a {type(storage).__name__}"
-        raise TypeError(f"{text}, which has no such function; {way_out(storage)}")
+        raise TypeError(_refusal(function, storage))
+    if function in (np.asarray, np.asanyarray):  # of the storage that is given as `like`
+        return implementation(storage, *args, **keywords)
     return implementation(*args, **keywords)
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return f"{function.__module__}.{function.__name__}"
+
+
+@lru_cache(maxsize=512)
+def _implementation(function: Callable[..., Any]) -> Callable[..., Any] | None:
+    """Find what a function is for storages; None if it is refused."""
+    row = row_of(_name(function))
+    if row is None or not row.module:
+        return None
+    if row.module == "_reductions":
+        return None
+    module = import_module(f"dlfield.{row.module}")
+    found: Callable[..., Any] = getattr(module, "FUNCTIONS", vars(module))[function.__name__]
+    return found
+
+
+def _refusal(function: Callable[..., Any], storage: Storage) -> str:
+    name, row, way = _name(function), row_of(_name(function)), way_out(storage)
+    if row in REFUSED and row.gives:
+        way = f"use {row.gives}, or {way.removeprefix('use ')}"
+    text = f"{name}: expected an array, got a {type(storage).__name__}"
+    return f"{text}, which has no such function; {way}"
 
 
 def _reduces(function: Callable[..., Any], args: Sequence[Any], storage: Storage) -> bool:
@@ -75,20 +95,23 @@ def _is_known(kind: type) -> bool:
 # --- shape and type ----------------------------------------------------------------------------
 
 
-def _size(a: Storage, axis: int | Sequence[int] | None = None) -> int:
-    axes = range(a.ndim) if axis is None else views.axes_in(axis, a.ndim)
+def _size(a: Storage, axis: Any = None) -> int:  # noqa: ANN401 - names or numbers
+    axes = range(a.ndim) if axis is None else axes_of("numpy.size", a, axis)
     return int(np.prod([a.shape[one] for one in axes], dtype=np.intp))
 
 
 def _by_type(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Call NumPy with an array of that type."""
-    return wraps(function)(lambda x: function(np.empty(0, x.dtype)))
+    """Call NumPy with arrays of those types, without elements."""
 
+    def stand_in(array: Any) -> Any:  # noqa: ANN401
+        return np.empty(0, array.dtype) if isinstance(array, Storage) else array
 
-def _result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:  # noqa: ANN401 - as NumPy
-    return np.result_type(
-        *(one.dtype if isinstance(one, Storage) else one for one in arrays_and_dtypes)
-    )
+    @wraps(function)
+    def call(*args: Any, **keywords: Any) -> Any:  # noqa: ANN401
+        named = {name: stand_in(one) for name, one in keywords.items()}
+        return function(*map(stand_in, args), **named)
+
+    return call
 
 
 # --- reading values ----------------------------------------------------------------------------
@@ -98,6 +121,8 @@ def values(array: Any) -> Any:  # noqa: ANN401 - any argument
     """Give what NumPy can read: the host buffer of a storage, or a copy from a GPU alone."""
     if isinstance(array, GPUStorage):
         return _core.storage(array, device="cpu").to_numpy()
+    if isinstance(array, list | tuple):
+        return type(array)(map(values, array))
     return array.to_numpy() if isinstance(array, Storage) else array
 
 
@@ -109,11 +134,17 @@ def _of_values(
     @wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:  # noqa: ANN401
         for check in checks:
-            check(function.__name__, (*args, *keywords.values()))
+            check(function.__name__, list(_arrays((*args, *keywords.values()))))
         named = {name: values(value) for name, value in keywords.items()}
         return function(*map(values, args), **named)
 
     return call
+
+
+def _arrays(given: Any) -> Iterator[Any]:  # noqa: ANN401
+    """Go through arguments, and through the lists among them."""
+    for one in given:
+        yield from _arrays(one) if isinstance(one, list | tuple) else (one,)
 
 
 def _reducing(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -163,142 +194,35 @@ def _check_cast(src: Any, dtype: np.dtype[Any], casting: Any) -> None:  # noqa: 
         joins.check_cast("copyto", found, dtype, casting)
 
 
-# --- copies and models -------------------------------------------------------------------------
+#: Functions whose arrays go together element by element.
+_PAIRING = "allclose array_equal array_equiv bincount extract histogram histogram2d lexsort"
+_ON_HOST = (
+    "argwhere array2string array_repr array_str bincount corrcoef cov diag_indices_from ediff1d "
+    "extract flatnonzero histogram histogram2d histogram_bin_edges histogramdd intersect1d lexsort "
+    "may_share_memory nonzero setdiff1d setxor1d shares_memory tril_indices_from trim_zeros "
+    "triu_indices_from union1d unique unique_all unique_counts unique_inverse unique_values"
+)
+_TYPES = "can_cast common_type iscomplexobj isrealobj min_scalar_type result_type"
 
 
-def _copy(a: Storage, order: str | None = "K", subok: object = None) -> Storage:
-    """Copy into a storage of the same kind, with names and halo. `subok` means nothing."""
-    options = _ordered("copy", a.ndim, order)
-    return _core.storage(a, **options) if options else a.copy()
+def _given_by_numpy() -> dict[str, Callable[..., Any]]:
+    """Give the functions of values, by name. What gives a truth or a file reads a GPU too."""
+    read = "allclose array_equal array_equiv save savetxt savez savez_compressed"
+    found = {}
+    for name in f"{_ON_HOST} {read}".split():
+        checks = [joins.same_names] if name in _PAIRING.split() else []
+        checks += [joins.check_host] if name in _ON_HOST.split() else []
+        found[name] = _of_values(getattr(np, name), *checks)
+    return found
 
 
-def astype(
-    storage: Storage,
-    dtype: npt.DTypeLike,
-    order: str | None = "K",
-    casting: Any = "unsafe",  # noqa: ANN401 - one of NumPy's words
-    subok: object = None,
-    copy: bool = True,  # noqa: FBT001, FBT002 - as NumPy
-) -> Storage:
-    """Do what `Storage.astype` says."""
-    wanted, options = np.dtype(dtype), _ordered("astype", storage.ndim, order)
-    if not np.can_cast(storage.dtype, wanted, casting):
-        text = f"astype: expected a type into which {storage.dtype} goes by the rule {casting!r}"
-        raise TypeError(f"{text}, got {wanted}; pass casting='unsafe'")
-    if not copy and wanted == storage.dtype and not options:
-        return storage
-    return _core.storage(storage, dtype=wanted, **options)
-
-
-def _astype(
-    x: Storage,
-    dtype: npt.DTypeLike,
-    /,
-    *,
-    copy: bool = True,
-    device: str | None = None,
-) -> Storage:
-    """Call `astype`, or copy to a given device."""
-    if device is None:
-        return astype(x, dtype, copy=copy)
-    return _core.storage(x, dtype=dtype, device=device, managed=_core.UNSET)
-
-
-def _as_storage_like(
-    model: Storage,
-    a: Any,  # noqa: ANN401 - an array, or lists of numbers
-    dtype: npt.DTypeLike | None = None,
-    order: str | None = None,
-    *,
-    device: str | None = None,
-    copy: bool | None = None,
-) -> Storage:
-    """Give a storage of the kind of `model`, over the same memory unless it has to be another."""
-    array = a if hasattr(a, "dtype") else np.asarray(a, dtype)
-    kind = (_core.class_options(type(model)) or {}) | {"device": device or model.device}
-    shared = isinstance(array, type(model)) or (model.device is None and device is None)
-    made = _core.as_storage(array) if shared and not copy else _core.storage(array, **kind)
-    return astype(made, made.dtype if dtype is None else dtype, order, copy=False)
-
-
-def _ordered(what: str, ndim: int, order: str | None) -> dict[str, Any]:
-    """Give the option for NumPy's `order`; none to keep the order."""
-    if order in ("K", "k", "A", "a", None):
-        return {}
-    if order not in ("C", "c", "F", "f"):
-        raise ValueError(
-            f"{what}: expected order 'K', 'A', 'C' or 'F', got {order!r}; leave it out"
-        )
-    return {"layout": tuple(range(ndim) if order in ("C", "c") else reversed(range(ndim)))}
-
-
-def _like(name: str) -> Callable[..., Storage]:
-    """Make NumPy's function of a model: kind, names, halo, layout and alignment are the model's.
-
-    With another shape there is no halo, with another number of axes neither names nor layout.
-    """
-    same, other = getattr(_core, f"{name}_like"), getattr(_core, name)
-
-    def like(
-        a: Storage,
-        dtype: npt.DTypeLike | None = None,
-        order: str | None = "K",
-        subok: object = None,
-        shape: Any = None,  # noqa: ANN401 - a number or several
-        *,
-        device: str | None = None,
-        fill: tuple[Any, ...] = (),
-    ) -> Storage:
-        wanted = a.dtype if dtype is None else dtype
-        extents = a.shape
-        if shape is not None:
-            extents = tuple(np.atleast_1d(np.asarray(shape, int)).tolist())
-        options = _ordered(f"{name}_like", len(extents), order)
-        if device is not None:
-            options |= {"device": device, "managed": _core.UNSET}
-        if extents != a.shape:
-            options = joins.options_like(a, len(extents)) | options
-        make, model = (same, a) if extents == a.shape else (other, extents)
-        made: Storage = make(model, *fill, dtype=wanted, **options)
-        return made
-
-    return like
-
-
-def _full_like(
-    a: Storage,
-    fill_value: Any,  # noqa: ANN401
-    *options: Any,  # noqa: ANN401 - those of zeros_like
-    **named: Any,  # noqa: ANN401
-) -> Storage:
-    return _like("full")(a, *options, fill=(fill_value,), **named)
-
-
-#: What functions do that are called with `like=`, of the storage that is given there.
-_LIKE: dict[Any, Callable[..., Storage]] = {
-    np.asarray: _as_storage_like,
-    np.asanyarray: _as_storage_like,
+#: What is computed here, by the name of NumPy's function.
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "shape": lambda a: a.shape,
+    "ndim": lambda a: a.ndim,
+    "size": _size,
+    "copyto": _copyto,
+    **{name: _by_type(getattr(np, name)) for name in _TYPES.split()},
+    **{function.__name__: _reducing(function) for function in (np.all, np.any)},
+    **_given_by_numpy(),
 }
-#: What each of NumPy's functions does. Older versions lack some, of NumPy 2.1 and later.
-_FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    np.shape: lambda a: a.shape,
-    np.ndim: lambda a: a.ndim,
-    np.size: _size,
-    np.result_type: _result_type,
-    **{getattr(np, name): getattr(views, name) for name in views.__all__ if hasattr(np, name)},
-    **{getattr(np, name): getattr(shapes, name) for name in shapes.__all__},
-    np.concatenate: joins.concatenate,
-    np.stack: joins.stack,
-    np.where: joins.where,
-    np.copyto: _copyto,
-    np.copy: _copy,
-    **{getattr(np, f"{name}_like"): _like(name) for name in ("empty", "zeros", "ones")},
-    np.full_like: _full_like,
-    **{one: _of_values(one, joins.same_names) for one in (np.array_equal, np.allclose)},
-    **{one: _of_values(one, joins.check_host) for one in (np.shares_memory, np.may_share_memory)},
-    **{function: _by_type(function) for function in (np.iscomplexobj, np.isrealobj)},
-    **{function: _reducing(function) for function in (np.all, np.any)},
-    **{function: _of_values(function) for function in (np.save, np.savez, np.savez_compressed)},
-}
-if hasattr(np, "astype"):
-    _FUNCTIONS[np.astype] = _astype

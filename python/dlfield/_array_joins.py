@@ -1,4 +1,4 @@
-"""NumPy's functions that make one new storage of several arrays: concatenate, stack, where.
+"""NumPy's functions that make one new storage of several arrays: concatenate, stack and their kin.
 
 Axes go together by position. The result has the names on which the arrays agree; names that stand
 for the same things and differ are an error. The storages must be of one kind, which is that of the
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dlfield import _array_views as views
+from dlfield._axes import axis_of
 from dlfield._core import (
     CPUStorage,
     GPUStorage,
@@ -30,24 +32,10 @@ if TYPE_CHECKING:
     Names = tuple[str, ...] | None
     Halo = tuple[tuple[int, int], ...] | None
 
-__all__ = [
-    "check_cast",
-    "check_host",
-    "check_no_out",
-    "concatenate",
-    "made_like",
-    "options_like",
-    "same_names",
-    "stack",
-    "where",
-]
-
-_MISSING = object()
-
 
 def concatenate(
     arrays: Iterable[Any],
-    axis: int | None = 0,
+    axis: Any = 0,  # noqa: ANN401 - a name or a number
     out: None = None,
     *,
     dtype: Any = None,  # noqa: ANN401 - as NumPy
@@ -61,7 +49,7 @@ def concatenate(
     names, model, pieces = _pieces("concatenate", arrays, out)
     if axis is None or model.ndim == 0:
         raise ValueError("concatenate: expected an axis to join along, got none; use to_numpy()")
-    axis = np.lib.array_utils.normalize_axis_index(axis, model.ndim)
+    axis = axis_of("numpy.concatenate", model, axis)
     _check_alike("concatenate", pieces, axis)
     bounds = np.cumsum([0, *(piece.shape[axis] for piece in pieces)]).tolist()
     shape = (*model.shape[:axis], bounds[-1], *model.shape[axis + 1 :])
@@ -101,25 +89,25 @@ def stack(
     return made
 
 
-def where(condition: Any, x: Any = _MISSING, y: Any = _MISSING, /) -> Storage:  # noqa: ANN401
-    """Take each element from `x` if `condition` holds, else from `y`, into a new storage.
+def hstack(tup: Iterable[Any], **options: Any) -> Storage:  # noqa: ANN401 - as NumPy
+    """Join arrays along the second axis, or along the only one."""
+    pieces = _at_least(1, tup)
+    return concatenate(pieces, 0 if pieces[0].ndim == 1 else 1, **options)
 
-    Computes on the host. The halo is that of the storages of the result's shape, see `_agreed`.
-    """
-    if x is _MISSING or y is _MISSING:
-        raise TypeError("where: expected condition, x and y, got fewer; use to_numpy() for indices")
-    given = [condition, x, y]
-    check_host("where", given)
-    names, model, pieces = _pieces("where", [one for one in given if not np.isscalar(one)])
-    left = iter(pieces)
-    chosen, above, below = (one if np.isscalar(one) else next(left).to_numpy() for one in given)
-    shape = np.broadcast_shapes(*map(np.shape, (chosen, above, below)))
-    halo = _agreed(piece.halo for piece in pieces if piece.shape == shape)
-    made = made_like(shape, np.result_type(above, below), model, names, halo)
-    with made.host() as array:
-        np.copyto(array, below)
-        np.copyto(array, above, where=np.asarray(chosen, bool))
-    return made
+
+def vstack(tup: Iterable[Any], **options: Any) -> Storage:  # noqa: ANN401
+    """Join arrays along the first axis; those of one dimension as rows, without a name."""
+    return concatenate(_at_least(2, tup), 0, **options)
+
+
+def dstack(tup: Iterable[Any]) -> Storage:
+    """Join arrays along the third axis, which has no name if they lack it."""
+    return concatenate(_at_least(3, tup), 2)
+
+
+def _at_least(ndim: int, arrays: Iterable[Any]) -> list[Any]:
+    longer = (views.atleast_1d, views.atleast_2d, views.atleast_3d)[ndim - 1]
+    return [longer(one) for one in arrays]
 
 
 # --- what goes in ------------------------------------------------------------------------------

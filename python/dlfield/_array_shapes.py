@@ -1,7 +1,7 @@
-"""NumPy's functions that move elements of a storage: reshape, ravel, flip, rot90, roll, pad.
+"""NumPy's functions that move elements of a storage: reshape, ravel, flip, rot90, roll, tile, pad.
 
 `flip` and `rot90` are views of any storage. `reshape` is a view of host memory that has no other
-buffer; it copies nothing, also where NumPy would. `roll` and `pad` make a new storage on the host.
+buffer; it copies nothing, also where NumPy would. The others make a new storage on the host.
 """
 
 from __future__ import annotations
@@ -12,15 +12,14 @@ import numpy as np
 
 from dlfield import _array_joins as joins
 from dlfield import _core
-from dlfield._array_views import axes_in, check_host_alone, swapaxes
+from dlfield._array_views import check_host_alone, swapaxes
+from dlfield._axes import axes_of, numbered
 from dlfield._core import as_storage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dlfield._core import Storage
-
-__all__ = ["flip", "pad", "ravel", "reshape", "roll", "rot90"]
 
 
 def reshape(
@@ -78,19 +77,29 @@ def _like(a: Storage, made: Storage) -> Storage:
     return made
 
 
-def flip(m: Storage, axis: int | Sequence[int] | None = None) -> Storage:
+def flip(m: Storage, axis: Any = None) -> Storage:  # noqa: ANN401 - names or numbers
     """Reverse the order of elements along axes, by default all. A view; halos turn with them."""
-    turned = range(m.ndim) if axis is None else axes_in(axis, m.ndim)
+    turned = range(m.ndim) if axis is None else axes_of("numpy.flip", m, axis)
     key = [slice(None, None, -1 if at in turned else 1) for at in range(m.ndim)]
     view: Storage = m[(*key, ...)]
     return view
 
 
-def rot90(m: Storage, k: int = 1, axes: Sequence[int] = (0, 1)) -> Storage:
+def fliplr(m: Storage) -> Storage:
+    """Reverse the second axis."""
+    return flip(m, 1)
+
+
+def flipud(m: Storage) -> Storage:
+    """Reverse the first axis."""
+    return flip(m, 0)
+
+
+def rot90(m: Storage, k: int = 1, axes: Sequence[int | str] = (0, 1)) -> Storage:
     """Rotate by `k` times 90 degrees in the plane of two axes. A view; names and halo go along."""
     if len(axes) != 2:
         raise ValueError(f"rot90: expected two axes, got {len(axes)}; name a plane")
-    first, second = axes_in(axes, m.ndim)
+    first, second = axes_of("numpy.rot90", m, tuple(axes))
     match k % 4:
         case 0:
             return flip(m, ())
@@ -106,8 +115,23 @@ def roll(a: Storage, shift: Any, axis: Any = None) -> Storage:  # noqa: ANN401 -
     """Move elements along axes, around the ends, into a new storage with the same labels."""
     joins.check_host("roll", (a,))
     made = _core.empty_like(a)
+    axis = None if axis is None else axes_of("numpy.roll", a, axis)
     with made.host() as array:
         array[...] = np.roll(a.to_numpy(), shift, axis)
+    return made
+
+
+def tile(A: Storage, reps: Any) -> Storage:  # noqa: ANN401 - as NumPy
+    """Repeat the whole, into a new storage; with names unless there are new axes.
+
+    The halo is unknown if the storage has one.
+    """
+    joins.check_host("tile", (A,))
+    tiled = np.tile(A.to_numpy(), reps)
+    halo = None if A.halo is None or any(map(any, A.halo)) else ((0, 0),) * tiled.ndim
+    made = joins.made_like(tiled.shape, tiled.dtype, A, A.dims, halo)
+    with made.host() as array:
+        array[...] = tiled
     return made
 
 
@@ -119,9 +143,12 @@ def pad(
 ) -> Storage:
     """Put points around the elements, in a new storage with the same names.
 
-    The domain stays where it was: the halo grows by the points.
+    The domain stays where it was: the halo grows by the points. A dict of widths may have names.
     """
     joins.check_host("pad", (array,))
+    if isinstance(pad_width, dict):
+        axes = [numbered("numpy.pad", array, axis) for axis in pad_width]
+        pad_width = dict(zip(axes, pad_width.values(), strict=True))
     padded = np.pad(array.to_numpy(), pad_width, mode, **options)
     halo = array.halo and tuple(
         (low + below, high + above)

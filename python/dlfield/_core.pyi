@@ -274,13 +274,8 @@ class Storage:
     ) -> Any:
         """Call what a function of NumPy means for storages, or raise TypeError (NEP 18).
 
-        Views: transpose, moveaxis, swapaxes, matrix_transpose, expand_dims, squeeze, reshape, flip,
-        rot90, broadcast_to, broadcast_arrays. New storages: concatenate, stack, where, roll, pad,
-        copy, astype, empty_like and its kin. Also asarray and asanyarray with like=, ravel, shape,
-        ndim, size, result_type, copyto, array_equal, allclose, shares_memory, save, savez.
-        Reductions by name or number: sum, mean, max, all, any, their kin and their nan forms,
-        cumsum, cumprod. Element by element: clip, round, isclose, nan_to_num, real, imag, angle,
-        sinc, isreal, iscomplex.
+        Views and new storages keep names and halo where they are clear. An axis may be a name.
+        ``docs/functions.md`` has a table of all functions.
         """
     def __new__(cls, *data: Any, **options: Any) -> Self:
         """Do what `storage(*data, **options)` does, for memory of the kind that the class names."""

@@ -68,13 +68,8 @@ class _Methods(Storage):
     ) -> Any:  # noqa: ANN401
         """Call what a function of NumPy means for storages, or raise TypeError (NEP 18).
 
-        Views: transpose, moveaxis, swapaxes, matrix_transpose, expand_dims, squeeze, reshape, flip,
-        rot90, broadcast_to, broadcast_arrays. New storages: concatenate, stack, where, roll, pad,
-        copy, astype, empty_like and its kin. Also asarray and asanyarray with like=, ravel, shape,
-        ndim, size, result_type, copyto, array_equal, allclose, shares_memory, save, savez.
-        Reductions by name or number: sum, mean, max, all, any, their kin and their nan forms,
-        cumsum, cumprod. Element by element: clip, round, isclose, nan_to_num, real, imag, angle,
-        sinc, isreal, iscomplex.
+        Views and new storages keep names and halo where they are clear. An axis may be a name.
+        ``docs/functions.md`` has a table of all functions.
         """
         from dlfield._array_functions import dispatch
 
@@ -98,10 +93,10 @@ class _Methods(Storage):
         TypeError
             If `casting` forbids it.
         """
-        from dlfield._array_functions import astype
+        from dlfield._array_copies import converted
 
-        converted: Self = astype(self, dtype, order, casting, subok, copy)  # type: ignore[assignment]
-        return converted
+        made: Self = converted(self, dtype, order, casting, subok, copy)  # type: ignore[assignment]
+        return made
 
     def view(self, dtype: npt.DTypeLike | None = None) -> Any:  # noqa: ANN401 - see Returns
         """Give another storage over the same memory, or its bytes as another type.

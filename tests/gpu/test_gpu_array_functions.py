@@ -134,25 +134,19 @@ def test_two_gpus_are_not_put_together(managed):
 
 
 @host_backed
-def test_where_chooses_on_the_host_and_notes_it(managed):
-    storage = made(managed)
-    chosen = np.where(VALUES > 4, storage, -1.0)
-    assert (type(chosen), chosen.halo) == (CLASSES[managed], storage.halo)
-    assert np.array_equal(values(chosen), np.where(VALUES > 4, VALUES, -1.0))
+def test_sorting_reads_and_notes_the_buffer_of_the_host(managed):
+    storage = pair(VALUES, DEVICE_NEWER) if managed == "gt4py" else made(managed)
+    ordered = np.sort(storage[::-1], axis=0)
+    assert type(ordered) is CLASSES[managed]
+    assert np.array_equal(values(ordered), VALUES)
     if managed == "gt4py":
-        assert chosen.sync_state.state == HOST_NEWER
-
-
-@every_state
-def test_where_reads_the_newer_values_of_a_pair(state):
-    storage = pair(VALUES, state)
-    assert np.array_equal(
-        values(np.where(VALUES > 4, storage, -1.0)), np.where(VALUES > 4, VALUES, -1)
-    )
+        assert ordered.sync_state.state == HOST_NEWER
 
 
 ON_THE_HOST = {
-    "where": lambda storage: np.where(VALUES > 4, storage, 0),
+    "take": lambda storage: np.take(storage, [0], 0),
+    "sort": np.sort,
+    "unique": np.unique,
     "copyto": lambda storage: np.copyto(storage, 0, where=VALUES > 4),
     "shares_memory": lambda storage: np.shares_memory(storage, VALUES),
 }
@@ -233,10 +227,15 @@ def test_a_broadcast_view_of_a_gpu_is_refused_with_a_way_out(managed):
 
 
 @every_kind
-def test_other_functions_name_a_way_out_that_there_is(managed):
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [("sum", np.sum), ("where", lambda a: np.where(VALUES > 4, a, 0)), ("isin", np.isin)],
+)
+def test_other_functions_name_a_way_out_that_there_is(managed, name, call):
     way_out = r"to_cupy\(\), or dlfield\.storage" if managed is None else r"to_numpy\(\)"
-    with pytest.raises(TypeError, match=rf"numpy\.sum: expected arrays on the host, .*{way_out}"):
-        np.sum(made(managed))
+    expected = rf"numpy\.{name}: expected arrays on the host, .*{way_out}"
+    with pytest.raises(TypeError, match=expected):
+        call(made(managed), *([[1]] if name == "isin" else []))
 
 
 def test_asking_for_shape_and_type_moves_nothing():

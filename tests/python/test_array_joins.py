@@ -17,11 +17,6 @@ def field(shape=(6, 4), **options):
     return dlf.storage(np.arange(float(np.prod(shape))).reshape(shape), **options)
 
 
-def where_positive(arrays):
-    first, second = arrays
-    return np.where(np.ones((6, 4), bool), first, second)
-
-
 # --- values ------------------------------------------------------------------------------------
 
 
@@ -43,7 +38,7 @@ def test_the_values_are_those_that_numpy_puts_together(join, axis):
 
 def test_the_result_shares_no_memory():
     pieces = [field(), field()]
-    for made in (np.concatenate(pieces), np.stack(pieces), where_positive(pieces)):
+    for made in (np.concatenate(pieces), np.stack(pieces)):
         made[...] = -1
         assert not any(np.shares_memory(made, piece) for piece in pieces)
     assert all(piece[1, 1] == 5 for piece in pieces)
@@ -113,10 +108,9 @@ def test_names_on_which_all_agree_are_those_of_the_result():
     plain = field().to_numpy()
     for first, second in ((field(), field()), (plain, field()), (field(dims=None), field())):
         assert np.concatenate([first, second]).dims == ("I", "J")
-        assert np.where(first, second, 0).dims == ("I", "J")
 
 
-@pytest.mark.parametrize("join", [*JOINS.values(), where_positive])
+@every_join
 @pytest.mark.parametrize("other", ["JI", "IK", ("I", "x")], ids=str)
 def test_joined_fields_with_contradicting_names_are_refused(join, other):
     with pytest.raises(ValueError, match=r"dims agree, got \('I', 'J'\) .*; transpose or rename"):
@@ -125,15 +119,7 @@ def test_joined_fields_with_contradicting_names_are_refused(join, other):
 
 def test_names_of_another_kind_go_by_position_and_the_result_has_none():
     lat = field(dims=("lat", "lon"))
-    for made in (np.concatenate([field(), lat]), np.where(lat, field(), 0)):
-        assert made.dims is None
-
-
-def test_fewer_names_are_compared_from_the_end_as_shapes_are():
-    assert np.where(field()[0], field(), 0).dims == ("I", "J")
-    square = field((4, 4))
-    with pytest.raises(ValueError, match=r"got \('I', 'J'\) and \('I',\)"):
-        np.where(square[:, 0], square, 0)
+    assert np.concatenate([field(), lat]).dims is None
 
 
 def test_a_new_axis_has_no_name():
@@ -174,19 +160,15 @@ def test_a_halo_in_between_is_unknown():
 def test_a_join_with_an_unknown_halo_has_an_unknown_halo():
     assert np.concatenate([field()[::2], field(halo=(0, 0))]).halo is None
     assert np.stack([field()[::2], field()[::2]]).halo is None
-    assert np.where(field()[::2], 1, 0).halo is None
 
 
 def test_arrays_without_a_halo_leave_that_of_the_others():
     wide = field(halo=(2, 1))
     assert np.stack([wide, field(halo=(0, 0))], 1).halo == ((2, 2), (0, 0), (1, 1))
-    assert np.where(field(halo=(0, 0)), wide, np.zeros((6, 4))).halo == ((2, 2), (1, 1))
-    assert np.where(wide, wide[0], 0).halo == ((2, 2), (1, 1))
 
 
 def test_two_halos_make_it_unknown():
-    for made in (np.stack([field(), field(halo=(0, 1))]), np.where(field(), field(halo=(0, 1)), 0)):
-        assert made.halo is None
+    assert np.stack([field(), field(halo=(0, 1))]).halo is None
 
 
 # --- memory ------------------------------------------------------------------------------------
@@ -203,17 +185,3 @@ def test_layout_and_alignment_are_those_of_the_first_storage():
 def test_a_new_axis_is_the_outermost_in_memory(axis, layout):
     stacked = np.stack([field(layout=(1, 0))] * 2, axis)
     assert stacked.layout == layout
-
-
-def test_where_chooses_and_broadcasts_as_numpy_does():
-    values = field().to_numpy()
-    chosen = np.where(values[0] > 1, field(), dlf.full((6, 1), -1, "int8"))
-    np.testing.assert_array_equal(
-        chosen.to_numpy(), np.where(values[0] > 1, values, -1.0), strict=True
-    )
-    assert np.where(field(), np.float32(1), 2).dtype == np.float32
-
-
-def test_where_without_a_choice_is_refused():
-    with pytest.raises(TypeError, match=r"condition, x and y, got fewer; use to_numpy\(\)"):
-        np.where(field())

@@ -1,12 +1,13 @@
-"""`docs/arithmetic.md`: its Python prints what is shown."""
+"""The Python of pages that need NumPy alone prints what is shown."""
 
 import contextlib
 import io
 import re
 from pathlib import Path
 
-TEXT = (Path(__file__).resolve().parents[2] / "docs" / "arithmetic.md").read_text("utf-8")
-BLOCKS = re.findall(r"^```python\n(.*?)^```", TEXT, re.M | re.S)
+import pytest
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def pattern(expected):
@@ -14,11 +15,14 @@ def pattern(expected):
     return ".*".join(re.escape(part) for part in expected.split("..."))
 
 
-def test_every_block_of_the_page_prints_what_it_says():
+@pytest.mark.parametrize("page", ["arithmetic.md", "functions.md"])
+def test_every_block_of_a_page_prints_what_it_says(page):
     names = {}
-    for block in BLOCKS:
+    for block in re.findall(
+        r"^```python\n(.*?)^```", (DOCS / page).read_text("utf-8"), re.M | re.S
+    ):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(block, "arithmetic.md", "exec"), names)
+            exec(compile(block, page, "exec"), names)
         expected = re.findall(r"^# -> (.*)$", block, re.M)
         assert re.fullmatch("\n".join(map(pattern, expected)), printed.getvalue().strip())

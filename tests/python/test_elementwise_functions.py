@@ -15,14 +15,25 @@ def field():
     return dlf.storage(VALUES, dims="IJ", halo=(1, 0), layout=(1, 0))
 
 
-def other_arguments(function):
-    return {np.clip: (-1, 2), np.isclose: (1.25,)}.get(function, ())
+#: Calls with a table or options, by the function.
+CALLS = {
+    "where": lambda a: np.where(a > 0, a, -1),
+    "select": lambda a: np.select([a > 1, a < 0], [a, -a], 7),
+    "choose": lambda a: np.choose((np.abs(np.nan_to_num(a)) % 2).astype(int), [a, -1]),
+    "clip": lambda a: np.clip(a, -1, 2),
+    "isclose": lambda a: np.isclose(a, 1.25),
+    "searchsorted": lambda a: np.searchsorted([-3, 0, 2], a, side="right"),
+    "digitize": lambda a: np.digitize(a, [-3, 0, 2]),
+    "interp": lambda a: np.interp(a, [-3, 0, 2], [1, 2, 3], left=-1),
+    "isin": lambda a: np.isin(a, [0, 4.75], invert=True),
+    "nan_to_num": lambda a: np.nan_to_num(a, nan=5),
+}
 
 
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda one: one.__name__)
-def test_it_computes_what_numpy_computes_and_keeps_the_labels(field, function):
-    more = other_arguments(function)
-    found, wanted = function(field, *more), function(VALUES, *more)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_it_computes_what_numpy_computes_and_keeps_the_labels(field, name):
+    call = CALLS.get(name, getattr(np, name))
+    found, wanted = call(field), call(VALUES)
     assert type(found) is dlf.CPUStorage
     np.testing.assert_array_equal(found.to_numpy(), wanted, strict=True)
     assert (found.dims, found.halo, found.layout) == (field.dims, field.halo, field.layout)
@@ -44,6 +55,66 @@ def test_options_and_outputs_mean_what_they_mean_in_numpy(field):
     np.testing.assert_array_equal(out, VALUES.round(1))
     assert field.clip(0, 1, out=out) is out
     np.testing.assert_array_equal(out, VALUES.clip(0, 1))
-    np.testing.assert_array_equal(np.nan_to_num(field, nan=5), np.nan_to_num(VALUES, nan=5))
+    assert np.fix(field, out=out) is out
+    np.testing.assert_array_equal(out, np.fix(VALUES))
     assert np.isclose(field, field, equal_nan=True).all()
     np.testing.assert_array_equal(np.isclose(field, 1, 1), np.isclose(VALUES, 1, 1))
+    np.testing.assert_array_equal(np.sinc(x=field), np.sinc(VALUES))
+
+
+# --- choices -------------------------------------------------------------------------------------
+
+
+def test_choices_go_by_name(field):
+    column, row = dlf.storage([10.0, 20.0], dims="I"), dlf.storage([1.0, 2.0, 3.0], dims="J")
+    by_name = np.where(VALUES > 0, [[10], [20]], [1, 2, 3])
+    for chosen in (
+        np.where(field > 0, column, row),
+        np.select([field > 0], [column], row),
+        np.choose((field > 0).astype(int), [row, column]),
+    ):
+        np.testing.assert_array_equal(chosen, by_name)
+        assert chosen.dims == ("I", "J")
+    assert np.where(row > 1, row, column).dims == ("J", "I")
+    with refused(ValueError, "in the same order"):
+        np.where(field > 0, field, field.transpose())
+    with refused(ValueError, "dims"):
+        np.where(field > 0, 1, column.rename(I="lon"))
+
+
+def test_where_has_the_type_that_numpy_gives_it(field):
+    assert np.where(field > 0, np.float32(1), 2).dtype == np.float32
+    small = dlf.ones((2, 3), "int8", dims="IJ")
+    assert np.where(field > 0, small, 2).dtype == np.int8
+    with pytest.raises(OverflowError):
+        np.where(field > 0, small, 300)
+
+
+def test_where_without_choices_gives_indices_and_with_one_is_refused(field):
+    for found, wanted in zip(np.where(field > 0), np.where(VALUES > 0), strict=True):
+        assert type(found) is np.ndarray
+        np.testing.assert_array_equal(found, wanted)
+    with refused(TypeError, "where: expected both x and y, got one"):
+        np.where(field, field)
+
+
+def test_a_choice_for_each_condition_is_needed(field):
+    with refused(ValueError, "numpy.select: expected a choice for each condition, got 2 for 1"):
+        np.select([field > 0], [field, field])
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+
+def test_a_table_may_be_a_storage_with_any_name(field):
+    table = dlf.storage([-3.0, 0.0, 2.0], dims="K")
+    points = np.interp(field, table, dlf.storage([1.0, 2.0, 3.0], dims="K"))
+    np.testing.assert_array_equal(points, np.interp(VALUES, [-3, 0, 2], [1, 2, 3]))
+    assert points.dims == np.digitize(field, table).dims == np.isin(field, table).dims == ("I", "J")
+    assert np.searchsorted(table, field).dims == ("I", "J")
+
+
+def test_points_of_numpy_in_a_table_that_is_a_storage_stay_arrays():
+    table = dlf.storage([-3.0, 0.0, 2.0])
+    assert type(np.interp(VALUES, table, table)) is np.ndarray
+    assert np.searchsorted(table, 1.0) == 2

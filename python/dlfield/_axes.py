@@ -1,0 +1,61 @@
+"""Axes of a storage by name or number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from dlfield._core import Storage
+
+__all__ = ["along", "axes_of", "axis_of", "numbered"]
+
+
+def axes_of(what: str, storage: Storage, axis: Any) -> tuple[int, ...]:  # noqa: ANN401
+    """Give the numbers of one axis or several, each by its name or its number.
+
+    Raises
+    ------
+    ValueError
+        For a name that the storage lacks, a number that is out of range, and an axis given twice.
+    """
+    return np.lib.array_utils.normalize_axis_tuple(numbered(what, storage, axis), storage.ndim)
+
+
+def numbered(what: str, storage: Storage, axis: Any) -> Any:  # noqa: ANN401
+    """Put numbers in the place of names, and leave everything else as it is."""
+    if isinstance(axis, tuple | list):
+        return [numbered(what, storage, one) for one in axis]
+    return _number(what, storage, axis) if isinstance(axis, str) else axis
+
+
+def axis_of(what: str, storage: Storage, axis: Any) -> int:  # noqa: ANN401
+    """Give the number of one axis. None is the axis of a storage that has one alone.
+
+    Raises
+    ------
+    TypeError
+        For None if the storage has several axes, along which NumPy would take them as one.
+    """
+    if axis is None and storage.ndim != 1:
+        raise TypeError(
+            f"{what}: expected an axis of a storage of {storage.ndim} dimensions, got none; use "
+            "ravel() to go through all elements"
+        )
+    return axes_of(what, storage, 0 if axis is None else axis)[0]
+
+
+def along(axis: int, key: Any) -> tuple[Any, ...]:  # noqa: ANN401
+    """Give the key that takes `key` along an axis, and all of the others."""
+    return (*(slice(None),) * axis, key, ...)
+
+
+def _number(what: str, storage: Storage, name: str) -> int:
+    if storage.dims is None or name not in storage.dims:
+        has = "without dims" if storage.dims is None else f"with the dims {storage.dims}"
+        raise ValueError(
+            f"{what}: expected an axis of the storage, got {name!r} of one {has}; pass one of its "
+            "names or a number"
+        )
+    return storage.dims.index(name)

@@ -1,0 +1,279 @@
+"""What NumPy's functions make of storages, one row for each meaning.
+
+`dlfield._array_functions` calls what the rows say; ``docs/functions.md`` shows them. Names are
+those below `numpy`, of which older versions lack some. A test compares them with NumPy.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["ARRAYS", "REFUSED", "STORAGES", "Row", "row_of"]
+
+
+class Row(NamedTuple):
+    """Functions with one meaning."""
+
+    names: str
+    #: What they give; for those that are refused what to use instead of them.
+    gives: str
+    #: The module of this package that has them; none for those that are refused.
+    module: str = ""
+    #: What they are about, if they are refused.
+    about: str = ""
+
+
+#: Functions that give storages, with names where they are clear.
+STORAGES = (
+    Row(
+        "linalg.matrix_transpose matrix_transpose moveaxis rollaxis squeeze swapaxes transpose",
+        "a view; each axis keeps name and halo",
+        "_array_views",
+    ),
+    Row("flip fliplr flipud rot90", "a view; names and halo turn along", "_array_shapes"),
+    Row(
+        "array_split dsplit hsplit split unstack vsplit",
+        "views; each has the names, and the halo of its place",
+        "_array_views",
+    ),
+    Row(
+        "atleast_1d atleast_2d atleast_3d expand_dims",
+        "a view; an axis without a name leaves the others without",
+        "_array_views",
+    ),
+    Row(
+        "reshape",
+        "a view of host memory alone, without names; an error where NumPy would copy",
+        "_array_shapes",
+    ),
+    Row(
+        "ravel",
+        "a view, or a storage where the memory does not allow one; no name",
+        "_array_shapes",
+    ),
+    Row(
+        "broadcast_arrays broadcast_to",
+        "a read-only view, of host memory alone; an axis that is repeated has no halo",
+        "_array_views",
+    ),
+    Row(
+        "lib.stride_tricks.sliding_window_view",
+        "a read-only view, of host memory alone and without names",
+        "_array_views",
+    ),
+    Row(
+        "concatenate dstack hstack stack vstack",
+        "a storage, with names where all agree; a new axis has none",
+        "_array_joins",
+    ),
+    Row(
+        "around choose clip isclose round select where",
+        "a storage, by name as universal functions; of a condition alone `where` gives indices",
+        "_elementwise_functions",
+    ),
+    Row(
+        "angle fix i0 imag iscomplex isneginf isposinf isreal nan_to_num real sinc",
+        "a storage with all labels",
+        "_elementwise_functions",
+    ),
+    Row(
+        "digitize interp isin searchsorted",
+        "a storage with the labels of the points; the table has no names",
+        "_elementwise_functions",
+    ),
+    Row(
+        "argpartition argsort gradient partition sort unwrap",
+        "a storage with all labels, along an axis by name or number",
+        "_axis_functions",
+    ),
+    Row("tril triu", "a storage with all labels, of the last two axes", "_axis_functions"),
+    Row("diff", "a storage; the halo counts differences, as it did points", "_axis_functions"),
+    Row(
+        "compress repeat take take_along_axis",
+        "a storage; the axis keeps its name, not its halo",
+        "_axis_functions",
+    ),
+    Row("trapezoid", "a storage without the axis", "_axis_functions"),
+    Row("roll", "a storage with all labels", "_array_shapes"),
+    Row("pad", "a storage with names; the points around the field are halo", "_array_shapes"),
+    Row("tile", "a storage with names, but no halo", "_array_shapes"),
+    Row(
+        "asanyarray asarray",
+        "with `like=storage`, a storage of that kind, over the same memory if it can be",
+        "_array_copies",
+    ),
+    Row(
+        "astype copy empty_like full_like ones_like zeros_like",
+        "a storage with names, halo, layout and alignment of the model",
+        "_array_copies",
+    ),
+    Row(
+        "all any",
+        "[a storage](arithmetic.md#reductions) without the dims that are gone; a truth if all are",
+        "_array_functions",
+    ),
+    Row(
+        "amax amin argmax argmin max mean median min nanargmax "
+        "nanargmin nanmax nanmean nanmedian nanmin nanprod nanstd nansum "
+        "nanvar prod ptp std sum var",
+        "[a storage](arithmetic.md#reductions) without the dims that are gone; a number if all are",
+        "_reductions",
+    ),
+    Row(
+        "cumprod cumsum nancumprod nancumsum",
+        "a storage with all labels",
+        "_reductions",
+    ),
+)
+
+#: Functions that give what NumPy gives.
+ARRAYS = (
+    Row("copyto", "nothing; what `storage[...] = values` writes, by name", "_array_functions"),
+    Row("ndim shape size", "numbers", "_array_functions"),
+    Row(
+        "can_cast common_type iscomplexobj isrealobj min_scalar_type result_type",
+        "a type or a truth, by type",
+        "_array_functions",
+    ),
+    Row("allclose array_equal array_equiv", "a truth", "_array_functions"),
+    Row("may_share_memory shares_memory", "a truth", "_array_functions"),
+    Row(
+        "argwhere diag_indices_from flatnonzero lexsort nonzero tril_indices_from "
+        "triu_indices_from",
+        "indices, which count axes by position",
+        "_array_functions",
+    ),
+    Row(
+        "ediff1d extract intersect1d setdiff1d setxor1d trim_zeros union1d unique unique_all "
+        "unique_counts unique_inverse unique_values",
+        "values in a row",
+        "_array_functions",
+    ),
+    Row(
+        "bincount corrcoef cov histogram histogram2d histogram_bin_edges histogramdd",
+        "counts and moments",
+        "_array_functions",
+    ),
+    Row("array2string array_repr array_str", "a text", "_array_functions"),
+    Row("save savetxt savez savez_compressed", "a file of the values", "_array_functions"),
+)
+
+#: Functions that are refused, because they go by position, or have another name for fields.
+REFUSED = (
+    Row(
+        "dot inner linalg.cross linalg.matmul linalg.outer linalg.tensordot linalg.vecdot outer "
+        "tensordot vdot",
+        '(a * b).sum("K") or numpy.multiply.outer',
+        about="products",
+    ),
+    Row(
+        "convolve correlate cross einsum einsum_path kron linalg.cholesky linalg.cond linalg.det "
+        "linalg.diagonal linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh linalg.inv "
+        "linalg.lstsq linalg.matrix_norm linalg.matrix_power linalg.matrix_rank linalg.multi_dot "
+        "linalg.norm linalg.pinv linalg.qr linalg.slogdet linalg.solve linalg.svd linalg.svdvals "
+        "linalg.tensorinv linalg.tensorsolve linalg.trace linalg.vector_norm trace",
+        "",
+        about="linear algebra",
+    ),
+    Row(
+        "fft.fft fft.fft2 fft.fftn fft.fftshift fft.hfft fft.ifft fft.ifft2 fft.ifftn "
+        "fft.ifftshift fft.ihfft fft.irfft fft.irfft2 fft.irfftn fft.rfft fft.rfft2 fft.rfftn",
+        "",
+        about="Fourier transforms",
+    ),
+    Row(
+        "average count_nonzero cumulative_prod cumulative_sum nanpercentile nanquantile percentile "
+        "quantile",
+        "",
+        about="weights and counts",
+    ),
+    Row(
+        "piecewise",
+        "numpy.where or numpy.select",
+        about="functions by piece",
+    ),
+    Row(
+        "append block column_stack delete insert row_stack",
+        "numpy.concatenate or numpy.take",
+        about="joins without a name",
+    ),
+    Row(
+        "apply_along_axis apply_over_axes diag diagflat diagonal ix_ meshgrid ravel_multi_index "
+        "unravel_index",
+        "",
+        about="parts and grids by position",
+    ),
+    Row(
+        "fill_diagonal place put put_along_axis putmask",
+        "storage[...] = values",
+        about="writes by position",
+    ),
+    Row(
+        "in1d trapz",
+        "numpy.isin or numpy.trapezoid",
+        about="former names",
+    ),
+    Row(
+        "lib.scimath.arccos lib.scimath.arcsin lib.scimath.arctanh lib.scimath.log "
+        "lib.scimath.log10 lib.scimath.log2 lib.scimath.logn lib.scimath.power lib.scimath.sqrt "
+        "real_if_close",
+        "storage.astype(complex)",
+        about="types that depend on values",
+    ),
+    Row(
+        "resize",
+        "numpy.reshape or numpy.tile",
+        about="sizes",
+    ),
+    Row(
+        "poly polyadd polyder polydiv polyfit polyint polymul polynomial.polynomial.polygrid2d "
+        "polynomial.polynomial.polyval2d polysub polyval roots vander",
+        "",
+        about="polynomials",
+    ),
+    Row(
+        "packbits sort_complex unpackbits",
+        "",
+        about="bits and pairs",
+    ),
+    Row(
+        "busday_count busday_offset datetime_as_string is_busday",
+        "",
+        about="dates",
+    ),
+    Row(
+        "char.equal char.greater char.greater_equal char.less char.less_equal char.not_equal "
+        "strings._join strings._rsplit strings._split strings._splitlines strings.capitalize "
+        "strings.center strings.decode strings.encode strings.expandtabs strings.ljust "
+        "strings.lower strings.mod strings.multiply strings.partition strings.replace "
+        "strings.rjust strings.rpartition strings.swapcase strings.title strings.translate "
+        "strings.upper strings.zfill",
+        "",
+        about="texts",
+    ),
+    Row(
+        "lib.recfunctions.append_fields lib.recfunctions.apply_along_fields "
+        "lib.recfunctions.assign_fields_by_name lib.recfunctions.drop_fields "
+        "lib.recfunctions.find_duplicates lib.recfunctions.join_by lib.recfunctions.merge_arrays "
+        "lib.recfunctions.rec_append_fields lib.recfunctions.rec_drop_fields "
+        "lib.recfunctions.rec_join lib.recfunctions.recursive_fill_fields "
+        "lib.recfunctions.rename_fields lib.recfunctions.repack_fields "
+        "lib.recfunctions.require_fields lib.recfunctions.stack_arrays "
+        "lib.recfunctions.structured_to_unstructured lib.recfunctions.unstructured_to_structured",
+        "",
+        about="records",
+    ),
+    Row(
+        "arange array ascontiguousarray asfortranarray empty eye frombuffer fromfile fromfunction "
+        "fromiter fromstring full genfromtxt geomspace identity linspace loadtxt logspace ones "
+        "require tri zeros",
+        "dlfield.storage or dlfield.zeros",
+        about="new arrays, `like=storage`",
+    ),
+)
+_ROWS = {name: row for row in (*STORAGES, *ARRAYS, *REFUSED) for name in row.names.split()}
+
+
+def row_of(name: str) -> Row | None:
+    """Find the row of a function by its name with that of its module."""
+    return _ROWS.get(name.removeprefix("numpy."))
