@@ -1,4 +1,4 @@
-"""NumPy's functions that copy a storage, or make one like a model."""
+"""NumPy's functions that copy a storage or make one like a model; and the values for all others."""
 
 from __future__ import annotations
 
@@ -8,13 +8,21 @@ import numpy as np
 
 from dlfield import _array_joins as joins
 from dlfield import _core
+from dlfield._core import GPUStorage, Storage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import numpy.typing as npt
 
-    from dlfield._core import Storage
+
+def values(array: Any) -> Any:  # noqa: ANN401 - any argument
+    """Give what NumPy can read: the host buffer of a storage, or a copy from a GPU alone."""
+    if isinstance(array, GPUStorage):
+        return _core.storage(array, device="cpu").to_numpy()
+    if isinstance(array, list | tuple):
+        return type(array)(map(values, array))
+    return array.to_numpy() if isinstance(array, Storage) else array
 
 
 def copy(a: Storage, order: str | None = "K", subok: object = None) -> Storage:

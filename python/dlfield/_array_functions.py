@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dlfield import _array_joins as joins
-from dlfield import _core, _reductions
+from dlfield import _reductions
+from dlfield._array_copies import values
 from dlfield._axes import axes_of
-from dlfield._core import CPUStorage, GPUStorage, Storage
+from dlfield._core import CPUStorage, Storage
 from dlfield._function_table import REFUSED, row_of
 from dlfield._methods import way_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-__all__ = ["dispatch", "values"]
+__all__ = ["dispatch"]
 
 
 def dispatch(
@@ -115,15 +116,6 @@ def _by_type(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 # --- reading values ----------------------------------------------------------------------------
-
-
-def values(array: Any) -> Any:  # noqa: ANN401 - any argument
-    """Give what NumPy can read: the host buffer of a storage, or a copy from a GPU alone."""
-    if isinstance(array, GPUStorage):
-        return _core.storage(array, device="cpu").to_numpy()
-    if isinstance(array, list | tuple):
-        return type(array)(map(values, array))
-    return array.to_numpy() if isinstance(array, Storage) else array
 
 
 def _of_values(

@@ -150,7 +150,7 @@ class _Methods(Storage):
 
     def tolist(self) -> Any:  # noqa: ANN401 - lists of lists, or a number
         """Copy the values into nested lists of Python numbers."""
-        from dlfield._array_functions import values
+        from dlfield._array_copies import values
 
         return values(self).tolist()
 

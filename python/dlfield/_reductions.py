@@ -15,6 +15,7 @@ import numpy as np
 
 from dlfield._core import CPUStorage, Storage, empty
 from dlfield._methods import way_out
+from dlfield._ufunc_methods import METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -69,10 +70,7 @@ def by_method(
     """Call a method of a universal function other than ``__call__``."""
     name = f"numpy.{ufunc.__name__}.{method}"
     if method not in ("reduce", "accumulate"):
-        raise TypeError(
-            f"{name}: expected reduce or accumulate for storages, got {method}, which goes by "
-            f"position; {way_out(storage)}"
-        )
+        return METHODS[method](ufunc, inputs, options or {})
     given = dict(options or {})
     axis, (out,) = given.pop("axis", 0), given.pop("out", (None,))
     function = getattr(ufunc, method)

@@ -141,12 +141,6 @@ def test_reduce_and_accumulate_of_universal_functions_go_by_name(field):
     np.testing.assert_array_equal(np.add.accumulate(field, "K"), np.add.accumulate(VALUES, 2))
 
 
-@pytest.mark.parametrize("method", ["outer", "reduceat", "at"])
-def test_methods_that_go_by_position_are_refused(field, method):
-    with refused(TypeError, f"numpy.add.{method}: expected reduce or accumulate", "to_numpy()"):
-        getattr(np.add, method)(field, [0], *([1] if method == "at" else []))
-
-
 def test_a_model_gets_what_arrays_of_numpy_give():
     options = {"dims": "IJK", "layout": (2, 1, 0)}
     t, tend = dlf.storage(VALUES, **options), dlf.storage(VALUES / 3, **options)
