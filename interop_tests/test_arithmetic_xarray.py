@@ -45,6 +45,50 @@ def test_universal_functions_give_what_xarray_gives(call):
     np.testing.assert_array_equal(made.to_numpy(), expected.to_numpy())
 
 
+#: Functions of NumPy and methods by name, and what xarray calls them.
+ALIKE = {
+    "isel": (lambda a, b: a.isel(I=0), lambda a, b: a.isel(I=0)),
+    "isel a part": (lambda a, b: a.isel({"J": slice(1)}), lambda a, b: a.isel({"J": slice(1)})),
+    "broadcast_like": (lambda a, b: b.broadcast_like(a), lambda a, b: b.broadcast_like(a)),
+    "where": (lambda a, b: np.where(b > 2, a, 0), lambda a, b: xr.where(b > 2, a, 0)),
+    "isin": (lambda a, b: np.isin(a, [1, 2]), lambda a, b: a.isin([1, 2])),
+    "clip": (lambda a, b: np.clip(a, 1, 2), lambda a, b: a.clip(1, 2)),
+    "roll": (lambda a, b: np.roll(a, 2, "J"), lambda a, b: a.roll(J=2)),
+    "diff": (lambda a, b: np.diff(a, axis="J"), lambda a, b: a.diff("J")),
+    "take": (lambda a, b: np.take(a, [0, 0], "I"), lambda a, b: a.isel(I=[0, 0])),
+    "pad": (lambda a, b: np.pad(a, {"I": 1}), lambda a, b: a.pad(I=1, constant_values=0)),
+    "sort": (
+        lambda a, b: np.sort(a, "I"),
+        lambda a, b: a.copy(data=np.sort(a.data, a.dims.index("I"))),
+    ),
+    "concatenate": (lambda a, b: np.concatenate([a, a], "J"), lambda a, b: xr.concat([a, a], "J")),
+    "outer": (
+        lambda a, b: np.add.outer(level(a), b.isel(I=0, J=0)),
+        lambda a, b: level(a) + b.isel(I=0, J=0),
+    ),
+}
+
+
+def level(a):
+    return a.isel(K=0) if "K" in a.dims else a
+
+
+@pytest.mark.parametrize(("ours", "theirs"), ALIKE.values(), ids=ALIKE)
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_functions_by_name_give_what_xarray_gives(ours, theirs, data):
+    extents = {name: data.draw(st.integers(1, 4)) for name in data.draw(st.permutations("IJK"))}
+    named = rules.storages(extents).filter(lambda one: {*(one.dims or ())} >= {"I", "J"})
+    a, b = (np.real(data.draw(named)).astype("float64") for _ in range(2))
+    b = b if "K" in b.dims else b.broadcast_like(dlf.ones(2, dims="K")).copy()
+    if rules.expected_dims([b, a]) is None:
+        return
+    found = ours(a, b)
+    expected = theirs(*(xr.DataArray(one.to_numpy(), dims=one.dims) for one in (a, b)))
+    assert found.dims == expected.dims
+    np.testing.assert_array_equal(found.to_numpy(), expected.to_numpy())
+
+
 @pytest.fixture
 def square():
     return dlf.storage(np.arange(9.0).reshape(3, 3), dims="IJ")

@@ -174,6 +174,8 @@ def _copyto(
     joins.check_host("copyto", (dst,))
     if dst.readonly:
         raise BufferError("copyto: expected a writable storage, got a read-only one; use a copy()")
+    if not dst.size:  # NumPy reads an element of an empty array, which has no memory here
+        return
     with dst.host() as array:
         np.copyto(array, values(src), casting=casting, where=values(where))
 

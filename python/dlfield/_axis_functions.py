@@ -117,6 +117,13 @@ def picked(a: Storage, at: int, extent: int, dtype: Any = None) -> Storage:  # n
     return joins.made_like(shape, a.dtype if dtype is None else dtype, a, a.dims, halo)
 
 
+def whole_numbers(indices: Any) -> np.ndarray:  # noqa: ANN401
+    """Give indices as an array of NumPy; an empty list is one of integers."""
+    if isinstance(indices, Storage):
+        return indices.to_numpy()
+    return np.asarray(indices, np.intp if isinstance(indices, list) and not indices else None)
+
+
 def take(a: Any, indices: Any, axis: Any = None, out: None = None, mode: Any = "raise") -> Any:  # noqa: ANN401
     """Pick elements along an axis, which is gone if there is one index.
 
@@ -124,7 +131,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: None = None, mode: Any = "
     """
     joins.check_no_out("take", out)
     joins.check_host("take", (a, indices))
-    indices = np.asarray(indices.to_numpy() if isinstance(indices, Storage) else indices)
+    indices = whole_numbers(indices)
     if not isinstance(a, Storage):
         return np.take(a, indices, axis, mode=mode)
     at = axis_of("numpy.take", a, axis)

@@ -430,6 +430,38 @@ class Storage:
         ValueError
             For a storage without names, for a name that it does not have, and for two equal names.
         """
+    def isel(self, indexers: Mapping[str, Any] | None = None, /, **named: Any) -> Self:
+        """Give the view at integers and slices by name, as `isel` of xarray.
+
+        ``storage.isel(K=0)``, ``storage.isel({"K": 0, "I": slice(1, 3)})``. An integer drops its
+        dimension; those that are not named stay whole. Shares memory, and keeps what is left of the
+        halo.
+
+        Raises
+        ------
+        ValueError
+            For a storage without names, and for a name that it does not have.
+        TypeError
+            For lists and masks, which are no views: `numpy.take` has an axis by name.
+        """
+    def broadcast_like(self, other: Any) -> Storage:
+        """Give a read-only view, repeated along the dims of `other` that the storage lacks.
+
+        It has the dims of `other` in their order, then those that `other` lacks, as
+        `broadcast_like` of xarray. A repeated dimension has no halo.
+
+        Parameters
+        ----------
+        other
+            A storage, a DataArray, or any other array with dims.
+
+        Raises
+        ------
+        ValueError
+            If one of the two has no names, or if an extent differs.
+        TypeError
+            For a storage with a buffer on a GPU.
+        """
     def _with_dims(self, names: Sequence[str]) -> Self:
         """Give the same memory other names, in the order of the dimensions."""
     def view(self, dtype: npt.DTypeLike | None = None) -> Any:

@@ -181,6 +181,47 @@ class _Methods(Storage):
         dims = [new.get(name, name) for name in self.dims]
         return self[...] if tuple(dims) == self.dims else self._with_dims(dims)
 
+    def isel(self, indexers: Mapping[str, Any] | None = None, /, **named: Any) -> Self:  # noqa: ANN401
+        """Give the view at integers and slices by name, as `isel` of xarray.
+
+        ``storage.isel(K=0)``, ``storage.isel({"K": 0, "I": slice(1, 3)})``. An integer drops its
+        dimension; those that are not named stay whole. Shares memory, and keeps what is left of the
+        halo.
+
+        Raises
+        ------
+        ValueError
+            For a storage without names, and for a name that it does not have.
+        TypeError
+            For lists and masks, which are no views: `numpy.take` has an axis by name.
+        """
+        from dlfield._by_name import isel
+
+        view: Self = isel(self, {**(indexers or {}), **named})  # type: ignore[assignment]
+        return view
+
+    def broadcast_like(self, other: Any) -> Storage:  # noqa: ANN401
+        """Give a read-only view, repeated along the dims of `other` that the storage lacks.
+
+        It has the dims of `other` in their order, then those that `other` lacks, as
+        `broadcast_like` of xarray. A repeated dimension has no halo.
+
+        Parameters
+        ----------
+        other
+            A storage, a DataArray, or any other array with dims.
+
+        Raises
+        ------
+        ValueError
+            If one of the two has no names, or if an extent differs.
+        TypeError
+            For a storage with a buffer on a GPU.
+        """
+        from dlfield._by_name import broadcast_like
+
+        return broadcast_like(self, other)
+
     def __dir__(self) -> list[str]:
         kind = type(self)
         return [name for name in object.__dir__(self) if not _is_absent(kind, name)]
@@ -191,15 +232,16 @@ class _Methods(Storage):
 #: Attributes of other arrays by the library that has them.
 _ELSEWHERE = {
     "NumPy": """
-        argpartition argsort byteswap choose compress conj conjugate
-        ctypes diagonal dot dump dumps flat getfield mT nonzero
-        partition put repeat resize searchsorted setfield setflags sort
-        take tofile trace
+        byteswap ctypes diagonal dot dump dumps flat getfield mT put resize setfield setflags tofile
+        trace
     """,
-    "numpy.FUNCTION": "squeeze swapaxes",
+    "numpy.FUNCTION": """
+        argpartition argsort choose compress conj conjugate nonzero partition repeat searchsorted
+        sort squeeze swapaxes take
+    """,
     "xarray": """
         assign_attrs assign_coords attrs chunk coords coarsen compute drop_vars encoding groupby
-        indexes interp isel isnull load loc name notnull plot quantile resample rolling sel shift
+        indexes interp isnull load loc name notnull plot quantile resample rolling sel shift
         sizes stack to_dataset to_netcdf to_pandas to_zarr values where
     """,
     "torch": """

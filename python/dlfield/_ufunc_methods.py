@@ -9,7 +9,7 @@ import numpy as np
 from dlfield import _array_joins as joins
 from dlfield._array_copies import values
 from dlfield._axes import axis_of
-from dlfield._axis_functions import picked
+from dlfield._axis_functions import picked, whole_numbers
 from dlfield._core import CPUStorage, Storage, elementwise, get_dims
 from dlfield._methods import way_out
 
@@ -70,7 +70,7 @@ def reduceat(ufunc: np.ufunc, inputs: Sequence[Any], options: Mapping[str, Any])
         return ufunc.reduceat(array, values(indices), **given)
     axis, dtype = axis_of(name, array, given.get("axis", 0)), given.get("dtype")
     found = ufunc.reduceat(np.ones(1, array.dtype), [0], dtype=dtype).dtype
-    starts = np.asarray(values(indices))
+    starts = whole_numbers(indices)
     made = picked(array, axis, len(starts), found)
     with made.host() as result:
         ufunc.reduceat(array.to_numpy(), starts, axis, dtype, out=result)

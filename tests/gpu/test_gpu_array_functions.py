@@ -227,6 +227,32 @@ def test_a_broadcast_view_of_a_gpu_is_refused_with_a_way_out(managed):
 
 
 @every_kind
+def test_a_part_by_name_is_a_view_of_the_same_kind(managed):
+    storage = made(managed)
+    part = storage.isel(I=1)
+    assert (type(part), part.dims) == (CLASSES[managed], ("J",))
+    part[...] = -1.0
+    assert np.array_equal(values(storage)[1], np.full(4, -1.0))
+
+
+@every_kind
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda a: a.broadcast_like(a),
+        lambda a: np.add.outer(a, dlf.ones(2, dims="K")),
+        lambda a: np.add.at(a, 0, 1),
+    ],
+    ids=["broadcast_like", "outer", "at"],
+)
+def test_what_needs_host_memory_alone_is_refused_with_a_way_out(managed, call):
+    storage = made(managed)
+    with pytest.raises(TypeError, match=rf"host.*, got a {CLASSES[managed].__name__}.*use storage"):
+        call(storage)
+    assert np.array_equal(values(storage), VALUES)
+
+
+@every_kind
 @pytest.mark.parametrize(
     ("name", "call"),
     [("sum", np.sum), ("where", lambda a: np.where(VALUES > 4, a, 0)), ("isin", np.isin)],

@@ -11,7 +11,7 @@ from support.errors import refused
 from support.processes import run_in_subprocess
 
 WAYS = {
-    "sort": "storage.to_numpy()",
+    "sort": "numpy.sort(storage)",
     "ctypes": "storage.to_numpy()",
     "squeeze": "numpy.squeeze(storage)",
     "values": "storage.to_xarray()",

@@ -90,6 +90,14 @@ def test_where_has_the_type_that_numpy_gives_it(field):
         np.where(field > 0, small, 300)
 
 
+def test_a_choice_of_no_elements_touches_no_memory():
+    column, empty = dlf.ones(1, bool, dims="I"), dlf.zeros((1, 0), "int32", dims="IJ")
+    assert np.where(column, empty, 0.5).shape == (1, 0)
+    assert np.select([column], [empty], 0.5).shape == (1, 0)
+    target = dlf.zeros((1, 0))
+    np.copyto(target, dlf.zeros((1, 0), "int32"), where=np.ones((1, 1), bool))
+
+
 def test_where_without_choices_gives_indices_and_with_one_is_refused(field):
     for found, wanted in zip(np.where(field > 0), np.where(VALUES > 0), strict=True):
         assert type(found) is np.ndarray

@@ -1,0 +1,77 @@
+"""Views of storages by the names of their dimensions: parts, and repetition along other dims."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dlfield._array_views import check_host_alone
+from dlfield._core import Storage, as_storage, get_dims
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["broadcast_like", "isel"]
+
+
+def isel(storage: Storage, indexers: Mapping[str, Any]) -> Storage:
+    """Do what `Storage.isel` says."""
+    dims = _dims_of("isel", storage)
+    if unknown := [name for name in indexers if name not in dims]:
+        raise ValueError(f"isel: expected names among {dims}, got {unknown[0]!r}; use one of them")
+    key = [_index(name, indexers.get(name, slice(None))) for name in dims]
+    view: Storage = storage[(*key, ...)]  # the dots make a view of a single element too
+    return view
+
+
+def _index(name: str, index: Any) -> Any:  # noqa: ANN401 - an integer or a slice
+    if isinstance(index, slice):
+        return index
+    try:
+        if isinstance(index, bool | np.bool):
+            raise TypeError
+        return operator.index(index)
+    except TypeError:
+        raise TypeError(
+            f"isel: expected an integer or a slice for {name!r}, got a {type(index).__name__}; use "
+            f"numpy.take(storage, indices, axis={name!r})"
+        ) from None
+
+
+def broadcast_like(storage: Storage, other: Any) -> Storage:  # noqa: ANN401 - an array with dims
+    """Do what `Storage.broadcast_like` says."""
+    check_host_alone("broadcast_like", storage)
+    own, model = _dims_of("broadcast_like", storage), get_dims(other)
+    if model is None:
+        raise ValueError(
+            f"broadcast_like: expected a model with dims, got a {type(other).__name__} without; "
+            "use numpy.broadcast_to to go by position"
+        )
+    mine = dict(zip(own, storage.shape, strict=True))
+    extents = dict(zip(model, other.shape, strict=True)) | mine
+    for name, extent in zip(model, other.shape, strict=True):
+        if extents[name] != extent:
+            raise ValueError(
+                f"broadcast_like: expected extent {extent} along {name!r} as the model has, got "
+                f"{extents[name]}; use isel({name}=...) to take a part"
+            )
+    array = storage.to_numpy().transpose([own.index(name) for name in extents if name in mine])
+    array = array[tuple(slice(None) if name in mine else None for name in extents)]
+    view = as_storage(np.broadcast_to(array, tuple(extents.values())), dims=tuple(extents))
+    if storage.halo is None:
+        view.halo = None
+    else:
+        halo = dict(zip(own, storage.halo, strict=True))
+        view.halo = tuple(halo.get(name, (0, 0)) for name in extents)
+    return view
+
+
+def _dims_of(what: str, storage: Storage) -> tuple[str, ...]:
+    if storage.dims is None:
+        raise ValueError(
+            f"{what}: expected a storage with dims, got one of shape {storage.shape} without; name "
+            "them with dlfield.as_storage(storage, dims=...)"
+        )
+    return storage.dims
