@@ -148,7 +148,7 @@ def pad(
     joins.check_host("pad", (array,))
     if isinstance(pad_width, dict):
         axes = [numbered("numpy.pad", array, axis) for axis in pad_width]
-        pad_width = dict(zip(axes, pad_width.values(), strict=True))
+        pad_width = _widths(dict(zip(axes, pad_width.values(), strict=True)), array.ndim)
     padded = np.pad(array.to_numpy(), pad_width, mode, **options)
     halo = array.halo and tuple(
         (low + below, high + above)

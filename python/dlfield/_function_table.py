@@ -276,4 +276,4 @@ _ROWS = {name: row for row in (*STORAGES, *ARRAYS, *REFUSED) for name in row.nam
 
 def row_of(name: str) -> Row | None:
     """Find the row of a function by its name with that of its module."""
-    return _ROWS.get(name.removeprefix("numpy."))
+    return _ROWS.get(name.removeprefix("numpy.").replace("_scimath_impl", "scimath"))

@@ -140,8 +140,9 @@ PARTS = {
     "hsplit": (lambda a: np.hsplit(a, [1]), lambda a: np.hsplit(a, [1])),
     "vsplit": (lambda a: np.vsplit(a, 2), lambda a: np.vsplit(a, 2)),
     "dsplit": (lambda a: np.dsplit(a, 2), lambda a: np.dsplit(a, 2)),
-    "unstack": (lambda a: np.unstack(a, axis=1), lambda a: np.unstack(a, axis="J")),
 }
+if hasattr(np, "unstack"):
+    PARTS["unstack"] = (lambda a: np.unstack(a, axis=1), lambda a: np.unstack(a, axis="J"))
 
 
 @pytest.mark.parametrize(("call", "named"), PARTS.values(), ids=PARTS)
@@ -191,7 +192,7 @@ def test_what_moves_elements_takes_names(field):
         np.roll(field, (1, 2), ("I", "K")), np.roll(VALUES, (1, 2), (0, 2))
     )
     padded = np.pad(field, {"K": (1, 2)})
-    np.testing.assert_array_equal(padded, np.pad(VALUES, {2: (1, 2)}))
+    np.testing.assert_array_equal(padded, np.pad(VALUES, [(0, 0), (0, 0), (1, 2)]))
     assert padded.halo == ((0, 1), (1, 1), (1, 2))
     assert np.size(field, "J") == 3
 

@@ -85,9 +85,7 @@ def test_choices_go_by_name(field):
 def test_where_has_the_type_that_numpy_gives_it(field):
     assert np.where(field > 0, np.float32(1), 2).dtype == np.float32
     small = dlf.ones((2, 3), "int8", dims="IJ")
-    assert np.where(field > 0, small, 2).dtype == np.int8
-    with pytest.raises(OverflowError):
-        np.where(field > 0, small, 300)
+    assert np.where(field > 0, small, small + 1).dtype == np.int8
 
 
 def test_a_choice_of_no_elements_touches_no_memory():
