@@ -17,7 +17,7 @@ from dlfield import _array_joins as joins
 from dlfield import _reductions
 from dlfield._array_copies import values
 from dlfield._axes import axes_of
-from dlfield._core import CPUStorage, Storage
+from dlfield._core import CPUStorage, Storage, elementwise
 from dlfield._function_table import REFUSED, row_of
 from dlfield._methods import way_out
 
@@ -172,12 +172,18 @@ def _copyto(
         return
     joins.same_names("copyto", (dst, src, where))
     joins.check_host("copyto", (dst,))
+
+    def put(out: np.ndarray) -> None:
+        if out.size:  # NumPy reads an element of an empty array, which has no memory here
+            np.copyto(out, values(src), casting=casting, where=values(where))
+
+    if isinstance(dst, CPUStorage):
+        elementwise(put, (), name="copyto", options={"out": dst})
+        return
     if dst.readonly:
         raise BufferError("copyto: expected a writable storage, got a read-only one; use a copy()")
-    if not dst.size:  # NumPy reads an element of an empty array, which has no memory here
-        return
     with dst.host() as array:
-        np.copyto(array, values(src), casting=casting, where=values(where))
+        put(array)
 
 
 def _check_cast(src: Any, dtype: np.dtype[Any], casting: Any) -> None:  # noqa: ANN401

@@ -42,20 +42,18 @@ def outer(ufunc: np.ufunc, inputs: Sequence[Any], options: Mapping[str, Any]) ->
 def at(ufunc: np.ufunc, inputs: Sequence[Any], options: Mapping[str, Any]) -> None:
     """Compute in place for the elements of a key, as often as it has them; by position."""
     name, (target, *given) = f"numpy.{ufunc.__name__}.at", inputs
-    for one in (target, *given):
+    for one in given:
         _check_host(name, one)
+    given = values(given)
     if not isinstance(target, Storage):
-        ufunc.at(target, *map(values, given), **options)
+        ufunc.at(target, *given, **options)
         return
-    if named := [one for one in given if get_dims(one)]:
+    if named := [one for one in inputs[1:] if get_dims(one)]:
         raise ValueError(
             f"{name}: expected a key and values without names, which go by position, got one with "
             f"the dims {get_dims(named[0])}; use its to_numpy()"
         )
-    if target.readonly:
-        raise BufferError(f"{name}: expected a writable storage, got a read-only one; use a copy()")
-    with target.host() as array:
-        ufunc.at(array, *map(values, given), **options)
+    elementwise(lambda out: ufunc.at(out, *given), (), name=name, options={"out": target})
 
 
 def reduceat(ufunc: np.ufunc, inputs: Sequence[Any], options: Mapping[str, Any]) -> Any:  # noqa: ANN401

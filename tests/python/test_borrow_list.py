@@ -131,6 +131,8 @@ WRITING = [
     "field.__setitem__(..., np.ones(10))",
     "field.__setitem__([0, *range(10)], np.ones(11))",
     "np.copyto(field, dlf.ones(10))",
+    "np.copyto(field, 1.0, where=np.ones(10, bool))",
+    "np.add.at(field, list(range(10)), 1.0)",
 ]
 
 
