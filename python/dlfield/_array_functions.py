@@ -49,7 +49,7 @@ def dispatch(
     if function in _LIKE:
         return _LIKE[function](storage, *args, **keywords)
     if function in _reductions.FUNCTIONS and _reduces(function, args, storage):
-        return _reductions.by_function(function, args, keywords)
+        return _reductions.FUNCTIONS[function](*args, **keywords)
     implementation = _elementwise_functions.FUNCTIONS.get(function) or _FUNCTIONS.get(function)
     if implementation is None:
         name = f"{function.__module__}.{function.__name__}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dlfield.xarray import to_xarray
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Self
 
     import numpy.typing as npt
@@ -58,27 +58,6 @@ class _Methods(Storage):
         from dlfield._html import render
 
         return render(self)
-
-    def __array_function__(
-        self,
-        func: Callable[..., Any],
-        types: Sequence[type],
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-    ) -> Any:  # noqa: ANN401
-        """Call what a function of NumPy means for storages, or raise TypeError (NEP 18).
-
-        Views: transpose, moveaxis, swapaxes, matrix_transpose, expand_dims, squeeze, reshape, flip,
-        rot90, broadcast_to, broadcast_arrays. New storages: concatenate, stack, where, roll, pad,
-        copy, astype, empty_like and its kin. Also asarray and asanyarray with like=, ravel, shape,
-        ndim, size, result_type, copyto, array_equal, allclose, shares_memory, save, savez.
-        Reductions by name or number: sum, mean, max, all, any, their kin and their nan forms,
-        cumsum, cumprod. Element by element: clip, round, isclose, nan_to_num, real, imag, angle,
-        sinc, isreal, iscomplex.
-        """
-        from dlfield._array_functions import dispatch
-
-        return dispatch(self, func, types, args, kwargs)
 
     def astype(
         self,

@@ -37,7 +37,7 @@ REFUSED = sorted(
     get_overridable_numpy_array_functions()
     - _FUNCTIONS.keys()
     - _LIKE.keys()
-    - FUNCTIONS
+    - FUNCTIONS.keys()
     - ELEMENTWISE.keys(),
     key=lambda function: (function.__module__, function.__name__),
 )
