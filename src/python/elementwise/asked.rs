@@ -30,7 +30,8 @@ impl<'py> Asked<'py> {
         Self { array: Some(array.clone()), ..Self::default() }
     }
 
-    /// Takes an argument, unless it is NumPy's sign for one that is not given.
+    /// Takes an argument, unless it is NumPy's sign for one that is not given. `where` may be as Rust
+    /// writes it.
     pub(super) fn put(&mut self, name: &str, value: &Bound<'py, PyAny>) -> PyResult<()> {
         let py = value.py();
         if value.is(no_value(py)?) {
@@ -42,7 +43,7 @@ impl<'py> Asked<'py> {
             "axis" => self.axis = given,
             "dtype" => self.dtype = given,
             "out" => self.out = given,
-            "where" => self.mask = given.filter(|mask| !is_true(mask)),
+            "where" | "r#where" => self.mask = given.filter(|mask| !is_true(mask)),
             "keepdims" => self.keepdims = value.is_truthy()?,
             "overwrite_input" => {} // the values of a storage stay
             "include_initial" if !value.is_truthy()? => {}
@@ -70,7 +71,7 @@ impl<'py> Asked<'py> {
     ) -> PyResult<()> {
         if args.len() > names.len() {
             return Err(PyTypeError::new_err(format!(
-                "numpy.{what}: expected at most {} arguments, got {}; pass them by name",
+                "{what}: expected at most {} arguments, got {}; pass them by name",
                 names.len(),
                 args.len()
             )));

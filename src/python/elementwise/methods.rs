@@ -24,9 +24,9 @@ macro_rules! reductions {
             ) -> PyResult<Bound<'py, PyAny>> {
                 let mut asked = Asked::of(slf.as_any());
                 $(if let Some(given) = $given {
-                    asked.put(stringify!($given).trim_start_matches("r#"), given)?;
+                    asked.put(stringify!($given), given)?;
                 })*
-                method(slf.py(), stringify!($name), &asked)
+                method(slf.py(), concat!("numpy.", stringify!($name)), &asked)
             }
         }
     )+};

@@ -21,13 +21,13 @@ use crate::field::{Axes, Field, Joined, Operand, Reduced, show_dims};
 use crate::layout::Step;
 use crate::managed::Managed;
 use crate::protocol::ending::Inside;
-use crate::python::numpy::{array_over, dtype_to};
+use crate::python::numpy::{array_held_by, array_over, dtype_to};
 use crate::python::storage::PyStorage;
 use crate::storage::{Storage, repeat};
 
 /// A function that reduces.
 pub(super) struct Reducer<'a, 'py> {
-    /// Its name in messages.
+    /// Its name in messages, with that of the module.
     pub(super) name: &'a str,
     /// What takes the array, and everything else by name.
     pub(super) function: &'a Bound<'py, PyAny>,
@@ -76,7 +76,7 @@ impl<'py> Reducer<'_, 'py> {
         let ndim = operand.shape.len();
         let along = self.along(py, asked, operand)?;
         let values = Values {
-            array: read(py, &array, ndim)?,
+            array: read(py, asked.array.as_ref(), &array, ndim)?,
             axis: along.value,
             mask: mask.flatten().map(|mask| self.aligned(py, &mask, operand)).transpose()?,
             options: self.options(asked, operand)?,
@@ -91,9 +91,10 @@ impl<'py> Reducer<'_, 'py> {
             }
             (None, Given::Storage(memory, field)) if !several && !reduced.is_number() => {
                 let made = self.made(py, asked, &values, (memory, field), &reduced)?;
-                let out = array_over(py, made.managed(), false)?;
+                let made = PyStorage::wrap(py, made, None)?.into_bound(py);
+                let out = array_of(&made, made.get().storage().managed(), false)?;
                 self.call(py, asked, &values, Some(&out))?;
-                PyStorage::wrap(py, made, None)?.into_bound(py).into_any()
+                made.into_any()
             }
             _ => self.call(py, asked, &values, None)?,
         };
@@ -278,11 +279,26 @@ impl<'py> Reducer<'_, 'py> {
 }
 
 /// The array to read. It may be written if the storage may: NumPy copies it for `argmax` if not.
-fn read<'py>(py: Python<'py>, array: &Given<'py>, ndim: usize) -> PyResult<Bound<'py, PyAny>> {
-    match array {
-        Given::Storage(memory, _) => array_over(py, memory, memory.readonly()),
+fn read<'py>(
+    py: Python<'py>,
+    object: Option<&Bound<'py, PyAny>>,
+    array: &Given<'py>,
+    ndim: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    match (object.and_then(|object| object.cast::<PyStorage>().ok()), array) {
+        (Some(storage), Given::Storage(memory, _)) => array_of(storage, memory, memory.readonly()),
         _ => array.value(py, &(0..ndim).map(Some).collect()),
     }
+}
+
+/// The array over the host memory of a storage.
+fn array_of<'py>(
+    storage: &Bound<'py, PyStorage>,
+    memory: &Managed,
+    readonly: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: a storage keeps its buffers as long as it lives; `memory` is the one on the host.
+    unsafe { array_held_by(storage.as_any(), memory, readonly) }
 }
 
 /// The options that decide on the type of a result.

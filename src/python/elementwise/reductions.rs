@@ -12,6 +12,7 @@ use super::reduce::{Reducer, Reduces};
 
 /// A function of NumPy's.
 pub(super) struct Reduction {
+    /// `numpy.` and its name.
     name: &'static str,
     /// Where NumPy has [`Reducer::short`]; empty if nothing is.
     short: &'static [&'static str],
@@ -31,50 +32,54 @@ const fn one(name: &'static str, short: &'static [&'static str], kind: Reduces) 
     Reduction { name, short, kind, found: PyOnceLock::new() }
 }
 
-/// All of them. A version of NumPy may lack some.
+/// All of them, those that are methods first. A version of NumPy may lack some.
 static REDUCTIONS: [Reduction; 35] = [
-    one("all", &["logical_and", "reduce"], Reduces::Truth),
-    one("amax", &["maximum", "reduce"], Reduces::Number),
-    one("amin", &["minimum", "reduce"], Reduces::Number),
-    one("any", &["logical_or", "reduce"], Reduces::Truth),
-    one("argmax", &["ndarray", "argmax"], Reduces::Index),
-    one("argmin", &["ndarray", "argmin"], Reduces::Index),
-    one("cumprod", &["multiply", "accumulate"], Reduces::Running),
-    one("cumsum", &["add", "accumulate"], Reduces::Running),
-    one("cumulative_prod", &["multiply", "accumulate"], Reduces::Running),
-    one("cumulative_sum", &["add", "accumulate"], Reduces::Running),
-    one("max", &["maximum", "reduce"], Reduces::Number),
-    one("mean", &["ndarray", "mean"], Reduces::Number),
-    one("median", &[], Reduces::Number),
-    one("min", &["minimum", "reduce"], Reduces::Number),
-    one("nanargmax", &[], Reduces::Number),
-    one("nanargmin", &[], Reduces::Number),
-    one("nancumprod", &[], Reduces::Running),
-    one("nancumsum", &[], Reduces::Running),
-    one("nanmax", &[], Reduces::Number),
-    one("nanmean", &[], Reduces::Number),
-    one("nanmedian", &[], Reduces::Number),
-    one("nanmin", &[], Reduces::Number),
-    one("nanpercentile", &[], Reduces::Number),
-    one("nanprod", &[], Reduces::Number),
-    one("nanquantile", &[], Reduces::Number),
-    one("nanstd", &[], Reduces::Number),
-    one("nansum", &[], Reduces::Number),
-    one("nanvar", &[], Reduces::Number),
-    one("percentile", &[], Reduces::Number),
-    one("prod", &["multiply", "reduce"], Reduces::Number),
-    one("ptp", &[], Reduces::Number),
-    one("quantile", &[], Reduces::Number),
-    one("std", &["ndarray", "std"], Reduces::Number),
-    one("sum", &["add", "reduce"], Reduces::Number),
-    one("var", &["ndarray", "var"], Reduces::Number),
+    one("numpy.sum", &["add", "reduce"], Reduces::Number),
+    one("numpy.max", &["maximum", "reduce"], Reduces::Number),
+    one("numpy.min", &["minimum", "reduce"], Reduces::Number),
+    one("numpy.mean", &["ndarray", "mean"], Reduces::Number),
+    one("numpy.all", &["logical_and", "reduce"], Reduces::Truth),
+    one("numpy.any", &["logical_or", "reduce"], Reduces::Truth),
+    one("numpy.std", &["ndarray", "std"], Reduces::Number),
+    one("numpy.var", &["ndarray", "var"], Reduces::Number),
+    one("numpy.prod", &["multiply", "reduce"], Reduces::Number),
+    one("numpy.argmax", &["ndarray", "argmax"], Reduces::Index),
+    one("numpy.argmin", &["ndarray", "argmin"], Reduces::Index),
+    one("numpy.cumsum", &["add", "accumulate"], Reduces::Running),
+    one("numpy.cumprod", &["multiply", "accumulate"], Reduces::Running),
+    one("numpy.amax", &["maximum", "reduce"], Reduces::Number),
+    one("numpy.amin", &["minimum", "reduce"], Reduces::Number),
+    one("numpy.cumulative_prod", &["multiply", "accumulate"], Reduces::Running),
+    one("numpy.cumulative_sum", &["add", "accumulate"], Reduces::Running),
+    one("numpy.median", &[], Reduces::Number),
+    one("numpy.nanargmax", &[], Reduces::Number),
+    one("numpy.nanargmin", &[], Reduces::Number),
+    one("numpy.nancumprod", &[], Reduces::Running),
+    one("numpy.nancumsum", &[], Reduces::Running),
+    one("numpy.nanmax", &[], Reduces::Number),
+    one("numpy.nanmean", &[], Reduces::Number),
+    one("numpy.nanmedian", &[], Reduces::Number),
+    one("numpy.nanmin", &[], Reduces::Number),
+    one("numpy.nanpercentile", &[], Reduces::Number),
+    one("numpy.nanprod", &[], Reduces::Number),
+    one("numpy.nanquantile", &[], Reduces::Number),
+    one("numpy.nanstd", &[], Reduces::Number),
+    one("numpy.nansum", &[], Reduces::Number),
+    one("numpy.nanvar", &[], Reduces::Number),
+    one("numpy.percentile", &[], Reduces::Number),
+    one("numpy.ptp", &[], Reduces::Number),
+    one("numpy.quantile", &[], Reduces::Number),
 ];
 
 impl Reduction {
+    fn attribute(&self) -> &'static str {
+        self.name.strip_prefix("numpy.").unwrap_or(self.name)
+    }
+
     fn found(&self, py: Python<'_>) -> PyResult<&Found> {
         self.found.get_or_try_init(py, || {
             let numpy = py.import(intern!(py, "numpy"))?;
-            let function = numpy.getattr(self.name)?;
+            let function = numpy.getattr(self.attribute())?;
             let start = Some(numpy.into_any()).filter(|_| !self.short.is_empty());
             let path = |start| {
                 self.short.iter().try_fold(start, |at: Bound<'_, _>, name| at.getattr(*name))
@@ -101,7 +106,7 @@ impl Reduction {
         let function = found.function.bind(py);
         let short = found.short.as_ref().map(|short| short.bind(py));
         let reducer = Reducer {
-            name: &format!("numpy.{}", self.name),
+            name: self.name,
             function,
             short,
             known_as: (short.unwrap_or(function), Way::Call),
@@ -123,7 +128,7 @@ impl Reduction {
     }
 }
 
-/// Computes for a method of storages.
+/// Computes for a method of storages; `name` is that of NumPy's function, with the module.
 pub(super) fn method<'py>(
     py: Python<'py>,
     name: &str,
@@ -142,7 +147,7 @@ fn functions(py: Python<'_>) -> PyResult<&Bound<'_, PyDict>> {
         let numpy = py.import(intern!(py, "numpy"))?;
         let functions = PyDict::new(py);
         for (number, one) in REDUCTIONS.iter().enumerate() {
-            if let Some(function) = numpy.getattr_opt(one.name)? {
+            if let Some(function) = numpy.getattr_opt(one.attribute())? {
                 functions.set_item(function, number)?;
             }
         }
