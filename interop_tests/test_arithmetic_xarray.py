@@ -151,6 +151,7 @@ COMPUTED = {
     "coarsen": lambda array: array.coarsen(J=2).mean(),
     "interp": lambda array: array.interp(J=1.5),
     "median": lambda array: array.median("J"),
+    "quantile": lambda array: array.quantile([0.25, 0.5], "J"),
     "std": lambda array: array.std(),
     "cumsum": lambda array: array.cumsum("J"),
     "argmax": lambda array: array.argmax("J"),
@@ -164,7 +165,6 @@ COMPUTED = {
 }
 LEFT = {
     "dot": lambda array: array.dot(array),
-    "quantile": lambda array: array.quantile(0.5),
 }
 
 

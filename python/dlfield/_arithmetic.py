@@ -1,4 +1,4 @@
-"""What storages compute, beside the operators, which are compiled."""
+"""What storages compute, beside what is compiled."""
 
 from __future__ import annotations
 
@@ -45,26 +45,8 @@ def clip(self: Storage, min: Any = None, max: Any = None, out: Any = None) -> An
     return clip(self, min, max, out)
 
 
-def _reduction(name: str) -> Any:  # noqa: ANN401 - a method
-    def reduce(self: Storage, axis: Any = None, **options: Any) -> Any:  # noqa: ANN401
-        import numpy as np
-
-        from dlfield._reductions import by_name
-
-        return by_name(getattr(np, name), self, axis, options)
-
-    reduce.__name__, reduce.__qualname__ = name, f"Storage.{name}"
-    reduce.__doc__ = f"Do what `numpy.{name}` does, along axes by name or number."
-    return reduce
-
-
-_REDUCTIONS = "all any argmax argmin cumprod cumsum max mean min prod std sum var"
-
-
 def install_on(cls: type) -> None:
     """Give `cls` what it computes."""
-    for name in _REDUCTIONS.split():
-        setattr(cls, name, _reduction(name))
     cls.variable = property(variable, doc=variable.__doc__)  # type: ignore[attr-defined]
     cls.__round__ = cls.round = rounded  # type: ignore[attr-defined]
     cls.clip = clip  # type: ignore[attr-defined]

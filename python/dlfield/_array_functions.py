@@ -45,7 +45,7 @@ def dispatch(
     if not all(map(_is_known, types)):
         return NotImplemented
     if function in _reductions.FUNCTIONS and _reduces(function, args, storage):
-        return _reductions.by_function(function, args, keywords)
+        return _reductions.FUNCTIONS[function](*args, **keywords)
     implementation = _implementation(function)
     if implementation is None:
         raise TypeError(_refusal(function, storage))

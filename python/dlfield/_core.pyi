@@ -79,6 +79,8 @@ __all__ = [
     "pool_bytes",
     "preset",
     "rebuild_storage",
+    "reduced",
+    "reducing_functions",
     "register_preset",
     "set_huge_pages",
     "set_num_threads",
@@ -112,6 +114,8 @@ class GTNoSuchBufferError(BufferError, AttributeError):
     """The storage has no buffer of the kind asked for."""
 
 _HaloWidth: TypeAlias = SupportsIndex | tuple[SupportsIndex, SupportsIndex]
+
+_Axis: TypeAlias = str | SupportsIndex | Sequence[str | SupportsIndex] | None
 
 class _HasAxisName(Protocol):
     """An axis of GTScript. For type checking only."""
@@ -238,32 +242,163 @@ class Storage:
 
         Absent without dims and without xarray.
         """
-    def all(self, axis: Any = None, **options: Any) -> Any:
-        """Do what `numpy.all` does, along axes by name or number."""
-    def any(self, axis: Any = None, **options: Any) -> Any:
-        """Do what `numpy.any` does, along axes by name or number."""
-    def argmax(self, axis: Any = None, **options: Any) -> Any:
-        """Do what `numpy.argmax` does, along axes by name or number."""
-    def argmin(self, axis: Any = None, **options: Any) -> Any:
-        """Do what `numpy.argmin` does, along axes by name or number."""
-    def cumprod(self, axis: Any = None, **options: Any) -> Any:
-        """Do what `numpy.cumprod` does, along axes by name or number."""
-    def cumsum(self, axis: Any = None, **options: Any) -> Any:
-        """Do what `numpy.cumsum` does, along axes by name or number."""
-    def max(self, axis: Any = None, **options: Any) -> Any:
-        """Do what `numpy.max` does, along axes by name or number."""
-    def mean(self, axis: Any = None, **options: Any) -> Any:
-        """Do what `numpy.mean` does, along axes by name or number."""
-    def min(self, axis: Any = None, **options: Any) -> Any:
-        """Do what `numpy.min` does, along axes by name or number."""
-    def prod(self, axis: Any = None, **options: Any) -> Any:
-        """Do what `numpy.prod` does, along axes by name or number."""
-    def std(self, axis: Any = None, **options: Any) -> Any:
-        """Do what `numpy.std` does, along axes by name or number."""
-    def sum(self, axis: Any = None, **options: Any) -> Any:
-        """Do what `numpy.sum` does, along axes by name or number."""
-    def var(self, axis: Any = None, **options: Any) -> Any:
-        """Do what `numpy.var` does, along axes by name or number."""
+    def sum(
+        self,
+        axis: _Axis = None,
+        dtype: npt.DTypeLike | None = None,
+        out: Any = None,
+        keepdims: bool | None = None,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Any:
+        """Sum along dimensions, as `numpy.sum`.
+
+        Parameters
+        ----------
+        axis
+            Name or number of a dimension, or several; all by default.
+        dtype, out, keepdims, initial
+            As in NumPy. `out` may have more dims than the result, which is repeated along them.
+        where
+            A mask. One with names goes by name.
+
+        Returns
+        -------
+        Storage or a number of NumPy's
+            With the dims that stay, and their halo, origin and order in memory. A number if none
+            stays.
+
+        Raises
+        ------
+        ValueError
+            For a name that the storage lacks, and a mask or `out` that does not fit.
+        TypeError
+            For memory on a GPU.
+        """
+    def prod(
+        self,
+        axis: _Axis = None,
+        dtype: npt.DTypeLike | None = None,
+        out: Any = None,
+        keepdims: bool | None = None,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Any:
+        """Multiply along dimensions, as `numpy.prod`, with the arguments of `sum`."""
+    def max(
+        self,
+        axis: _Axis = None,
+        out: Any = None,
+        keepdims: bool | None = None,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Any:
+        """Give the largest elements along dimensions, as `numpy.max`, with the arguments of `sum`."""
+    def min(
+        self,
+        axis: _Axis = None,
+        out: Any = None,
+        keepdims: bool | None = None,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Any:
+        """Give the smallest elements along dimensions, as `numpy.min`, with the arguments of `sum`."""
+    def all(
+        self,
+        axis: _Axis = None,
+        out: Any = None,
+        keepdims: bool | None = None,
+        *,
+        where: Any = None,
+    ) -> Any:
+        """Tell if all elements along dimensions are true, as `numpy.all`, with the arguments of `sum`."""
+    def any(
+        self,
+        axis: _Axis = None,
+        out: Any = None,
+        keepdims: bool | None = None,
+        *,
+        where: Any = None,
+    ) -> Any:
+        """Tell if any element along dimensions is true, as `numpy.any`, with the arguments of `sum`."""
+    def mean(
+        self,
+        axis: _Axis = None,
+        dtype: npt.DTypeLike | None = None,
+        out: Any = None,
+        keepdims: bool | None = None,
+        *,
+        where: Any = None,
+    ) -> Any:
+        """Average along dimensions, as `numpy.mean`, with the arguments of `sum`."""
+    def std(
+        self,
+        axis: _Axis = None,
+        dtype: npt.DTypeLike | None = None,
+        out: Any = None,
+        ddof: float | None = None,
+        keepdims: bool | None = None,
+        *,
+        where: Any = None,
+        mean: Any = None,
+        correction: float | None = None,
+    ) -> Any:
+        """Give standard deviations along dimensions, as `numpy.std`, with the arguments of `sum`."""
+    def var(
+        self,
+        axis: _Axis = None,
+        dtype: npt.DTypeLike | None = None,
+        out: Any = None,
+        ddof: float | None = None,
+        keepdims: bool | None = None,
+        *,
+        where: Any = None,
+        mean: Any = None,
+        correction: float | None = None,
+    ) -> Any:
+        """Give variances along dimensions, as `numpy.var`, with the arguments of `sum`."""
+    def argmax(
+        self,
+        axis: _Axis = None,
+        out: Any = None,
+        *,
+        keepdims: bool | None = None,
+    ) -> Any:
+        """Give the indices of the largest elements along a dimension, as `numpy.argmax`.
+
+        Without an axis the index counts all elements in C order, whatever the order in memory.
+        """
+    def argmin(
+        self,
+        axis: _Axis = None,
+        out: Any = None,
+        *,
+        keepdims: bool | None = None,
+    ) -> Any:
+        """Give the indices of the smallest elements along a dimension, as `numpy.argmin`.
+
+        Without an axis the index counts all elements in C order, whatever the order in memory.
+        """
+    def cumsum(
+        self,
+        axis: _Axis = None,
+        dtype: npt.DTypeLike | None = None,
+        out: Any = None,
+    ) -> Any:
+        """Give running sums along a dimension, as `numpy.cumsum`; all labels stay.
+
+        The axis may be left out for a single dimension.
+        """
+    def cumprod(
+        self,
+        axis: _Axis = None,
+        dtype: npt.DTypeLike | None = None,
+        out: Any = None,
+    ) -> Any:
+        """Give running products along a dimension, as `numpy.cumprod`; all labels stay.
+
+        The axis may be left out for a single dimension.
+        """
     SyncState: type[SyncState]
     def __array_function__(
         self,
@@ -1204,6 +1339,16 @@ def preset(name: str, option: str = "backend") -> Preset:
     ValueError
         For an unknown name; the text lists the known ones.
     """
+
+def reduced(function: Callable[..., Any], /, *args: Any, **keywords: Any) -> Any:
+    """Reduce by one of `reducing_functions()`, which takes the other arguments.
+
+    The result has the dims that stay, with their halo, origin and order in memory. Gives
+    NotImplemented if an array is to decide what happens.
+    """
+
+def reducing_functions() -> list[Callable[..., Any]]:
+    """Give the functions of NumPy that `reduced` computes."""
 
 def elementwise(
     function: Callable[..., Any],

@@ -113,14 +113,15 @@ STORAGES = (
         "_array_functions",
     ),
     Row(
-        "amax amin argmax argmin max mean median min nanargmax "
-        "nanargmin nanmax nanmean nanmedian nanmin nanprod nanstd nansum "
-        "nanvar prod ptp std sum var",
-        "[a storage](arithmetic.md#reductions) without the dims that are gone; a number if all are",
+        "amax amin argmax argmin average count_nonzero max mean median min nanargmax nanargmin "
+        "nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar "
+        "percentile prod ptp quantile std sum var",
+        "[a storage](arithmetic.md#reductions) without the dims that are gone; a number if all "
+        "are; an array for several quantiles",
         "_reductions",
     ),
     Row(
-        "cumprod cumsum nancumprod nancumsum",
+        "cumprod cumsum cumulative_prod cumulative_sum nancumprod nancumsum",
         "a storage with all labels",
         "_reductions",
     ),
@@ -180,12 +181,6 @@ REFUSED = (
         "fft.ifftshift fft.ihfft fft.irfft fft.irfft2 fft.irfftn fft.rfft fft.rfft2 fft.rfftn",
         "",
         about="Fourier transforms",
-    ),
-    Row(
-        "average count_nonzero cumulative_prod cumulative_sum nanpercentile nanquantile percentile "
-        "quantile",
-        "",
-        about="weights and counts",
     ),
     Row(
         "piecewise",

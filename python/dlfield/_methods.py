@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dlfield.xarray import to_xarray
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Self
 
     import numpy.typing as npt
@@ -58,22 +58,6 @@ class _Methods(Storage):
         from dlfield._html import render
 
         return render(self)
-
-    def __array_function__(
-        self,
-        func: Callable[..., Any],
-        types: Sequence[type],
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-    ) -> Any:  # noqa: ANN401
-        """Call what a function of NumPy means for storages, or raise TypeError (NEP 18).
-
-        Views and new storages keep names and halo where they are clear. An axis may be a name.
-        ``docs/functions.md`` has a table of all functions.
-        """
-        from dlfield._array_functions import dispatch
-
-        return dispatch(self, func, types, args, kwargs)
 
     def astype(
         self,

@@ -55,6 +55,11 @@ impl Field {
         !labels && aligned_index.is_none() && order.is_none() && *alignment <= 1
     }
 
+    /// True for a field that is equal to the [`unlabelled`] one.
+    pub(crate) fn is_unlabelled(&self) -> bool {
+        self.order.as_ref().is_some_and(|order| *self == *unlabelled(order.len()))
+    }
+
     /// Checks every part against the shape.
     ///
     /// # Errors
@@ -205,6 +210,15 @@ pub(super) fn check_index(index: &[i64], shape: &[i64]) -> Result<()> {
 mod tests {
     use super::*;
     use smallvec::smallvec;
+
+    #[test]
+    fn a_field_with_any_label_is_not_unlabelled() {
+        let plain = Field::clone(&unlabelled(2));
+        assert!(plain.is_unlabelled() && Field::clone(&unlabelled(9)).is_unlabelled());
+        assert!(!Field { alignment: 16, ..plain.clone() }.is_unlabelled());
+        assert!(!Field { order: Some(smallvec![1, 0]), ..plain.clone() }.is_unlabelled());
+        assert!(!Field { halo: None, ..plain }.is_unlabelled());
+    }
 
     #[test]
     fn a_repeated_name_is_refused() {

@@ -8,6 +8,7 @@ mod matching;
 mod description;
 mod joining;
 mod joined_labels;
+mod reduced;
 mod labels;
 mod view;
 
@@ -20,3 +21,4 @@ pub(crate) use labels::{HaloLabel, Labelled, Labels, check_names};
 pub(crate) use matching::{
     Axes, AxisOrder, align_by_name, align_key, are_unrelated, is_only_numbered, mapping,
 };
+pub(crate) use reduced::Reduced;

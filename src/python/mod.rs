@@ -69,7 +69,7 @@ mod _core {
         as_storage, empty, empty_like, full, full_like, ones, ones_like, storage, zeros, zeros_like,
     };
     #[pymodule_export]
-    use super::elementwise::elementwise;
+    use super::elementwise::{elementwise, reduced, reducing_functions};
     #[pymodule_export]
     use super::names::{check_names, get_dims, gt4py_names, names_are_unrelated};
     #[pymodule_export]

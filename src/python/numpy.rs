@@ -138,6 +138,22 @@ pub(super) fn array_over<'py>(
     array.call_method1(intern!(py, "view"), (dtype_to(py, managed.dtype())?,))
 }
 
+/// As [`array_over`], of an array that holds a reference to `holder` instead of the memory.
+///
+/// # Safety
+/// `holder` keeps the memory, which is the host's.
+pub(super) unsafe fn array_held_by<'py>(
+    holder: &Bound<'py, PyAny>,
+    managed: &Managed,
+    readonly: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: the caller's promise.
+    match unsafe { buffer::array_over(holder, managed, readonly) }? {
+        Some(array) => Ok(array),
+        None => array_over(holder.py(), managed, readonly),
+    }
+}
+
 /// Imports a converted copy of an array that NumPy reads and no storage can hold (byte-swapped
 /// items, long doubles, strides that are not multiples of the items): of type `dtype`, by default
 /// of its own in native byte order. `None` for objects other than NumPy's arrays, and for those

@@ -1,4 +1,4 @@
-//! Memory for what is computed from several storages.
+//! Memory for what is computed from storages.
 
 use std::sync::Arc;
 
@@ -8,9 +8,10 @@ use super::buffers::{Buffers, Residence};
 use super::data::Storage;
 use super::spec::{Order, Spec};
 use crate::alloc::{Fill, allocate, common_multiple, plan};
+use crate::copy::copy;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::field::{Field, Joined, Operand};
+use crate::field::{Field, Joined, Operand, Reduced, unlabelled};
 use crate::layout::Extents;
 use crate::managed::Managed;
 
@@ -28,7 +29,8 @@ impl Storage {
     ) -> Result<Self> {
         let fields: SmallVec<[&Field; 4]> = operands.iter().filter_map(|one| one.field).collect();
         let identity = |ranks: &Extents| ranks.iter().copied().eq((0..).take(ranks.len()));
-        if fields.iter().all(|field| says_nothing(field)) && ranks.iter().flatten().all(identity) {
+        if fields.iter().all(|field| field.is_unlabelled()) && ranks.iter().flatten().all(identity)
+        {
             return Self::allocate(&joined.shape, dtype, &Spec::default(), Fill::Nothing);
         }
         let alignment = shared_alignment(&fields, dtype);
@@ -65,14 +67,52 @@ impl Storage {
         let made = allocate(&plan, Fill::Nothing)?;
         Ok(Some(Self::new(Buffers::Host(made), Arc::clone(field))))
     }
+
+    /// Allocates host memory for the result of a reduction, with the labels, order and alignment
+    /// that it leaves of `operand`.
+    ///
+    /// # Errors
+    /// As [`Storage::allocate`].
+    pub(crate) fn for_reduction(
+        operand: &Managed,
+        field: &Field,
+        reduced: &Reduced,
+        dtype: DType,
+    ) -> Result<Self> {
+        let ranks = operand.layout().ranks(field.order.as_deref().unwrap_or_default());
+        let shape = reduced.shape(operand.layout().shape());
+        let mut labels = reduced.field(field, &ranks);
+        labels.alignment = shared_alignment(&[field], dtype);
+        let order = labels.order.as_deref().unwrap_or_default();
+        let index = labels.aligned_index(shape.len());
+        let made = allocate(&plan(&shape, dtype, order, labels.alignment, &index)?, Fill::Nothing)?;
+        let plain = labels.is_unlabelled();
+        let field = if plain { unlabelled(shape.len()) } else { Arc::new(labels) };
+        Ok(Self::new(Buffers::Host(made), field))
+    }
 }
 
-/// True for the field of a storage without names and halo in C order.
-fn says_nothing(field: &Field) -> bool {
-    let Field { dims, halo, aligned_index, alignment, origin, order } = field;
-    let no_halo = halo.as_ref().is_some_and(|halo| halo.iter().all(|width| *width == (0, 0)));
-    let others = dims.is_none() && origin.is_none() && aligned_index.is_none() && *alignment <= 1;
-    no_halo && others && order.is_some()
+/// Copies what lies at the first points along some axes of host memory to all other points along
+/// them.
+///
+/// # Errors
+/// [`crate::Error::Buffer`] for memory that repeats its elements.
+///
+/// # Safety
+/// Nothing else reads or writes the elements meanwhile.
+pub(crate) unsafe fn repeat(memory: &Managed, along: &[usize]) -> Result<()> {
+    let mut later = along;
+    while let Some((&axis, rest)) = later.split_first() {
+        later = rest;
+        let first = |part: Managed, &axis: &usize| part.narrow(axis, 0, 1);
+        let part = rest.iter().try_fold(memory.clone(), first)?;
+        let extent = part.layout().shape().get(axis).copied().unwrap_or(0);
+        let target = part.narrow(axis, 1, extent.saturating_sub(1).max(0))?;
+        let source = part.narrow(axis, 0, 1)?.broadcast_to(target.layout().shape())?;
+        // SAFETY: the caller excludes other accesses.
+        unsafe { copy(&source, &target) }?;
+    }
+    Ok(())
 }
 
 /// The least common multiple of what the storages request, which items of the result can meet.
@@ -86,6 +126,17 @@ fn shared_alignment(fields: &[&Field], dtype: DType) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(feature = "ndarray")]
+    #[test]
+    fn the_first_points_are_repeated_along_several_axes_and_no_further() {
+        let made = Storage::builder([3, 2, 4]).full(7_i64).unwrap();
+        made.view_mut::<i64, ndarray::Ix3>().unwrap()[[0, 1, 0]] = 5;
+        // SAFETY: nothing else knows the memory.
+        unsafe { repeat(made.managed(), &[0, 2]) }.unwrap();
+        let view = made.view::<i64, ndarray::Ix3>().unwrap();
+        assert!(view.indexed_iter().all(|((_, at, _), &value)| value == [7, 5][at]), "{view:?}");
+    }
 
     #[test]
     fn the_alignment_is_the_least_common_multiple() {

@@ -1,7 +1,6 @@
 //! One call of a function of NumPy that works element by element.
 
-use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::Arc;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
@@ -10,6 +9,7 @@ use pyo3::types::{IntoPyDict, PyDict, PyTuple};
 use smallvec::SmallVec;
 
 use super::given::{Given, Kind};
+use super::known::{Key, Known, Types, Way, result_type};
 use super::outputs::{Output, join};
 use crate::dtype::DType;
 use crate::error::Error;
@@ -17,7 +17,7 @@ use crate::field::{Axes, Field, Joined, Operand};
 use crate::layout::Extents;
 use crate::managed::Managed;
 use crate::protocol::ending::Inside;
-use crate::python::numpy::{array_over, dtype_from};
+use crate::python::numpy::array_over;
 use crate::python::storage::PyStorage;
 use crate::storage::Storage;
 
@@ -147,27 +147,19 @@ impl<'py> Call<'_, 'py> {
     }
 
     /// The types of the results, by NumPy's rules: those of a call without elements.
-    fn dtypes(&self, py: Python<'py>, inputs: &[Given<'py>]) -> PyResult<SmallVec<[DType; 2]>> {
+    fn dtypes(&self, py: Python<'py>, inputs: &[Given<'py>]) -> PyResult<Types> {
         let kinds: Option<SmallVec<[Kind; 2]>> = inputs.iter().map(Given::kind).collect();
         let key = kinds.filter(|_| self.options.is_none());
-        let key = key.map(|kinds| (self.function.as_ptr().addr(), kinds));
+        let key = key.map(|kinds| Key::new(self.function, Way::Call, kinds));
         if let Some(known) = key.as_ref().and_then(Known::get) {
             return Ok(known);
         }
         let stand_ins = inputs.iter().map(|one| one.stand_in(py)).collect::<PyResult<Vec<_>>>()?;
         let answer = self.function.call(PyTuple::new(py, stand_ins)?, self.options.as_ref())?;
-        let dtype = |array: &Bound<'py, PyAny>| {
-            let found = array.getattr(intern!(py, "dtype"))?;
-            dtype_from(&found).map_err(|_| {
-                PyTypeError::new_err(format!(
-                    "{}: expected a result of numbers, got {found}; use to_numpy() of the storages",
-                    self.name
-                ))
-            })
-        };
-        let dtypes: SmallVec<[DType; 2]> = match answer.cast::<PyTuple>() {
-            Ok(several) => several.iter().map(|one| dtype(&one)).collect::<PyResult<_>>()?,
-            Err(_) => SmallVec::from_slice(&[dtype(&answer)?]),
+        let dtype = |one| result_type(&one, self.name);
+        let dtypes: Types = match answer.cast::<PyTuple>() {
+            Ok(several) => several.iter().map(dtype).collect::<PyResult<_>>()?,
+            Err(_) => Types::from_slice(&[dtype(answer)?]),
         };
         if let Some(key) = key {
             Known::put(key, dtypes.clone(), self.function);
@@ -229,7 +221,7 @@ fn has_shape(given: &&Given<'_>) -> bool {
 }
 
 /// NumPy refuses types before it writes; whatever else fails may have written some elements.
-fn explained(py: Python<'_>, error: PyErr, written: bool) -> PyErr {
+pub(super) fn explained(py: Python<'_>, error: PyErr, written: bool) -> PyErr {
     if written && !error.is_instance_of::<PyTypeError>(py) {
         let note = "out: some elements may have been written before the error";
         drop(error.value(py).call_method1(intern!(py, "add_note"), (note,)));
@@ -266,37 +258,6 @@ fn alike<'a>(
         Output::Array(_) => false,
     };
     outputs.iter().flatten().all(fits).then_some(known)
-}
-
-type Key = (usize, SmallVec<[Kind; 2]>);
-
-/// Types of results that NumPy has told before.
-#[derive(Default)]
-struct Known {
-    dtypes: HashMap<Key, SmallVec<[DType; 2]>>,
-    /// Keeps the functions, whose addresses are in the keys.
-    functions: Vec<Py<PyAny>>,
-}
-
-static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
-
-impl Known {
-    /// More than NumPy has; programs that make functions without end begin anew.
-    const MOST: usize = 4096;
-
-    fn get(key: &Key) -> Option<SmallVec<[DType; 2]>> {
-        KNOWN.lock().unwrap_or_else(PoisonError::into_inner).dtypes.get(key).cloned()
-    }
-
-    fn put(key: Key, dtypes: SmallVec<[DType; 2]>, function: &Bound<'_, PyAny>) {
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        let full = known.dtypes.len() >= Self::MOST;
-        let before = if full { std::mem::take(&mut *known) } else { Self::default() };
-        known.dtypes.insert(key, dtypes);
-        known.functions.push(function.clone().unbind());
-        drop(known); // first: what is let go may be anything
-        drop(before);
-    }
 }
 
 /// The error of a function that does not work element by element.

@@ -182,7 +182,10 @@ fn is_number(object: &Bound<'_, PyAny>) -> bool {
 }
 
 /// A class of NumPy's.
-fn numpys_class<'py>(py: Python<'py>, name: &'static str) -> PyResult<&'py Bound<'py, PyType>> {
+pub(super) fn numpys_class<'py>(
+    py: Python<'py>,
+    name: &'static str,
+) -> PyResult<&'py Bound<'py, PyType>> {
     static GENERIC: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     static ARRAY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let known = if name == "generic" { &GENERIC } else { &ARRAY };

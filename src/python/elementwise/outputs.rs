@@ -97,15 +97,23 @@ impl<'py> Output<'py> {
 /// What operands have in common, in the shape of the outputs if there are any.
 pub(super) fn join(given: &[Given<'_>], outputs: &[Option<Output<'_>>]) -> PyResult<Joined> {
     let operands: Vec<Operand<'_>> = given.iter().filter_map(Given::operand).collect();
+    join_operands(&operands, outputs)
+}
+
+/// As [`join`].
+pub(super) fn join_operands(
+    operands: &[Operand<'_>],
+    outputs: &[Option<Output<'_>>],
+) -> PyResult<Joined> {
     let target = outputs.iter().flatten().find_map(|output| match output {
         Output::Storage(storage, memory) => Some((storage.get().storage().field(), memory)),
         Output::Array(_) => None,
     });
     let joined = match &target {
-        None => Joined::new(&operands)?,
+        None => Joined::new(operands)?,
         Some((field, memory)) => {
             let target = Operand { shape: memory.layout().shape(), field: Some(field) };
-            Joined::within(target, &operands)?
+            Joined::within(target, operands)?
         }
     };
     for output in outputs.iter().flatten() {

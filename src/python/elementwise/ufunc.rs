@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyString, PyTuple};
 
 use super::compute::{Call, not_elementwise};
+use super::reductions::by_method;
 use crate::python::storage::PyStorage;
 
 #[pymethods]
@@ -35,9 +36,8 @@ impl PyStorage {
         let name = ufunc.getattr(intern!(py, "__name__"))?.cast_into::<PyString>()?;
         let name = format!("numpy.{}", name.to_cow()?);
         if method.to_cow()? != "__call__" {
-            let module = py.import(intern!(py, "dlfield._reductions"))?;
-            let reduced = module.getattr(intern!(py, "by_method"))?;
-            return reduced.call1((slf, ufunc, method, inputs, options));
+            let found = by_method(ufunc, method, inputs, options, &name)?;
+            return Ok(found.unwrap_or_else(|| py.NotImplemented().into_bound(py)));
         }
         if !ufunc.getattr(intern!(py, "signature"))?.is_none() {
             return Err(not_elementwise(&name).into());

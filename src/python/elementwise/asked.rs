@@ -1,0 +1,223 @@
+//! The arguments of a reduction.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyDict, PyInt, PyString, PyTuple};
+use smallvec::SmallVec;
+
+use crate::field::{Dim, Dims, show_dims};
+use crate::python::storage::PyStorage;
+
+/// What a caller asks for, by NumPy's names of the arguments.
+#[derive(Default)]
+pub(super) struct Asked<'py> {
+    pub(super) array: Option<Bound<'py, PyAny>>,
+    /// `None` for all axes.
+    pub(super) axis: Option<Bound<'py, PyAny>>,
+    pub(super) dtype: Option<Bound<'py, PyAny>>,
+    pub(super) out: Option<Bound<'py, PyAny>>,
+    /// The argument `where`.
+    pub(super) mask: Option<Bound<'py, PyAny>>,
+    pub(super) keepdims: bool,
+    /// Other keywords for NumPy.
+    pub(super) options: Option<Bound<'py, PyDict>>,
+}
+
+impl<'py> Asked<'py> {
+    pub(super) fn of(array: &Bound<'py, PyAny>) -> Self {
+        Self { array: Some(array.clone()), ..Self::default() }
+    }
+
+    /// Takes an argument, unless it is NumPy's sign for one that is not given. `where` may be as Rust
+    /// writes it.
+    pub(super) fn put(&mut self, name: &str, value: &Bound<'py, PyAny>) -> PyResult<()> {
+        let py = value.py();
+        if value.is(no_value(py)?) {
+            return Ok(());
+        }
+        let given = Some(value.clone()).filter(|value| !value.is_none());
+        match name {
+            "a" | "x" => self.array = Some(value.clone()),
+            "axis" => self.axis = given,
+            "dtype" => self.dtype = given,
+            "out" => self.out = given,
+            "where" | "r#where" => self.mask = given.filter(|mask| !is_true(mask)),
+            "keepdims" => self.keepdims = value.is_truthy()?,
+            "overwrite_input" => {} // the values of a storage stay
+            "include_initial" if !value.is_truthy()? => {}
+            "include_initial" => {
+                return Err(PyTypeError::new_err(
+                    "include_initial: expected False, since a dimension keeps its extent, got \
+                     True; use to_numpy() of the storage",
+                ));
+            }
+            _ => {
+                let options = self.options.get_or_insert_with(|| PyDict::new(py));
+                options.set_item(name, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes arguments by position, with their names, and by name.
+    pub(super) fn put_all(
+        &mut self,
+        names: &[Py<PyString>],
+        args: &Bound<'py, PyTuple>,
+        keywords: Option<&Bound<'py, PyDict>>,
+        what: &str,
+    ) -> PyResult<()> {
+        if args.len() > names.len() {
+            return Err(PyTypeError::new_err(format!(
+                "{what}: expected at most {} arguments, got {}; pass them by name",
+                names.len(),
+                args.len()
+            )));
+        }
+        for (name, value) in names.iter().zip(args.iter()) {
+            self.put(&name.bind(args.py()).to_cow()?, &value)?;
+        }
+        for (name, value) in keywords.into_iter().flatten() {
+            self.put(&name.cast::<PyString>()?.to_cow()?, &value)?;
+        }
+        Ok(())
+    }
+
+    /// The output out of the tuple in which NumPy puts it.
+    pub(super) fn unwrap_out(&mut self) -> PyResult<()> {
+        if let Some(several) = self.out.take_if(|out| out.is_instance_of::<PyTuple>()) {
+            self.out = Some(several.get_item(0)?).filter(|out| !out.is_none());
+        }
+        Ok(())
+    }
+
+    /// True if `axis`, `dtype` and `out` say all.
+    pub(super) fn is_plain(&self) -> bool {
+        self.options.is_none() && self.mask.is_none() && !self.keepdims
+    }
+}
+
+fn is_true(mask: &Bound<'_, PyAny>) -> bool {
+    mask.cast::<PyBool>().is_ok_and(|whole| whole.is_true())
+}
+
+fn no_value(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static NO_VALUE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    NO_VALUE.import(py, "numpy", "_NoValue")
+}
+
+/// The axes that are reduced.
+pub(super) struct Along<'py> {
+    pub(super) axes: SmallVec<[usize; 4]>,
+    /// The same for NumPy: None, a number or a tuple.
+    pub(super) value: Bound<'py, PyAny>,
+}
+
+impl<'py> Along<'py> {
+    /// Reads axes by name or number.
+    ///
+    /// # Errors
+    /// `ValueError` for a name that the array lacks and for an axis twice, NumPy's `AxisError`, and
+    /// `TypeError` for an object that is neither name nor number.
+    pub(super) fn read(
+        py: Python<'py>,
+        axis: Option<&Bound<'py, PyAny>>,
+        ndim: usize,
+        dims: Option<&Dims>,
+        what: &str,
+    ) -> PyResult<Self> {
+        let Some(axis) = axis else {
+            return Ok(Self { axes: (0..ndim).collect(), value: py.None().into_bound(py) });
+        };
+        let number = |axis: &Bound<'py, PyAny>| number(axis, ndim, dims, what);
+        let is_one = axis.is_instance_of::<PyString>() || axis.is_instance_of::<PyInt>();
+        if is_one || !axis.hasattr(intern!(py, "__iter__"))? {
+            let axis = number(axis)?;
+            return Ok(Self {
+                axes: SmallVec::from_elem(axis, 1),
+                value: axis.into_pyobject(py)?.into_any(),
+            });
+        }
+        let axes = axis.try_iter()?.map(|one| number(&one?));
+        let axes: SmallVec<[usize; 4]> = axes.collect::<PyResult<_>>()?;
+        let is_twice = |(at, one): (usize, &usize)| {
+            axes.iter().skip(at.saturating_add(1)).any(|other| other == one)
+        };
+        if axes.iter().enumerate().any(is_twice) {
+            return Err(PyValueError::new_err(format!(
+                "{what}: expected each axis once, got {axis}; leave one out"
+            )));
+        }
+        let value = PyTuple::new(py, &axes)?.into_any();
+        Ok(Self { axes, value })
+    }
+}
+
+fn number(
+    axis: &Bound<'_, PyAny>,
+    ndim: usize,
+    dims: Option<&Dims>,
+    what: &str,
+) -> PyResult<usize> {
+    if let Ok(name) = axis.cast::<PyString>() {
+        let name = name.to_cow()?;
+        let found = dims.and_then(|dims| dims.iter().position(|dim| *dim == Dim::from_name(&name)));
+        return found.ok_or_else(|| unknown_name(&name, dims, what));
+    }
+    let at: i64 = axis.extract()?;
+    let extent = i64::try_from(ndim).unwrap_or(i64::MAX);
+    let from_start = if at < 0 { at.saturating_add(extent) } else { at };
+    let is_of_number = ndim == 0 && (at == 0 || at == -1); // as NumPy, which then reduces nothing
+    match usize::try_from(from_start) {
+        _ if is_of_number => Ok(0),
+        Ok(found) if found < ndim => Ok(found),
+        _ => Err(outside(axis.py(), at, ndim, what)),
+    }
+}
+
+fn unknown_name(name: &str, dims: Option<&Dims>, what: &str) -> PyErr {
+    let has = dims.map_or_else(
+        || "without dims".to_owned(),
+        |dims| format!("with the dims {}", show_dims(dims)),
+    );
+    PyValueError::new_err(format!(
+        "{what}: expected an axis of the storage, got '{name}' of one {has}; pass one of its names \
+         or a number"
+    ))
+}
+
+/// NumPy's error, which is a `ValueError` and an `IndexError`.
+fn outside(py: Python<'_>, at: i64, ndim: usize, what: &str) -> PyErr {
+    let text = format!(
+        "{what}: expected an axis of {ndim} dimensions, got {at}; pass a name or a smaller number"
+    );
+    let error =
+        py.import("numpy.exceptions").and_then(|module| module.call_method1("AxisError", (text,)));
+    error.map_or_else(|error| error, PyErr::from_value)
+}
+
+/// An option of a reduction as NumPy takes it: a storage as an array, which goes by position.
+///
+/// # Errors
+/// `ValueError` for a storage with names other than `dims`.
+pub(super) fn by_position<'py>(
+    name: &str,
+    value: &Bound<'py, PyAny>,
+    dims: Option<&Dims>,
+    what: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let Ok(storage) = value.cast::<PyStorage>() else { return Ok(value.clone()) };
+    if let (Some(own), Some(dims)) =
+        (storage.get().storage().dims().filter(|own| !own.is_empty()), dims)
+        && own != *dims
+    {
+        return Err(PyValueError::new_err(format!(
+            "{what}: expected {name} with the dims {}, got {}; pass to_numpy() of it to go by position",
+            show_dims(dims),
+            show_dims(&own)
+        )));
+    }
+    value.call_method0(intern!(value.py(), "to_numpy"))
+}

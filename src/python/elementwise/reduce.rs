@@ -1,0 +1,390 @@
+//! One call of a function of NumPy that reduces dimensions, or accumulates along one.
+//!
+//! ```text
+//! Asked ──▶ array, mask, output ──labels, memory──▶ function(array, axis, dtype, out)
+//! ```
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt};
+use smallvec::SmallVec;
+
+use super::asked::{Along, Asked, by_position};
+use super::compute::explained;
+use super::given::{Given, Kind};
+use super::known::{Key, Known, Way, result_type};
+use super::outputs::{Output, join_operands};
+use crate::dtype::DType;
+use crate::error::Error;
+use crate::field::{Axes, Field, Joined, Operand, Reduced, show_dims};
+use crate::layout::Step;
+use crate::managed::Managed;
+use crate::protocol::ending::Inside;
+use crate::python::numpy::{array_held_by, array_over, dtype_to};
+use crate::python::storage::PyStorage;
+use crate::storage::{Storage, repeat};
+
+/// A function that reduces.
+pub(super) struct Reducer<'a, 'py> {
+    /// Its name in messages, with that of the module.
+    pub(super) name: &'a str,
+    /// What takes the array, and everything else by name.
+    pub(super) function: &'a Bound<'py, PyAny>,
+    /// What computes the same and takes array, axis, dtype and out by position, if there is such a
+    /// function; without dtype for indices.
+    pub(super) short: Option<&'a Bound<'py, PyAny>>,
+    /// The function and the way by which the type of its results is known.
+    pub(super) known_as: (&'a Bound<'py, PyAny>, Way),
+    pub(super) kind: Reduces,
+}
+
+/// What a function makes of the elements along a dimension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reduces {
+    Number,
+    Truth,
+    Index,
+    /// A number for each of them: the dimension stays.
+    Running,
+}
+
+/// What NumPy computes with.
+struct Values<'py> {
+    array: Bound<'py, PyAny>,
+    axis: Bound<'py, PyAny>,
+    mask: Option<Bound<'py, PyAny>>,
+    options: Option<Bound<'py, PyDict>>,
+}
+
+impl<'py> Reducer<'_, 'py> {
+    /// Computes; `None` if an array is to decide what happens. Nothing is written if it is refused.
+    pub(super) fn run(
+        &self,
+        py: Python<'py>,
+        asked: &Asked<'py>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let _inside = Inside::enter(py);
+        let Some(array) = &asked.array else { return Err(self.no_array()) };
+        let Some(array) = Given::read(array, self.name)? else { return Ok(None) };
+        let mask = asked.mask.as_ref().map(|mask| Given::read(mask, self.name)).transpose()?;
+        let output = asked.out.as_ref().map(|out| Output::read(out, self.name)).transpose()?;
+        if matches!(mask, Some(None)) || matches!(output, Some(None)) {
+            return Ok(None);
+        }
+        let operand = array.operand().unwrap_or(Operand { shape: &[], field: None });
+        let ndim = operand.shape.len();
+        let along = self.along(py, asked, operand)?;
+        let values = Values {
+            array: read(py, asked.array.as_ref(), &array, ndim)?,
+            axis: along.value,
+            mask: mask.flatten().map(|mask| self.aligned(py, &mask, operand)).transpose()?,
+            options: self.options(asked, operand)?,
+        };
+        let reduced: &[usize] = if self.kind == Reduces::Running { &[] } else { &along.axes };
+        let reduced = Reduced::new(ndim, reduced, asked.keepdims);
+        let several = has_several_points(values.options.as_ref())?;
+        let found = match (output.flatten(), &array) {
+            (Some(output), _) => {
+                let operand = Some(operand).filter(|_| !several);
+                return self.write_into(py, asked, &values, output, operand, &reduced).map(Some);
+            }
+            (None, Given::Storage(memory, field)) if !several && !reduced.is_number() => {
+                let made = self.made(py, asked, &values, (memory, field), &reduced)?;
+                let made = PyStorage::wrap(py, made, None)?.into_bound(py);
+                let out = array_of(&made, made.get().storage().managed(), false)?;
+                self.call(py, asked, &values, Some(&out))?;
+                made.into_any()
+            }
+            _ => self.call(py, asked, &values, None)?,
+        };
+        Ok(Some(found))
+    }
+
+    fn no_array(&self) -> PyErr {
+        let name = self.name;
+        PyTypeError::new_err(format!("{name}: expected an array, got none; pass it first"))
+    }
+
+    fn along(
+        &self,
+        py: Python<'py>,
+        asked: &Asked<'py>,
+        operand: Operand<'_>,
+    ) -> PyResult<Along<'py>> {
+        let ndim = operand.shape.len();
+        let needs_axis = self.kind == Reduces::Running && ndim != 1;
+        if needs_axis && (asked.axis.is_none() || ndim == 0) {
+            return Err(PyTypeError::new_err(format!(
+                "{}: expected an axis of a storage of {ndim} dimensions, got none; use ravel() to \
+                 go through all elements",
+                self.name
+            )));
+        }
+        let dims = operand.field.and_then(|field| field.dims.as_ref());
+        Along::read(py, asked.axis.as_ref(), ndim, dims, self.name)
+    }
+
+    /// A mask with its axes in the order of the array.
+    fn aligned(
+        &self,
+        py: Python<'py>,
+        mask: &Given<'py>,
+        array: Operand<'_>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let Some(operand) = mask.operand() else { return mask.value(py, &Axes::new()) };
+        let joined = Joined::new(&[array, operand])?;
+        let own = (0..array.shape.len()).map(Some);
+        let stays = joined.axes.first().is_some_and(|axes| axes.iter().copied().eq(own));
+        match joined.axes.get(1) {
+            Some(axes) if stays && joined.shape.as_slice() == array.shape => mask.value(py, axes),
+            _ => Err(self.other_mask(operand, array).into()),
+        }
+    }
+
+    fn other_mask(&self, mask: Operand<'_>, array: Operand<'_>) -> Error {
+        let named = |operand: Operand<'_>| operand.field?.dims.as_deref().map(show_dims);
+        Error::Argument(match (named(mask), named(array)) {
+            (Some(own), Some(dims)) => format!(
+                "{}: expected a mask with dims among {dims}, got {own}; rename them",
+                self.name
+            ),
+            _ => format!(
+                "{}: expected a mask that can be broadcast to shape {:?}, got shape {:?}; pass a \
+                 mask of a part of these dimensions",
+                self.name, array.shape, mask.shape
+            ),
+        })
+    }
+
+    fn options(
+        &self,
+        asked: &Asked<'py>,
+        operand: Operand<'_>,
+    ) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(options) = &asked.options else { return Ok(None) };
+        let dims = operand.field.and_then(|field| field.dims.as_ref());
+        let plain = PyDict::new(options.py());
+        for (name, value) in options {
+            let value = by_position(&name.to_string(), &value, dims, self.name)?;
+            plain.set_item(name, value)?;
+        }
+        Ok(Some(plain))
+    }
+
+    /// A new storage for the result.
+    fn made(
+        &self,
+        py: Python<'py>,
+        asked: &Asked<'py>,
+        values: &Values<'py>,
+        (memory, field): (&Managed, &Field),
+        reduced: &Reduced,
+    ) -> PyResult<Storage> {
+        let dtype = self.dtype(py, asked, values, memory.dtype())?;
+        Ok(Storage::for_reduction(memory, field, reduced, dtype)?)
+    }
+
+    /// The type of the result, by NumPy's rules: that of a call with a single element.
+    fn dtype(
+        &self,
+        py: Python<'py>,
+        asked: &Asked<'py>,
+        values: &Values<'py>,
+        of: DType,
+    ) -> PyResult<DType> {
+        let (function, way) = self.known_as;
+        let decides = |options: &Bound<'py, PyDict>| options.len() > 0;
+        let is_known = asked.dtype.is_none() && !values.options.as_ref().is_some_and(decides);
+        let key = || Key::new(function, way, SmallVec::from_elem(Kind::Items(of), 1));
+        if let Some(known) = is_known.then(key).as_ref().and_then(Known::get)
+            && let Some(dtype) = known.first()
+        {
+            return Ok(*dtype);
+        }
+        let one = py
+            .import(intern!(py, "numpy"))?
+            .call_method1(intern!(py, "ones"), (1, dtype_to(py, of)?))?;
+        let single = Values {
+            array: one,
+            axis: 0_usize.into_pyobject(py)?.into_any(),
+            mask: None,
+            options: values.options.as_ref().map(of_types).transpose()?,
+        };
+        let asked = Asked { dtype: asked.dtype.clone(), ..Asked::default() };
+        let dtype = result_type(&self.call(py, &asked, &single, None)?, self.name)?;
+        if is_known {
+            Known::put(key(), SmallVec::from_elem(dtype, 1), function);
+        }
+        Ok(dtype)
+    }
+
+    /// Computes into an output of the caller's, and repeats the result along what it has more.
+    fn write_into(
+        &self,
+        py: Python<'py>,
+        asked: &Asked<'py>,
+        values: &Values<'py>,
+        output: Output<'py>,
+        operand: Option<Operand<'_>>,
+        reduced: &Reduced,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let outputs = [Some(output)];
+        let [Some(output)] = &outputs else { return Err(self.no_array()) };
+        let place = match operand {
+            Some(operand) => Place::of(operand, reduced, &outputs)?,
+            None => Place::default(),
+        };
+        if place.is_empty(output) {
+            return Ok(output.object());
+        }
+        let out = place.first(py, output)?;
+        let outcome = self.call(py, asked, values, Some(&out)).and_then(|_| place.repeat(output));
+        output.mark(py); // perhaps half written, if NumPy has raised
+        outcome.map_err(|error| explained(py, error, true))?;
+        Ok(output.object())
+    }
+
+    /// Lets NumPy compute. With `out` the result is there.
+    fn call(
+        &self,
+        py: Python<'py>,
+        asked: &Asked<'py>,
+        values: &Values<'py>,
+        out: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (dtype, Values { array, axis, mask, options }) = (&asked.dtype, values);
+        if let Some(short) = self.short.filter(|_| asked.is_plain()) {
+            return match self.kind {
+                Reduces::Index => short.call1((array, axis, out)),
+                Reduces::Truth => short.call1((array, axis, py.get_type::<PyBool>(), out)),
+                _ => short.call1((array, axis, dtype, out)),
+            };
+        }
+        let keywords = options.as_ref().map_or_else(|| Ok(PyDict::new(py)), |one| one.copy())?;
+        keywords.set_item(intern!(py, "axis"), axis)?;
+        let optional = [
+            (intern!(py, "dtype"), dtype.as_ref()),
+            (intern!(py, "out"), out),
+            (intern!(py, "where"), mask.as_ref()),
+        ];
+        for (name, value) in optional {
+            value.map(|value| keywords.set_item(name, value)).transpose()?;
+        }
+        if asked.keepdims {
+            keywords.set_item(intern!(py, "keepdims"), true)?;
+        }
+        self.function.call((array,), Some(&keywords))
+    }
+}
+
+/// The array to read. It may be written if the storage may: NumPy copies it for `argmax` if not.
+fn read<'py>(
+    py: Python<'py>,
+    object: Option<&Bound<'py, PyAny>>,
+    array: &Given<'py>,
+    ndim: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    match (object.and_then(|object| object.cast::<PyStorage>().ok()), array) {
+        (Some(storage), Given::Storage(memory, _)) => array_of(storage, memory, memory.readonly()),
+        _ => array.value(py, &(0..ndim).map(Some).collect()),
+    }
+}
+
+/// The array over the host memory of a storage.
+fn array_of<'py>(
+    storage: &Bound<'py, PyStorage>,
+    memory: &Managed,
+    readonly: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: a storage keeps its buffers as long as it lives; `memory` is the one on the host.
+    unsafe { array_held_by(storage.as_any(), memory, readonly) }
+}
+
+/// The options that decide on the type of a result.
+fn of_types<'py>(options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
+    let kept = options.copy()?;
+    for name in ["ddof", "correction", "mean", "initial", "weights"] {
+        if kept.contains(name)? {
+            kept.del_item(name)?;
+        }
+    }
+    Ok(kept)
+}
+
+/// True for quantiles at several points, along which the result has dimensions without names.
+fn has_several_points(options: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
+    let points = options.map(|options| options.get_item("q")).transpose()?.flatten();
+    let Some(points) = points else { return Ok(false) };
+    if points.is_instance_of::<PyFloat>() || points.is_instance_of::<PyInt>() {
+        return Ok(false);
+    }
+    let py = points.py();
+    let ndim: usize =
+        py.import(intern!(py, "numpy"))?.call_method1("ndim", (points,))?.extract()?;
+    Ok(ndim > 0)
+}
+
+/// Where a result goes in an output, which may have more dimensions.
+#[derive(Default)]
+struct Place {
+    /// The axis of the result for each axis of the output; empty if they are the same.
+    axes: Axes,
+    /// The axes of the output along which the result is repeated.
+    repeated: SmallVec<[usize; 4]>,
+}
+
+impl Place {
+    fn of(
+        operand: Operand<'_>,
+        reduced: &Reduced,
+        outputs: &[Option<Output<'_>>],
+    ) -> PyResult<Self> {
+        let shape = reduced.shape(operand.shape);
+        let field = operand.field.map(|field| reduced.field(field, &[]));
+        let result = Operand { shape: &shape, field: field.as_ref() };
+        let joined = join_operands(&[result], outputs)?;
+        let Some(axes) = joined.axes.first() else { return Ok(Self::default()) };
+        let extent = |axis: &Option<usize>| axis.and_then(|axis| shape.get(axis).copied());
+        let is_repeated = |(axis, wanted): (&Option<usize>, &i64)| extent(axis) != Some(*wanted);
+        let repeated = axes.iter().zip(&joined.shape).map(is_repeated).enumerate();
+        let repeated = repeated.filter_map(|(at, is_repeated)| is_repeated.then_some(at)).collect();
+        let is_whole = axes.iter().copied().eq((0..shape.len()).map(Some));
+        Ok(Self { axes: if is_whole { Axes::new() } else { axes.clone() }, repeated })
+    }
+
+    fn is_empty(&self, output: &Output<'_>) -> bool {
+        let Output::Storage(_, memory) = output else { return false };
+        let extents = memory.layout().shape();
+        self.repeated.iter().any(|&axis| extents.get(axis) == Some(&0))
+    }
+
+    /// The array that NumPy writes: the first point along what is repeated.
+    fn first<'py>(&self, py: Python<'py>, output: &Output<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let Output::Storage(_, memory) = output else { return output.value(py) };
+        if self.repeated.is_empty() && self.axes.is_empty() {
+            return output.value(py);
+        }
+        let first = |part: Managed, &axis: &usize| part.narrow(axis, 0, 1);
+        let part = self.repeated.iter().try_fold(memory.clone(), first)?;
+        if self.axes.is_empty() {
+            return array_over(py, &part, false);
+        }
+        let steps = self.axes.iter().zip(part.layout().shape()).enumerate();
+        let steps = steps.map(|(axis, (of, &length))| match of {
+            Some(_) => Step::Slice { axis, start: 0, step: 1, length },
+            None => Step::At { axis, at: 0 },
+        });
+        let part = part.select(&steps.collect::<SmallVec<[Step; 6]>>())?;
+        let own: SmallVec<[usize; 4]> = self.axes.iter().copied().flatten().collect();
+        let count = own.iter().max().map_or(0, |last| last.saturating_add(1));
+        let back = (0..count).map(|axis| own.iter().position(|one| *one == axis));
+        array_over(py, &part.align(&back.collect::<Axes>())?, false)
+    }
+
+    fn repeat(&self, output: &Output<'_>) -> PyResult<()> {
+        let Output::Storage(_, memory) = output else { return Ok(()) };
+        // SAFETY: the user excludes other accesses to an output, as in NumPy.
+        Ok(unsafe { repeat(memory, &self.repeated) }?)
+    }
+}
