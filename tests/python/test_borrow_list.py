@@ -127,6 +127,8 @@ WRITING = [
     "np.add(1.0, field, out=field)",
     "np.sqrt(dlf.ones(10), out=field)",
     "np.clip(field, 1.0, 2.0, out=field)",
+    "np.max(dlf.ones((3, 10)), axis=0, out=field)",
+    "np.max(dlf.ones(3), out=field)",
     "field.__setitem__(..., 1.0)",
     "field.__setitem__(..., np.ones(10))",
     "field.__setitem__([0, *range(10)], np.ones(11))",

@@ -12,6 +12,7 @@ mod known;
 mod compute;
 mod operators;
 mod asked;
+mod place;
 mod reduce;
 mod reductions;
 mod methods;
