@@ -101,10 +101,11 @@ impl Storage {
     ///
     /// # Errors
     /// [`Error::Buffer`](crate::Error::Buffer) for a read-only storage, and while a typed view uses
-    /// one of the elements on the host.
+    /// one of the elements of a storage that is on the host alone. The buffers of a pair are
+    /// borrowed when they are brought up to date, by other threads too.
     pub(crate) fn check_assignable(&self) -> Result<()> {
         self.check_writable()?;
-        self.host_as_is().map_or(Ok(()), Borrow::check_unused)
+        self.plain_host().map_or(Ok(()), Borrow::check_unused)
     }
 
     /// Orders the axes of a value by name and checks that it can be broadcast to the storage's
