@@ -43,6 +43,14 @@ pub enum Target {
 }
 
 impl Target {
+    /// The number of a GPU; `None` for the host and for any GPU.
+    pub(crate) fn ordinal(self) -> Option<i32> {
+        match self {
+            Self::Host => None,
+            Self::Gpu(number) => number,
+        }
+    }
+
     /// True if a computation there can read and write memory of `device`.
     #[must_use]
     pub fn reaches(self, device: Device) -> bool {

@@ -44,7 +44,7 @@ def dispatch(
     """
     if not all(map(_is_known, types)):
         return NotImplemented
-    if function in _reductions.FUNCTIONS and _reduces(function, args, storage):
+    if function in _reductions.FUNCTIONS:
         return _reductions.FUNCTIONS[function](*args, **keywords)
     implementation = _implementation(function)
     if implementation is None:
@@ -77,12 +77,6 @@ def _refusal(function: Callable[..., Any], storage: Storage) -> str:
         way = f"use {row.gives}, or {way.removeprefix('use ')}"
     text = f"{name}: expected an array, got a {type(storage).__name__}"
     return f"{text}, which has no such function; {way}"
-
-
-def _reduces(function: Callable[..., Any], args: Sequence[Any], storage: Storage) -> bool:
-    """Tell if a reduction is computed by names; a truth of memory on a GPU reads a copy."""
-    of_truth = function in (np.all, np.any)
-    return isinstance(storage, CPUStorage) or not of_truth or not args
 
 
 def _is_known(kind: type) -> bool:
@@ -137,17 +131,6 @@ def _arrays(given: Any) -> Iterator[Any]:  # noqa: ANN401
     """Go through arguments, and through the lists among them."""
     for one in given:
         yield from _arrays(one) if isinstance(one, list | tuple) else (one,)
-
-
-def _reducing(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Call NumPy with the values, for a truth or a NumPy array."""
-
-    @wraps(function)
-    def call(a: Any, axis: Any = None, out: None = None, **options: Any) -> Any:  # noqa: ANN401
-        joins.check_no_out(function.__name__, out)
-        return _of_values(function)(a, axis=axis, **options)
-
-    return call
 
 
 # --- writing -----------------------------------------------------------------------------------
@@ -223,6 +206,5 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "size": _size,
     "copyto": _copyto,
     **{name: _by_type(getattr(np, name)) for name in _TYPES.split()},
-    **{function.__name__: _reducing(function) for function in (np.all, np.any)},
     **_given_by_numpy(),
 }

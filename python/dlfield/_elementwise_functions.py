@@ -126,6 +126,7 @@ def _of_values(function: Callable[..., Any], arrays: int = 1) -> Callable[..., A
     signature = inspect.signature(function)
     names = tuple(signature.parameters)[:arrays]
 
+    @wraps(function)
     def into(*values: Any, **options: Any) -> Any:  # noqa: ANN401
         found = function(*values[:arrays], **options)
         if len(values) == arrays:

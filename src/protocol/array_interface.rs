@@ -183,15 +183,25 @@ pub(crate) fn export<'py>(
     py: Python<'py>,
     managed: &Managed,
 ) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let interface = describe(py, managed)?;
+    if let Some(interface) = &interface {
+        interface.set_item("data", (managed.address(), managed.readonly()))?;
+    }
+    Ok(interface)
+}
+
+/// The interface without `data`.
+pub(super) fn describe<'py>(
+    py: Python<'py>,
+    managed: &Managed,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
     let Some(typestr) = managed.dtype().typestr() else {
         return Ok(None);
     };
     let interface = PyDict::new(py);
-    let readonly = managed.readonly();
     interface.set_item("version", 3)?;
     interface.set_item("typestr", typestr)?;
     interface.set_item("shape", PyTuple::new(py, managed.layout().shape())?)?;
     interface.set_item("strides", PyTuple::new(py, managed.layout().byte_strides())?)?;
-    interface.set_item("data", (managed.address(), readonly))?;
     Ok(Some(interface))
 }

@@ -104,11 +104,29 @@ pub(crate) fn describe<'py>(
     managed: &Managed,
     readonly: bool,
 ) -> PyResult<Option<Bound<'py, PyDict>>> {
-    let Some(interface) = array_interface::export(py, managed)? else {
+    of_address(py, managed, managed.address(), readonly)
+}
+
+/// The interface of a buffer for a consumer whose work the timeline of the memory will know. Its
+/// stream has to follow that timeline, and may write the memory.
+pub(crate) fn in_order<'py>(
+    py: Python<'py>,
+    managed: &Managed,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
+    of_address(py, managed, managed.position(), false)
+}
+
+fn of_address<'py>(
+    py: Python<'py>,
+    managed: &Managed,
+    address: usize,
+    readonly: bool,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let Some(interface) = array_interface::describe(py, managed)? else {
         return Ok(None);
     };
     let empty = managed.layout().size() == 0;
-    let address = if empty { 0 } else { managed.address() };
+    let address = if empty { 0 } else { address };
     interface.set_item("data", (address, readonly))?;
     if managed.layout().is_c_contiguous() {
         interface.set_item("strides", py.None())?;

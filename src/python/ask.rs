@@ -9,8 +9,8 @@ use super::device_array::PyDeviceArray;
 use super::numpy::array_over;
 use super::options::{managed_name, read_device};
 use super::storage::{
-    CpuStorage, CudaManagedGpuStorage, GpuStorage, PyStorage, SoftwareManagedGpuStorage,
-    cupy_module, cupy_to_read,
+    CpuStorage, CudaManagedGpuStorage, GpuStorage, OTHER_LIBRARIES, PyStorage,
+    SoftwareManagedGpuStorage, cupy_module, cupy_to_read,
 };
 use crate::alloc;
 use crate::device::Target;
@@ -78,7 +78,7 @@ pub(super) fn as_numpy<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyA
 pub(super) fn as_cupy<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = data.py();
     let _inside = Inside::enter(py);
-    let cupy = cupy_module(py, "as_cupy")?;
+    let cupy = cupy_module(py, "as_cupy", OTHER_LIBRARIES)?;
     if data.is_instance(&cupy.getattr(intern!(py, "ndarray"))?)? {
         return Ok(data.clone());
     }

@@ -13,20 +13,30 @@ use crate::protocol::cuda_array_interface;
 pub(super) struct PyDeviceArray {
     managed: DropAttached<Managed>,
     readonly: bool,
+    /// True if the timeline of the memory knows all work of the array's consumer.
+    in_order: bool,
 }
 
 impl PyDeviceArray {
     pub(super) fn new(managed: Managed, readonly: bool) -> Self {
-        Self { managed: DropAttached::new(managed), readonly }
+        Self { managed: DropAttached::new(managed), readonly, in_order: false }
+    }
+
+    /// An array for work that the caller records in the timeline of the memory.
+    pub(super) fn in_order(managed: Managed) -> Self {
+        Self { in_order: true, ..Self::new(managed, false) }
     }
 }
 
 #[pymethods]
 impl PyDeviceArray {
-    /// `stream` is dlfield's where it has work in flight.
+    /// `stream` is dlfield's where it has work in flight, unless that is in order anyway.
     #[getter(__cuda_array_interface__)]
     fn interface<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let interface = cuda_array_interface::export(py, &self.managed, self.readonly)?;
+        let interface = match self.in_order {
+            true => cuda_array_interface::in_order(py, &self.managed)?,
+            false => cuda_array_interface::export(py, &self.managed, self.readonly)?,
+        };
         Ok(interface.ok_or_else(|| {
             let dtype = self.managed.dtype();
             Error::Buffer(format!(

@@ -94,6 +94,16 @@ pub(super) fn use_stream(stream: &Bound<'_, PyAny>) -> PyResult<UsedStream> {
     Ok(UsedStream { stream: found, _owner: stream.clone().unbind() })
 }
 
+/// The stream of an object that has one, on a known GPU.
+///
+/// # Safety
+/// The stream exists on the GPU `ordinal` as long as the result is used.
+pub(super) unsafe fn stream_of(stream: &Bound<'_, PyAny>, ordinal: i32) -> PyResult<Stream> {
+    let handle = handle(stream)?;
+    // SAFETY: the caller's promise.
+    Ok(unsafe { Stream::foreign(handle, ordinal) })
+}
+
 fn handle(stream: &Bound<'_, PyAny>) -> Result<usize, Failure> {
     let py = stream.py();
     if stream.is_instance_of::<PyInt>() {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::buffers::{Buffers, Residence};
+use super::buffers::Residence;
 use super::data::Storage;
+use super::make::buffers;
 use super::spec::{Order, Spec};
-use crate::alloc::{Fill, allocate, common_multiple, plan};
+use crate::alloc::{Fill, common_multiple, plan};
 use crate::copy::copy;
 use crate::dtype::DType;
 use crate::error::Result;
@@ -16,8 +17,8 @@ use crate::layout::Extents;
 use crate::managed::Managed;
 
 impl Storage {
-    /// Allocates host memory for a result of `operands`, labelled and laid out by what they have in
-    /// common. `ranks` are those of the operands that are storages.
+    /// Allocates a result of `operands`, labelled and laid out by what they have in common. `ranks`
+    /// are those of the operands that are storages.
     ///
     /// # Errors
     /// As [`Storage::allocate`].
@@ -26,15 +27,17 @@ impl Storage {
         operands: &[Operand<'_>],
         ranks: &[Option<Extents>],
         dtype: DType,
+        residence: Residence,
     ) -> Result<Self> {
         let fields: SmallVec<[&Field; 4]> = operands.iter().filter_map(|one| one.field).collect();
         let identity = |ranks: &Extents| ranks.iter().copied().eq((0..).take(ranks.len()));
         if fields.iter().all(|field| field.is_unlabelled()) && ranks.iter().flatten().all(identity)
         {
-            return Self::allocate(&joined.shape, dtype, &Spec::default(), Fill::Nothing);
+            let spec = Spec { default_residence: residence, ..Spec::default() };
+            return Self::allocate(&joined.shape, dtype, &spec, Fill::Nothing);
         }
         let alignment = shared_alignment(&fields, dtype);
-        let mut spec = Spec::like(joined.field(operands), Residence::Host);
+        let mut spec = Spec::like(joined.field(operands), residence);
         spec.alignment = Some(alignment);
         if let Some(ranks) = joined.ranks(ranks) {
             spec.layout = Order::Ranks(ranks);
@@ -52,6 +55,7 @@ impl Storage {
         model: &Managed,
         field: &Arc<Field>,
         dtype: DType,
+        residence: Residence,
     ) -> Result<Option<Self>> {
         let (shape, alignment) = (model.layout().shape(), field.alignment.max(1));
         let order = field.order.as_ref().filter(|order| !order.is_empty());
@@ -64,11 +68,11 @@ impl Storage {
         }
         let index = field.aligned_index(shape.len());
         let plan = plan(shape, dtype, order, alignment, &index)?;
-        let made = allocate(&plan, Fill::Nothing)?;
-        Ok(Some(Self::new(Buffers::Host(made), Arc::clone(field))))
+        let made = buffers(&plan, residence, Fill::Nothing)?;
+        Ok(Some(Self::new(made, Arc::clone(field))))
     }
 
-    /// Allocates host memory for the result of a reduction, with the labels, order and alignment
+    /// Allocates the result of a reduction, with the labels, order and alignment
     /// that it leaves of `operand`.
     ///
     /// # Errors
@@ -78,6 +82,7 @@ impl Storage {
         field: &Field,
         reduced: &Reduced,
         dtype: DType,
+        residence: Residence,
     ) -> Result<Self> {
         let ranks = operand.layout().ranks(field.order.as_deref().unwrap_or_default());
         let shape = reduced.shape(operand.layout().shape());
@@ -85,10 +90,11 @@ impl Storage {
         labels.alignment = shared_alignment(&[field], dtype);
         let order = labels.order.as_deref().unwrap_or_default();
         let index = labels.aligned_index(shape.len());
-        let made = allocate(&plan(&shape, dtype, order, labels.alignment, &index)?, Fill::Nothing)?;
+        let plan = plan(&shape, dtype, order, labels.alignment, &index)?;
+        let made = buffers(&plan, residence, Fill::Nothing)?;
         let plain = labels.is_unlabelled();
         let field = if plain { unlabelled(shape.len()) } else { Arc::new(labels) };
-        Ok(Self::new(Buffers::Host(made), field))
+        Ok(Self::new(made, field))
     }
 }
 

@@ -16,7 +16,7 @@ use crate::managed::Managed;
 use crate::sync::{Dirty, Mirrored, SyncState, check_alike};
 
 /// Allocates the buffers of a storage. The device's buffer of a pair is filled.
-fn buffers(plan: &Plan, residence: Residence, fill: Fill<'_>) -> Result<Buffers> {
+pub(super) fn buffers(plan: &Plan, residence: Residence, fill: Fill<'_>) -> Result<Buffers> {
     Ok(match residence {
         Residence::Host => Buffers::Host(allocate(plan, fill)?),
         Residence::Device(on) => Buffers::Device(allocate_for(plan, Kind::Device, on, fill)?),

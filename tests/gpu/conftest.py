@@ -8,6 +8,7 @@ has the mark `stand_in`, what it cannot do has the mark `real`.
 import ctypes
 import gc
 import os
+import sys
 
 import pytest
 from hypothesis import settings
@@ -41,6 +42,19 @@ def finish():
         driver.call("cuCtxPushCurrent_v2", driver.made("cuDevicePrimaryCtxRetain", number))
         driver.call("cuCtxSynchronize")
         driver.made("cuCtxPopCurrent_v2")
+
+
+@pytest.fixture
+def cupy(monkeypatch):
+    """CuPy on a real GPU, else its double, which dlfield then imports."""
+    if WHICH == "real":
+        from support.cuda.libraries import library
+
+        return library("cupy")
+    from support.cuda import cupy_double
+
+    monkeypatch.setitem(sys.modules, "cupy", cupy_double)
+    return cupy_double
 
 
 @pytest.fixture(autouse=True)

@@ -39,6 +39,7 @@ FOREIGN = re.compile(
     r"|index -?\d+ is out of bounds for (size|axis \d+ with size) |an index can|incorrect number"
     r"|number of dimensions must|only integers|no implementation found for 'numpy|order must be"
     r"|strings are not allowed|ufunc '|The 'out' tuple|Integers to negative|The truth value"
+    r"|(The )?numpy boolean "
     r"|Unable to avoid copy|can only convert|zero-size array to reduction"
 )
 KINDS = (

@@ -93,6 +93,13 @@ impl<'py> Asked<'py> {
         Ok(())
     }
 
+    /// True if one of the storages has a buffer on a GPU.
+    pub(super) fn has_storage_on_gpu(&self) -> bool {
+        let storages = [&self.array, &self.mask, &self.out].into_iter().flatten();
+        let mut storages = storages.filter_map(|object| object.cast::<PyStorage>().ok());
+        storages.any(|storage| storage.get().storage().device_as_is().is_some())
+    }
+
     /// True if `axis`, `dtype` and `out` say all.
     pub(super) fn is_plain(&self) -> bool {
         self.options.is_none() && self.mask.is_none() && !self.keepdims

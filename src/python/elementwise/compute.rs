@@ -1,23 +1,22 @@
-//! One call of a function of NumPy that works element by element.
+//! One call of a function of NumPy that works element by element, by NumPy or by CuPy.
 
 use std::sync::Arc;
 
-use pyo3::exceptions::PyTypeError;
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyDict, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 
 use super::given::{Given, Kind};
 use super::known::{Key, Known, Types, Way, result_type};
 use super::outputs::{Output, join};
+use super::site::Site;
+use super::work::{Work, has_shape};
 use crate::dtype::DType;
 use crate::error::Error;
-use crate::field::{Axes, Field, Joined, Operand};
+use crate::field::{Field, Joined, Operand};
 use crate::layout::Extents;
 use crate::managed::Managed;
 use crate::protocol::ending::Inside;
-use crate::python::numpy::array_over;
 use crate::python::storage::PyStorage;
 use crate::storage::Storage;
 
@@ -39,12 +38,38 @@ impl<'py> Call<'_, 'py> {
     /// refused.
     pub(super) fn run(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let _inside = Inside::enter(py);
-        let mut given: SmallVec<[Given<'py>; 4]> = SmallVec::new();
+        let Some((given, outputs)) = self.read()? else { return Ok(None) };
+        let site = Site::choose(&given, self.inputs.len(), &outputs, self.name)?;
+        let (joined, made) = self.prepare(py, site, &given, &outputs)?;
+        let work = Work {
+            function: self.function,
+            name: self.name,
+            options: self.options.as_ref(),
+            joined: &joined,
+            given: &given,
+            masked: self.mask.is_some(),
+            outputs: &outputs,
+            made: &made,
+        };
+        match site.target.ordinal() {
+            None => work.on_host(py)?,
+            Some(ordinal) => {
+                self.dtypes_of_numpy(py, self.inputs_of(&given))?; // refuses what NumPy refuses
+                work.on_gpu(py, ordinal)?;
+            }
+        }
+        results(py, &outputs, made).map(Some)
+    }
+
+    /// Reads operands and outputs; `None` if one of them is to decide what happens.
+    fn read(&self) -> PyResult<Option<(AllGiven<'py>, Outputs<'py>)>> {
+        let mut given = AllGiven::new();
         for object in self.inputs.iter().chain(&self.mask) {
-            let Some(one) = Given::read(object, self.name)? else { return Ok(None) };
+            let beside_gpu = || self.has_storage_on_gpu();
+            let Some(one) = Given::read(object, self.name, beside_gpu)? else { return Ok(None) };
             given.push(one);
         }
-        let mut outputs: SmallVec<[Option<Output<'py>>; 2]> = SmallVec::new();
+        let mut outputs = Outputs::new();
         for object in self.out {
             let read = |object| Output::read(object, self.name);
             match object.as_ref().map(read).transpose()? {
@@ -52,42 +77,49 @@ impl<'py> Call<'_, 'py> {
                 output => outputs.push(output.flatten()),
             }
         }
-        let alike = alike(&given, &outputs).filter(|_| self.mask.is_none());
-        let alike = alike.map(|(memory, field)| (memory.clone(), field.clone()));
-        let joined = match &alike {
-            Some((memory, _)) => Joined::alike(memory.layout().shape(), given.len()),
-            None => join(&given, &outputs)?,
+        Ok(Some((given, outputs)))
+    }
+
+    /// Joins the operands, and makes storages for the results.
+    fn prepare(
+        &self,
+        py: Python<'py>,
+        site: Site,
+        given: &[Given<'py>],
+        outputs: &[Option<Output<'py>>],
+    ) -> PyResult<(Joined, Made)> {
+        let alike = alike(given, outputs).filter(|_| self.mask.is_none());
+        let Some((memory, field)) = alike else {
+            let joined = join(given, outputs)?;
+            let made = self.made(py, site, &joined, given, outputs)?;
+            return Ok((joined, made));
         };
-        let made = match &alike {
-            Some((memory, field)) => self.made_like(py, memory, field, &given, &outputs)?,
-            None => None,
-        };
-        let made = match made {
+        let joined = Joined::alike(memory.layout().shape(), given.len());
+        let made = match self.made_like(py, site, (memory, field), given, outputs)? {
             Some(made) => made,
-            None => {
-                let joined = if alike.is_some() { &join(&given, &outputs)? } else { &joined };
-                self.made(py, joined, &given, &outputs)?
-            }
+            None => self.made(py, site, &join(given, outputs)?, given, outputs)?,
         };
-        self.compute(py, &joined, &given, &outputs, &made)?;
-        let results = outputs.iter().zip(made).map(|(output, made)| match (output, made) {
-            (Some(output), _) => Ok(output.object()),
-            (None, Some(made)) => Ok(PyStorage::wrap(py, made, None)?.into_bound(py).into_any()),
-            (None, None) => Ok(py.None().into_bound(py)),
-        });
-        let mut results = results.collect::<PyResult<SmallVec<[_; 2]>>>()?;
-        match results.len() {
-            1 => Ok(results.pop()),
-            _ => Ok(Some(PyTuple::new(py, results)?.into_any())),
-        }
+        Ok((joined, made))
+    }
+
+    /// The operands without the mask.
+    fn inputs_of<'a>(&self, given: &'a [Given<'py>]) -> &'a [Given<'py>] {
+        given.get(..self.inputs.len()).unwrap_or_default()
+    }
+
+    /// True if one of the storages has a buffer on a GPU.
+    fn has_storage_on_gpu(&self) -> bool {
+        let storages = self.inputs.iter().chain(&self.mask).chain(self.out.iter().flatten());
+        let mut storages = storages.filter_map(|object| object.cast::<PyStorage>().ok());
+        storages.any(|storage| storage.get().storage().device_as_is().is_some())
     }
 
     /// As `made`, for operands that all have this shape and field; `None` if it takes more.
     fn made_like(
         &self,
         py: Python<'py>,
-        memory: &Managed,
-        field: &Arc<Field>,
+        site: Site,
+        (memory, field): (&Managed, &Arc<Field>),
         given: &[Given<'py>],
         outputs: &[Option<Output<'py>>],
     ) -> PyResult<Option<Made>> {
@@ -98,7 +130,7 @@ impl<'py> Call<'_, 'py> {
         for (output, dtype) in outputs.iter().zip(self.dtypes(py, given)?) {
             let one = match output {
                 Some(_) => None,
-                None => match Storage::for_result_like(memory, field, dtype)? {
+                None => match Storage::for_result_like(memory, field, dtype, site.residence)? {
                     None => return Ok(None),
                     one => one,
                 },
@@ -112,6 +144,7 @@ impl<'py> Call<'_, 'py> {
     fn made(
         &self,
         py: Python<'py>,
+        site: Site,
         joined: &Joined,
         given: &[Given<'py>],
         outputs: &[Option<Output<'py>>],
@@ -119,8 +152,7 @@ impl<'py> Call<'_, 'py> {
         if outputs.iter().all(Option::is_some) {
             return Ok(outputs.iter().map(|_| None).collect());
         }
-        let inputs = given.get(..self.inputs.len()).unwrap_or_default();
-        let dtypes = self.dtypes(py, inputs)?;
+        let dtypes = self.dtypes(py, self.inputs_of(given))?;
         let ranks: SmallVec<[Option<Extents>; 4]> =
             given.iter().filter(has_shape).map(Given::ranks).collect();
         let no_labels = self.mask.as_ref().and_then(|_| given.last()?.operand());
@@ -134,7 +166,10 @@ impl<'py> Call<'_, 'py> {
         }
         let one = |(output, dtype): (&Option<Output<'_>>, &DType)| match output {
             Some(_) => Ok(None),
-            None => Ok(Some(Storage::for_result(joined, &operands, &ranks, *dtype)?)),
+            None => {
+                let residence = site.residence;
+                Ok(Some(Storage::for_result(joined, &operands, &ranks, *dtype, residence)?))
+            }
         };
         outputs.iter().zip(&dtypes).map(one).collect()
     }
@@ -154,79 +189,46 @@ impl<'py> Call<'_, 'py> {
         if let Some(known) = key.as_ref().and_then(Known::get) {
             return Ok(known);
         }
-        let stand_ins = inputs.iter().map(|one| one.stand_in(py)).collect::<PyResult<Vec<_>>>()?;
-        let answer = self.function.call(PyTuple::new(py, stand_ins)?, self.options.as_ref())?;
-        let dtype = |one| result_type(&one, self.name);
-        let dtypes: Types = match answer.cast::<PyTuple>() {
-            Ok(several) => several.iter().map(dtype).collect::<PyResult<_>>()?,
-            Err(_) => Types::from_slice(&[dtype(answer)?]),
-        };
+        let dtypes = self.dtypes_of_numpy(py, inputs)?;
         if let Some(key) = key {
             Known::put(key, dtypes.clone(), self.function);
         }
         Ok(dtypes)
     }
 
-    /// Lets NumPy compute into the outputs.
-    fn compute(
-        &self,
-        py: Python<'py>,
-        joined: &Joined,
-        given: &[Given<'py>],
-        outputs: &[Option<Output<'py>>],
-        made: &[Option<Storage>],
-    ) -> PyResult<()> {
-        let none = Axes::new();
-        let mut axes = joined.axes.iter();
-        let mut values: SmallVec<[Bound<'py, PyAny>; 4]> = SmallVec::new();
-        for one in given {
-            let axes = if has_shape(&one) { axes.next() } else { None };
-            values.push(one.value(py, axes.unwrap_or(&none))?);
+    fn dtypes_of_numpy(&self, py: Python<'py>, inputs: &[Given<'py>]) -> PyResult<Types> {
+        let stand_ins = inputs.iter().map(|one| one.stand_in(py)).collect::<PyResult<Vec<_>>>()?;
+        let answer = self.function.call(PyTuple::new(py, stand_ins)?, self.options.as_ref())?;
+        let dtype = |one| result_type(&one, self.name);
+        match answer.cast::<PyTuple>() {
+            Ok(several) => several.iter().map(dtype).collect(),
+            Err(_) => Ok(Types::from_slice(&[dtype(answer)?])),
         }
-        let mask = self.mask.as_ref().and_then(|_| values.pop());
-        for (output, made) in outputs.iter().zip(made) {
-            match (output, made) {
-                (Some(output), _) => values.push(output.value(py)?),
-                (None, Some(made)) => values.push(array_over(py, made.managed(), false)?),
-                (None, None) => {}
-            }
-        }
-        let outcome = match (values.as_slice(), mask, &self.options) {
-            // An out by position is deprecated of these two, since NumPy 2.4.
-            ([a, b, out], None, None) if matches!(self.name, "numpy.maximum" | "numpy.minimum") => {
-                let options = [(intern!(py, "out"), out)].into_py_dict(py)?;
-                self.function.call((a, b), Some(&options))
-            }
-            ([a, out], None, None) => self.function.call1((a, out)),
-            ([a, b, out], None, None) => self.function.call1((a, b, out)),
-            (values, mask, options) => {
-                let options =
-                    options.as_ref().map_or_else(|| Ok(PyDict::new(py)), |one| one.copy())?;
-                mask.map(|mask| options.set_item(intern!(py, "where"), mask)).transpose()?;
-                self.function.call(PyTuple::new(py, values)?, Some(&options))
-            }
-        };
-        for output in outputs.iter().flatten() {
-            output.mark(py); // perhaps half written, if NumPy has raised
-        }
-        outcome
-            .map(|_| ())
-            .map_err(|error| explained(py, error, outputs.iter().any(Option::is_some)))
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "for filters")]
-fn has_shape(given: &&Given<'_>) -> bool {
-    given.operand().is_some()
-}
+type AllGiven<'py> = SmallVec<[Given<'py>; 4]>;
+type Outputs<'py> = SmallVec<[Option<Output<'py>>; 2]>;
 
-/// NumPy refuses types before it writes; whatever else fails may have written some elements.
-pub(super) fn explained(py: Python<'_>, error: PyErr, written: bool) -> PyErr {
-    if written && !error.is_instance_of::<PyTypeError>(py) {
-        let note = "out: some elements may have been written before the error";
-        drop(error.value(py).call_method1(intern!(py, "add_note"), (note,)));
+/// What the function gives: an output of the caller's or a new storage, a tuple of several.
+fn results<'py>(
+    py: Python<'py>,
+    outputs: &[Option<Output<'py>>],
+    made: Made,
+) -> PyResult<Bound<'py, PyAny>> {
+    let results = outputs.iter().zip(made).map(|(output, made)| match (output, made) {
+        (Some(output), _) => Ok(output.object()),
+        (None, Some(made)) => Ok(PyStorage::wrap(py, made, None)?.into_bound(py).into_any()),
+        (None, None) => Ok(py.None().into_bound(py)),
+    });
+    let mut results = results.collect::<PyResult<SmallVec<[_; 2]>>>()?;
+    match results.pop() {
+        Some(one) if results.is_empty() => Ok(one),
+        last => {
+            results.extend(last);
+            Ok(PyTuple::new(py, results)?.into_any())
+        }
     }
-    error
 }
 
 /// New storages for the results; `None` where the caller gives an output.
@@ -243,10 +245,10 @@ fn alike<'a>(
         fields && memory.layout().shape() == other.layout().shape()
     };
     for one in given {
-        match (one, first) {
-            (Given::Number(_), _) => {}
-            (Given::Storage(memory, field), None) => first = Some((memory, field)),
-            (Given::Storage(memory, field), Some(known)) if is_same(known, memory, field) => {}
+        match (one, one.storage(), first) {
+            (Given::Number(_), ..) => {}
+            (_, Some(storage), None) => first = Some(storage),
+            (_, Some((memory, field)), Some(known)) if is_same(known, memory, field) => {}
             _ => return None,
         }
     }

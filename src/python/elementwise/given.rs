@@ -7,9 +7,10 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyTuple, PyType};
 
+use crate::device::{Device, Target};
 use crate::dtype::DType;
 use crate::error::{Error, Failure};
-use crate::field::{Axes, Field, Halo, Operand};
+use crate::field::{Field, Halo, Operand};
 use crate::layout::Extents;
 use crate::managed::Managed;
 use crate::protocol::{Request, import, is_plain_ndarray};
@@ -23,20 +24,29 @@ pub(super) enum Given<'py> {
     Number(Bound<'py, PyAny>),
     /// An array of exactly NumPy's class.
     Array(Bound<'py, PyAny>, Extents),
-    /// The buffer of a storage on the host.
+    /// A storage of the host: its buffer, up to date.
     Storage(Managed, Arc<Field>),
+    /// A storage with a buffer on a GPU. Which side counts is decided later.
+    OnGpu(Bound<'py, PyStorage>, Arc<Field>),
     /// Memory of another library, perhaps with names.
     Foreign(Managed, Option<Box<Field>>),
 }
 
 impl<'py> Given<'py> {
-    /// Reads an object; `None` if it is to decide what happens.
-    pub(super) fn read(object: &Bound<'py, PyAny>, what: &str) -> PyResult<Option<Self>> {
+    /// Reads an object; `None` if it is to decide what happens. Of other objects with memory on both
+    /// sides that on a GPU counts if a storage `beside_gpu` has a buffer there.
+    pub(super) fn read(
+        object: &Bound<'py, PyAny>,
+        what: &str,
+        beside_gpu: impl FnOnce() -> bool,
+    ) -> PyResult<Option<Self>> {
         let py = object.py();
         if let Ok(storage) = object.cast::<PyStorage>() {
-            let memory = on_host(storage, what)?;
             let field = storage.get().storage().field();
-            return Ok(Some(Self::Storage(memory.clone(), field)));
+            return Ok(Some(match storage.get().storage().residence() {
+                Residence::Host => Self::Storage(storage.get().host(py, what)?.clone(), field),
+                _ => Self::OnGpu(storage.clone(), field),
+            }));
         }
         if is_number(object) {
             return Ok(Some(Self::Number(object.clone())));
@@ -51,7 +61,11 @@ impl<'py> Given<'py> {
             let numpy = py.import(intern!(py, "numpy"))?;
             return Self::array(numpy.call_method1(intern!(py, "asarray"), (object,))?).map(Some);
         }
-        if has_the_last_word(object)? { Ok(None) } else { Self::foreign(object, what).map(Some) }
+        if has_the_last_word(object)? {
+            return Ok(None);
+        }
+        let target = beside_gpu().then_some(Target::Gpu(None));
+        Self::foreign(object, Request::shared(target)).map(Some)
     }
 
     fn array(array: Bound<'py, PyAny>) -> PyResult<Self> {
@@ -60,8 +74,8 @@ impl<'py> Given<'py> {
     }
 
     /// An array of another library, or an object that NumPy takes for an element.
-    fn foreign(object: &Bound<'py, PyAny>, what: &str) -> PyResult<Self> {
-        let arrival = match import(object, Request::SHARED) {
+    fn foreign(object: &Bound<'py, PyAny>, request: Request) -> PyResult<Self> {
+        let arrival = match import(object, request) {
             Err(Failure::Ours(Error::Type(_))) => return Ok(Self::Number(object.clone())),
             Err(Failure::Ours(Error::Buffer(text))) => {
                 let copy = import_converted(object, None)?;
@@ -69,14 +83,6 @@ impl<'py> Given<'py> {
             }
             other => other?,
         };
-        if !arrival.memory.device().is_host() {
-            return Err(Error::Buffer(format!(
-                "{what}: expected arrays on the host, where the storages are, got memory on {}; \
-                 copy it with dlfield.storage(array, device='cpu')",
-                arrival.memory.device()
-            ))
-            .into());
-        }
         let halo = || Some(Halo::from_elem((0, 0), arrival.memory.layout().ndim()));
         let named = |dims| Box::new(Field { dims: Some(dims), halo: halo(), ..Field::default() });
         let field = arrival.dims().cloned().map(named);
@@ -88,7 +94,8 @@ impl<'py> Given<'py> {
         Some(match self {
             Self::Number(_) => return None,
             Self::Array(_, shape) => Operand { shape, field: None },
-            Self::Storage(memory, field) => {
+            Self::Storage(..) | Self::OnGpu(..) => {
+                let (memory, field) = self.storage()?;
                 Operand { shape: memory.layout().shape(), field: Some(field) }
             }
             Self::Foreign(memory, field) => {
@@ -97,23 +104,114 @@ impl<'py> Given<'py> {
         })
     }
 
-    /// The ranks of a storage.
-    pub(super) fn ranks(&self) -> Option<Extents> {
+    /// Layout and field of a storage.
+    pub(super) fn storage(&self) -> Option<(&Managed, &Arc<Field>)> {
         match self {
-            Self::Storage(memory, field) => {
-                Some(memory.layout().ranks(field.order.as_deref().unwrap_or_default()))
-            }
+            Self::Storage(memory, field) => Some((memory, field)),
+            Self::OnGpu(storage, field) => Some((storage.get().storage().managed(), field)),
             _ => None,
         }
+    }
+
+    /// The ranks of a storage.
+    pub(super) fn ranks(&self) -> Option<Extents> {
+        let (memory, field) = self.storage()?;
+        Some(memory.layout().ranks(field.order.as_deref().unwrap_or_default()))
     }
 
     /// The type, if the result's follows from it whatever the values are.
     pub(super) fn kind(&self) -> Option<Kind> {
         match self {
-            Self::Storage(memory, _) => Some(Kind::Items(memory.dtype())),
             Self::Number(number) => Kind::of_number(number),
+            _ => self.storage().map(|(memory, _)| Kind::Items(memory.dtype())),
+        }
+    }
+
+    /// The buffers of a storage.
+    pub(super) fn residence(&self) -> Option<Residence> {
+        match self {
+            Self::Storage(..) => Some(Residence::Host),
+            Self::OnGpu(storage, _) => Some(storage.get().storage().residence()),
             _ => None,
         }
+    }
+
+    /// True unless a GPU may have something to do with it.
+    pub(super) fn is_of_host(&self) -> bool {
+        match self {
+            Self::Number(_) | Self::Array(..) | Self::Storage(..) => true,
+            Self::OnGpu(..) => false,
+            Self::Foreign(memory, _) => memory.device().is_host(),
+        }
+    }
+
+    /// True for an array whose newest values are on a GPU.
+    pub(super) fn is_on_gpu(&self) -> bool {
+        match self {
+            Self::Number(_) | Self::Array(..) | Self::Storage(..) => false,
+            Self::OnGpu(storage, _) => storage.get().storage().is_device_newest(),
+            Self::Foreign(memory, _) => is_on_gpu(memory.device()),
+        }
+    }
+
+    /// True if a GPU can have the values without a copy by the user.
+    pub(super) fn is_for_gpu(&self) -> bool {
+        match self {
+            Self::Number(_) | Self::OnGpu(..) => true,
+            Self::Array(..) | Self::Storage(..) => false,
+            Self::Foreign(memory, _) => is_on_gpu(memory.device()),
+        }
+    }
+
+    /// Refuses an array that cannot be had at `target` without a copy by the user.
+    pub(super) fn check_at(&self, target: Target, what: &str) -> PyResult<()> {
+        match self {
+            Self::Number(_) => Ok(()),
+            Self::Array(..) if target == Target::Host => Ok(()),
+            Self::Array(..) => Err(elsewhere(what, target, "an array of NumPy").into()),
+            Self::Storage(..) if target == Target::Host => Ok(()),
+            Self::Storage(..) => Err(elsewhere(what, target, "a CPUStorage").into()),
+            Self::OnGpu(storage, _) => check_storage_at(storage, target, what),
+            Self::Foreign(memory, _) if target.reaches(memory.device()) => Ok(()),
+            Self::Foreign(memory, _) => {
+                Err(elsewhere(what, target, &format!("memory on {}", memory.device())).into())
+            }
+        }
+    }
+
+    /// The array of NumPy, or the number, with its axes in the order of a result.
+    pub(super) fn value(
+        &self,
+        py: Python<'py>,
+        axes: &[Option<usize>],
+        what: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match self.at(py, Target::Host, what)? {
+            At::Object(object, ndim) => moved(object.clone(), ndim, axes),
+            At::Memory(memory) => {
+                moved(array_over(py, memory, true)?, memory.layout().ndim(), axes)
+            }
+        }
+    }
+
+    /// The same with its buffer on the host, up to date.
+    pub(super) fn on_host(self, py: Python<'py>, what: &str) -> PyResult<Self> {
+        Ok(match self {
+            Self::OnGpu(storage, field) => {
+                Self::Storage(storage.get().host(py, what)?.clone(), field)
+            }
+            other => other,
+        })
+    }
+
+    /// What is computed with at a target where the array can be had.
+    pub(super) fn at(&self, py: Python<'py>, target: Target, what: &str) -> PyResult<At<'_, 'py>> {
+        Ok(match self {
+            Self::Number(object) => At::Object(object, 0),
+            Self::Array(array, shape) => At::Object(array, shape.len()),
+            Self::Storage(memory, _) | Self::Foreign(memory, _) => At::Memory(memory),
+            Self::OnGpu(storage, _) => At::Memory(memory_at(py, storage.get(), target, what)?),
+        })
     }
 
     /// A stand-in without elements, from which NumPy tells the type of a result.
@@ -122,20 +220,18 @@ impl<'py> Given<'py> {
             Self::Number(number) => return Ok(number.clone()),
             Self::Array(array, _) => array.getattr(intern!(py, "dtype"))?,
             Self::Storage(memory, _) | Self::Foreign(memory, _) => dtype_to(py, memory.dtype())?,
+            Self::OnGpu(storage, _) => dtype_to(py, storage.get().storage().dtype())?,
         };
         py.import(intern!(py, "numpy"))?.call_method1(intern!(py, "empty"), (0, dtype))
     }
+}
 
-    /// The object that NumPy computes with; its axes have the order of the result.
-    pub(super) fn value(&self, py: Python<'py>, axes: &Axes) -> PyResult<Bound<'py, PyAny>> {
-        match self {
-            Self::Number(number) => Ok(number.clone()),
-            Self::Array(array, shape) => moved(array.clone(), shape.len(), axes),
-            Self::Storage(memory, _) | Self::Foreign(memory, _) => {
-                moved(array_over(py, memory, true)?, memory.layout().ndim(), axes)
-            }
-        }
-    }
+/// An operand where it is computed with.
+pub(super) enum At<'a, 'py> {
+    /// A number, or an array of NumPy with as many dimensions.
+    Object(&'a Bound<'py, PyAny>, usize),
+    /// Memory that is up to date once the work in its timeline is done.
+    Memory(&'a Managed),
 }
 
 /// A type of an operand that decides on the type of the result.
@@ -156,22 +252,50 @@ impl Kind {
     }
 }
 
-/// The buffer of a storage in host memory.
-///
-/// # Errors
-/// `TypeError` with the way out for a storage on a GPU.
-pub(super) fn on_host<'a>(storage: &'a Bound<'_, PyStorage>, what: &str) -> PyResult<&'a Managed> {
-    let (py, object) = (storage.py(), storage.get());
-    if object.storage().residence() == Residence::Host {
-        return object.host(py, what);
+fn is_on_gpu(device: Device) -> bool {
+    Residence::for_memory_on(device) != Residence::Host
+}
+
+/// Refuses a storage that has no buffer at `target`.
+pub(super) fn check_storage_at(
+    storage: &Bound<'_, PyStorage>,
+    target: Target,
+    what: &str,
+) -> PyResult<()> {
+    let object = storage.get().storage();
+    let side = match target {
+        Target::Host => object.host_as_is(),
+        Target::Gpu(_) => object.device_as_is().filter(|one| target.reaches(one.device())),
+    };
+    if side.is_some() {
+        return Ok(());
     }
-    let class = storage.get_type();
-    let way_out = py.import("dlfield._methods")?.call_method1("way_out", (storage,))?;
-    Err(Error::Type(format!(
-        "{what}: expected arrays on the host, got a {}, which has no arithmetic; {way_out}",
-        class.name()?
+    let (class, ordinal) = (storage.get_type().name()?, object.residence().ordinal());
+    let number = ordinal.map_or_else(String::new, |number| format!(" on GPU {number}"));
+    Err(elsewhere(what, target, &format!("a {class}{number}")).into())
+}
+
+/// The buffer of a storage at a target.
+pub(super) fn memory_at<'a>(
+    py: Python<'_>,
+    storage: &'a PyStorage,
+    target: Target,
+    what: &str,
+) -> PyResult<&'a Managed> {
+    if target == Target::Host { storage.host(py, what) } else { storage.device(py, what) }
+}
+
+/// The refusal of an array that would have to be copied.
+pub(super) fn elsewhere(what: &str, target: Target, got: &str) -> Error {
+    let device = match target {
+        Target::Gpu(Some(number)) => format!("('gpu', {number})"),
+        Target::Gpu(None) => "'gpu'".into(),
+        Target::Host => "'cpu'".into(),
+    };
+    Error::Buffer(format!(
+        "{what}: expected arrays on {target}, where it computes, got {got}; copy it with \
+         dlfield.storage(array, device={device})"
     ))
-    .into())
 }
 
 fn is_number(object: &Bound<'_, PyAny>) -> bool {
@@ -213,11 +337,14 @@ fn is_end(rest: &str) -> bool {
     rest.is_empty() || rest.starts_with('.')
 }
 
-/// An array with its axes in the order of a result: `axes` as in [`crate::field::Joined`].
-fn moved<'py>(array: Bound<'py, PyAny>, ndim: usize, axes: &Axes) -> PyResult<Bound<'py, PyAny>> {
+/// An array of NumPy or CuPy with its axes in the order of a result: `axes` as in [`crate::field::Joined`].
+pub(super) fn moved<'py>(
+    array: Bound<'py, PyAny>,
+    ndim: usize,
+    axes: &[Option<usize>],
+) -> PyResult<Bound<'py, PyAny>> {
     let py = array.py();
-    let kept = axes.iter().skip_while(|axis| axis.is_none());
-    if kept.copied().eq((0..ndim).map(Some)) {
+    if is_in_order(ndim, axes) {
         return Ok(array); // NumPy adds dimensions in front itself
     }
     let all = pyo3::types::PySlice::full(py).into_any();
@@ -234,4 +361,10 @@ fn moved<'py>(array: Bound<'py, PyAny>, ndim: usize, axes: &Axes) -> PyResult<Bo
     let added = PyTuple::new(py, axes.iter().map(new))?;
     let picked = array.get_item(PyTuple::new(py, key)?)?;
     picked.call_method1(intern!(py, "transpose"), (order,))?.get_item(added)
+}
+
+/// True if an array needs no other order of its axes.
+pub(super) fn is_in_order(ndim: usize, axes: &[Option<usize>]) -> bool {
+    let kept = axes.iter().skip_while(|axis| axis.is_none());
+    kept.copied().eq((0..ndim).map(Some))
 }

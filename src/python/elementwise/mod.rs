@@ -1,19 +1,24 @@
-//! Universal functions and reductions of storages: names and labels are decided in `field`, NumPy computes straight
-//! into memory that is laid out so.
+//! Universal functions and reductions of storages: names and labels are decided in `field`; NumPy on
+//! the host, or CuPy on a GPU, computes straight into memory that is laid out so.
 //!
 //! ```text
-//! objects ──given──▶ arrays and their labels ──compute──▶ function(arrays..., outputs...)
-//!                                           └─reduce──▶ function(array, axis, dtype, out)
+//! objects ──given──▶ arrays and their labels ──site──▶ the host or a GPU
+//!                       ├──compute──▶ work: function(arrays..., outputs...) ◀── cupy
+//!                       └──reduce──▶ function(array, axis, dtype, out)
 //! ```
 
 mod given;
 mod outputs;
+mod site;
+mod cupy;
 mod known;
+mod work;
 mod compute;
 mod operators;
 mod asked;
 mod place;
 mod reduce;
+mod reduce_on_gpu;
 mod reductions;
 mod methods;
 mod ufunc;

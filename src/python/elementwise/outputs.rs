@@ -3,7 +3,8 @@
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use super::given::{Given, has_the_last_word, on_host};
+use super::given::{Given, check_storage_at, elsewhere, has_the_last_word, memory_at};
+use crate::device::Target;
 use crate::error::Error;
 use crate::field::{Joined, Operand, show_dims};
 use crate::managed::Managed;
@@ -11,11 +12,14 @@ use crate::protocol::is_plain_ndarray;
 use crate::protocol::read::wrong_type;
 use crate::python::numpy::array_over;
 use crate::python::storage::PyStorage;
+use crate::storage::Residence;
 use crate::sync::Dirty;
 
 /// An output of the caller's.
 pub(super) enum Output<'py> {
+    /// A storage, and memory of its layout.
     Storage(Bound<'py, PyStorage>, Managed),
+    /// An array of NumPy.
     Array(Bound<'py, PyAny>),
 }
 
@@ -23,7 +27,12 @@ impl<'py> Output<'py> {
     /// Reads an output; `None` if its class is to decide what happens.
     pub(super) fn read(object: &Bound<'py, PyAny>, what: &str) -> PyResult<Option<Self>> {
         if let Ok(storage) = object.cast::<PyStorage>() {
-            let memory = on_host(storage, what)?.clone();
+            let object = storage.get();
+            let memory = match object.storage().residence() {
+                Residence::Host => object.host(storage.py(), what)?,
+                _ => object.storage().managed(),
+            };
+            let memory = memory.clone();
             storage.get().storage().check_assignable().map_err(|error| error.about(what))?;
             return Ok(Some(Self::Storage(storage.clone(), memory)));
         }
@@ -46,7 +55,33 @@ impl<'py> Output<'py> {
         }
     }
 
-    /// The array that NumPy writes.
+    /// The buffers of a storage.
+    pub(super) fn residence(&self) -> Option<Residence> {
+        match self {
+            Self::Storage(storage, _) => Some(storage.get().storage().residence()),
+            Self::Array(_) => None,
+        }
+    }
+
+    /// Refuses an output that cannot be written at `target`.
+    pub(super) fn check_at(&self, target: Target, what: &str) -> PyResult<()> {
+        match self {
+            Self::Storage(storage, _) => check_storage_at(storage, target, what),
+            Self::Array(_) if target == Target::Host => Ok(()),
+            Self::Array(_) => Err(elsewhere(what, target, "an array of NumPy as out").into()),
+        }
+    }
+
+    /// The same with memory of the host, up to date.
+    pub(super) fn on_host(self, py: Python<'py>, what: &str) -> PyResult<Self> {
+        let memory = self.memory_at(py, Target::Host, what)?.cloned();
+        Ok(match (self, memory) {
+            (Self::Storage(storage, _), Some(memory)) => Self::Storage(storage, memory),
+            (other, _) => other,
+        })
+    }
+
+    /// The array that NumPy writes; see [`Output::on_host`].
     pub(super) fn value(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match self {
             Self::Storage(_, memory) => array_over(py, memory, false),
@@ -54,12 +89,28 @@ impl<'py> Output<'py> {
         }
     }
 
+    /// The memory of a storage at a target where it has some; `None` for an array of NumPy.
+    pub(super) fn memory_at(
+        &self,
+        py: Python<'py>,
+        target: Target,
+        what: &str,
+    ) -> PyResult<Option<&Managed>> {
+        match self {
+            Self::Storage(storage, memory) => match storage.get().storage().residence() {
+                Residence::Host => Ok(Some(memory)),
+                _ => memory_at(py, storage.get(), target, what).map(Some),
+            },
+            Self::Array(_) => Ok(None),
+        }
+    }
+
     /// Marks the side that was written.
-    pub(super) fn mark(&self, py: Python<'_>) {
+    pub(super) fn mark(&self, py: Python<'_>, written: Dirty) {
         if let Self::Storage(storage, _) = self {
             let storage = storage.get().storage();
             if storage.sync_state().is_some() {
-                py.detach(|| storage.set_dirty(Dirty::Host));
+                py.detach(|| storage.set_dirty(written));
             }
         }
     }

@@ -11,19 +11,20 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt};
 use smallvec::SmallVec;
 
 use super::asked::{Along, Asked, by_position};
-use super::compute::explained;
 use super::given::{Given, Kind};
 use super::known::{Key, Known, Way, result_type};
 use super::outputs::Output;
 use super::place::Place;
+use super::site::Site;
+use super::work::explained;
 use crate::dtype::DType;
 use crate::error::Error;
-use crate::field::{Axes, Field, Joined, Operand, Reduced, show_dims};
+use crate::field::{Axes, Joined, Operand, Reduced, show_dims};
 use crate::managed::Managed;
-use crate::protocol::ending::Inside;
 use crate::python::numpy::{array_held_by, dtype_to};
 use crate::python::storage::PyStorage;
 use crate::storage::Storage;
+use crate::sync::Dirty;
 
 /// A function that reduces.
 pub(super) struct Reducer<'a, 'py> {
@@ -49,6 +50,9 @@ pub(super) enum Reduces {
     Running,
 }
 
+/// The array, and the mask if there is one.
+pub(super) type AllGiven<'py> = SmallVec<[Given<'py>; 2]>;
+
 /// What NumPy computes with.
 struct Values<'py> {
     array: Bound<'py, PyAny>,
@@ -58,55 +62,72 @@ struct Values<'py> {
 }
 
 impl<'py> Reducer<'_, 'py> {
-    /// Computes; `None` if an array is to decide what happens. Nothing is written if it is refused.
-    pub(super) fn run(
+    /// Lets NumPy reduce.
+    pub(super) fn on_host(
         &self,
         py: Python<'py>,
         asked: &Asked<'py>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let _inside = Inside::enter(py);
-        let Some(array) = &asked.array else { return Err(self.no_array()) };
-        let Some(array) = Given::read(array, self.name)? else { return Ok(None) };
-        let mask = asked.mask.as_ref().map(|mask| Given::read(mask, self.name)).transpose()?;
-        let output = asked.out.as_ref().map(|out| Output::read(out, self.name)).transpose()?;
-        if matches!(mask, Some(None)) || matches!(output, Some(None)) {
-            return Ok(None);
-        }
+        site: Site,
+        given: AllGiven<'py>,
+        output: Option<Output<'py>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut given = given.into_iter().map(|one| one.on_host(py, self.name));
+        let Some(array) = given.next().transpose()? else { return Err(self.no_array()) };
+        let mask = given.next().transpose()?;
+        let output = output.map(|output| output.on_host(py, self.name)).transpose()?;
         let operand = array.operand().unwrap_or(Operand { shape: &[], field: None });
         let ndim = operand.shape.len();
         let along = self.along(py, asked, operand)?;
         let values = Values {
-            array: read(py, asked.array.as_ref(), &array, ndim)?,
+            array: self.array(py, asked.array.as_ref(), &array, ndim)?,
             axis: along.value,
-            mask: mask.flatten().map(|mask| self.aligned(py, &mask, operand)).transpose()?,
+            mask: mask.map(|mask| self.aligned(py, &mask, operand)).transpose()?,
             options: self.options(asked, operand)?,
         };
         let reduced: &[usize] = if self.kind == Reduces::Running { &[] } else { &along.axes };
         let reduced = Reduced::new(ndim, reduced, asked.keepdims);
         let several = has_several_points(values.options.as_ref())?;
-        let found = match (output.flatten(), &array) {
+        match (output, &array) {
             (Some(output), _) => {
                 let operand = Some(operand).filter(|_| !several);
-                return self.write_into(py, asked, &values, output, operand, &reduced).map(Some);
+                self.write_into(py, asked, &values, output, operand, &reduced)
             }
             (None, Given::Storage(memory, field)) if !several && !reduced.is_number() => {
-                let made = self.made(py, asked, &values, (memory, field), &reduced)?;
+                let options = values.options.as_ref();
+                let dtype = self.dtype(py, asked, options, memory.dtype())?;
+                let made = Storage::for_reduction(memory, field, &reduced, dtype, site.residence)?;
                 let made = PyStorage::wrap(py, made, None)?.into_bound(py);
                 let out = array_of(&made, made.get().storage().managed(), false)?;
                 self.call(py, asked, &values, Some(&out))?;
-                made.into_any()
+                made.get().storage().set_dirty(Dirty::Host);
+                Ok(made.into_any())
             }
-            _ => self.call(py, asked, &values, None)?,
-        };
-        Ok(Some(found))
+            _ => self.call(py, asked, &values, None),
+        }
     }
 
-    fn no_array(&self) -> PyErr {
+    /// The array to read. It may be written if the storage may: NumPy copies it for `argmax` if not.
+    fn array(
+        &self,
+        py: Python<'py>,
+        object: Option<&Bound<'py, PyAny>>,
+        array: &Given<'py>,
+        ndim: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match (object.and_then(|object| object.cast::<PyStorage>().ok()), array) {
+            (Some(storage), Given::Storage(memory, _)) => {
+                array_of(storage, memory, memory.readonly())
+            }
+            _ => array.value(py, &(0..ndim).map(Some).collect::<Axes>(), self.name),
+        }
+    }
+
+    pub(super) fn no_array(&self) -> PyErr {
         let name = self.name;
         PyTypeError::new_err(format!("{name}: expected an array, got none; pass it first"))
     }
 
-    fn along(
+    pub(super) fn along(
         &self,
         py: Python<'py>,
         asked: &Asked<'py>,
@@ -132,12 +153,14 @@ impl<'py> Reducer<'_, 'py> {
         mask: &Given<'py>,
         array: Operand<'_>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let Some(operand) = mask.operand() else { return mask.value(py, &Axes::new()) };
+        let Some(operand) = mask.operand() else { return mask.value(py, &[], self.name) };
         let joined = Joined::new(&[array, operand])?;
         let own = (0..array.shape.len()).map(Some);
         let stays = joined.axes.first().is_some_and(|axes| axes.iter().copied().eq(own));
         match joined.axes.get(1) {
-            Some(axes) if stays && joined.shape.as_slice() == array.shape => mask.value(py, axes),
+            Some(axes) if stays && joined.shape.as_slice() == array.shape => {
+                mask.value(py, axes, self.name)
+            }
             _ => Err(self.other_mask(operand, array).into()),
         }
     }
@@ -157,7 +180,7 @@ impl<'py> Reducer<'_, 'py> {
         })
     }
 
-    fn options(
+    pub(super) fn options(
         &self,
         asked: &Asked<'py>,
         operand: Operand<'_>,
@@ -172,30 +195,17 @@ impl<'py> Reducer<'_, 'py> {
         Ok(Some(plain))
     }
 
-    /// A new storage for the result.
-    fn made(
-        &self,
-        py: Python<'py>,
-        asked: &Asked<'py>,
-        values: &Values<'py>,
-        (memory, field): (&Managed, &Field),
-        reduced: &Reduced,
-    ) -> PyResult<Storage> {
-        let dtype = self.dtype(py, asked, values, memory.dtype())?;
-        Ok(Storage::for_reduction(memory, field, reduced, dtype)?)
-    }
-
     /// The type of the result, by NumPy's rules: that of a call with a single element.
-    fn dtype(
+    pub(super) fn dtype(
         &self,
         py: Python<'py>,
         asked: &Asked<'py>,
-        values: &Values<'py>,
+        options: Option<&Bound<'py, PyDict>>,
         of: DType,
     ) -> PyResult<DType> {
         let (function, way) = self.known_as;
         let decides = |options: &Bound<'py, PyDict>| options.len() > 0;
-        let is_known = asked.dtype.is_none() && !values.options.as_ref().is_some_and(decides);
+        let is_known = asked.dtype.is_none() && !options.is_some_and(decides);
         let key = || Key::new(function, way, SmallVec::from_elem(Kind::Items(of), 1));
         if let Some(known) = is_known.then(key).as_ref().and_then(Known::get)
             && let Some(dtype) = known.first()
@@ -209,7 +219,7 @@ impl<'py> Reducer<'_, 'py> {
             array: one,
             axis: 0_usize.into_pyobject(py)?.into_any(),
             mask: None,
-            options: values.options.as_ref().map(of_types).transpose()?,
+            options: options.map(of_types).transpose()?,
         };
         let asked = Asked { dtype: asked.dtype.clone(), ..Asked::default() };
         let dtype = result_type(&self.call(py, &asked, &single, None)?, self.name)?;
@@ -240,7 +250,7 @@ impl<'py> Reducer<'_, 'py> {
         }
         let out = place.first(py, output)?;
         let outcome = self.call(py, asked, values, Some(&out)).and_then(|_| place.repeat(output));
-        output.mark(py); // perhaps half written, if NumPy has raised
+        output.mark(py, Dirty::Host); // perhaps half written, if NumPy has raised
         outcome.map_err(|error| explained(py, error, true))?;
         Ok(output.object())
     }
@@ -278,19 +288,6 @@ impl<'py> Reducer<'_, 'py> {
     }
 }
 
-/// The array to read. It may be written if the storage may: NumPy copies it for `argmax` if not.
-fn read<'py>(
-    py: Python<'py>,
-    object: Option<&Bound<'py, PyAny>>,
-    array: &Given<'py>,
-    ndim: usize,
-) -> PyResult<Bound<'py, PyAny>> {
-    match (object.and_then(|object| object.cast::<PyStorage>().ok()), array) {
-        (Some(storage), Given::Storage(memory, _)) => array_of(storage, memory, memory.readonly()),
-        _ => array.value(py, &(0..ndim).map(Some).collect()),
-    }
-}
-
 /// The array over the host memory of a storage.
 fn array_of<'py>(
     storage: &Bound<'py, PyStorage>,
@@ -313,7 +310,7 @@ fn of_types<'py>(options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
 }
 
 /// True for quantiles at several points, along which the result has dimensions without names.
-fn has_several_points(options: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
+pub(super) fn has_several_points(options: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
     let points = options.map(|options| options.get_item("q")).transpose()?.flatten();
     let Some(points) = points else { return Ok(false) };
     if points.is_instance_of::<PyFloat>() || points.is_instance_of::<PyInt>() {

@@ -7,8 +7,42 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use super::asked::Asked;
+use super::given::Given;
 use super::known::Way;
-use super::reduce::{Reducer, Reduces};
+use super::outputs::Output;
+use super::reduce::{AllGiven, Reducer, Reduces};
+use super::site::Site;
+use crate::protocol::ending::Inside;
+
+impl<'py> Reducer<'_, 'py> {
+    /// Computes; `None` if an array is to decide what happens. Nothing is written if it is refused.
+    pub(super) fn run(
+        &self,
+        py: Python<'py>,
+        asked: &Asked<'py>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let _inside = Inside::enter(py);
+        let Some((given, output)) = self.read(asked)? else { return Ok(None) };
+        let site = Site::choose(&given, 1, std::slice::from_ref(&output), self.name)?;
+        match site.target.ordinal() {
+            None => self.on_host(py, asked, site, given, output).map(Some),
+            Some(ordinal) => self.on_gpu(py, asked, site, ordinal, &given, output).map(Some),
+        }
+    }
+
+    /// Reads array, mask and output; `None` if one of them is to decide what happens.
+    fn read(&self, asked: &Asked<'py>) -> PyResult<Option<(AllGiven<'py>, Option<Output<'py>>)>> {
+        let Some(array) = &asked.array else { return Err(self.no_array()) };
+        let mut given = AllGiven::new();
+        for object in std::iter::once(array).chain(&asked.mask) {
+            let beside_gpu = || asked.has_storage_on_gpu();
+            let Some(one) = Given::read(object, self.name, beside_gpu)? else { return Ok(None) };
+            given.push(one);
+        }
+        let output = asked.out.as_ref().map(|out| Output::read(out, self.name)).transpose()?;
+        Ok(if matches!(output, Some(None)) { None } else { Some((given, output.flatten())) })
+    }
+}
 
 /// A function of NumPy's.
 pub(super) struct Reduction {

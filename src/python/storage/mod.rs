@@ -24,4 +24,4 @@ pub(super) use class::{
     SoftwareManagedGpuStorage, copy_with, introduce,
 };
 pub(super) use pickle::rebuild_storage;
-pub(super) use sides::{converted, cupy_module, cupy_to_read};
+pub(super) use sides::{OTHER_LIBRARIES, converted, cupy_module, cupy_to_read};

@@ -68,7 +68,7 @@ pub(in crate::python) fn cupy_to_read<'py>(
     let py = slf.py();
     let _inside = Inside::enter(py);
     let side = device_side(slf, what)?;
-    let cupy = cupy_module(py, what)?;
+    let cupy = cupy_module(py, what, OTHER_LIBRARIES)?;
     // Only the CUDA array interface can express negative strides, and memory that is read-only.
     let memory = slf.get().storage().managed();
     let reversed = memory.layout().strides().iter().any(|&stride| stride < 0);
@@ -77,12 +77,16 @@ pub(in crate::python) fn cupy_to_read<'py>(
     cupy.call_method1(take, (side,))
 }
 
-/// Imports CuPy for `what`.
+/// The way out for exchange without CuPy.
+pub(in crate::python) const OTHER_LIBRARIES: &str =
+    "pass the storage itself to a library that takes DLPack or __cuda_array_interface__";
+
+/// Imports CuPy for `what`, which without it can be done by `way_out`.
 pub(in crate::python) fn cupy_module<'py>(
     py: Python<'py>,
     what: &str,
+    way_out: &str,
 ) -> PyResult<Bound<'py, PyModule>> {
-    let way_out = "pip install cupy-cuda12x, or pass the storage itself to a library that takes \
-                   DLPack or __cuda_array_interface__";
-    py.import(intern!(py, "cupy")).map_err(|error| missing(error, py, what, "CuPy", way_out))
+    let way_out = format!("pip install cupy-cuda12x, or {way_out}");
+    py.import(intern!(py, "cupy")).map_err(|error| missing(error, py, what, "CuPy", &way_out))
 }
