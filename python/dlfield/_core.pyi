@@ -165,7 +165,7 @@ class Storage:
 
         The result has the dims of the first storage, then what the others add; the largest halo and
         origin; the type that NumPy gives it; and the layout of the first storage that has all dims.
-        `out`, `where`, `dtype` and `casting` mean what they mean in NumPy.
+        `out`, `where`, `dtype` and `casting` mean what they mean in NumPy. On a GPU CuPy computes.
 
         Raises
         ------
@@ -173,7 +173,11 @@ class Storage:
             For dims in different orders, different extents under one name, unrelated dims, and arrays
             without names that fit nothing.
         TypeError
-            For functions of matrices, and for memory on a GPU.
+            For functions of matrices, and for those that CuPy lacks for memory on a GPU.
+        BufferError
+            For arrays that are not where the function computes.
+        ImportError
+            For memory on a GPU without CuPy.
         """
     @property
     def __array_priority__(self) -> float:
@@ -737,7 +741,7 @@ class Storage:
         xarray.DataArray
             Over host memory it holds the NumPy array of `to_numpy()`, so that all of xarray works. With
             a buffer on a GPU it holds the storage itself, since a NumPy array would show what the host
-            has at the moment: each side stays up to date, and arithmetic raises TypeError.
+            has at the moment: each side stays up to date, and arithmetic is CuPy's on the GPU.
             ``xarray.DataArray(storage, dims=storage.dims)`` holds the storage in any memory.
 
         Raises

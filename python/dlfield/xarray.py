@@ -85,7 +85,7 @@ def to_xarray(
     xarray.DataArray
         Over host memory it holds the NumPy array of `to_numpy()`, so that all of xarray works. With
         a buffer on a GPU it holds the storage itself, since a NumPy array would show what the host
-        has at the moment: each side stays up to date, and arithmetic raises TypeError.
+        has at the moment: each side stays up to date, and arithmetic is CuPy's on the GPU.
         ``xarray.DataArray(storage, dims=storage.dims)`` holds the storage in any memory.
 
     Raises

@@ -15,7 +15,7 @@ impl PyStorage {
     ///
     /// The result has the dims of the first storage, then what the others add; the largest halo and
     /// origin; the type that NumPy gives it; and the layout of the first storage that has all dims.
-    /// `out`, `where`, `dtype` and `casting` mean what they mean in NumPy.
+    /// `out`, `where`, `dtype` and `casting` mean what they mean in NumPy. On a GPU CuPy computes.
     ///
     /// Raises
     /// ------
@@ -23,7 +23,11 @@ impl PyStorage {
     ///     For dims in different orders, different extents under one name, unrelated dims, and arrays
     ///     without names that fit nothing.
     /// TypeError
-    ///     For functions of matrices, and for memory on a GPU.
+    ///     For functions of matrices, and for those that CuPy lacks for memory on a GPU.
+    /// BufferError
+    ///     For arrays that are not where the function computes.
+    /// ImportError
+    ///     For memory on a GPU without CuPy.
     #[pyo3(signature = (ufunc, method, *inputs, **options))]
     fn __array_ufunc__<'py>(
         slf: &Bound<'py, Self>,
