@@ -415,33 +415,10 @@ functions = {
 for _name in ("isclose", "angle", "nan_to_num", "imag", "real", "iscomplex", "isreal", "sinc"):
     functions[_name] = _elementwise(_name)
 functions |= {"around": around, "round": around}
-_TYPED = [
-    "sum",
-    "prod",
-    "mean",
-    "cumsum",
-    "cumprod",
-    "nansum",
-    "nanprod",
-    "nanmean",
-    "nancumsum",
-    "nancumprod",
-]
-_PLAIN = [
-    "max",
-    "min",
-    "amax",
-    "amin",
-    "all",
-    "any",
-    "argmax",
-    "argmin",
-    "ptp",
-    "median",
-    "nanmax",
-    "nanmin",
-    "nanmedian",
-]
+_TYPED = ["sum", "prod", "mean", "cumsum", "cumprod"]
+_TYPED += [f"nan{name}" for name in _TYPED]
+_PLAIN = ["max", "min", "argmax", "argmin", "median"]
+_PLAIN += [f"nan{name}" for name in _PLAIN] + ["amax", "amin", "all", "any", "ptp"]
 for _name in (*_TYPED, *_PLAIN):
     functions[_name] = _reduction(getattr(np, _name), *(["dtype"] if _name in _TYPED else []))
 for _name in ("std", "var", "nanstd", "nanvar"):
