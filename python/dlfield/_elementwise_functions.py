@@ -37,6 +37,7 @@ def where(condition: Any, x: Any = _MISSING, y: Any = _MISSING, /) -> Any:  # no
     return elementwise(_where, (condition, x, y), name="numpy.where")
 
 
+@wraps(np.where)
 def _where(condition: Any, x: Any, y: Any, out: Any = None) -> Any:  # noqa: ANN401
     if out is None:
         return np.where(condition, x, y)

@@ -412,7 +412,17 @@ functions = {
     for name, one in vars(np).items()
     if isinstance(one, np.ufunc) and one.signature is None and name not in MISSING
 }
-for _name in ("isclose", "angle", "nan_to_num", "imag", "real", "iscomplex", "isreal", "sinc"):
+for _name in (
+    "where",
+    "isclose",
+    "angle",
+    "nan_to_num",
+    "imag",
+    "real",
+    "iscomplex",
+    "isreal",
+    "sinc",
+):
     functions[_name] = _elementwise(_name)
 functions |= {"around": around, "round": around}
 _TYPED = ["sum", "prod", "mean", "cumsum", "cumprod"]
