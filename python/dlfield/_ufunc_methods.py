@@ -42,7 +42,7 @@ def outer(ufunc: np.ufunc, inputs: Sequence[Any], options: Mapping[str, Any]) ->
 def at(ufunc: np.ufunc, inputs: Sequence[Any], options: Mapping[str, Any]) -> None:
     """Compute in place for the elements of a key, as often as it has them; by position."""
     name, (target, *given) = f"numpy.{ufunc.__name__}.at", inputs
-    for one in given:
+    for one in inputs:
         _check_host(name, one)
     given = values(given)
     if not isinstance(target, Storage):

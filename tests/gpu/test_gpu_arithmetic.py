@@ -84,6 +84,7 @@ def test_operands_on_a_gpu_meet_by_name(managed):
     square = column + profile
     assert square.dims == ("I", "K")
     np.testing.assert_array_equal(values(square), VALUES[:, :1] + VALUES[:, 0])
+    np.testing.assert_array_equal(values(np.add.outer(column, profile)), values(square))
     with pytest.raises(ValueError, match="transpose"):
         square + square.rename(I="K", K="I")
 

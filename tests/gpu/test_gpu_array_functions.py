@@ -238,10 +238,9 @@ def test_a_part_by_name_is_a_view_of_the_same_kind(managed):
     "call",
     [
         lambda a: a.broadcast_like(a),
-        lambda a: np.add.outer(a, dlf.ones(2, dims="K")),
         lambda a: np.add.at(a, 0, 1),
     ],
-    ids=["broadcast_like", "outer", "at"],
+    ids=["broadcast_like", "at"],
 )
 def test_what_needs_host_memory_alone_is_refused_with_a_way_out(managed, call):
     storage = made(managed)
