@@ -110,7 +110,7 @@ STORAGES = (
     Row(
         "all any",
         "[a storage](arithmetic.md#reductions) without the dims that are gone; a truth if all are",
-        "_array_functions",
+        "_reductions",
     ),
     Row(
         "amax amin argmax argmin average count_nonzero max mean median min nanargmax nanargmin "
