@@ -157,8 +157,7 @@ def _copyto(
     joins.check_host("copyto", (dst,))
 
     def put(out: np.ndarray) -> None:
-        if out.size:  # NumPy reads an element of an empty array, which has no memory here
-            np.copyto(out, values(src), casting=casting, where=values(where))
+        np.copyto(out, values(src), casting=casting, where=values(where))
 
     if isinstance(dst, CPUStorage):
         elementwise(put, (), name="copyto", options={"out": dst})

@@ -42,13 +42,8 @@ def _where(condition: Any, x: Any, y: Any, out: Any = None) -> Any:  # noqa: ANN
     if out is None:
         return np.where(condition, x, y)
     np.copyto(out, y)
-    _put(out, x, np.asarray(condition, bool))
+    np.copyto(out, x, where=np.asarray(condition, bool))
     return out
-
-
-def _put(out: Any, values: Any, mask: Any) -> None:  # noqa: ANN401
-    if out.size:  # NumPy reads an element of an empty array, which has no memory here
-        np.copyto(out, values, where=mask)
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:  # noqa: ANN401
@@ -71,7 +66,7 @@ def _select(count: int) -> Callable[..., Any]:
         default, out = arrays[-2:]
         np.copyto(out, default)
         for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
-            _put(out, choice, condition)
+            np.copyto(out, choice, where=condition)
         return out
 
     return into

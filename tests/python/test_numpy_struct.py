@@ -162,3 +162,11 @@ def test_a_class_that_was_put_in_the_place_of_numpys_is_not_read_as_an_array():
         print(made.shape, made.dtype, made.door)
     """
     assert run_in_subprocess(code) == "(64,) uint8 buffer"
+
+
+def test_numpy_may_read_an_element_of_an_empty_array_over_a_storage():
+    run_in_subprocess("""
+import dlfield as dlf, numpy as np
+empty = dlf.zeros((1, 0), "int32").to_numpy()
+np.copyto(np.empty((1, 0)), empty, where=np.ones((1, 1), bool))  # converts one before it counts
+""")

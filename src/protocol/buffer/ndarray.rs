@@ -9,6 +9,7 @@
 //! NumPy's ABI. Its number and the class are read once from NumPy's table for C, since anybody can
 //! put another class into `numpy.ndarray`.
 
+use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 use std::{mem, ptr};
 
@@ -210,9 +211,7 @@ pub(crate) unsafe fn array_over<'py>(
     let (py, layout) = (base.py(), managed.layout());
     let number = NUMBERS.iter().find(|known| known.1 == managed.dtype()).map(|known| known.0);
     let Some((numpy, number)) = numpy(py).zip(number) else { return Ok(None) };
-    // NumPy allocates where it is given NULL.
-    let of_nothing = ptr::without_provenance_mut(64);
-    let data = if layout.size() == 0 { of_nothing } else { managed.data().cast() };
+    let data = if layout.size() == 0 { NOTHING.0.get().cast() } else { managed.data().cast() };
     let ndim = c_int::try_from(layout.ndim()).unwrap_or(0);
     let (shape, strides) = (layout.shape().as_ptr().cast(), layout.byte_strides().as_ptr().cast());
     let flags = if readonly { 0 } else { WRITEABLE };
@@ -230,6 +229,16 @@ pub(crate) unsafe fn array_over<'py>(
     let failed = unsafe { (numpy.set_base_object)(array.as_ptr(), base.clone().into_ptr()) };
     if failed != 0 { Err(PyErr::fetch(py)) } else { Ok(Some(array)) }
 }
+
+/// The memory of arrays without elements. NumPy allocates where it is given NULL, and reads one
+/// element of an empty array in a masked copy that converts.
+#[repr(align(64))]
+struct Nothing(UnsafeCell<[u8; 64]>);
+
+static NOTHING: Nothing = Nothing(UnsafeCell::new([0; 64]));
+
+// SAFETY: dlfield neither reads nor writes it.
+unsafe impl Sync for Nothing {}
 
 /// The entries of NumPy's table for C that are called here.
 struct NumpyTable {
