@@ -7,6 +7,7 @@ use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use super::ndarray::first_element;
 use crate::dtype::DType;
 use crate::managed::Managed;
 use crate::protocol::attached::DropAttached;
@@ -56,10 +57,8 @@ fn filled(managed: &Managed, readonly: bool, flags: c_int) -> PyResult<ffi::Py_b
     // Without a shape the view is of plain bytes: consumers read as many extents as it has
     // dimensions. NumPy says 0 too.
     let ndim = if asked(ffi::PyBUF_ND) { layout.ndim() } else { 0 };
-    // Consumers take NULL for missing memory.
-    let of_nothing = ptr::without_provenance_mut(64);
     Ok(ffi::Py_buffer {
-        buf: if layout.size() == 0 { of_nothing } else { managed.data().cast() },
+        buf: first_element(managed), // consumers take NULL for missing memory
         obj: ptr::null_mut(),
         len: isize::try_from(layout.nbytes()).unwrap_or(0),
         itemsize: isize::try_from(layout.itemsize()).unwrap_or(1),

@@ -211,7 +211,7 @@ pub(crate) unsafe fn array_over<'py>(
     let (py, layout) = (base.py(), managed.layout());
     let number = NUMBERS.iter().find(|known| known.1 == managed.dtype()).map(|known| known.0);
     let Some((numpy, number)) = numpy(py).zip(number) else { return Ok(None) };
-    let data = if layout.size() == 0 { NOTHING.0.get().cast() } else { managed.data().cast() };
+    let data = first_element(managed);
     let ndim = c_int::try_from(layout.ndim()).unwrap_or(0);
     let (shape, strides) = (layout.shape().as_ptr().cast(), layout.byte_strides().as_ptr().cast());
     let flags = if readonly { 0 } else { WRITEABLE };
@@ -239,6 +239,11 @@ static NOTHING: Nothing = Nothing(UnsafeCell::new([0; 64]));
 
 // SAFETY: dlfield neither reads nor writes it.
 unsafe impl Sync for Nothing {}
+
+/// The address that an array or a buffer over host memory has.
+pub(super) fn first_element(managed: &Managed) -> *mut c_void {
+    if managed.layout().size() == 0 { NOTHING.0.get().cast() } else { managed.data().cast() }
+}
 
 /// The entries of NumPy's table for C that are called here.
 struct NumpyTable {

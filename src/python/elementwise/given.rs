@@ -14,7 +14,7 @@ use crate::field::{Field, Halo, Operand};
 use crate::layout::Extents;
 use crate::managed::Managed;
 use crate::protocol::{Request, import, is_plain_ndarray};
-use crate::python::numpy::{array_over, dtype_to, import_converted};
+use crate::python::numpy::{array_held_by, array_over, dtype_to, import_converted};
 use crate::python::storage::PyStorage;
 use crate::storage::Residence;
 
@@ -24,8 +24,8 @@ pub(super) enum Given<'py> {
     Number(Bound<'py, PyAny>),
     /// An array of exactly NumPy's class.
     Array(Bound<'py, PyAny>, Extents),
-    /// A storage of the host: its buffer, up to date.
-    Storage(Managed, Arc<Field>),
+    /// A storage with its buffer on the host, up to date.
+    Storage(Bound<'py, PyStorage>, Managed, Arc<Field>),
     /// A storage with a buffer on a GPU. Which side counts is decided later.
     OnGpu(Bound<'py, PyStorage>, Arc<Field>),
     /// Memory of another library, perhaps with names.
@@ -44,7 +44,10 @@ impl<'py> Given<'py> {
         if let Ok(storage) = object.cast::<PyStorage>() {
             let field = storage.get().storage().field();
             return Ok(Some(match storage.get().storage().residence() {
-                Residence::Host => Self::Storage(storage.get().host(py, what)?.clone(), field),
+                Residence::Host => {
+                    let memory = storage.get().host(py, what)?.clone();
+                    Self::Storage(storage.clone(), memory, field)
+                }
                 _ => Self::OnGpu(storage.clone(), field),
             }));
         }
@@ -107,7 +110,7 @@ impl<'py> Given<'py> {
     /// Layout and field of a storage.
     pub(super) fn storage(&self) -> Option<(&Managed, &Arc<Field>)> {
         match self {
-            Self::Storage(memory, field) => Some((memory, field)),
+            Self::Storage(_, memory, field) => Some((memory, field)),
             Self::OnGpu(storage, field) => Some((storage.get().storage().managed(), field)),
             _ => None,
         }
@@ -186,6 +189,9 @@ impl<'py> Given<'py> {
         axes: &[Option<usize>],
         what: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
+        if let Self::Storage(storage, memory, _) = self {
+            return moved(array_of(storage, memory, true)?, memory.layout().ndim(), axes);
+        }
         match self.at(py, Target::Host, what)? {
             At::Object(object, ndim) => moved(object.clone(), ndim, axes),
             At::Memory(memory) => {
@@ -198,7 +204,8 @@ impl<'py> Given<'py> {
     pub(super) fn on_host(self, py: Python<'py>, what: &str) -> PyResult<Self> {
         Ok(match self {
             Self::OnGpu(storage, field) => {
-                Self::Storage(storage.get().host(py, what)?.clone(), field)
+                let memory = storage.get().host(py, what)?.clone();
+                Self::Storage(storage, memory, field)
             }
             other => other,
         })
@@ -209,7 +216,7 @@ impl<'py> Given<'py> {
         Ok(match self {
             Self::Number(object) => At::Object(object, 0),
             Self::Array(array, shape) => At::Object(array, shape.len()),
-            Self::Storage(memory, _) | Self::Foreign(memory, _) => At::Memory(memory),
+            Self::Storage(_, memory, _) | Self::Foreign(memory, _) => At::Memory(memory),
             Self::OnGpu(storage, _) => At::Memory(memory_at(py, storage.get(), target, what)?),
         })
     }
@@ -219,11 +226,21 @@ impl<'py> Given<'py> {
         let dtype = match self {
             Self::Number(number) => return Ok(number.clone()),
             Self::Array(array, _) => array.getattr(intern!(py, "dtype"))?,
-            Self::Storage(memory, _) | Self::Foreign(memory, _) => dtype_to(py, memory.dtype())?,
+            Self::Storage(_, memory, _) | Self::Foreign(memory, _) => dtype_to(py, memory.dtype())?,
             Self::OnGpu(storage, _) => dtype_to(py, storage.get().storage().dtype())?,
         };
         py.import(intern!(py, "numpy"))?.call_method1(intern!(py, "empty"), (0, dtype))
     }
+}
+
+/// The array over the host memory of a storage.
+pub(super) fn array_of<'py>(
+    storage: &Bound<'py, PyStorage>,
+    memory: &Managed,
+    readonly: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: a storage keeps its buffers as long as it lives; `memory` is the one on the host.
+    unsafe { array_held_by(storage.as_any(), memory, readonly) }
 }
 
 /// An operand where it is computed with.

@@ -3,7 +3,7 @@
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use super::given::{Given, check_storage_at, elsewhere, has_the_last_word, memory_at};
+use super::given::{Given, array_of, check_storage_at, elsewhere, has_the_last_word, memory_at};
 use crate::device::Target;
 use crate::error::Error;
 use crate::field::{Joined, Operand, show_dims};
@@ -81,10 +81,22 @@ impl<'py> Output<'py> {
         })
     }
 
+    /// The array that NumPy writes, over the memory of a storage on the host.
+    pub(super) fn array_over(
+        &self,
+        py: Python<'py>,
+        memory: &Managed,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match self {
+            Self::Storage(storage, _) => array_of(storage, memory, false),
+            Self::Array(_) => array_over(py, memory, false),
+        }
+    }
+
     /// The array that NumPy writes; see [`Output::on_host`].
     pub(super) fn value(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match self {
-            Self::Storage(_, memory) => array_over(py, memory, false),
+            Self::Storage(_, memory) => self.array_over(py, memory),
             Self::Array(array) => Ok(array.clone()),
         }
     }

@@ -11,7 +11,7 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt};
 use smallvec::SmallVec;
 
 use super::asked::{Along, Asked, by_position};
-use super::given::{Given, Kind};
+use super::given::{Given, Kind, array_of};
 use super::known::{Key, Known, Way, result_type};
 use super::outputs::Output;
 use super::place::Place;
@@ -20,8 +20,7 @@ use super::work::explained;
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::field::{Axes, Joined, Operand, Reduced, show_dims};
-use crate::managed::Managed;
-use crate::python::numpy::{array_held_by, dtype_to};
+use crate::python::numpy::dtype_to;
 use crate::python::storage::PyStorage;
 use crate::storage::Storage;
 use crate::sync::Dirty;
@@ -79,7 +78,7 @@ impl<'py> Reducer<'_, 'py> {
         let ndim = operand.shape.len();
         let along = self.along(py, asked, operand)?;
         let values = Values {
-            array: self.array(py, asked.array.as_ref(), &array, ndim)?,
+            array: self.array(py, &array, ndim)?,
             axis: along.value,
             mask: mask.map(|mask| self.aligned(py, &mask, operand)).transpose()?,
             options: self.options(asked, operand)?,
@@ -92,7 +91,7 @@ impl<'py> Reducer<'_, 'py> {
                 let operand = Some(operand).filter(|_| !several);
                 self.write_into(py, asked, &values, output, operand, &reduced)
             }
-            (None, Given::Storage(memory, field)) if !several && !reduced.is_number() => {
+            (None, Given::Storage(_, memory, field)) if !several && !reduced.is_number() => {
                 let options = values.options.as_ref();
                 let dtype = self.dtype(py, asked, options, memory.dtype())?;
                 let made = Storage::for_reduction(memory, field, &reduced, dtype, site.residence)?;
@@ -110,14 +109,11 @@ impl<'py> Reducer<'_, 'py> {
     fn array(
         &self,
         py: Python<'py>,
-        object: Option<&Bound<'py, PyAny>>,
         array: &Given<'py>,
         ndim: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
-        match (object.and_then(|object| object.cast::<PyStorage>().ok()), array) {
-            (Some(storage), Given::Storage(memory, _)) => {
-                array_of(storage, memory, memory.readonly())
-            }
+        match array {
+            Given::Storage(storage, memory, _) => array_of(storage, memory, memory.readonly()),
             _ => array.value(py, &(0..ndim).map(Some).collect::<Axes>(), self.name),
         }
     }
@@ -286,16 +282,6 @@ impl<'py> Reducer<'_, 'py> {
         }
         self.function.call((array,), Some(&keywords))
     }
-}
-
-/// The array over the host memory of a storage.
-fn array_of<'py>(
-    storage: &Bound<'py, PyStorage>,
-    memory: &Managed,
-    readonly: bool,
-) -> PyResult<Bound<'py, PyAny>> {
-    // SAFETY: a storage keeps its buffers as long as it lives; `memory` is the one on the host.
-    unsafe { array_held_by(storage.as_any(), memory, readonly) }
 }
 
 /// The options that decide on the type of a result.

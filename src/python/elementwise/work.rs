@@ -47,7 +47,7 @@ impl<'py> Work<'_, 'py> {
             match (output, made) {
                 (Some(output), _) => {
                     values.push(match output.memory_at(py, Target::Host, self.name)? {
-                        Some(memory) => array_over(py, memory, false)?,
+                        Some(memory) => output.array_over(py, memory)?,
                         None => output.object(),
                     })
                 }
