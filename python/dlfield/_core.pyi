@@ -1213,6 +1213,9 @@ class FieldPlan:
     def data_shape(self) -> tuple[int, ...]:
         """Extents of the data dimensions."""
     @property
+    def reach(self) -> tuple[tuple[int, int], ...] | None:
+        """Points below and above the domain that are touched, for each of `dims`; None: unknown."""
+    @property
     def layout(self) -> tuple[int, ...] | None:
         """Ranks that the memory must have; None for any."""
     @property

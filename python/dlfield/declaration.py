@@ -56,6 +56,12 @@ class DeclaredField:
         Extents of the data dimensions.
     reach
         Points below and above the domain that are touched, for each of `dims`; none by default.
+    across
+        As `reach`, but counted from the other ends of the domain: points below its upper end, and
+        above its lower end, that are touched however few points it has. None by default.
+    reach_known
+        True if `reach` and `across` cover everything that is touched. Otherwise an input must be
+        apart from every output.
     layout
         Rank of each dimension that the memory must have (0 = largest stride); None: any.
     preset
@@ -71,6 +77,8 @@ class DeclaredField:
     access: Access
     data_shape: tuple[int, ...] = ()
     reach: tuple[tuple[int, int], ...] | None = None
+    across: tuple[tuple[int, int], ...] | None = None
+    reach_known: bool = True
     layout: tuple[int, ...] | None = None
     preset: str | None = None
     alignment: int | None = None
@@ -144,9 +152,6 @@ class Declaration:
         True if it is run where the domain has no points, too, as on an MPI rank that has none.
         Otherwise such a call checks and touches its arguments and does not run: compiled code of
         GT4Py may divide by the number of points.
-    reach_known
-        True if `DeclaredField.reach` covers everything that is read. Otherwise an input must be
-        apart from every output.
     """
 
     name: str
@@ -165,7 +170,6 @@ class Declaration:
     takes: frozenset[str] = frozenset({"origin", "domain"})
     decides_domain: bool = False
     runs_empty: bool = False
-    reach_known: bool = True
 
     def signature(self) -> inspect.Signature:
         """Give the signature of the bound stencil: the arguments, then the options of a call."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from dlfield._core import preset
 from dlfield.declaration import Declaration, DeclaredField, DeclaredScalar
-from dlfield.gt4py_indices import reads_anywhere
+from dlfield.gt4py_reach import Levels, VerticalReach, deepest, vertical_reach
 
 if TYPE_CHECKING:
     import inspect
@@ -72,27 +72,36 @@ def declare(stencil: CartesianStencil) -> Declaration:
     parameters = _signature(stencil)
     scalars = stencil.parameter_info.items()
     keyword_only = [one for one in parameters.values() if one.kind is one.KEYWORD_ONLY]
-    definition = getattr(stencil, "definition_func", None)
+    reach, fields = _reach(stencil), stencil.field_info
+    fewest = deepest(reach, fields) if reach else 0
     return Declaration(
         name=str(stencil.options["name"]),
         run=stencil,
-        fields=[_field(name, info) for name, info in stencil.field_info.items()],
+        fields=[_field(name, info, reach) for name, info in fields.items()],
         scalars=[_scalar(name, info, parameters) for name, info in scalars],
         order=list(parameters),
         positional=len(parameters) - len(keyword_only),
-        min_points=(1, 1, stencil.domain_info.min_sequential_axis_size),
+        min_points=(1, 1, max(fewest, stencil.domain_info.min_sequential_axis_size)),
         typed=typed,
         asks_writable=typed,
         backend=stencil.backend,
         device=device,
-        own_call=stencil if callable(stencil) and _keeps_times(stencil) else None,
-        reach_known=definition is None or not reads_anywhere(definition),
+        own_call=stencil if callable(stencil) and _is_gt4py(stencil) else None,
     )
 
 
-def _keeps_times(stencil: CartesianStencil) -> bool:
-    """Tell whether its own call is GT4Py's, which computes as `run` does and notes more times."""
+def _is_gt4py(stencil: CartesianStencil) -> bool:
+    """Tell whether it is GT4Py's: then its own call computes as `run` does and notes more times."""
     return any(base.__module__.startswith("gt4py.") for base in type(stencil).__mro__)
+
+
+def _reach(stencil: CartesianStencil) -> VerticalReach | None:
+    """How far it reaches beyond its boundary; None where that is not known.
+
+    What has no definition and is not GT4Py's says it all in its boundary.
+    """
+    compiled = hasattr(stencil, "definition_func") or _is_gt4py(stencil)
+    return vertical_reach(stencil) if compiled else VerticalReach()
 
 
 def _code(backend: str) -> tuple[bool, bool]:
@@ -111,10 +120,13 @@ def _signature(stencil: CartesianStencil) -> dict[str, inspect.Parameter]:
     return {name: parameter for name, parameter in every.items() if name not in _CALL_OPTIONS}
 
 
-def _field(name: str, info: Any) -> DeclaredField:  # noqa: ANN401
+def _field(name: str, info: Any, found: VerticalReach | None) -> DeclaredField:  # noqa: ANN401
     data_dims = tuple(str(number) for number in range(len(info.data_dims)))
     access = _access(info.access)
-    ends = dict(zip("IJK", info.boundary, strict=True)) if access != "unused" else {}
+    used = access != "unused"
+    ends = dict(zip("IJK", info.boundary, strict=True)) if used else {}
+    levels = found.levels.get(name, Levels()) if found and used else Levels()
+    across = {"K": (levels.below_end, levels.above_start)}
     dims = (*info.axes, *data_dims)
     return DeclaredField(
         name=name,
@@ -123,6 +135,8 @@ def _field(name: str, info: Any) -> DeclaredField:  # noqa: ANN401
         access=access,
         data_shape=tuple(info.data_dims),
         reach=tuple(tuple(ends.get(dim, (0, 0))) for dim in dims),
+        across=tuple(across.get(dim, (0, 0)) for dim in dims),
+        reach_known=found is not None and name not in found.unknown,
     )
 
 

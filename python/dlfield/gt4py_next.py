@@ -104,7 +104,6 @@ def declare(stencil: Any, *, offset_provider: Mapping[str, Any] | None = None) -
         device=device,
         takes=frozenset({"origin", "domain"} if is_operator else {"origin"}),
         decides_domain=not is_operator,
-        reach_known=False,
     )
 
 
@@ -212,7 +211,8 @@ def _operator(stencil: Any) -> Described:  # noqa: ANN401
 def _field(name: str, kind: Any, reads: set[str], writes: set[str]) -> DeclaredField:  # noqa: ANN401
     """Declare a field. An unused one counts as read: GT4Py does not take None for it."""
     access: Access = "read" if name not in writes else "update" if name in reads else "write"
-    return DeclaredField(name, names_of(kind.dims), _dtype(kind.dtype), access)
+    dtype = _dtype(kind.dtype)
+    return DeclaredField(name, names_of(kind.dims), dtype, access, reach_known=False)
 
 
 def _is_field(name: str, kind: Any) -> bool:  # noqa: ANN401

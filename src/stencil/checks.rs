@@ -67,11 +67,13 @@ fn check_data_shape(field: &Placed<'_>) -> Result<()> {
 
 fn check_bounds(field: &Placed<'_>, domain: &Extents) -> Result<()> {
     for one in &field.spatial {
-        let &Spatial { name, extent, reach: (below, above), .. } = one;
+        let &Spatial { name, extent, .. } = one;
         let (origin, points) =
             (field.origin_at(one.at), domain.get(one.axis).copied().unwrap_or(0));
+        let empty = domain.contains(&0);
+        let (below, above) = if empty { one.reach } else { one.reach_of(points) };
         // A field that is read ahead alone may begin behind the first point of the domain.
-        let lowest = if field.stencil.reach_known { below } else { below.max(0) };
+        let lowest = if field.spec.reach_known { below } else { below.max(0) };
         if origin < lowest.min(0) {
             return Err(field.error(format!(
                 "expected an origin of at least {} along {name}, got {origin}: the field begins \
@@ -87,7 +89,7 @@ fn check_bounds(field: &Placed<'_>, domain: &Extents) -> Result<()> {
                  halo"
             )));
         }
-        if !domain.contains(&0) {
+        if !empty {
             check_inner_reach(field, one, points)?;
         }
         let end = origin.checked_add(points).and_then(|end| end.checked_add(above));

@@ -51,6 +51,11 @@ pub(crate) struct FieldSpec {
     pub(crate) access: Access,
     /// Points that the stencil reaches beyond the domain, below and above, for each of `dims`.
     pub(crate) reach: Halo,
+    /// The same, counted from the other ends of the domain: points below its upper end, and above
+    /// its lower end, that are reached however few points it has.
+    pub(crate) across: Halo,
+    /// True if `reach` and `across` cover everything that is touched.
+    pub(crate) reach_known: bool,
     /// Rank of each dimension that the memory must have (0 = largest stride); `None` for any.
     pub(crate) ranks: Option<Extents>,
     /// Rank of each dimension with which the stencil is fast; other layouts work.
@@ -85,8 +90,6 @@ pub(crate) struct StencilSpec {
     pub(crate) takes_domain: bool,
     /// True if it runs where the domain has no points, too. Compiled code need not cope with that.
     pub(crate) runs_empty: bool,
-    /// True if `FieldSpec::reach` covers everything that is read.
-    pub(crate) reach_known: bool,
     /// True if it gets a copy of memory on another device, copied back if it was written.
     pub(crate) copy_device: bool,
     /// True if it gets a copy of memory that is not laid out as it must be.

@@ -1,6 +1,6 @@
 //! Arguments that share memory: outputs with each other, and outputs with inputs.
 
-use super::placed::{Placed, Spatial};
+use super::placed::Placed;
 use super::{Access, StencilSpec};
 use crate::error::{Error, Result};
 use crate::layout::{Extents, Layout, may_overlap};
@@ -56,7 +56,7 @@ pub(crate) fn are_all_apart<'a>(
 /// backend's loops. Legal are points that are read only where they are written, and parts that lie
 /// beside each other.
 fn may_be_read(input: &Placed<'_>, output: &Placed<'_>, domain: &Extents) -> Result<bool> {
-    if !input.stencil.reach_known {
+    if !(input.spec.reach_known && output.spec.reach_known) {
         return Ok(false);
     }
     let (read, written) = (window(input, domain)?, window(output, domain)?);
@@ -75,15 +75,16 @@ fn may_be_read(input: &Placed<'_>, output: &Placed<'_>, domain: &Extents) -> Res
 /// beyond the domain.
 fn point_by_point(input: &Placed<'_>, output: &Placed<'_>) -> bool {
     let stencil = input.stencil;
-    let stays = |field: &Placed<'_>| field.spatial.iter().all(|one| one.reach == (0, 0));
+    let stays = |field: &Placed<'_>| field.spatial.iter().all(|one| one.reach_of(1) == (0, 0));
     stays(input) && stays(output) && (0..stencil.axes.len()).all(|axis| stencil.fewest(axis) <= 1)
 }
 
 /// The part of an argument that the stencil reaches, in the declared order of dimensions.
 fn window(field: &Placed<'_>, domain: &Extents) -> Result<Managed> {
-    let mut part = field.argument.managed.permute(&field.axes)?;
-    for &Spatial { axis, at, reach: (below, above), .. } in &field.spatial {
-        let points = domain.get(axis).copied().unwrap_or(0);
+    let (mut part, empty) = (field.argument.managed.permute(&field.axes)?, domain.contains(&0));
+    for one in &field.spatial {
+        let (at, points) = (one.at, domain.get(one.axis).copied().unwrap_or(0));
+        let (below, above) = if empty { one.reach } else { one.reach_of(points) };
         let points = (points + below + above).max(0); // inside the extent: checks::check_bounds
         part = part.narrow(at, field.origin_at(at) - below, points)?;
     }

@@ -35,12 +35,22 @@ pub(super) struct Spatial<'a> {
     /// Zeros if it is unknown.
     pub(super) halo: HaloWidth,
     pub(super) reach: HaloWidth,
+    pub(super) across: HaloWidth,
 }
 
 impl Spatial<'_> {
     /// Points between the halos.
     pub(super) fn inner(&self) -> i64 {
         self.extent.saturating_sub(self.halo.0).saturating_sub(self.halo.1)
+    }
+
+    /// Points that the stencil reaches below and above a domain of so many points, which is not
+    /// empty.
+    pub(super) fn reach_of(&self, points: i64) -> HaloWidth {
+        let (below, above) = self.reach;
+        let (below_end, above_start) = self.across;
+        let beyond = |one: i64| one.saturating_sub(points);
+        (below.max(beyond(below_end)), above.max(beyond(above_start)))
     }
 }
 

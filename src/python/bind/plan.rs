@@ -34,6 +34,7 @@ pub(super) struct PyFieldPlan {
     dtype: &'static str,
     dims: Py<PyTuple>,
     data_shape: Py<PyTuple>,
+    reach: Option<Py<PyTuple>>,
     layout: Option<Py<PyTuple>>,
     alignment_size: usize,
     given: Option<Py<PyGivenArray>>,
@@ -87,12 +88,15 @@ impl PyFieldPlan {
     fn new(py: Python<'_>, field: PlannedField<'_>) -> PyResult<Self> {
         let (spec, given) = (field.spec, field.given);
         let given = given.map(|(incoming, plan)| PyGivenArray::new(py, incoming, plan));
+        let reach = spec.reach_known.then(|| PyTuple::new(py, spec.reach.iter().copied()));
+        let reach = reach.transpose()?;
         let layout = spec.ranks.as_ref().map(|ranks| PyTuple::new(py, ranks)).transpose()?;
         Ok(Self {
             access: name_of(spec.access),
             dtype: spec.dtype.name(),
             dims: names(py, &spec.dims)?,
             data_shape: PyTuple::new(py, &spec.data_shape)?.unbind(),
+            reach: reach.map(Bound::unbind),
             layout: layout.map(Bound::unbind),
             alignment_size: spec.alignment.max(1),
             given: given.transpose()?.map(|given| Py::new(py, given)).transpose()?,

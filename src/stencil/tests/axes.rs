@@ -146,7 +146,7 @@ fn with_an_unknown_reach_inputs_must_not_share_memory_with_outputs() {
     let options =
         CallOptions { domain: Some(smallvec![3, 6, 4]), origins, ..CallOptions::default() };
     assert!(resolve(&spec, &[one.clone(), one.clone()], &options).is_ok());
-    spec.reach_known = false;
+    spec.fields[0].reach_known = false;
     let text = message(resolve(&spec, &[one.clone(), one], &options));
     assert!(text.contains("'inp' and 'out'"), "{text}");
 }

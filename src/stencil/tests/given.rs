@@ -55,6 +55,8 @@ pub(super) fn field(name: &str, names: &str, access: Access, reach: i64) -> Fiel
         dtype: DType::Float64,
         access,
         reach: dims(names).iter().map(width).collect(),
+        across: dims(names).iter().map(|_| (0, 0)).collect(),
+        reach_known: true,
         ranks: None,
         fast: None,
         alignment: 1,
@@ -75,7 +77,6 @@ pub(super) fn stencil() -> StencilSpec {
         takes_origin: true,
         takes_domain: true,
         runs_empty: false,
-        reach_known: true,
         copy_device: false,
         copy_memory: false,
     }

@@ -98,9 +98,52 @@ def lowest(inp: Field[np.float64], out: Field[np.float64]):
         out = inp[0, 0, 1]  # noqa: F841
 
 
+def far_above(inp: Field[np.float64], out: Field[np.float64]):
+    """Read level 6 whatever the domain; GT4Py says that no level is read above it."""
+    with computation(PARALLEL):
+        with interval(0, 2):
+            out = inp[0, 0, 5]
+        with interval(2, None):
+            out = inp  # noqa: F841
+
+
+def far_below(inp: Field[np.float64], out: Field[np.float64]):
+    """Read the seventh level from the top; GT4Py says that none is read below the domain."""
+    with computation(PARALLEL):
+        with interval(0, -2):
+            out = inp
+        with interval(-2, None):
+            out = inp[0, 0, -5]  # noqa: F841
+
+
+def far_above_in_temporary(inp: Field[np.float64], out: Field[np.float64]):
+    with computation(PARALLEL), interval(...):
+        copied = inp
+    with computation(PARALLEL):
+        with interval(0, 1):
+            out = copied[0, 0, 4]
+        with interval(1, None):
+            out = copied  # noqa: F841
+
+
 def gathered(inp: Field[np.float64], out: Field[np.float64], shift: Field[np.int32]):
     with computation(PARALLEL), interval(...):
         out = inp[0, 0, shift]  # noqa: F841
+
+
+def gathered_ints(inp: Field[np.int32], out: Field[np.int32], shift: Field[np.int32]):
+    with computation(PARALLEL), interval(...):
+        out = inp[0, 0, shift]  # noqa: F841
+
+
+def by_external(inp: Field[np.float64], out: Field[np.float64]):
+    from __externals__ import LEVELS
+
+    with computation(PARALLEL):
+        with interval(0, 1):
+            out = inp[0, 0, LEVELS]
+        with interval(1, None):
+            out = inp  # noqa: F841
 
 
 @function

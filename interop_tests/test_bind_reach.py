@@ -1,0 +1,129 @@
+"""Levels that a stencil reaches and GT4Py does not tell: read from its own representation."""
+
+import warnings
+
+import dlfield as dlf
+import numpy as np
+import pytest
+
+from support.errors import refused
+from support.optional import library
+
+library("gt4py.cartesian")
+
+from dlfield import gt4py_reach  # noqa: E402 (after the skip)
+
+BEYOND = "(origin, domain, reach of the stencil)"
+
+
+def levels(n):
+    return np.arange(4.0 * n).reshape(2, 2, n)
+
+
+def untouched(n):
+    return np.full((2, 2, n), -1.0)
+
+
+@pytest.mark.parametrize("above", [0, 3])
+def test_a_level_that_an_interval_reads_past_the_next_one_must_exist(compiled, backend, above):
+    run, out = dlf.bind(compiled("far_above", backend)), untouched(3)
+    with refused(ValueError, "'inp'", f"at least 0 + 3 + 4 points along K {BEYOND}", "got"):
+        run(levels(3 + above), out, domain=(2, 2, 3))
+    assert (out == -1.0).all()
+
+
+def test_a_field_that_has_all_levels_past_an_interval_is_taken(compiled, backend):
+    inp, out = levels(7), untouched(3)
+    dlf.bind(compiled("far_above", backend))(inp, out)
+    np.testing.assert_array_equal(out, inp[..., [5, 6, 2]])
+
+
+def test_levels_inside_of_a_deep_domain_ask_for_no_more(compiled, backend):
+    inp, out = levels(9), untouched(9)
+    dlf.bind(compiled("far_above", backend))(inp, out)
+    np.testing.assert_array_equal(out, inp[..., [5, 6, *range(2, 9)]])
+
+
+def test_a_level_that_an_interval_reads_below_the_one_before_must_exist(compiled, backend):
+    run, out = dlf.bind(compiled("far_below", backend)), untouched(3)
+    with refused(ValueError, "'inp'", "an origin of at least 4 along K", "got 3"):
+        run(levels(6), out, domain=(2, 2, 3), origin={"inp": (0, 0, 3), "out": (0, 0, 0)})
+    assert (out == -1.0).all()
+    run(levels(7), out, domain=(2, 2, 3), origin={"inp": (0, 0, 4), "out": (0, 0, 0)})
+    np.testing.assert_array_equal(out, levels(7)[..., [4, 0, 1]])
+
+
+def test_levels_of_a_temporary_field_that_a_shallow_domain_does_not_have_are_refused(
+    compiled, backend
+):
+    run, out = dlf.bind(compiled("far_above_in_temporary", backend)), untouched(4)
+    with refused(ValueError, "domain of", "at least 5 points along K, got 4"):
+        run(levels(4), out)
+    assert (out == -1.0).all()
+    deep = untouched(5)
+    run(levels(5), deep)
+    np.testing.assert_array_equal(deep, levels(5)[..., [4, 1, 2, 3, 4]])
+
+
+def test_a_domain_without_points_asks_for_no_levels(compiled, backend):
+    dlf.bind(compiled("far_above", backend))(np.zeros((0, 2, 3)), np.zeros((0, 2, 3)))
+
+
+def test_explain_tells_the_reach_of_a_field_and_where_it_is_unknown(compiled, backend):
+    run = dlf.bind(compiled("gathered", backend))
+    explanation = dlf.explain(run, levels(3), untouched(3), np.zeros((2, 2, 3), np.int32))
+    fields = explanation.plan.fields
+    assert (fields["inp"].reach, fields["out"].reach) == (None, ((0, 0),) * 3)
+    lines = str(explanation).splitlines()
+    assert [line for line in lines if "reach unknown" in line] == [
+        line for line in lines if line.startswith("  inp:")
+    ]
+
+
+def test_a_field_that_is_not_gathered_may_be_written_where_it_is_read(compiled, backend):
+    """Only `inp` is read at levels of run time; `shift` is read where `out` is written."""
+    inp, shift = np.arange(12, dtype=np.int32).reshape(2, 2, 3), np.zeros((2, 2, 3), np.int32)
+    dlf.bind(compiled("gathered_ints", backend))(inp, shift, shift)
+    np.testing.assert_array_equal(shift, inp)
+
+
+def unread(stencil):
+    """Give a stencil of the same code whose definition cannot be had, as of a foreign one."""
+    kind = type(stencil)
+    return type(kind.__name__, (kind,), {"definition_func": None, "_instance": None})()
+
+
+def test_a_stencil_without_its_definition_computes_between_separate_fields(compiled):
+    run = dlf.bind(unread(compiled("split", "numpy")))
+    left, right = untouched(3), untouched(3)
+    run(levels(3), left, right)
+    np.testing.assert_array_equal(right, levels(3) - 1.0)
+    assert dlf.explain(run, levels(3), left, right).plan.fields["inp"].reach is None
+
+
+def test_a_stencil_without_its_definition_does_not_compute_in_place(compiled):
+    field, spare = levels(3), untouched(3)
+    with refused(BufferError, "arguments 'inp' and 'left'", "arrays that overlap"):
+        dlf.bind(unread(compiled("split", "numpy")))(field, field, spare)
+    dlf.bind(compiled("split", "numpy"))(field, field, spare)
+
+
+def test_a_definition_that_was_compiled_again_with_other_externals_is_not_believed():
+    gtscript = library("gt4py.cartesian.gtscript")
+    from support.stencils.cartesian import by_external
+
+    five = gtscript.stencil(backend="numpy", definition=by_external, externals={"LEVELS": 5})
+    seven = gtscript.stencil(backend="numpy", definition=by_external, externals={"LEVELS": 7})
+    assert gt4py_reach.vertical_reach(seven).levels["inp"].above_start == 8
+    assert gt4py_reach.vertical_reach(five) is None
+
+
+def test_an_unknown_version_of_gt4py_warns_once_and_tells_no_reach(compiled, monkeypatch):
+    monkeypatch.setattr(gt4py_reach, "_version", lambda: "99.0")
+    gt4py_reach._is_known.cache_clear()
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        runs = [dlf.bind(unread(compiled("split", "numpy"))) for _ in range(2)]
+    assert ["got 99.0" in str(one.message) for one in seen] == [True]
+    plan = dlf.explain(runs[0], levels(3), untouched(3), untouched(3)).plan
+    assert plan.fields["inp"].reach is None
