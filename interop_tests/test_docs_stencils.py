@@ -154,7 +154,27 @@ def spread():
 
 IN = {"origin": (1, 1, 0), "domain": (4, 4, 4)}
 
+
 #: What raises each error, by how its text begins in the table.
+def next_program(name, points, shape):
+    """Call a program on `points` along I; its input has no halo."""
+    from support.stencils import next_programs as programs
+
+    sizes = [np.int32(one) for one in (points, 5, 3)]
+    dlf.bind(programs.on("embedded", name))(np.ones(shape), np.ones((9, 9, 9)), *sizes)
+
+
+def on_edges(edges, *, right):
+    """Sum over cells, with the right table, with one of a negative index, or without one."""
+    from support.stencils import next_programs as programs
+
+    given = programs.connectivities() if right is not None else {}
+    if right is False:
+        given["E2C"].ndarray[0, 0] = -1
+    run = dlf.bind(programs.on("embedded", "to_edges"), offset_provider=given)
+    run(np.ones((3, 2)), np.ones((edges, 2)))
+
+
 RAISES = {
     "argument 'inp': expected dtype": lambda: laplacian()(zeros(dtype="f4"), zeros(), **IN),
     "argument 'inp': expected 3 dimensions": lambda: laplacian()(zeros(6, 6), zeros(), **IN),
@@ -169,6 +189,11 @@ RAISES = {
     "argument 'inp': expected at least 1 + 5": lambda: laplacian()(
         zeros(), zeros(), origin=(1, 1, 0), domain=(5, 4, 4)
     ),
+    "argument 'inp': expected points": lambda: next_program("laplacian", 4, (4, 5, 3)),
+    "argument 'out': expected a domain of 0": lambda: next_program("laplacian", -1, (6, 7, 3)),
+    "offset_provider['E2C']: expected a row": lambda: on_edges(5, right=True),
+    "offset_provider['E2C']: expected indices": lambda: on_edges(4, right=False),
+    "offset_provider: expected 'E2C'": lambda: on_edges(4, right=None),
     "argument 'inp': expected a domain=": lambda: laplacian()(
         with_halo(1), zeros(), origin={"inp": (2, 1, 0)}
     ),

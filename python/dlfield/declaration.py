@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     import inspect
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 __all__ = ["Access", "Declaration", "DeclaredField", "DeclaredScalar", "Run"]
 
@@ -148,6 +148,11 @@ class Declaration:
     decides_domain
         True if it computes where it likes, as a program of gt4py.next does: its fields need not
         agree about a domain, and each begins at its own lower halo.
+    check
+        Called before anything is acquired, with a dict of shape and origin by field, along the
+        declared dimensions, with the domain, and with the scalars by name among other things. It
+        raises where the stencil would leave an array. The first two are the same objects if
+        nothing but values has changed since the last call.
     runs_empty
         True if it is run where the domain has no points, too, as on an MPI rank that has none.
         Otherwise such a call checks and touches its arguments and does not run: compiled code of
@@ -170,6 +175,7 @@ class Declaration:
     takes: frozenset[str] = frozenset({"origin", "domain"})
     decides_domain: bool = False
     runs_empty: bool = False
+    check: Callable[[Mapping[str, Any], tuple[int, ...], Mapping[str, Any]], None] | None = None
 
     def signature(self) -> inspect.Signature:
         """Give the signature of the bound stencil: the arguments, then the options of a call."""

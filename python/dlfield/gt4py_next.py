@@ -16,6 +16,7 @@ import numpy as np
 
 from dlfield._core import HOST_DEVICE_TYPE, DeviceUnavailable
 from dlfield.declaration import Access, Declaration, DeclaredField, DeclaredScalar
+from dlfield.gt4py_checks import Checks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -80,6 +81,8 @@ def declare(stencil: Any, *, offset_provider: Mapping[str, Any] | None = None) -
     scalars = {name: _dtype(kind) for name, kind in types.items() if name not in fields}
     axes = ordered(dim for kind in fields.values() for dim in kind.dims)
     device = _device(stencil.backend)
+    names = {name: names_of(kind.dims) for name, kind in fields.items()}
+    checks = Checks(stencil, names, names_of(axes), is_operator=is_operator)
     typed = stencil.backend is not None and not stencil.backend.name.startswith("roundtrip")
     field_class = array_field(device)
     run = NextRun(
@@ -91,6 +94,7 @@ def declare(stencil: Any, *, offset_provider: Mapping[str, Any] | None = None) -
         tuple(axes.index(dim) for dim in fields["out"].dims) if is_operator else None,
         {} if offset_provider is None else offset_provider,
     )
+    checks.offset_provider = run.offset_provider
     return Declaration(
         stencil.__name__,
         run,
@@ -104,6 +108,7 @@ def declare(stencil: Any, *, offset_provider: Mapping[str, Any] | None = None) -
         device=device,
         takes=frozenset({"origin", "domain"} if is_operator else {"origin"}),
         decides_domain=not is_operator,
+        check=checks,
     )
 
 

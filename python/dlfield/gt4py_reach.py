@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Levels", "VerticalReach", "deepest", "vertical_reach"]
+__all__ = ["Levels", "VerticalReach", "deepest", "is_known_version", "vertical_reach"]
 
 #: Versions of GT4Py whose GTIR is known.
 _KNOWN = ("1.1.",)
@@ -75,12 +75,17 @@ def vertical_reach(stencil: Any) -> VerticalReach | None:  # noqa: ANN401
 
 
 def _derived(stencil: Any) -> VerticalReach | None:  # noqa: ANN401
-    if not _is_known(_version()):
+    if not is_known_version():
         return None
     try:
         return _read(_gtir(stencil))
     except Exception:
         return None
+
+
+def is_known_version() -> bool:
+    """Tell whether the representations of the installed GT4Py are known; warns once if not."""
+    return _is_known(_version())
 
 
 def _version() -> str:

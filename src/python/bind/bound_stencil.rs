@@ -56,7 +56,7 @@ impl BoundStencil {
         let _inside = Inside::enter(py);
         // 1. Read.
         let values = Values::read(declared, passed)?;
-        if let Some(keywords) = self.last_call.keywords(py, declared, &values)? {
+        if let Some(keywords) = self.last_call.keywords(py, declared, runner, &values)? {
             return runner.run(py, &keywords, exec_info);
         }
         let fields = self.spare.take().import(py, declared, &values, true)?;

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
 
 use super::declared::Declared;
 use super::incoming::{Incoming, IncomingFields};
-use super::runner::Runner;
+use super::runner::{CallPlace, Runner};
 use super::values::Values;
 use super::warnings::warn;
 use crate::stencil::{CallPlan, FieldPlan, FieldSpec};
@@ -20,6 +21,8 @@ pub(super) struct Planned<'a, 'py> {
     pub(super) plan: Arc<CallPlan>,
     /// The user's own arrays may be handed in, since no foreign code has run since their import.
     pub(super) undisturbed: bool,
+    /// Where the fields lie, if the stencil has checked it.
+    pub(super) place: Option<Arc<CallPlace>>,
 }
 
 /// A field of the stencil in a call.
@@ -38,7 +41,7 @@ pub(super) struct PlannedField<'a> {
 
 impl<'a, 'py> Planned<'a, 'py> {
     /// # Errors
-    /// If the plan has copies that cannot be made.
+    /// If the plan has copies that cannot be made, or the stencil refuses the call.
     pub(super) fn new(
         py: Python<'py>,
         declared: &'a Declared,
@@ -49,7 +52,30 @@ impl<'a, 'py> Planned<'a, 'py> {
     ) -> PyResult<Self> {
         runner.check_copies(py, &plan)?;
         let undisturbed = fields.are_undisturbed();
-        Ok(Self { declared, runner, values, fields, plan, undisturbed })
+        let mut call = Self { declared, runner, values, fields, plan, undisturbed, place: None };
+        if runner.checks() {
+            let given = PyDict::new(py);
+            for (&(at, _), value) in declared.scalars.iter().zip(&call.values.scalars) {
+                given.set_item(declared.name(py, at), value)?;
+            }
+            let place = call.place(py)?;
+            runner.check(py, Some(&place), &given)?;
+            call.place = Some(Arc::new(place));
+        }
+        Ok(call)
+    }
+
+    /// Shape and origin of each field, in the declared order of dimensions, and the domain.
+    fn place(&self, py: Python<'_>) -> PyResult<CallPlace> {
+        let fields = PyDict::new(py);
+        for field in self.fields() {
+            let Some((incoming, plan)) = field.given else { continue };
+            let layout = incoming.argument.managed.layout().permute(&plan.axes)?;
+            let place = (PyTuple::new(py, layout.shape())?, PyTuple::new(py, &plan.origin)?);
+            fields.set_item(self.declared.name(py, field.name_at), place)?;
+        }
+        let domain = PyTuple::new(py, &self.plan.domain)?.unbind();
+        Ok(CallPlace { fields: fields.unbind(), domain })
     }
 
     /// Shows the warnings, which may be Python code of the user's.

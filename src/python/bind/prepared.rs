@@ -12,6 +12,7 @@ use super::declared::Declared;
 use super::incoming::Incoming;
 use super::planned::PlannedField;
 use super::run::Run;
+use super::runner::{CallPlace, Runner};
 use super::values::Values;
 use crate::device::Target;
 use crate::field::Field;
@@ -31,6 +32,7 @@ struct Prepared {
     /// Every keyword of `run`, without the arrays and the scalars.
     keywords: Py<PyDict>,
     origins: Py<PyDict>,
+    place: Option<Arc<CallPlace>>,
 }
 
 struct PreparedField {
@@ -48,16 +50,17 @@ impl LastCall {
         &self,
         py: Python<'py>,
         declared: &Declared,
+        runner: &Runner,
         values: &Values<'py>,
     ) -> PyResult<Option<Bound<'py, PyDict>>> {
         let last = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(last) = last.filter(|last| last.options == values.options) else {
             return Ok(None);
         };
-        match last.arrays(declared, values) {
-            Some(arrays) => last.with(py, declared, values, &arrays).map(Some),
-            None => Ok(None),
-        }
+        let Some(arrays) = last.arrays(declared, values) else { return Ok(None) };
+        let keywords = last.with(py, declared, values, &arrays)?;
+        runner.check(py, last.place.as_deref(), &keywords)?;
+        Ok(Some(keywords))
     }
 
     /// Prepares a call that has come twice, if its arguments are such that it may come again.
@@ -100,7 +103,8 @@ impl Prepared {
         keywords.set_item(intern!(py, "exec_info"), py.None())?;
         let options = call.values.options.clone();
         let (keywords, origins) = (keywords.unbind(), origins.copy()?.unbind());
-        Ok(Some(Self { fields, options, keywords, origins }))
+        let place = call.place.clone();
+        Ok(Some(Self { fields, options, keywords, origins, place }))
     }
 
     /// The arrays of a call, if each is of the same form and no output overlaps another argument.

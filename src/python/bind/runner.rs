@@ -3,7 +3,7 @@
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 
 use super::hooks::first_of;
 use crate::cuda::{device_count, ordinal_of, synchronize};
@@ -14,12 +14,20 @@ use crate::protocol::{Request, import};
 use crate::python::numpy::array_over;
 use crate::stencil::CallPlan;
 
+/// Where the fields of a call lie: shape and origin by name, and the domain.
+pub(super) struct CallPlace {
+    pub(super) fields: Py<PyDict>,
+    pub(super) domain: Py<PyTuple>,
+}
+
 pub(super) struct Runner {
     target: Target,
     /// Has `run`, and for a device perhaps `to_device`, `to_host` and `synchronize`.
     object: Py<PyAny>,
     /// Takes the place of `run` if times are asked for.
     own_call: Option<Py<PyAny>>,
+    /// Refuses a call that would leave an array, if only the stencil can tell.
+    check: Option<Py<PyAny>>,
     /// Waits until the work that `run` started is done.
     synchronize: Option<Py<PyAny>>,
 }
@@ -30,14 +38,32 @@ impl Runner {
         let object = declaration.getattr("run")?;
         let synchronize = object.getattr_opt("synchronize")?.map(Bound::unbind);
         let own_call = declaration.getattr("own_call")?.extract()?;
-        Ok(Self { target, object: object.unbind(), own_call, synchronize })
+        let check = declaration.getattr("check")?.extract()?;
+        Ok(Self { target, object: object.unbind(), own_call, check, synchronize })
     }
 
     /// Visits the object that computes, and its means.
     pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.object)?;
         visit.call(&self.own_call)?;
+        visit.call(&self.check)?;
         visit.call(&self.synchronize)
+    }
+
+    /// True if the stencil has to be asked whether it leaves an array.
+    pub(super) fn checks(&self) -> bool {
+        self.check.is_some()
+    }
+
+    /// Lets the stencil refuse a call. `given`: the scalars by name, among other things.
+    pub(super) fn check(
+        &self,
+        py: Python<'_>,
+        place: Option<&CallPlace>,
+        given: &Bound<'_, PyDict>,
+    ) -> PyResult<()> {
+        let (Some(check), Some(place)) = (&self.check, place) else { return Ok(()) };
+        check.bind(py).call1((place.fields.bind(py), place.domain.bind(py), given)).map(drop)
     }
 
     /// Calls `run`, and waits until it is done, even if it raised.

@@ -1,0 +1,132 @@
+"""Calls of gt4py.next that would leave an array are refused before anything is acquired."""
+
+import dlfield as dlf
+import numpy as np
+import pytest
+
+from support.errors import refused
+from support.optional import library
+
+library("gt4py.next")
+
+from dlfield import gt4py_reach  # noqa: E402 (after the skip)
+
+from support.stencils.next_programs import (  # noqa: E402
+    BACKENDS,
+    QUIET,
+    TABLE,
+    Cell,
+    E2CDim,
+    Edge,
+    connectivities,
+    gtx,
+    on,
+)
+
+pytestmark = [pytest.mark.filterwarnings(line) for line in QUIET]
+
+SIZES = dict(zip(("ni", "nj", "nk"), np.array((4, 5, 3), dtype=np.int32), strict=True))
+
+
+@pytest.fixture(params=BACKENDS)
+def run(request):
+    return lambda name, **options: dlf.bind(on(request.param, name), **options)
+
+
+def table(rows, skip_value=None):
+    data = np.array(rows, dtype=np.int32)
+    domain = {Edge: data.shape[0], E2CDim: data.shape[1]}
+    return {"E2C": gtx.as_connectivity(domain, codomain=Cell, data=data, skip_value=skip_value)}
+
+
+def untouched(*shape):
+    return np.full(shape, -1.0)
+
+
+def test_an_output_shorter_than_the_domain_of_a_program_is_refused(run):
+    memory = untouched(6, 7, 3)
+    with refused(ValueError, "argument 'out': expected points 0 to 4 along I", "got 0 to 3"):
+        run("laplacian")(np.ones((6, 7, 3)), memory[:3], **SIZES, origin={"inp": (1, 1, 0)})
+    assert (memory == -1.0).all()
+
+
+def test_an_input_without_the_points_that_offsets_reach_is_refused(run):
+    out = untouched(4, 5, 3)
+    with refused(ValueError, "argument 'inp': expected points -1 to 5 along I", "got 0 to 4"):
+        run("laplacian")(np.ones((4, 5, 3)), out, **SIZES)
+    assert (out == -1.0).all()
+
+
+def test_scalars_that_make_a_domain_larger_are_checked_in_the_next_call(run):
+    laplacian, inp, out = run("laplacian"), np.ones((6, 7, 3)), untouched(4, 5, 3)
+    for _ in range(3):
+        laplacian(inp, out, **SIZES, origin={"inp": (1, 1, 0)})
+    out[...] = -1.0
+    with refused(ValueError, "argument 'out': expected points 0 to 5 along I"):
+        laplacian(inp, out, **{**SIZES, "ni": np.int32(5)}, origin={"inp": (1, 1, 0)})
+    assert (out == -1.0).all()
+
+
+def test_a_connectivity_without_a_row_for_every_point_of_the_output_is_refused(run):
+    edges = untouched(5, 2)
+    with refused(ValueError, "offset_provider['E2C']", "0 to 5 along Edge", "got 4 rows"):
+        run("to_edges", offset_provider=connectivities())(np.ones((3, 2)), edges)
+    assert (edges == -1.0).all()
+
+
+def test_an_index_of_a_connectivity_behind_its_source_is_refused(run):
+    edges = untouched(4, 2)
+    with refused(ValueError, "argument 'cells': expected points 0 to 3 along Cell", "got 0 to 2"):
+        run("to_edges", offset_provider=connectivities())(np.ones((2, 2)), edges)
+    assert (edges == -1.0).all()
+
+
+def test_a_negative_index_that_is_no_skip_value_is_refused(run):
+    with refused(ValueError, "expected indices of at least 0, got -1 and no skip value"):
+        run("to_edges", offset_provider=table([[0, -1]]))(np.ones((2, 2)), untouched(1, 2))
+
+
+def test_neighbours_that_are_skipped_are_no_indices(run):
+    edges = untouched(2, 2)
+    given = table([[0, -1], [1, 0]], skip_value=-1)
+    run("to_edges", offset_provider=given)(np.array([[1.0, 2.0], [3.0, 4.0]]), edges)
+    np.testing.assert_array_equal(edges, [[1.0, 2.0], [4.0, 6.0]])
+
+
+def test_a_table_that_is_written_between_two_calls_is_checked_again(run):
+    given, cells, edges = connectivities(), np.ones((3, 2)), untouched(4, 2)
+    sums = run("to_edges", offset_provider=given)
+    for _ in range(3):
+        sums(cells, edges)
+    given["E2C"].ndarray[0, 0] = 7
+    edges[...] = -1.0
+    with refused(ValueError, "argument 'cells': expected points 0 to 8 along Cell"):
+        sums(cells, edges)
+    assert (edges == -1.0).all()
+    given["E2C"].ndarray[0, 0] = TABLE[0, 0]
+    sums(cells, edges)
+    np.testing.assert_allclose(edges, cells[TABLE].sum(axis=1))
+
+
+def test_an_offset_without_its_connectivity_is_refused(run):
+    with refused(ValueError, "offset_provider: expected 'E2C', got none"):
+        run("to_edges")(np.ones((3, 2)), untouched(4, 2))
+
+
+def test_no_second_call_derives_anything(run, monkeypatch):
+    lift, inp, out = run("lift"), np.ones((2, 3, 4)), untouched(2, 3, 4)
+    for _ in range(2):
+        lift(inp, out)
+    monkeypatch.setattr("dlfield.gt4py_checks.accesses", None)
+    for _ in range(3):
+        lift(inp, out)
+
+
+def test_a_program_of_an_unknown_version_warns_once_and_is_not_checked(monkeypatch):
+    monkeypatch.setattr(gt4py_reach, "_version", lambda: "99.1")
+    gt4py_reach._is_known.cache_clear()
+    with pytest.warns(UserWarning, match="got 99.1"):
+        lift = dlf.bind(on("embedded", "lift"))
+    out = untouched(2, 3, 4)
+    lift(np.ones((2, 3, 4)), out)
+    assert (out[..., :-1] == 1.0).all()

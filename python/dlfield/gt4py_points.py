@@ -1,0 +1,474 @@
+"""Which points a program of ``gt4py.next`` reads and writes, walked in its own representation.
+
+gt4py.next tells neither the domain of a program nor how far its offsets reach. Both stand in the
+iterator representation that GT4Py's frontend makes of a definition. `accesses` goes through it from
+every output to the arguments, with the extents, scalars and connectivities of one call. This file
+is the only one that knows that representation.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dlfield.gt4py_reach import is_known_version
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    #: First point and the end behind the last, by the name of the dimension.
+    Box = dict[str, tuple[int, int]]
+    #: Where an expression is needed: a box, one for each part of a tuple, or nowhere.
+    Needed = Box | tuple[Any, ...] | None
+
+__all__ = ["Accesses", "Rows", "Tables", "UnknownError", "accesses", "representation"]
+
+_ARITHMETIC: dict[str, Callable[..., int]] = {
+    "plus": lambda one, other: one + other,
+    "minus": lambda one, other: one - other,
+    "multiplies": lambda one, other: one * other,
+    "floordiv": lambda one, other: one // other,
+    "mod": lambda one, other: one % other,
+    "minimum": min,
+    "maximum": max,
+    "neg": lambda one: -one,
+    "cast_": lambda one, _: int(one),
+}
+#: The points of an axis for which ``axis OP value`` is true.
+_WHERE: dict[str, Callable[[int], list[tuple[float, float]]]] = {
+    "less": lambda value: [(-math.inf, value)],
+    "less_equal": lambda value: [(-math.inf, value + 1)],
+    "greater": lambda value: [(value + 1, math.inf)],
+    "greater_equal": lambda value: [(value, math.inf)],
+    "eq": lambda value: [(value, value + 1)],
+    "not_eq": lambda value: [(-math.inf, value), (value + 1, math.inf)],
+}
+_NEGATED = {"less": "greater_equal", "less_equal": "greater", "eq": "not_eq"}
+_NEGATED |= {other: one for one, other in _NEGATED.items()}
+_MIRRORED = {"less": "greater", "less_equal": "greater_equal", "eq": "eq", "not_eq": "not_eq"}
+_MIRRORED |= {other: one for one, other in _MIRRORED.items()}
+
+
+class UnknownError(Exception):
+    """Something in the representation that this file does not know."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of a connectivity that are read; all neighbours, or the one of a number."""
+
+    tag: str
+    source: str
+    first: int
+    end: int
+    column: int | None
+
+
+@dataclass
+class Accesses:
+    """What one call touches.
+
+    Parameters
+    ----------
+    read, written
+        The points, by the name of the field, in GT4Py's numbers.
+    unknown
+        Names of fields that are read nobody knows where.
+    rows
+        Rows of connectivities, with the indices that they hold.
+    sizes
+        Points that dimensions have by the connectivities, where GT4Py may compute for all.
+    depends
+        Names of the scalars that decide about it.
+    """
+
+    read: dict[str, Box] = field(default_factory=dict)
+    written: dict[str, Box] = field(default_factory=dict)
+    unknown: set[str] = field(default_factory=set)
+    rows: dict[Rows, tuple[int, int]] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    depends: set[str] = field(default_factory=set)
+
+
+def representation(stencil: Any, *, is_operator: bool) -> Any:  # noqa: ANN401
+    """Give the representation of a program or field operator; None where it cannot be had."""
+    if not is_known_version():
+        return None
+    from gt4py.next.iterator.transforms import inline_fundefs
+
+    try:
+        program = _of_operator(stencil) if is_operator else stencil.gtir
+        inlined = inline_fundefs.InlineFundefs().visit(program)
+        return inline_fundefs.prune_unreferenced_fundefs(inlined)
+    except Exception:  # whatever is in the way, the reach is unknown
+        return None
+
+
+def _of_operator(operator: Any) -> Any:  # noqa: ANN401
+    """Make the program that GT4Py makes of an operator which is called with `out`."""
+    from gt4py.next.otf import arguments, toolchain
+
+    definition, steps = operator.__gt_type__().definition, operator._frontend_transforms
+    inputs = (*definition.pos_only_args, *definition.pos_or_kw_args.values())
+    every = (*inputs, *definition.kw_only_args.values(), definition.returns)
+    empty = arguments.CompileTimeArgs.empty()
+    types = arguments.CompileTimeArgs(every, {}, {}, None, {})
+    program = steps.field_view_op_to_prog(toolchain.ConcreteArtifact(operator.foast_stage, types))
+    return steps.past_to_itir(toolchain.ConcreteArtifact(program.data, empty)).data
+
+
+def accesses(
+    program: Any,  # noqa: ANN401
+    fields: Mapping[str, Box],
+    scalars: Mapping[str, Any],
+    dims: Mapping[str, tuple[str, ...]],
+    tables: Tables,
+) -> Accesses:
+    """Walk through a program.
+
+    Parameters
+    ----------
+    program
+        What `representation` gave.
+    fields
+        The points of every field that is given.
+    scalars
+        Scalars by name, among other things.
+    dims
+        Dimensions of every field.
+    tables
+        The connectivities of the call.
+    """
+    walk = _Walk(fields, scalars, dims, tables)
+    for statement in program.body:
+        walk.statement(statement)
+    return walk.found
+
+
+class Tables:
+    """The connectivities of a call: where the neighbours of rows lie."""
+
+    def __init__(self, provider: Mapping[str, Any]) -> None:
+        self.provider = provider
+
+    def get(self, tag: str) -> Any:  # noqa: ANN401
+        """Give the connectivity, or the dimension, of an offset."""
+        if tag not in self.provider:
+            got = ", ".join(map(repr, self.provider)) or "none"
+            way_out = "give it to bind, or with the call"
+            raise ValueError(f"offset_provider: expected '{tag}', got {got}; {way_out}")
+        return self.provider[tag]
+
+    def bounds(self, rows: Rows) -> tuple[int, int]:
+        """Find the first index that rows hold, and the end behind the last one."""
+        table = self.get(rows.tag)
+        what, (count, width) = f"offset_provider['{rows.tag}']", table.ndarray.shape
+        if rows.first < 0 or rows.end > count:
+            raise ValueError(
+                f"{what}: expected a row for each of the points {rows.first} to {rows.end} along "
+                f"{rows.source}, got {count} rows; pass a larger table or a smaller domain"
+            )
+        column = slice(None) if rows.column is None else rows.column
+        if rows.column is not None and not 0 <= rows.column < width:
+            raise ValueError(f"{what}: expected more than {rows.column} columns, got {width}")
+        found = table.ndarray[rows.first : rows.end, column]
+        first = int(found.min()) if found.size else 0
+        if first < 0 and table.skip_value is not None:
+            if rows.column is not None and (found == table.skip_value).any():
+                raise ValueError(
+                    f"{what}: expected a neighbour {rows.column} of all points {rows.first} to "
+                    f"{rows.end} along {rows.source}, got the skip value; pass a smaller domain"
+                )
+            found = found[found != table.skip_value]
+            first = int(found.min()) if found.size else 0
+        if first < 0:
+            skips = "no skip value" if table.skip_value is None else f"skips {table.skip_value}"
+            raise ValueError(
+                f"{what}: expected indices of at least 0, got {first} and {skips}; give "
+                "as_connectivity the skip_value, or correct the table"
+            )
+        return first, int(found.max()) + 1 if found.size else first
+
+    def size(self, dim: str) -> int:
+        """Points of a dimension, as GT4Py counts them for what it computes in between."""
+        found = 0
+        for table in self.provider.values():
+            if hasattr(table, "ndarray") and table.ndarray.size:
+                kind = table.__gt_type__()
+                if kind.source_dim.value == dim:
+                    found = max(found, table.ndarray.shape[0])
+                if kind.codomain.value == dim:
+                    found = max(found, int(table.ndarray.max()) + 1)
+        return found
+
+
+@dataclass
+class _Walk:
+    fields: Mapping[str, Box]
+    scalars: Mapping[str, Any]
+    dims: Mapping[str, tuple[str, ...]]
+    tables: Tables
+    found: Accesses = field(default_factory=Accesses)
+
+    def statement(self, node: Any) -> None:  # noqa: ANN401
+        if type(node).__name__ == "IfStmt":
+            self.depend(node.cond)
+            for one in (*node.true_branch, *node.false_branch):
+                self.statement(one)
+            return
+        targets, domains = list(_flat(node.target)), list(_flat(node.domain))
+        boxes = [self.box(domain) for domain in domains]
+        for target, box in zip(targets, boxes * (len(targets) // len(boxes)), strict=True):
+            if type(target).__name__ != "SymRef":
+                raise UnknownError(target)
+            _join(self.found.written, str(target.id), box)
+        needed = self.structure(node.domain, iter(boxes))
+        self.expression(node.expr, needed, {})
+
+    def structure(self, domain: Any, boxes: Iterator[Box]) -> Needed:  # noqa: ANN401
+        if _call(domain) == "make_tuple":
+            return tuple(self.structure(one, boxes) for one in domain.args)
+        box = next(boxes)
+        return box if _has_points(box) else None
+
+    def box(self, domain: Any) -> Box:  # noqa: ANN401
+        if _call(domain) not in ("cartesian_domain", "unstructured_domain"):
+            raise UnknownError(domain)
+        ranges = (one.args for one in domain.args)
+        return {axis.value: (self.number(low), self.number(high)) for axis, low, high in ranges}
+
+    def number(self, node: Any) -> int:  # noqa: ANN401
+        kind = type(node).__name__
+        if kind == "Literal":
+            return int(node.value)
+        if kind == "SymRef" and str(node.id) in self.scalars:
+            self.found.depends.add(str(node.id))
+            return int(self.scalars[str(node.id)])
+        call = _call(node)
+        if call == "tuple_get" and _call(node.args[1]) == "get_domain_range":
+            name, axis = node.args[1].args
+            return self.fields[str(name.id)][axis.value][int(node.args[0].value)]
+        if call == "cast_":
+            return self.number(node.args[0])
+        if call in _ARITHMETIC:
+            return _ARITHMETIC[call](*map(self.number, node.args))
+        raise UnknownError(node)
+
+    def depend(self, node: Any) -> None:  # noqa: ANN401
+        names = {str(one.id) for one in node.walk_values() if type(one).__name__ == "SymRef"}
+        self.found.depends |= names & self.scalars.keys()
+
+    def expression(self, node: Any, needed: Needed, local: dict[str, Needed]) -> None:  # noqa: ANN401
+        """Find what an expression reads that is `needed` somewhere."""
+        kind, call = type(node).__name__, _call(node)
+        if needed is None or kind == "Literal":
+            return
+        if kind == "SymRef":
+            self.reference(str(node.id), needed, local)
+        elif call == "make_tuple":
+            parts = needed if isinstance(needed, tuple) else (needed,) * len(node.args)
+            for one, part in zip(node.args, parts, strict=False):
+                self.expression(one, part, local)
+        elif call == "tuple_get":
+            at = int(node.args[0].value)
+            self.expression(node.args[1], (*(None,) * at, needed), local)
+        elif call == "if_":
+            self.depend(node.args[0])
+            for one in node.args[1:]:
+                self.expression(one, needed, local)
+        elif call == "concat_where":
+            self.concatenation(node, needed, local)
+        elif call == "broadcast":
+            self.expression(node.args[0], needed, local)
+        elif type(getattr(node, "fun", None)).__name__ == "Lambda":
+            self.let(node, needed, local)
+        elif _call(getattr(node, "fun", None)) == "as_fieldop":
+            self.operation(node, needed, local)
+        else:
+            self.unknown(node)
+
+    def reference(self, name: str, needed: Needed, local: dict[str, Needed]) -> None:
+        if name in local:
+            local[name] = _union(local[name], needed)
+        elif name in self.dims:
+            if isinstance(needed, tuple):
+                raise UnknownError(name)
+            if name in self.fields:
+                _join(self.found.read, name, self.own(name, needed or {}))
+
+    def own(self, name: str, needed: Box) -> Box:
+        """Keep the dimensions that a field has. Of a local one, all neighbours are read."""
+        box = {dim: needed[dim] for dim in self.dims[name] if dim in needed}
+        for table in self.tables.provider.values():
+            if hasattr(table, "ndarray"):
+                local = table.__gt_type__().neighbor_dim.value
+                if local in self.dims[name] and local not in box:
+                    box[local] = (0, table.ndarray.shape[1])
+        return box
+
+    def unknown(self, node: Any) -> None:  # noqa: ANN401
+        """Note the fields in an expression that is computed nobody knows where."""
+        names = {str(one.id) for one in node.walk_values() if type(one).__name__ == "SymRef"}
+        self.found.unknown |= names & self.dims.keys()
+        if any(_call(one) == "as_fieldop" for one in node.walk_values()):
+            raise UnknownError(node)
+
+    def let(self, node: Any, needed: Needed, local: dict[str, Needed]) -> None:  # noqa: ANN401
+        names = [str(one.id) for one in node.fun.params]
+        inner = {**local, **dict.fromkeys(names)}
+        self.expression(node.fun.expr, needed, inner)
+        for name in local.keys() - set(names):
+            local[name] = inner[name]
+        for name, value in zip(names, node.args, strict=True):
+            self.expression(value, inner[name], local)
+
+    def operation(self, node: Any, needed: Needed, local: dict[str, Needed]) -> None:  # noqa: ANN401
+        from gt4py.next.iterator.transforms import trace_shifts
+
+        box = _hull(_boxes(needed))
+        stencil = node.fun.args[0]
+        for value, shifts in zip(
+            node.args, trace_shifts.trace_stencil(stencil, num_args=len(node.args)), strict=True
+        ):
+            if type(value).__name__ == "Literal":
+                continue
+            direct = type(value).__name__ == "SymRef" and str(value.id) not in local
+            if any(self.is_dynamic(shift) for shift in shifts):
+                self.unknown(value)
+                continue
+            reached = [self.shifted(box, shift, direct=direct) for shift in shifts]
+            self.expression(value, _hull(reached) if reached else None, local)
+
+    @staticmethod
+    def is_dynamic(shift: tuple[Any, ...]) -> bool:
+        return any(str(one) == "VALUE" for one in shift[1::2])
+
+    def shifted(self, box: Box, shift: tuple[Any, ...], *, direct: bool) -> Box:
+        for offset, by in zip(shift[::2], shift[1::2], strict=True):
+            if type(offset).__name__ == "CartesianOffset":
+                box = _moved(box, offset.domain.value, offset.codomain.value, by.value)
+                continue
+            table = self.tables.get(offset.value)
+            if not hasattr(table, "ndarray"):
+                name = getattr(table, "value", None) or table.__gt_type__().codomain.value
+                box = _moved(box, name, name, by.value)
+                continue
+            kind = table.__gt_type__()
+            first, end = box[kind.source_dim.value]
+            column = None if str(by) == "ALL_NEIGHBORS" else by.value
+            rows = Rows(offset.value, kind.source_dim.value, first, end, column)
+            if rows not in self.found.rows:
+                self.found.rows[rows] = self.tables.bounds(rows)
+            reached = self.found.rows[rows]
+            box = {dim: one for dim, one in box.items() if dim != kind.source_dim.value}
+            # GT4Py may compute what stands in between for all points.
+            codomain = kind.codomain.value
+            box[codomain] = reached if direct else (0, self.size(codomain))
+        return box
+
+    def size(self, dim: str) -> int:
+        if dim not in self.found.sizes:
+            self.found.sizes[dim] = self.tables.size(dim)
+        return self.found.sizes[dim]
+
+    def concatenation(self, node: Any, needed: Needed, local: dict[str, Needed]) -> None:  # noqa: ANN401
+        self.depend(node.args[0])
+        for value, negated in zip(node.args[1:], (False, True), strict=True):
+            region = self.region(node.args[0], negated=negated)
+            self.expression(value, _within(needed, region), local)
+
+    def region(self, node: Any, *, negated: bool) -> list[dict[str, tuple[float, float]]]:  # noqa: ANN401
+        """Where a condition of axes is true, in boxes that are open where it says nothing."""
+        call = _call(node)
+        if call == "not_":
+            return self.region(node.args[0], negated=not negated)
+        if call in ("and_", "or_"):
+            one, other = (self.region(part, negated=negated) for part in node.args)
+            if (call == "or_") != negated:
+                return one + other
+            return [_common(left, right) for left in one for right in other]
+        if call not in _WHERE:
+            raise UnknownError(node)
+        left, right = node.args
+        if type(right).__name__ == "AxisLiteral":
+            left, right, call = right, left, _MIRRORED[call]
+        call = _NEGATED[call] if negated else call
+        return [{left.value: one} for one in _WHERE[call](self.number(right))]
+
+
+def _call(node: Any) -> str:  # noqa: ANN401
+    """Name the builtin that is called."""
+    function: Any = getattr(node, "fun", None)
+    return str(function.id) if type(function).__name__ == "SymRef" else ""
+
+
+def _flat(node: Any) -> Iterator[Any]:  # noqa: ANN401
+    if _call(node) != "make_tuple":
+        yield node
+        return
+    for one in node.args:
+        yield from _flat(one)
+
+
+def _has_points(box: Box) -> bool:
+    return all(first < end for first, end in box.values())
+
+
+def _moved(box: Box, source: str, target: str, by: int) -> Box:
+    moved = {dim: one for dim, one in box.items() if dim != source}
+    first, end = box[source]
+    return {**moved, target: (first + by, end + by)}
+
+
+def _common(
+    one: Mapping[str, tuple[float, float]], other: Mapping[str, tuple[float, float]]
+) -> dict[str, tuple[float, float]]:
+    both = {**one, **other}
+    for dim in one.keys() & other.keys():
+        both[dim] = (max(one[dim][0], other[dim][0]), min(one[dim][1], other[dim][1]))
+    return both
+
+
+def _within(needed: Needed, region: list[dict[str, tuple[float, float]]]) -> Needed:
+    if needed is None:
+        return None
+    if isinstance(needed, tuple):
+        return tuple(_within(one, region) for one in needed)
+    parts: list[Any] = [_common(needed, part) for part in region]
+    parts = [part for part in parts if _has_points(part)]
+    return _hull(parts) if parts else None
+
+
+def _boxes(needed: Needed) -> list[Box]:
+    if isinstance(needed, tuple):
+        return [box for one in needed for box in _boxes(one)]
+    return [] if needed is None else [needed]
+
+
+def _hull(boxes: Iterable[Box]) -> Box:
+    first, *others = boxes
+    hull = dict(first)
+    for box in others:
+        for dim, (low, high) in box.items():
+            known = hull.get(dim, (low, high))
+            hull[dim] = (min(low, known[0]), max(high, known[1]))
+    return hull
+
+
+def _union(one: Needed, other: Needed) -> Needed:
+    if one is None or other is None:
+        return one if other is None else other
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        length = max(len(one), len(other))
+        padded = [(*each, *(None,) * (length - len(each))) for each in (one, other)]
+        return tuple(map(_union, *padded))
+    if isinstance(one, tuple) or isinstance(other, tuple):
+        parts: Any = one if isinstance(one, tuple) else other
+        whole: Needed = other if isinstance(one, tuple) else one
+        return tuple(_union(part, whole) for part in parts)
+    return _hull([one, other])
+
+
+def _join(known: dict[str, Box], name: str, box: Box) -> None:
+    known[name] = _hull([known[name], box]) if name in known else box
