@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dlfield.gt4py_points import Accesses, Tables, UnknownError, accesses, representation
+from dlfield.gt4py_points import Accesses, UnknownError, accesses, representation
+from dlfield.gt4py_tables import Tables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dlfield.gt4py_points import Box
+    from dlfield._boxes import Box
 
 __all__ = ["Checks"]
 

@@ -12,17 +12,17 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from dlfield._boxes import common, has_points, hull, join, leaves, moved, union, within
 from dlfield.gt4py_reach import is_known_version
+from dlfield.gt4py_tables import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    #: First point and the end behind the last, by the name of the dimension.
-    Box = dict[str, tuple[int, int]]
-    #: Where an expression is needed: a box, one for each part of a tuple, or nowhere.
-    Needed = Box | tuple[Any, ...] | None
+    from dlfield._boxes import Box, Needed
+    from dlfield.gt4py_tables import Tables
 
-__all__ = ["Accesses", "Rows", "Tables", "UnknownError", "accesses", "representation"]
+__all__ = ["Accesses", "UnknownError", "accesses", "representation"]
 
 _ARITHMETIC: dict[str, Callable[..., int]] = {
     "plus": lambda one, other: one + other,
@@ -52,17 +52,6 @@ _MIRRORED |= {other: one for one, other in _MIRRORED.items()}
 
 class UnknownError(Exception):
     """Something in the representation that this file does not know."""
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Rows of a connectivity that are read; all neighbours, or the one of a number."""
-
-    tag: str
-    source: str
-    first: int
-    end: int
-    column: int | None
 
 
 @dataclass
@@ -146,63 +135,6 @@ def accesses(
     return walk.found
 
 
-class Tables:
-    """The connectivities of a call: where the neighbours of rows lie."""
-
-    def __init__(self, provider: Mapping[str, Any]) -> None:
-        self.provider = provider
-
-    def get(self, tag: str) -> Any:  # noqa: ANN401
-        """Give the connectivity, or the dimension, of an offset."""
-        if tag not in self.provider:
-            got = ", ".join(map(repr, self.provider)) or "none"
-            way_out = "give it to bind, or with the call"
-            raise ValueError(f"offset_provider: expected '{tag}', got {got}; {way_out}")
-        return self.provider[tag]
-
-    def bounds(self, rows: Rows) -> tuple[int, int]:
-        """Find the first index that rows hold, and the end behind the last one."""
-        table = self.get(rows.tag)
-        what, (count, width) = f"offset_provider['{rows.tag}']", table.ndarray.shape
-        if rows.first < 0 or rows.end > count:
-            raise ValueError(
-                f"{what}: expected a row for each of the points {rows.first} to {rows.end} along "
-                f"{rows.source}, got {count} rows; pass a larger table or a smaller domain"
-            )
-        column = slice(None) if rows.column is None else rows.column
-        if rows.column is not None and not 0 <= rows.column < width:
-            raise ValueError(f"{what}: expected more than {rows.column} columns, got {width}")
-        found = table.ndarray[rows.first : rows.end, column]
-        first = int(found.min()) if found.size else 0
-        if first < 0 and table.skip_value is not None:
-            if rows.column is not None and (found == table.skip_value).any():
-                raise ValueError(
-                    f"{what}: expected a neighbour {rows.column} of all points {rows.first} to "
-                    f"{rows.end} along {rows.source}, got the skip value; pass a smaller domain"
-                )
-            found = found[found != table.skip_value]
-            first = int(found.min()) if found.size else 0
-        if first < 0:
-            skips = "no skip value" if table.skip_value is None else f"skips {table.skip_value}"
-            raise ValueError(
-                f"{what}: expected indices of at least 0, got {first} and {skips}; give "
-                "as_connectivity the skip_value, or correct the table"
-            )
-        return first, int(found.max()) + 1 if found.size else first
-
-    def size(self, dim: str) -> int:
-        """Points of a dimension, as GT4Py counts them for what it computes in between."""
-        found = 0
-        for table in self.provider.values():
-            if hasattr(table, "ndarray") and table.ndarray.size:
-                kind = table.__gt_type__()
-                if kind.source_dim.value == dim:
-                    found = max(found, table.ndarray.shape[0])
-                if kind.codomain.value == dim:
-                    found = max(found, int(table.ndarray.max()) + 1)
-        return found
-
-
 @dataclass
 class _Walk:
     fields: Mapping[str, Box]
@@ -222,7 +154,7 @@ class _Walk:
         for target, box in zip(targets, boxes * (len(targets) // len(boxes)), strict=True):
             if type(target).__name__ != "SymRef":
                 raise UnknownError(target)
-            _join(self.found.written, str(target.id), box)
+            join(self.found.written, str(target.id), box)
         needed = self.structure(node.domain, iter(boxes))
         self.expression(node.expr, needed, {})
 
@@ -230,7 +162,7 @@ class _Walk:
         if _call(domain) == "make_tuple":
             return tuple(self.structure(one, boxes) for one in domain.args)
         box = next(boxes)
-        return box if _has_points(box) else None
+        return box if has_points(box) else None
 
     def box(self, domain: Any) -> Box:  # noqa: ANN401
         if _call(domain) not in ("cartesian_domain", "unstructured_domain"):
@@ -290,12 +222,12 @@ class _Walk:
 
     def reference(self, name: str, needed: Needed, local: dict[str, Needed]) -> None:
         if name in local:
-            local[name] = _union(local[name], needed)
+            local[name] = union(local[name], needed)
         elif name in self.dims:
             if isinstance(needed, tuple):
                 raise UnknownError(name)
             if name in self.fields:
-                _join(self.found.read, name, self.own(name, needed or {}))
+                join(self.found.read, name, self.own(name, needed or {}))
 
     def own(self, name: str, needed: Box) -> Box:
         """Keep the dimensions that a field has. Of a local one, all neighbours are read."""
@@ -326,7 +258,7 @@ class _Walk:
     def operation(self, node: Any, needed: Needed, local: dict[str, Needed]) -> None:  # noqa: ANN401
         from gt4py.next.iterator.transforms import trace_shifts
 
-        box = _hull(_boxes(needed))
+        box = hull(leaves(needed))
         stencil = node.fun.args[0]
         for value, shifts in zip(
             node.args, trace_shifts.trace_stencil(stencil, num_args=len(node.args)), strict=True
@@ -338,7 +270,7 @@ class _Walk:
                 self.unknown(value)
                 continue
             reached = [self.shifted(box, shift, direct=direct) for shift in shifts]
-            self.expression(value, _hull(reached) if reached else None, local)
+            self.expression(value, hull(reached) if reached else None, local)
 
     @staticmethod
     def is_dynamic(shift: tuple[Any, ...]) -> bool:
@@ -347,12 +279,12 @@ class _Walk:
     def shifted(self, box: Box, shift: tuple[Any, ...], *, direct: bool) -> Box:
         for offset, by in zip(shift[::2], shift[1::2], strict=True):
             if type(offset).__name__ == "CartesianOffset":
-                box = _moved(box, offset.domain.value, offset.codomain.value, by.value)
+                box = moved(box, offset.domain.value, offset.codomain.value, by.value)
                 continue
             table = self.tables.get(offset.value)
             if not hasattr(table, "ndarray"):
                 name = getattr(table, "value", None) or table.__gt_type__().codomain.value
-                box = _moved(box, name, name, by.value)
+                box = moved(box, name, name, by.value)
                 continue
             kind = table.__gt_type__()
             first, end = box[kind.source_dim.value]
@@ -376,7 +308,7 @@ class _Walk:
         self.depend(node.args[0])
         for value, negated in zip(node.args[1:], (False, True), strict=True):
             region = self.region(node.args[0], negated=negated)
-            self.expression(value, _within(needed, region), local)
+            self.expression(value, within(needed, region), local)
 
     def region(self, node: Any, *, negated: bool) -> list[dict[str, tuple[float, float]]]:  # noqa: ANN401
         """Where a condition of axes is true, in boxes that are open where it says nothing."""
@@ -387,7 +319,7 @@ class _Walk:
             one, other = (self.region(part, negated=negated) for part in node.args)
             if (call == "or_") != negated:
                 return one + other
-            return [_common(left, right) for left in one for right in other]
+            return [common(left, right) for left in one for right in other]
         if call not in _WHERE:
             raise UnknownError(node)
         left, right = node.args
@@ -409,66 +341,3 @@ def _flat(node: Any) -> Iterator[Any]:  # noqa: ANN401
         return
     for one in node.args:
         yield from _flat(one)
-
-
-def _has_points(box: Box) -> bool:
-    return all(first < end for first, end in box.values())
-
-
-def _moved(box: Box, source: str, target: str, by: int) -> Box:
-    moved = {dim: one for dim, one in box.items() if dim != source}
-    first, end = box[source]
-    return {**moved, target: (first + by, end + by)}
-
-
-def _common(
-    one: Mapping[str, tuple[float, float]], other: Mapping[str, tuple[float, float]]
-) -> dict[str, tuple[float, float]]:
-    both = {**one, **other}
-    for dim in one.keys() & other.keys():
-        both[dim] = (max(one[dim][0], other[dim][0]), min(one[dim][1], other[dim][1]))
-    return both
-
-
-def _within(needed: Needed, region: list[dict[str, tuple[float, float]]]) -> Needed:
-    if needed is None:
-        return None
-    if isinstance(needed, tuple):
-        return tuple(_within(one, region) for one in needed)
-    parts: list[Any] = [_common(needed, part) for part in region]
-    parts = [part for part in parts if _has_points(part)]
-    return _hull(parts) if parts else None
-
-
-def _boxes(needed: Needed) -> list[Box]:
-    if isinstance(needed, tuple):
-        return [box for one in needed for box in _boxes(one)]
-    return [] if needed is None else [needed]
-
-
-def _hull(boxes: Iterable[Box]) -> Box:
-    first, *others = boxes
-    hull = dict(first)
-    for box in others:
-        for dim, (low, high) in box.items():
-            known = hull.get(dim, (low, high))
-            hull[dim] = (min(low, known[0]), max(high, known[1]))
-    return hull
-
-
-def _union(one: Needed, other: Needed) -> Needed:
-    if one is None or other is None:
-        return one if other is None else other
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        length = max(len(one), len(other))
-        padded = [(*each, *(None,) * (length - len(each))) for each in (one, other)]
-        return tuple(map(_union, *padded))
-    if isinstance(one, tuple) or isinstance(other, tuple):
-        parts: Any = one if isinstance(one, tuple) else other
-        whole: Needed = other if isinstance(one, tuple) else one
-        return tuple(_union(part, whole) for part in parts)
-    return _hull([one, other])
-
-
-def _join(known: dict[str, Box], name: str, box: Box) -> None:
-    known[name] = _hull([known[name], box]) if name in known else box

@@ -21,7 +21,7 @@ pub(super) struct Planned<'a, 'py> {
     pub(super) plan: Arc<CallPlan>,
     /// The user's own arrays may be handed in, since no foreign code has run since their import.
     pub(super) undisturbed: bool,
-    /// Where the fields lie, if the stencil has checked it.
+    /// The places of the fields that the stencil has checked; `None` if it checks nothing.
     pub(super) place: Option<Arc<CallPlace>>,
 }
 

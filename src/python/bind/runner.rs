@@ -14,7 +14,7 @@ use crate::protocol::{Request, import};
 use crate::python::numpy::array_over;
 use crate::stencil::CallPlan;
 
-/// Where the fields of a call lie: shape and origin by name, and the domain.
+/// The domain of a call, and the shape and origin of each field by name.
 pub(super) struct CallPlace {
     pub(super) fields: Py<PyDict>,
     pub(super) domain: Py<PyTuple>,

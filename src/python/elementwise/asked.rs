@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use crate::field::{Dim, Dims, show_dims};
 use crate::python::storage::PyStorage;
 
-/// What a caller asks for, by NumPy's names of the arguments.
+/// The arguments of a call, by the names that NumPy gives them.
 #[derive(Default)]
 pub(super) struct Asked<'py> {
     pub(super) array: Option<Bound<'py, PyAny>>,

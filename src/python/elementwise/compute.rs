@@ -210,7 +210,7 @@ impl<'py> Call<'_, 'py> {
 type AllGiven<'py> = SmallVec<[Given<'py>; 4]>;
 type Outputs<'py> = SmallVec<[Option<Output<'py>>; 2]>;
 
-/// What the function gives: an output of the caller's or a new storage, a tuple of several.
+/// The result of a call: the caller's output or a new storage. Several results are a tuple.
 fn results<'py>(
     py: Python<'py>,
     outputs: &[Option<Output<'py>>],

@@ -190,7 +190,7 @@ impl<'py> Given<'py> {
         what: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
         if let Self::Storage(storage, memory, _) = self {
-            return moved(array_of(storage, memory, true)?, memory.layout().ndim(), axes);
+            return moved(array_of(storage, what, true)?, memory.layout().ndim(), axes);
         }
         match self.at(py, Target::Host, what)? {
             At::Object(object, ndim) => moved(object.clone(), ndim, axes),
@@ -211,7 +211,7 @@ impl<'py> Given<'py> {
         })
     }
 
-    /// What is computed with at a target where the array can be had.
+    /// The memory or object to compute with at a target where there is one.
     pub(super) fn at(&self, py: Python<'py>, target: Target, what: &str) -> PyResult<At<'_, 'py>> {
         Ok(match self {
             Self::Number(object) => At::Object(object, 0),
@@ -233,13 +233,18 @@ impl<'py> Given<'py> {
     }
 }
 
-/// The array over the host memory of a storage.
+/// An array over the buffer of a storage on the host, up to date, which the storage keeps.
+///
+/// # Errors
+/// GTNoSuchBufferError that names `what` needs the buffer, if there is none.
 pub(super) fn array_of<'py>(
     storage: &Bound<'py, PyStorage>,
-    memory: &Managed,
+    what: &str,
     readonly: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    // SAFETY: a storage keeps its buffers as long as it lives; `memory` is the one on the host.
+    let memory = storage.get().host(storage.py(), what)?;
+    // SAFETY: the storage's own buffer on the host: it never changes, and lives as long as the
+    // storage (`Storage::buffers`).
     unsafe { array_held_by(storage.as_any(), memory, readonly) }
 }
 

@@ -10,7 +10,6 @@ use crate::field::{Joined, Operand, show_dims};
 use crate::managed::Managed;
 use crate::protocol::is_plain_ndarray;
 use crate::protocol::read::wrong_type;
-use crate::python::numpy::array_over;
 use crate::python::storage::PyStorage;
 use crate::storage::Residence;
 use crate::sync::Dirty;
@@ -81,22 +80,10 @@ impl<'py> Output<'py> {
         })
     }
 
-    /// The array that NumPy writes, over the memory of a storage on the host.
-    pub(super) fn array_over(
-        &self,
-        py: Python<'py>,
-        memory: &Managed,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    /// The array that NumPy writes.
+    pub(super) fn value(&self, what: &str) -> PyResult<Bound<'py, PyAny>> {
         match self {
-            Self::Storage(storage, _) => array_of(storage, memory, false),
-            Self::Array(_) => array_over(py, memory, false),
-        }
-    }
-
-    /// The array that NumPy writes; see [`Output::on_host`].
-    pub(super) fn value(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match self {
-            Self::Storage(_, memory) => self.array_over(py, memory),
+            Self::Storage(storage, _) => array_of(storage, what, false),
             Self::Array(array) => Ok(array.clone()),
         }
     }

@@ -50,10 +50,11 @@ impl Place {
         &self,
         py: Python<'py>,
         output: &Output<'py>,
+        what: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let Output::Storage(_, memory) = output else { return output.value(py) };
+        let Output::Storage(_, memory) = output else { return output.value(what) };
         if self.repeated.is_empty() && self.axes.is_empty() {
-            return output.value(py);
+            return output.value(what);
         }
         let first = |part: Managed, &axis: &usize| part.narrow(axis, 0, 1);
         let part = self.repeated.iter().try_fold(memory.clone(), first)?;

@@ -29,17 +29,17 @@ use crate::sync::Dirty;
 pub(super) struct Reducer<'a, 'py> {
     /// Its name in messages, with that of the module.
     pub(super) name: &'a str,
-    /// What takes the array, and everything else by name.
+    /// Called with the array by position, and all other arguments by name.
     pub(super) function: &'a Bound<'py, PyAny>,
-    /// What computes the same and takes array, axis, dtype and out by position, if there is such a
-    /// function; without dtype for indices.
+    /// A function with the same result, called with array, axis, dtype and out by position; a
+    /// function that gives indices takes no dtype.
     pub(super) short: Option<&'a Bound<'py, PyAny>>,
     /// The function and the way by which the type of its results is known.
     pub(super) known_as: (&'a Bound<'py, PyAny>, Way),
     pub(super) kind: Reduces,
 }
 
-/// What a function makes of the elements along a dimension.
+/// The kind of result that a function has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reduces {
     Number,
@@ -52,7 +52,7 @@ pub(super) enum Reduces {
 /// The array, and the mask if there is one.
 pub(super) type AllGiven<'py> = SmallVec<[Given<'py>; 2]>;
 
-/// What NumPy computes with.
+/// The arguments of NumPy's function.
 struct Values<'py> {
     array: Bound<'py, PyAny>,
     axis: Bound<'py, PyAny>,
@@ -96,7 +96,7 @@ impl<'py> Reducer<'_, 'py> {
                 let dtype = self.dtype(py, asked, options, memory.dtype())?;
                 let made = Storage::for_reduction(memory, field, &reduced, dtype, site.residence)?;
                 let made = PyStorage::wrap(py, made, None)?.into_bound(py);
-                let out = array_of(&made, made.get().storage().managed(), false)?;
+                let out = array_of(&made, self.name, false)?;
                 self.call(py, asked, &values, Some(&out))?;
                 made.get().storage().set_dirty(Dirty::Host);
                 Ok(made.into_any())
@@ -113,7 +113,7 @@ impl<'py> Reducer<'_, 'py> {
         ndim: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
         match array {
-            Given::Storage(storage, memory, _) => array_of(storage, memory, memory.readonly()),
+            Given::Storage(storage, memory, _) => array_of(storage, self.name, memory.readonly()),
             _ => array.value(py, &(0..ndim).map(Some).collect::<Axes>(), self.name),
         }
     }
@@ -244,7 +244,7 @@ impl<'py> Reducer<'_, 'py> {
         if place.is_empty(output) {
             return Ok(output.object());
         }
-        let out = place.first(py, output)?;
+        let out = place.first(py, output, self.name)?;
         let outcome = self.call(py, asked, values, Some(&out)).and_then(|_| place.repeat(output));
         output.mark(py, Dirty::Host); // perhaps half written, if NumPy has raised
         outcome.map_err(|error| explained(py, error, true))?;

@@ -45,12 +45,7 @@ impl<'py> Work<'_, 'py> {
         let mask = if self.masked { values.pop() } else { None };
         for (output, made) in self.outputs.iter().zip(self.made) {
             match (output, made) {
-                (Some(output), _) => {
-                    values.push(match output.memory_at(py, Target::Host, self.name)? {
-                        Some(memory) => output.array_over(py, memory)?,
-                        None => output.object(),
-                    })
-                }
+                (Some(output), _) => values.push(output.value(self.name)?),
                 (None, Some(made)) => values.push(array_over(py, made.managed(), false)?),
                 (None, None) => {}
             }

@@ -1,0 +1,86 @@
+"""Boxes of points by the names of dimensions, and the parts of them that an expression needs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    #: First point and the end behind the last, by the name of the dimension.
+    Box = dict[str, tuple[int, int]]
+    #: Where an expression is needed: a box, one for each part of a tuple, or nowhere.
+    Needed = Box | tuple[Any, ...] | None
+
+__all__ = ["common", "has_points", "hull", "join", "leaves", "moved", "union", "within"]
+
+
+def has_points(box: Box) -> bool:
+    """Tell whether a box has a point."""
+    return all(first < end for first, end in box.values())
+
+
+def moved(box: Box, source: str, target: str, by: int) -> Box:
+    """Shift a box along one dimension, which may get another name."""
+    moved = {dim: one for dim, one in box.items() if dim != source}
+    first, end = box[source]
+    return {**moved, target: (first + by, end + by)}
+
+
+def common(
+    one: Mapping[str, tuple[float, float]], other: Mapping[str, tuple[float, float]]
+) -> dict[str, tuple[float, float]]:
+    """Give what two boxes share; a dimension that one of them lacks is open."""
+    both = {**one, **other}
+    for dim in one.keys() & other.keys():
+        both[dim] = (max(one[dim][0], other[dim][0]), min(one[dim][1], other[dim][1]))
+    return both
+
+
+def within(needed: Needed, region: list[dict[str, tuple[float, float]]]) -> Needed:
+    """Give what is needed within a region, which is some boxes."""
+    if needed is None:
+        return None
+    if isinstance(needed, tuple):
+        return tuple(within(one, region) for one in needed)
+    parts: list[Any] = [common(needed, part) for part in region]
+    parts = [part for part in parts if has_points(part)]
+    return hull(parts) if parts else None
+
+
+def leaves(needed: Needed) -> list[Box]:
+    """Give the boxes of all parts."""
+    if isinstance(needed, tuple):
+        return [box for one in needed for box in leaves(one)]
+    return [] if needed is None else [needed]
+
+
+def hull(boxes: Iterable[Box]) -> Box:
+    """Give the smallest box around boxes."""
+    first, *others = boxes
+    hull = dict(first)
+    for box in others:
+        for dim, (low, high) in box.items():
+            known = hull.get(dim, (low, high))
+            hull[dim] = (min(low, known[0]), max(high, known[1]))
+    return hull
+
+
+def union(one: Needed, other: Needed) -> Needed:
+    """Give what two uses of one expression need together."""
+    if one is None or other is None:
+        return one if other is None else other
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        length = max(len(one), len(other))
+        padded = [(*each, *(None,) * (length - len(each))) for each in (one, other)]
+        return tuple(map(union, *padded))
+    if isinstance(one, tuple) or isinstance(other, tuple):
+        parts: Any = one if isinstance(one, tuple) else other
+        whole: Needed = other if isinstance(one, tuple) else one
+        return tuple(union(part, whole) for part in parts)
+    return hull([one, other])
+
+
+def join(known: dict[str, Box], name: str, box: Box) -> None:
+    """Widen the box that is known for a name."""
+    known[name] = hull([known[name], box]) if name in known else box
