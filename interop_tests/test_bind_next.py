@@ -125,13 +125,6 @@ def test_a_field_operator_computes_between_the_halos(backend):
     assert_laplacian(out.to_numpy(), inp)
 
 
-def test_a_field_operator_computes_as_far_as_all_shapes_reach(backend):
-    inp, out = values(), untouched(5, 9, 2)
-    bound(backend, "scaled")(inp, 2.0, out=out)
-    np.testing.assert_array_equal(out[:, :7], 2.0 * inp[:5, :, :2])
-    assert (out[:, 7:] == -1.0).all()
-
-
 def test_every_field_of_a_program_begins_at_its_own_lower_halo(backend):
     inp, out = values(), storage(untouched(7, 5, 3), halo=((2, 1), 0, 0))
     bound(backend, "laplacian")(storage(inp), out, **SIZES)

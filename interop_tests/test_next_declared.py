@@ -21,9 +21,12 @@ def backend(request):
 
 
 def run(declaration, domain=(), origin=None, exec_info=None, **arguments):
-    """Run with the same origin for all fields; zeros unless given."""
+    """Run with the same origin for all fields, where the domain begins; zeros unless given."""
     origins = {one.name: origin or (0,) * len(one.dims) for one in declaration.fields}
-    declaration.run.run(_domain_=domain, _origin_=origins, exec_info=exec_info, **arguments)
+    ranges = tuple((0, points) for points in domain)
+    (provider,) = next(one for one in declaration.scalars if one.name == "offset_provider").default
+    arguments["offset_provider"] = provider
+    declaration.run.run(_domain_=ranges, _origin_=origins, exec_info=exec_info, **arguments)
 
 
 def values(*shape, seed=0):
@@ -85,18 +88,30 @@ def test_each_part_of_a_tuple_of_outputs_is_written_and_what_is_never_named_coun
 def test_arguments_are_in_the_order_of_the_definition_and_may_all_be_positional():
     declared = declare(programs.advance)
     assert declared.name == "advance"
-    assert (declared.order, declared.positional) == (("state", "tendency", "step"), 3)
+    assert (declared.order, declared.positional) == (
+        ("state", "tendency", "step", "offset_provider"),
+        3,
+    )
 
 
 def test_dims_are_named_in_declared_order_and_types_are_those_of_numpy():
     declared = declare(programs.advance)
-    field, (scalar,) = declared.fields[0], declared.scalars
+    field, scalar = declared.fields[0], declared.scalars[0]
     assert (field.dims, field.dtype) == (("I", "J", "K"), np.dtype("float64"))
     assert (scalar.name, scalar.dtype, scalar.used) == ("step", np.dtype("float64"), True)
 
 
 def test_a_scalar_that_only_the_domain_names_is_used():
-    assert all(one.used for one in declare(programs.laplacian).scalars)
+    scalars = declare(programs.laplacian).scalars
+    assert [one.name for one in scalars if one.used] == ["ni", "nj", "nk"]
+
+
+def test_connectivities_may_be_left_out_and_are_given_by_name():
+    provider = connectivities()
+    declared = declare(programs.to_edges, offset_provider=provider)
+    (given,) = (one for one in declared.scalars if one.name == "offset_provider")
+    assert (given.used, given.default) == (False, (provider,))
+    assert declared.positional == declared.order.index("offset_provider")
 
 
 def test_axes_are_all_dimensions_in_the_order_of_gt4py():
@@ -106,15 +121,15 @@ def test_axes_are_all_dimensions_in_the_order_of_gt4py():
 
 def test_a_field_operator_has_its_output_as_one_more_field_that_is_given_by_name():
     declared = declare(programs.scaled)
-    assert (declared.order, declared.positional) == (("inp", "factor", "out"), 2)
+    assert (declared.order, declared.positional) == (("inp", "factor", "out", "offset_provider"), 2)
     assert accesses(programs.scaled) == {"inp": "read", "out": "write"}
     assert declared.fields[-1].dims == ("I", "J", "K")
 
 
 def test_bound_arguments_are_not_declared():
     declared = declare(programs.advance.with_bound_args(step=0.5))
-    assert (declared.order, declared.positional) == (("state", "tendency"), 2)
-    assert not declared.scalars
+    assert (declared.order, declared.positional) == (("state", "tendency", "offset_provider"), 2)
+    assert [one.name for one in declared.scalars] == ["offset_provider"]
 
 
 def test_only_compiled_backends_read_memory_as_items_of_its_type(backend):
@@ -134,23 +149,18 @@ def test_an_object_that_is_not_a_stencil_is_refused():
         declare(1)
 
 
-def test_an_operator_that_returns_two_fields_is_refused():
-    with refused(ValueError, "both_ways: expected a field operator that returns one field", "call"):
-        declare(programs.both_ways)
+def test_an_operator_that_returns_a_scalar_is_refused():
+    @gtx.field_operator
+    def constant(factor: programs.float64) -> programs.float64:
+        return 2.0 * factor
+
+    with refused(ValueError, "constant: expected an operator that returns fields", "broadcast("):
+        declare(constant)
 
 
 def test_a_scan_operator_by_itself_is_refused():
-    with refused(ValueError, "running_sum: expected", "got a scan operator", "@gtx.program"):
+    with refused(ValueError, "fields: expected", "'running_sum', a scan operator", "@gtx.program"):
         declare(programs.running_sum)
-
-
-def test_an_argument_that_is_a_tuple_of_fields_is_refused():
-    @gtx.field_operator
-    def of_pair(pair: tuple[programs.IJK, programs.IJK]) -> programs.IJK:
-        return pair[0] + pair[1]
-
-    with refused(TypeError, "pair: expected a field or a scalar, got tuple[", "each part"):
-        declare(of_pair)
 
 
 def test_a_gpu_backend_without_cupy_is_refused():

@@ -24,6 +24,7 @@ from typing_extensions import CapsuleType
 
 from dlfield._flags import Flags
 from dlfield._sides import Device
+from dlfield.declaration import DeclaredCollection
 
 __all__ = [
     "HOST_ALIGNMENT",
@@ -1175,6 +1176,9 @@ class CallPlan:
     def domain(self) -> tuple[int, ...]:
         """Points to compute along `axes`."""
     @property
+    def start(self) -> tuple[int, ...]:
+        """First of them, counted from the origins: 0, but for an operator of gt4py.next."""
+    @property
     def halo(self) -> tuple[tuple[int, int], ...]:
         """The widest halo of the fields along `axes`."""
     @property
@@ -1195,6 +1199,9 @@ class CallPlan:
     @property
     def backend(self) -> str | None:
         """Name of the preset that the stencil is fast with."""
+    @property
+    def collections(self) -> dict[str, DeclaredCollection]:
+        """Those arguments of the stencil that are tuples or named collections, by name."""
 
 @final
 class FieldPlan:

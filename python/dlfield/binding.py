@@ -45,6 +45,8 @@ def bind(
         the stencil uses itself, and decimals, stand for themselves.
     fields
         For a callable: `dlfield.annotations.Field` by parameter name, instead of its annotations.
+        For a scan operator of gt4py.next, whose arguments have no dimensions: ``gtx.Field[...]`` by
+        name, also for `out`; those that are not named are scalars.
     backend
         For a callable: the preset that it is fast with, for example ``"gt:cpu_ifirst"``. With
         ``"numpy"`` or ``"debug"`` it reads any memory, and a declared layout or alignment causes
@@ -56,7 +58,7 @@ def bind(
         it back if it was written. Or a dict with ``"device"`` and ``"memory"``. A different dtype
         always raises.
     offset_provider
-        For a gt4py.next program: passed on to each call.
+        For gt4py.next: the connectivities by name, for each call that gives none of its own.
 
     Returns
     -------
@@ -145,8 +147,8 @@ def _declare(
         expected = "expected a mapping of names to connectivities"
         raise TypeError(f"offset_provider: {expected}, got {offset_provider!r}")
     if gt4py_next.is_next(stencil):
-        _only_for_callables(fields, backend, "a gt4py.next program")
-        return gt4py_next.declare(stencil, offset_provider=offset_provider)
+        _only_for_callables(None, backend, "a gt4py.next program")
+        return gt4py_next.declare(stencil, offset_provider=offset_provider, fields=fields)
     if offset_provider is not None:
         expected, got = "expected it for a gt4py.next program only", type(stencil).__name__
         raise TypeError(f"offset_provider: {expected}, got it for an object of type '{got}'")

@@ -12,9 +12,16 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     import inspect
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-__all__ = ["Access", "Declaration", "DeclaredField", "DeclaredScalar", "Run"]
+__all__ = [
+    "Access",
+    "Declaration",
+    "DeclaredCollection",
+    "DeclaredField",
+    "DeclaredScalar",
+    "Run",
+]
 
 #: Use of a field by the stencil: "update" is read and write.
 Access = Literal["unused", "read", "write", "update"]
@@ -26,15 +33,16 @@ class Run(Protocol):
     def run(
         self,
         *,
-        _domain_: tuple[int, ...],
+        _domain_: tuple[Any, ...],
         _origin_: dict[str, tuple[int, ...]],
         exec_info: dict[str, Any] | None,
         **arguments: Any,  # noqa: ANN401 - arrays and scalars by name
     ) -> None:
         """Compute.
 
-        Arrays come with their axes in the declared order. `_domain_` is in points along
-        `Declaration.axes`, `_origin_` the index of its first point in each array.
+        Arrays come with their axes in the declared order. `_domain_` is along `Declaration.axes`,
+        in points or as `Declaration.decided_by` has it, `_origin_` the index of the origin in each
+        array: the first point of the domain, where it is in points.
         """
 
 
@@ -110,6 +118,39 @@ class DeclaredScalar:
 
 
 @dataclass(frozen=True)
+class DeclaredCollection:
+    """An argument that is a tuple, or a named collection, of fields, scalars and collections.
+
+    Parameters
+    ----------
+    parts
+        Names of fields and scalars, and collections.
+    make
+        Makes the object of its parts.
+    keys
+        Names of its attributes; none for a tuple.
+    """
+
+    parts: tuple[str | DeclaredCollection, ...]
+    make: Callable[..., Any]
+    keys: tuple[str, ...] = ()
+
+    def built(self, values: Mapping[str, Any]) -> Any:  # noqa: ANN401
+        """Make the object of the values of its parts by name."""
+        parts = (values[one] if isinstance(one, str) else one.built(values) for one in self.parts)
+        return self.make(*parts)
+
+    def flat(self) -> Iterator[str]:
+        """Give the names of all parts, one after the other."""
+        for one in self.parts:
+            yield from (one,) if isinstance(one, str) else one.flat()
+
+    def names(self) -> tuple[Any, ...]:
+        """Give the names of all parts, nested as they are."""
+        return tuple(one if isinstance(one, str) else one.names() for one in self.parts)
+
+
+@dataclass(frozen=True)
 class Declaration:
     """Everything that `bind` needs to know about a stencil.
 
@@ -123,6 +164,8 @@ class Declaration:
         The arguments.
     order
         Names of all arguments in the order of the definition.
+    collections
+        Those of the arguments that are collections, by name. All others are a field or a scalar.
     positional
         The number of arguments that may be given without their name.
     axes
@@ -145,9 +188,13 @@ class Declaration:
         ``exec_info``, because it keeps more of them.
     takes
         Those of "origin" and "domain" that it takes; the others may not be given.
-    decides_domain
-        True if it computes where it likes, as a program of gt4py.next does: its fields need not
-        agree about a domain, and each begins at its own lower halo.
+    decided_by
+        What decides where it computes. "fields": they agree about a domain. "outputs": it computes
+        where they are, as a field operator of gt4py.next does. "stencil": it computes where it
+        likes, as a program of gt4py.next does; its fields need not agree about a domain, and each
+        begins at its own lower halo. But for "fields", `check` checks the inputs; where outputs
+        decide, a domain has a first point and the end behind the last along each of `axes`,
+        counted from the origin, in place of a number of points.
     check
         Called before anything is acquired, with a dict of shape and origin by field, along the
         declared dimensions, with the domain, and with the scalars by name among other things. It
@@ -173,8 +220,9 @@ class Declaration:
     device: str | tuple[str, int] | None = None
     own_call: Callable[..., Any] | None = None
     takes: frozenset[str] = frozenset({"origin", "domain"})
-    decides_domain: bool = False
+    decided_by: Literal["fields", "outputs", "stencil"] = "fields"
     runs_empty: bool = False
+    collections: Mapping[str, DeclaredCollection] = field(default_factory=dict)
     check: Callable[[Mapping[str, Any], tuple[int, ...], Mapping[str, Any]], None] | None = None
 
     def signature(self) -> inspect.Signature:

@@ -175,8 +175,10 @@ class PlanExplanation:
     def __repr__(self) -> str:
         if self.plan is None:
             return f"{self.name}: refused\n  {type(self.refusal).__name__}: {self.refusal}"
-        points = zip(self.plan.axes, self.plan.domain, strict=True)
-        lines = [f"{self.name}: domain {', '.join(f'{axis}={n}' for axis, n in points)}"]
+        plan = self.plan
+        points = zip(plan.axes, plan.start, plan.domain, strict=True)
+        ranges = (f"{axis}={f'{at}:{at + n}' if at else n}" for axis, at, n in points)
+        lines = [f"{self.name}: domain {', '.join(ranges)}"]
         lines += [f"  {name}: {_of_field(name, field)}" for name, field in self.plan.fields.items()]
         lines += [f"  slow: {text}" for text in self.plan.slow]
         return "\n".join(lines)

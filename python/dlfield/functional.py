@@ -54,7 +54,8 @@ def call(run: BoundStencil, args: tuple[Any, ...], keywords: Mapping[str, Any] |
     Returns
     -------
     array or tuple of arrays
-        The outputs in the order of the definition; a single one by itself. An output that was made
+        The outputs in the order of the definition; a single one by itself, those of a collection
+        as one. An output that was made
         has the domain and around it the widest halo of the fields, filled with zeros, in the order
         of dimensions of the first field argument if that has the same, and in the layout that suits
         the backend. A DataArray gets the dims and coordinates of the first field argument;
@@ -78,10 +79,11 @@ def call(run: BoundStencil, args: tuple[Any, ...], keywords: Mapping[str, Any] |
     if place["domain"] is None:
         outputs.check_domain()
     made = outputs.make()
-    known = {"origin": outputs.origins, "domain": plan.domain}
+    known = {"origin": outputs.origins, "domain": outputs.domain()}
     place = {name: known[name] for name in plan.takes}
     call_functional(run, {**given, **made}, **place, exec_info=exec_info)
-    results = tuple(outputs.result(name, storage) for name, storage in made.items())
+    parts = {name: outputs.result(name, storage) for name, storage in made.items()}
+    results = _together(parts, plan.collections)
     return results[0] if len(results) == 1 else results
 
 
@@ -104,6 +106,18 @@ def _framework(like: Any, first: Any) -> str:  # noqa: ANN401
     return found or "numpy"
 
 
+def _together(parts: Mapping[str, Any], collections: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Put the parts of each collection of outputs together, where it has no others."""
+    results = dict(parts)
+    for collection in collections.values():
+        names = list(collection.flat())
+        if parts.keys() >= set(names):
+            results[names[0]] = collection.built(parts)
+            for name in names[1:]:
+                del results[name]
+    return tuple(results.values())
+
+
 class _Outputs:
     """Makes the outputs of a call, and gives them back as arrays of a framework."""
 
@@ -116,14 +130,23 @@ class _Outputs:
         #: The outputs, in the order of the definition.
         self.fields = {name: one for name, one in written if one.access in ("write", "update")}
         #: Index of the domain's first point in every field, along its declared dimensions.
-        around = dict(zip(plan.axes, plan.output_halo, strict=True))
+        halos = zip(plan.axes, plan.output_halo, plan.start, strict=True)
+        around = {axis: low - start for axis, (low, _), start in halos}
         self.origins = {
-            name: tuple(around.get(dim, (0, 0))[0] for dim in field.dims)
+            name: tuple(around.get(dim, 0) for dim in field.dims)
             if field.given is None
             else field.given.origin
             for name, field in plan.fields.items()
             if name in given or name in self.fields
         }
+
+    def domain(self) -> Any:  # noqa: ANN401
+        """Give the domain as a call takes it: in points, or in ranges where it begins elsewhere."""
+        plan = self.plan
+        if not any(plan.start):
+            return plan.domain
+        ends = zip(plan.axes, plan.start, plan.domain, strict=True)
+        return {axis: (start, start + points) for axis, start, points in ends}
 
     def check_domain(self) -> None:
         """Refuse to guess the extent of an output along an axis that no array has."""

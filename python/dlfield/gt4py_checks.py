@@ -9,7 +9,7 @@ from dlfield.gt4py_points import Accesses, UnknownError, accesses, representatio
 from dlfield.gt4py_tables import Tables
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dlfield._boxes import Box
 
@@ -17,6 +17,8 @@ __all__ = ["Checks"]
 
 #: Shape and origin of a field.
 Placed = tuple[tuple[int, ...], tuple[int, ...]]
+#: First point and the end behind the last along each axis; of a program, what means nothing.
+Domain = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class _Checked:
     """The last call that was found right."""
 
     fields: Mapping[str, Placed]
-    domain: tuple[int, ...]
+    domain: Domain
     scalars: Mapping[str, Any]
     provider: Mapping[str, Any]
     found: Accesses
@@ -32,13 +34,18 @@ class _Checked:
     def serves(
         self,
         fields: Mapping[str, Placed],
-        domain: tuple[int, ...],
+        domain: Domain,
         given: Mapping[str, Any],
         provider: Mapping[str, Any],
     ) -> bool:
         """Tell whether a call touches the same; what tables hold is read again."""
         same = (self.fields is fields or self.fields == fields) and self.domain == domain
         if not same or any(given.get(name) != one for name, one in self.scalars.items()):
+            return False
+        known = self.provider
+        if len(known) != len(provider) or any(
+            provider.get(k) is not one for k, one in known.items()
+        ):
             return False
         if not self.found.rows:
             return True
@@ -49,18 +56,20 @@ class _Checked:
 
 
 class Checks:
-    """Checks each call of one program or field operator before it is made.
+    """Checks each call of one program or operator before it is made.
 
     Parameters
     ----------
     stencil
-        The program or field operator.
+        The program or operator.
     dims
         Names of the dimensions of every field.
     axes
         Dimensions of the iteration.
-    is_operator
-        True for a field operator, which computes on the domain of a call.
+    collections
+        For each argument that is a collection, the names of its parts.
+    outputs
+        The outputs of an operator, which computes on the domain of a call. Empty for a program.
     """
 
     def __init__(
@@ -68,57 +77,72 @@ class Checks:
         stencil: Any,  # noqa: ANN401
         dims: Mapping[str, tuple[str, ...]],
         axes: tuple[str, ...],
-        *,
-        is_operator: bool,
+        collections: Mapping[str, Any],
+        outputs: Sequence[str],
     ) -> None:
         self.name, self.dims, self.axes = stencil.__name__, dims, axes
-        self.is_operator = is_operator
+        self.collections, self.outputs = collections, outputs
         self.bound: Mapping[str, Any] = getattr(stencil, "bound_args", {})
-        self.program = representation(stencil, is_operator=is_operator)
-        self.offset_provider: Mapping[str, Any] = {}
+        self.program = representation(stencil, is_operator=bool(outputs))
         self._last: _Checked | None = None
 
     def __call__(
         self,
         fields: Mapping[str, Placed],
-        domain: tuple[int, ...],
+        domain: Domain,
         given: Mapping[str, Any],
     ) -> None:
         """Raise ValueError where the call would touch points that a field does not have.
 
         Parameters are those of `dlfield.declaration.Declaration.check`.
         """
-        if self.program is None or len(fields) < len(self.dims):
+        if len(fields) < len(self.dims):
             return  # outputs are still to be made
-        provider = self.offset_provider
+        provider = given.get("offset_provider") or {}
         last = self._last
         if last is not None and last.serves(fields, domain, given, provider):
             return
         found = self._found(fields, domain, given, provider)
         scalars = {name: given.get(name) for name in found.depends if name not in self.bound}
-        self._last = _Checked(fields, domain, scalars, provider, found)
+        self._last = _Checked(fields, domain, scalars, dict(provider), found)
 
     def _found(
         self,
         fields: Mapping[str, Placed],
-        domain: tuple[int, ...],
+        domain: Domain,
         given: Mapping[str, Any],
         provider: Mapping[str, Any],
     ) -> Accesses:
         boxes = {name: self._box(name, *placed) for name, placed in fields.items()}
-        if self.is_operator:
-            points = dict(zip(self.axes, domain, strict=True))
-            boxes["out"] = {dim: (0, points[dim]) for dim in self.dims["out"]}
-        scalars = {**given, **self.bound}
-        try:
-            found = accesses(self.program, boxes, scalars, self.dims, Tables(provider))
-        except UnknownError:
-            return Accesses()
+        window = dict(zip(self.axes, domain, strict=True))
+        for name in self.outputs:
+            boxes[name] = {dim: window[dim] for dim in self.dims[name]}
+        found = self._accesses(boxes, {**given, **self.bound}, provider)
+        if found is None:
+            computed = {dim for name in self.outputs for dim in self.dims[name]}
+            read = {
+                name: {dim: window[dim] for dim in dims if dim in computed}
+                for name, dims in self.dims.items()
+            }
+            found = Accesses(
+                read=read
+            )  # an operator reads its domain; of a program nothing is known
         for name, box in found.written.items():
             self._inside(name, boxes, box, "writes")
         for name, box in found.read.items():
             self._inside(name, boxes, box, "reads")
         return found
+
+    def _accesses(
+        self, boxes: Mapping[str, Box], scalars: Mapping[str, Any], provider: Mapping[str, Any]
+    ) -> Accesses | None:
+        if self.program is None:
+            return None
+        names = {name: name for name in self.dims} | dict(self.collections)
+        try:
+            return accesses(self.program, boxes, scalars, self.dims, names, Tables(provider))
+        except UnknownError:
+            return None
 
     def _box(self, name: str, shape: tuple[int, ...], origin: tuple[int, ...]) -> Box:
         ends = zip(self.dims[name], shape, origin, strict=True)

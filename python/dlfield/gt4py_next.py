@@ -12,16 +12,18 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dlfield._core import HOST_DEVICE_TYPE, DeviceUnavailable
-from dlfield.declaration import Access, Declaration, DeclaredField, DeclaredScalar
+from dlfield.declaration import Declaration, DeclaredField, DeclaredScalar
 from dlfield.gt4py_checks import Checks
+from dlfield.gt4py_signatures import dtype_of, is_a, read_operator, read_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    Described = tuple[dict[str, Any], set[str], set[str]]
+    import numpy as np
+
+    from dlfield.declaration import DeclaredCollection
+    from dlfield.gt4py_signatures import Signature
 
 __all__ = [
     "NextRun",
@@ -43,30 +45,38 @@ def is_next(stencil: object) -> bool:
     return is_a(stencil, "decorator.Program") or is_a(stencil, "decorator.FieldOperator")
 
 
-def declare(stencil: Any, *, offset_provider: Mapping[str, Any] | None = None) -> Declaration:  # noqa: ANN401
-    """Read the arguments of a program or field operator, and how it is run.
+def declare(
+    stencil: Any,  # noqa: ANN401
+    *,
+    offset_provider: Mapping[str, Any] | None = None,
+    fields: Mapping[str, Any] | None = None,
+) -> Declaration:
+    """Read the arguments of a program or operator, and how it is run.
 
     Parameters
     ----------
     stencil
-        A program or field operator with any backend; also ``program.with_bound_args(...)``. A field
-        operator gets its `out` as one more field, and computes on the domain. A program gets every
-        field as a whole, from ``-origin`` on, and decides its own domain.
+        A program, field operator or scan operator with any backend; also
+        ``program.with_bound_args(...)``. An operator gets its `out` as one more argument, and
+        computes where that is. A program gets every field as a whole, from ``-origin`` on, and
+        decides its own domain.
     offset_provider
-        The connectivities of an unstructured grid by name, as for a call of `stencil`. Held.
+        The connectivities of an unstructured grid by name, for calls that give none. Held.
+    fields
+        For a scan operator, whose arguments have no dimensions: ``gtx.Field[...]`` by name.
 
     Returns
     -------
     Declaration
-        Its `run` is a `NextRun`. The reach of offsets is not known: no field has a `reach`.
+        Its `run` is a `NextRun`. How far offsets reach is found at each call, by its `check`.
 
     Raises
     ------
     TypeError
-        For anything else, and for arguments that are neither fields nor scalars.
+        For anything else, and for arguments that are neither fields nor scalars nor collections.
     ValueError
-        For scan operators, and for field operators that return anything but one field: a program
-        around them declares fields. For two dimensions of one name.
+        For a scan operator without `fields`, and for an operator that returns a scalar. For two
+        dimensions of one name.
     DeviceUnavailable
         For a GPU backend where CuPy is missing.
     """
@@ -76,47 +86,57 @@ def declare(stencil: Any, *, offset_provider: Mapping[str, Any] | None = None) -
             f"'{type(stencil).__name__}'; decorate the definition with @gtx.program"
         )
     is_operator = is_a(stencil, "decorator.FieldOperator")
-    types, reads, writes = _operator(stencil) if is_operator else _program(stencil)
-    fields = {name: kind for name, kind in types.items() if _is_field(name, kind)}
-    scalars = {name: _dtype(kind) for name, kind in types.items() if name not in fields}
-    axes = ordered(dim for kind in fields.values() for dim in kind.dims)
+    signature = read_operator(stencil, fields) if is_operator else read_program(stencil)
+    axes = ordered(dim for kind in signature.fields.values() for dim in kind.dims)
     device = _device(stencil.backend)
-    names = {name: names_of(kind.dims) for name, kind in fields.items()}
-    checks = Checks(stencil, names, names_of(axes), is_operator=is_operator)
+    names = {name: names_of(kind.dims) for name, kind in signature.fields.items()}
+    outputs = [name for name in names if is_operator and signature.access(name) == "write"]
+    checks = Checks(stencil, names, names_of(axes), signature.nested(), outputs)
     typed = stencil.backend is not None and not stencil.backend.name.startswith("roundtrip")
     field_class = array_field(device)
+    provider = {} if offset_provider is None else offset_provider
     run = NextRun(
         stencil,
         field_class,
         field_class.array_ns.asarray,
-        {name: lru_cache(64)(partial(domain_of, kind.dims)) for name, kind in fields.items()},
-        scalars,
-        tuple(axes.index(dim) for dim in fields["out"].dims) if is_operator else None,
-        {} if offset_provider is None else offset_provider,
+        {
+            name: lru_cache(64)(partial(domain_of, kind.dims))
+            for name, kind in signature.fields.items()
+        },
+        signature.scalars,
+        {name: tuple(map(axes.index, signature.fields[name].dims)) for name in outputs},
+        signature.order,
+        signature.collections,
     )
-    checks.offset_provider = run.offset_provider
     return Declaration(
         stencil.__name__,
         run,
-        [_field(name, kind, reads, writes) for name, kind in fields.items()],
-        [DeclaredScalar(one, dtype, one in reads, weak=True) for one, dtype in scalars.items()],
-        order=tuple(types),
-        positional=len(types) - is_operator,
+        [_field(name, kind, signature) for name, kind in signature.fields.items()],
+        [
+            *(
+                DeclaredScalar(name, dtype, signature.access(name) == "read", weak=True)
+                for name, dtype in signature.scalars.items()
+            ),
+            DeclaredScalar("offset_provider", None, used=False, default=(provider,)),
+        ],
+        order=(*signature.order, "offset_provider"),
+        positional=len(signature.order) - is_operator,
         axes=names_of(axes),
         typed=typed,
         asks_writable=typed,
         device=device,
         takes=frozenset({"origin", "domain"} if is_operator else {"origin"}),
-        decides_domain=not is_operator,
+        decided_by="outputs" if is_operator else "stencil",
+        collections=signature.collections,
         check=checks,
     )
 
 
 @dataclass
 class NextRun:
-    """Runs a program or field operator of gt4py.next over arrays, without copying them.
+    """Runs a program or operator of gt4py.next over arrays, without copying them.
 
-    `offset_provider` goes along with each call; GT4Py compiles anew for other connectivities.
+    GT4Py compiles anew for other connectivities.
     """
 
     stencil: Any
@@ -128,20 +148,23 @@ class NextRun:
     domains: Mapping[str, Callable[..., Any]]
     #: gt4py.next takes a scalar of its declared type only, and makes int32 of a Python int.
     scalars: Mapping[str, np.dtype[Any]]
-    #: For a field operator, the axes of ``_domain_`` that `out` has: it is cut to the domain, since
-    #: an operator computes wherever its `out` is. None for a program.
-    cut: tuple[int, ...] | None
-    offset_provider: Mapping[str, Any]
+    #: For each output of an operator, its axes in ``_domain_``: it is cut to the domain, since an
+    #: operator computes wherever its `out` is. Empty for a program.
+    cut: Mapping[str, tuple[int, ...]]
+    #: Names of the arguments of the stencil, and those that are collections.
+    order: Sequence[str]
+    collections: Mapping[str, DeclaredCollection]
 
     def run(
         self,
         *,
-        _domain_: tuple[int, ...],
+        _domain_: tuple[tuple[int, int], ...],
         _origin_: dict[str, tuple[int, ...]],
+        offset_provider: Mapping[str, Any] | None = None,
         exec_info: dict[str, Any] | None = None,
         **arguments: Any,  # noqa: ANN401
     ) -> None:
-        """Compute, as `dlfield.declaration.Run` has it.
+        """Compute, as `dlfield.declaration.Run` has it, with the connectivities of the call.
 
         The fields live for this call. Into `exec_info` go ``call_run_start_time`` and
         ``call_run_end_time``, in seconds of ``time.perf_counter()``.
@@ -149,14 +172,18 @@ class NextRun:
         for name in self.domains:
             if arguments[name] is not None:
                 arguments[name] = self.as_array(arguments[name])
-        if self.cut is not None:
-            points = [_domain_[axis] for axis in self.cut]
-            ends = zip(_origin_["out"], points, strict=True)
-            arguments["out"] = arguments["out"][tuple(slice(at, at + n) for at, n in ends)]
-            _origin_ = {**_origin_, "out": (0,) * len(points)}
+        for name, axes in self.cut.items():
+            ends = [_domain_[axis] for axis in axes]
+            places = zip(_origin_[name], ends, strict=True)
+            window = (*(slice(at + first, at + end) for at, (first, end) in places), ...)
+            arguments[name] = arguments[name][window]
+            _origin_ = {**_origin_, name: tuple(-first for first, _ in ends)}
         given = {name: self._given(name, value, _origin_) for name, value in arguments.items()}
+        if self.collections:
+            made = {name: one.built(given) for name, one in self.collections.items()}
+            given = {name: made[name] if name in made else given[name] for name in self.order}
         started = time.perf_counter()
-        self.stencil(**given, offset_provider=self.offset_provider)
+        self.stencil(**given, offset_provider=offset_provider or {})
         if exec_info is not None:
             exec_info["call_run_start_time"] = started
             exec_info["call_run_end_time"] = time.perf_counter()
@@ -169,68 +196,9 @@ class NextRun:
         return self.array_field(self.domains[name](value.shape, origins[name]), value)
 
 
-def is_a(value: object, name: str) -> bool:
-    """Tell a class of gt4py.next by its name and the last part of its module's."""
-    names = (f"{base.__module__}.{base.__name__}" for base in type(value).__mro__)
-    return any(one.startswith("gt4py.next.") and one.endswith(f".{name}") for one in names)
-
-
-def _program(program: Any) -> Described:  # noqa: ANN401
-    """Types of the arguments, and names that are read and that are written."""
-    node = program.past_stage.past_node
-    bound = getattr(program, "bound_args", {})
-    reads: set[str] = set()
-    writes: set[str] = set()
-    for call in node.body:
-        for keyword, value in call.kwargs.items():
-            (writes if keyword == "out" else reads).update(_names_in(value))
-        reads.update(*map(_names_in, call.args))
-    return {str(one.id): one.type for one in node.params if one.id not in bound}, reads, writes
-
-
-def _names_in(expression: Any) -> set[str]:  # noqa: ANN401
-    """Names at any depth: within slices, tuples, domains and calls."""
-    from gt4py.next.ffront.program_ast import Name
-
-    names: Iterable[Any] = expression.pre_walk_values().if_isinstance(Name)
-    return {str(name.id) for name in names}
-
-
-def _operator(stencil: Any) -> Described:  # noqa: ANN401
-    """Give what `_program` gives, for a field operator: it writes `out` and reads the others."""
-    kind, name = stencil.__gt_type__(), stencil.__name__
-    if hasattr(kind, "axis"):
-        raise ValueError(
-            f"{name}: expected a field operator or program, got a scan operator, whose arguments "
-            "have no dimensions; call it in a @gtx.program that declares fields"
-        )
-    returns, inputs = kind.definition.returns, dict(kind.definition.pos_or_kw_args)
-    if not hasattr(returns, "dims"):
-        raise ValueError(
-            f"{name}: expected a field operator that returns one field, got {returns}; call it in "
-            "a @gtx.program that has its outputs as arguments"
-        )
-    return {**inputs, "out": returns}, set(inputs), {"out"}
-
-
-def _field(name: str, kind: Any, reads: set[str], writes: set[str]) -> DeclaredField:  # noqa: ANN401
-    """Declare a field. An unused one counts as read: GT4Py does not take None for it."""
-    access: Access = "read" if name not in writes else "update" if name in reads else "write"
-    dtype = _dtype(kind.dtype)
-    return DeclaredField(name, names_of(kind.dims), dtype, access, reach_known=False)
-
-
-def _is_field(name: str, kind: Any) -> bool:  # noqa: ANN401
-    from gt4py.next.type_system import type_specifications as types
-
-    if isinstance(kind, types.FieldType | types.ScalarType):
-        return isinstance(kind, types.FieldType)
-    expected = "expected a field or a scalar"
-    raise TypeError(f"{name}: {expected}, got {kind}; declare each part as an argument")
-
-
-def _dtype(scalar_type: Any) -> np.dtype[Any]:  # noqa: ANN401
-    return np.dtype(str(scalar_type.kind.name).lower())
+def _field(name: str, kind: Any, signature: Signature) -> DeclaredField:  # noqa: ANN401
+    dims, dtype = names_of(kind.dims), dtype_of(kind.dtype)
+    return DeclaredField(name, dims, dtype, signature.access(name), reach_known=False)
 
 
 def names_of(dims: Iterable[Any]) -> tuple[str, ...]:

@@ -112,6 +112,7 @@ def accesses(
     fields: Mapping[str, Box],
     scalars: Mapping[str, Any],
     dims: Mapping[str, tuple[str, ...]],
+    names: Mapping[str, Any],
     tables: Tables,
 ) -> Accesses:
     """Walk through a program.
@@ -126,10 +127,12 @@ def accesses(
         Scalars by name, among other things.
     dims
         Dimensions of every field.
+    names
+        For each argument the name of its field or scalar; of a collection, nested tuples of them.
     tables
         The connectivities of the call.
     """
-    walk = _Walk(fields, scalars, dims, tables)
+    walk = _Walk(fields, scalars, dims, names, tables)
     for statement in program.body:
         walk.statement(statement)
     return walk.found
@@ -140,6 +143,7 @@ class _Walk:
     fields: Mapping[str, Box]
     scalars: Mapping[str, Any]
     dims: Mapping[str, tuple[str, ...]]
+    names: Mapping[str, Any]
     tables: Tables
     found: Accesses = field(default_factory=Accesses)
 
@@ -149,14 +153,22 @@ class _Walk:
             for one in (*node.true_branch, *node.false_branch):
                 self.statement(one)
             return
-        targets, domains = list(_flat(node.target)), list(_flat(node.domain))
-        boxes = [self.box(domain) for domain in domains]
+        targets = list(_flat_names(self.named(node.target)))
+        boxes = [self.box(domain) for domain in _flat(node.domain)]
         for target, box in zip(targets, boxes * (len(targets) // len(boxes)), strict=True):
-            if type(target).__name__ != "SymRef":
-                raise UnknownError(target)
-            join(self.found.written, str(target.id), box)
+            join(self.found.written, target, box)
         needed = self.structure(node.domain, iter(boxes))
         self.expression(node.expr, needed, {})
+
+    def named(self, node: Any) -> Any:  # noqa: ANN401
+        """Name what a reference stands for; of a collection, nested tuples of names."""
+        if type(node).__name__ == "SymRef":
+            return self.names.get(str(node.id), str(node.id))
+        if _call(node) == "make_tuple":
+            return tuple(map(self.named, node.args))
+        if _call(node) == "tuple_get":
+            return self.named(node.args[1])[int(node.args[0].value)]
+        raise UnknownError(node)
 
     def structure(self, domain: Any, boxes: Iterator[Box]) -> Needed:  # noqa: ANN401
         if _call(domain) == "make_tuple":
@@ -174,13 +186,16 @@ class _Walk:
         kind = type(node).__name__
         if kind == "Literal":
             return int(node.value)
-        if kind == "SymRef" and str(node.id) in self.scalars:
-            self.found.depends.add(str(node.id))
-            return int(self.scalars[str(node.id)])
         call = _call(node)
         if call == "tuple_get" and _call(node.args[1]) == "get_domain_range":
-            name, axis = node.args[1].args
-            return self.fields[str(name.id)][axis.value][int(node.args[0].value)]
+            of, axis = node.args[1].args
+            return self.fields[self.named(of)][axis.value][int(node.args[0].value)]
+        if kind == "SymRef" or call == "tuple_get":
+            name = self.named(node)
+            if name not in self.scalars:
+                raise UnknownError(node)
+            self.found.depends.add(name)
+            return int(self.scalars[name])
         if call == "cast_":
             return self.number(node.args[0])
         if call in _ARITHMETIC:
@@ -188,8 +203,12 @@ class _Walk:
         raise UnknownError(node)
 
     def depend(self, node: Any) -> None:  # noqa: ANN401
-        names = {str(one.id) for one in node.walk_values() if type(one).__name__ == "SymRef"}
-        self.found.depends |= names & self.scalars.keys()
+        self.found.depends |= self.names_in(node) & self.scalars.keys()
+
+    def names_in(self, node: Any) -> set[str]:  # noqa: ANN401
+        """Name the fields and scalars that an expression refers to."""
+        found = (one for one in node.walk_values() if type(one).__name__ == "SymRef")
+        return {name for one in found for name in _flat_names(self.named(one))}
 
     def expression(self, node: Any, needed: Needed, local: dict[str, Needed]) -> None:  # noqa: ANN401
         """Find what an expression reads that is `needed` somewhere."""
@@ -223,11 +242,21 @@ class _Walk:
     def reference(self, name: str, needed: Needed, local: dict[str, Needed]) -> None:
         if name in local:
             local[name] = union(local[name], needed)
-        elif name in self.dims:
-            if isinstance(needed, tuple):
-                raise UnknownError(name)
-            if name in self.fields:
-                join(self.found.read, name, self.own(name, needed or {}))
+        elif name in self.names:
+            self.read(self.names[name], needed)
+
+    def read(self, names: Any, needed: Needed) -> None:  # noqa: ANN401
+        """Note that a field, or those of a collection, are read where they are needed."""
+        if needed is None:
+            return
+        if isinstance(names, tuple):
+            parts = needed if isinstance(needed, tuple) else (needed,) * len(names)
+            for one, part in zip(names, parts, strict=False):
+                self.read(one, part)
+        elif isinstance(needed, tuple):
+            raise UnknownError(names)
+        elif names in self.fields:
+            join(self.found.read, names, self.own(names, needed))
 
     def own(self, name: str, needed: Box) -> Box:
         """Keep the dimensions that a field has. Of a local one, all neighbours are read."""
@@ -241,8 +270,7 @@ class _Walk:
 
     def unknown(self, node: Any) -> None:  # noqa: ANN401
         """Note the fields in an expression that is computed nobody knows where."""
-        names = {str(one.id) for one in node.walk_values() if type(one).__name__ == "SymRef"}
-        self.found.unknown |= names & self.dims.keys()
+        self.found.unknown |= self.names_in(node) & self.dims.keys()
         if any(_call(one) == "as_fieldop" for one in node.walk_values()):
             raise UnknownError(node)
 
@@ -327,6 +355,14 @@ class _Walk:
             left, right, call = right, left, _MIRRORED[call]
         call = _NEGATED[call] if negated else call
         return [{left.value: one} for one in _WHERE[call](self.number(right))]
+
+
+def _flat_names(names: Any) -> Iterator[str]:  # noqa: ANN401
+    if isinstance(names, str):
+        yield names
+        return
+    for one in names:
+        yield from _flat_names(one)
 
 
 def _call(node: Any) -> str:  # noqa: ANN401

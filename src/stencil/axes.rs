@@ -34,6 +34,7 @@ pub(super) fn place<'a>(
             axes.ok_or_else(|| Error::Argument(unmatched(stencil, spec, dims)))?
         }
     };
+    let begins_itself = given.is_none() && argument.origin.is_some();
     let given = given.or(argument.origin.as_ref());
     let along = |((at, name), &own): ((usize, &'a Dim), &usize)| {
         let halo = argument.halo.as_ref().and_then(|halo| halo.get(own).copied());
@@ -49,7 +50,7 @@ pub(super) fn place<'a>(
     };
     let spatial = spec.dims.iter().enumerate().zip(&axes).filter_map(along).collect();
     let origin = Extents::from_elem(0, shape.len());
-    Ok(Placed { stencil, spec, argument, axes, spatial, given, origin })
+    Ok(Placed { stencil, spec, argument, axes, spatial, given, begins_itself, origin })
 }
 
 fn wrong_ndim(spec: &FieldSpec, argument: &Argument, shape: &[i64]) -> Error {

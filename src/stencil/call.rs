@@ -75,6 +75,8 @@ pub(crate) struct Original {
 pub(crate) struct CallOptions {
     /// Points to compute along the axes of the iteration.
     pub(crate) domain: Option<Extents>,
+    /// First of them, counted from the origins, if given.
+    pub(crate) start: Option<Extents>,
     /// First point of each field (in the order of the declared dimensions), if given.
     pub(crate) origins: Vec<Option<Extents>>,
     /// Fields that are only written may be missing: they are made once the domain is known.
@@ -118,6 +120,8 @@ pub(crate) struct CallPlan {
     pub(crate) fields: SmallVec<[Option<FieldPlan>; 8]>,
     /// Points to compute along the axes of the iteration.
     pub(crate) domain: Extents,
+    /// First of them, counted from the origins: zeros, unless the outputs decide.
+    pub(crate) start: Extents,
     /// The widest halo of the fields along each axis of the iteration.
     pub(crate) halo: Halo,
     /// Points below and above the domain in outputs that are made for the call.

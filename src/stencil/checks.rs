@@ -1,7 +1,7 @@
 //! Checks, at every call, for everything that would be undefined behaviour in a stencil.
 
-use super::placed::{Placed, Spatial};
-use super::{Argument, FieldSpec};
+use super::placed::{Placed, PlacedCall, Spatial};
+use super::{Argument, DecidedBy, FieldSpec};
 use crate::error::{Error, Result};
 use crate::layout::Extents;
 
@@ -18,12 +18,16 @@ pub(super) fn check_dtype(spec: &FieldSpec, argument: &Argument) -> Result<()> {
     )))
 }
 
-/// Checks data dimensions and, unless the stencil decides its domain, bounds.
-pub(super) fn check(placed: &[Placed<'_>], domain: &Extents) -> Result<()> {
-    for field in placed {
+/// Checks data dimensions, and those bounds that the stencil does not check itself.
+pub(super) fn check(call: &PlacedCall<'_>, domain: &Extents) -> Result<()> {
+    for field in &call.fields {
         check_data_shape(field)?;
-        if !field.stencil.decides_domain {
-            check_bounds(field, domain)?;
+        match call.spec.decided_by {
+            DecidedBy::Fields => check_bounds(field, domain)?,
+            DecidedBy::Outputs if field.spec.access.writes() => {
+                check_written(field, &call.start, domain)?;
+            }
+            DecidedBy::Outputs | DecidedBy::Stencil => {}
         }
     }
     Ok(())
@@ -98,6 +102,24 @@ fn check_bounds(field: &Placed<'_>, domain: &Extents) -> Result<()> {
                 "expected at least {origin} + {points} + {above} points along {name} (origin, \
                  domain, reach of the stencil), got {extent}; pass a larger array or a smaller \
                  domain="
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that an output has every point of a domain that begins at `start`.
+fn check_written(field: &Placed<'_>, start: &Extents, domain: &Extents) -> Result<()> {
+    for one in &field.spatial {
+        let of = |all: &Extents| all.get(one.axis).copied().unwrap_or(0);
+        let (origin, first) = (field.origin_at(one.at), of(start));
+        let (low, high) = (origin.saturating_neg(), one.extent.saturating_sub(origin));
+        let end = first.saturating_add(of(domain));
+        if first < low || end > high {
+            return Err(field.error(format!(
+                "expected points {first} to {end} along {}, the domain, got {low} to {high} (0 is \
+                 the origin, the last is not among them); pass a larger array or a smaller domain=",
+                one.name
             )));
         }
     }

@@ -36,6 +36,17 @@ impl Access {
     }
 }
 
+/// What decides where a stencil computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DecidedBy {
+    /// All fields, which agree about a domain.
+    Fields,
+    /// The outputs. The stencil itself checks its inputs.
+    Outputs,
+    /// The stencil. It checks all fields.
+    Stencil,
+}
+
 /// A field as the stencil declares it.
 #[derive(Debug, Clone)]
 pub(crate) struct FieldSpec {
@@ -81,8 +92,8 @@ pub(crate) struct StencilSpec {
     pub(crate) target: Target,
     /// Name of the backend that `FieldSpec::fast` is about, for messages.
     pub(crate) backend: &'static str,
-    /// True if it computes where it likes, so that its fields need not agree about a domain.
-    pub(crate) decides_domain: bool,
+    /// What decides where it computes.
+    pub(crate) decided_by: DecidedBy,
     /// True if it gets the origin of the domain in each field.
     pub(crate) takes_origin: bool,
     /// True if it gets the number of points to compute. A stencil that lacks one of the two sees

@@ -1,10 +1,10 @@
 //! Derives origin and domain from halos unless the caller gives them. The rules, and why they are
 //! so: docs/design.md, "How does `bind` find the domain?".
 
-use super::StencilSpec;
-use super::frame::widest;
+use super::frame::{Frame, widest};
 use super::origin::{self, WAY_OUT};
 use super::placed::{Placed, PlacedCall, Spatial};
+use super::{DecidedBy, FieldSpec, StencilSpec};
 use crate::error::{Error, Result};
 use crate::layout::Extents;
 
@@ -13,11 +13,12 @@ impl PlacedCall<'_> {
     pub(super) fn resolve_domain(&mut self) -> Result<Extents> {
         let spec = self.spec;
         check_length(spec, self.options.domain.as_ref())?;
-        if spec.decides_domain {
-            return self.decided();
-        }
-        let (origin, domain) = (spec.takes_origin, spec.takes_domain);
-        let domain = if origin && domain { self.anywhere()? } else { self.whole_arrays()? };
+        let domain = match spec.decided_by {
+            DecidedBy::Stencil => return self.decided(),
+            DecidedBy::Outputs => self.of_outputs()?,
+            DecidedBy::Fields if spec.takes_origin && spec.takes_domain => self.anywhere()?,
+            DecidedBy::Fields => self.whole_arrays()?,
+        };
         self.check_domain(&domain)?;
         Ok(domain)
     }
@@ -116,19 +117,73 @@ impl PlacedCall<'_> {
         Ok((low, extent.saturating_sub(low).saturating_sub(high)))
     }
 
-    /// For a stencil that decides its domain: every field by itself. The returned domain is that of
-    /// the outputs of a functional call, and means nothing otherwise.
-    fn decided(&mut self) -> Result<Extents> {
+    /// Lets every field begin where it says, or at its lower halo.
+    fn place_each(&mut self, inner: impl Fn(usize) -> Option<i64>) -> Result<()> {
         let frame = self.frame_of_lows();
         for field in &mut self.fields {
             field.origin = match field.given {
-                None => origin::found(field, &frame, |_| None)?,
+                None => origin::found(field, &frame, &inner)?,
                 Some(given) => origin::given(field, given)?,
             };
             if field.given.is_some() {
                 origin::check_inside(field)?;
             }
         }
+        Ok(())
+    }
+
+    /// For a stencil whose outputs decide: the points that they have between their halos. Where they
+    /// are to be made, those that all fields have.
+    fn of_outputs(&mut self) -> Result<Extents> {
+        let given = self.options.domain.clone();
+        let counted = given.as_ref().filter(|_| self.options.start.is_none()).cloned();
+        self.place_each(|axis| counted.as_ref()?.get(axis).copied())?;
+        if let Some(domain) = given {
+            self.start = self.options.start.clone().unwrap_or_else(|| self.start.clone());
+            return Ok(domain);
+        }
+        for field in self.fields.iter().filter(|field| !field.begins_itself) {
+            origin::check_shift(field)?;
+        }
+        let frame = self.frame();
+        let windows = self.each::<_, Result<Vec<_>>>(|axis| self.window_along(axis, &frame))?;
+        self.start = windows.iter().map(|window| window.0).collect();
+        Ok(windows.iter().map(|&(first, end)| end.saturating_sub(first)).collect())
+    }
+
+    /// First point of the domain of the outputs along an axis, and the end behind the last.
+    fn window_along(&self, axis: usize, frame: &[Frame]) -> Result<(i64, i64)> {
+        let window = |one: (&Placed<'_>, &Spatial<'_>)| one.0.window(one.1, frame.get(axis));
+        let writes = |field: &FieldSpec| field.access.writes();
+        let has_axis = |field: &FieldSpec| {
+            self.spec.axes.get(axis).is_some_and(|one| field.dims.contains(one))
+        };
+        if !self.spec.fields.iter().any(|field| writes(field) && has_axis(field)) {
+            return Ok((0, 1)); // nothing is computed along it
+        }
+        let mut outputs = self.along(axis).filter(|(field, _)| writes(field.spec));
+        let Some(first) = outputs.next() else {
+            let common =
+                |one: (i64, i64), other: (i64, i64)| (one.0.max(other.0), one.1.min(other.1));
+            return Ok(self.along(axis).map(window).reduce(common).unwrap_or((0, 1)));
+        };
+        match outputs.find(|&other| window(other) != window(first)) {
+            None => Ok(window(first)),
+            Some(other) => {
+                let ((low, high), (from, to)) = (window(first), window(other));
+                let (name, known) = (first.1.name, &first.0.spec.name);
+                Err(other.0.error(format!(
+                    "expected points {low} to {high} along {name}, as in '{known}', got {from} to \
+                     {to} (0 is the origin, the last is not among them); pass domain="
+                )))
+            }
+        }
+    }
+
+    /// For a stencil that decides its domain: every field by itself. The returned domain is that of
+    /// the outputs of a functional call, and means nothing otherwise.
+    fn decided(&mut self) -> Result<Extents> {
+        self.place_each(|_| None)?;
         match &self.options.domain {
             Some(domain) => Ok(domain.clone()),
             None if self.options.functional => {

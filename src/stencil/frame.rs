@@ -1,6 +1,7 @@
 //! The halos of all fields of a call, along each axis of the iteration.
 
-use super::placed::{Placed, PlacedCall};
+use super::DecidedBy;
+use super::placed::{Placed, PlacedCall, Spatial};
 use crate::error::Result;
 use crate::field::{Halo, HaloWidth};
 use crate::layout::Extents;
@@ -21,6 +22,22 @@ pub(super) fn widest(widths: impl Iterator<Item = HaloWidth>) -> HaloWidth {
     widths.fold((0, 0), |widest, one| (widest.0.max(one.0), widest.1.max(one.1)))
 }
 
+impl Placed<'_> {
+    /// The points along an axis where an output is computed: all, but those of its halo, or of the
+    /// halo of the others if it has as many points as they have with it.
+    pub(super) fn window(&self, one: &Spatial<'_>, frame: Option<&Frame>) -> (i64, i64) {
+        let origin = self.origin_at(one.at);
+        match frame {
+            _ if self.begins_itself => (origin.saturating_neg(), one.extent.saturating_sub(origin)),
+            _ if self.carries_halo() => (0, one.inner()),
+            Some(&Frame::Agreed(whole, (low, high))) if whole == one.extent => {
+                (0, whole.saturating_sub(low).saturating_sub(high))
+            }
+            _ => (0, one.extent.saturating_sub(origin)),
+        }
+    }
+}
+
 impl PlacedCall<'_> {
     /// The widest halo along each axis.
     pub(super) fn widest_halo(&self) -> Halo {
@@ -30,7 +47,7 @@ impl PlacedCall<'_> {
     /// Points around the domain of an output that is made: none for a stencil that might compute
     /// there, as many as the other fields have for one that is not told where to compute.
     pub(super) fn output_halo(&self, domain: &Extents, halo: &Halo) -> Halo {
-        if self.spec.decides_domain {
+        if self.spec.decided_by == DecidedBy::Stencil {
             return Halo::from_elem((0, 0), self.spec.axes.len());
         }
         if self.spec.takes_origin && self.spec.takes_domain {

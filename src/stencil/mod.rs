@@ -19,7 +19,7 @@ mod resolve;
 mod remembered;
 
 pub(crate) use call::{Argument, CallOptions, CallPlan, Copied, FieldPlan, Mismatch, Original};
-pub(crate) use declared::{Access, FieldSpec, StencilSpec};
+pub(crate) use declared::{Access, DecidedBy, FieldSpec, StencilSpec};
 pub(crate) use overlap::{Place, are_all_apart};
 pub(crate) use remembered::{Boundary, Remembered};
 pub(crate) use resolve::resolve;

@@ -20,6 +20,8 @@ pub(super) struct Placed<'a> {
     pub(super) spatial: SmallVec<[Spatial<'a>; 3]>,
     /// The first point as the call or the argument gives it.
     pub(super) given: Option<&'a Extents>,
+    /// True if the argument gives it.
+    pub(super) begins_itself: bool,
     /// First point of the domain in the declared order, once the domain is known.
     pub(super) origin: Extents,
 }
@@ -105,6 +107,8 @@ pub(super) struct PlacedCall<'a> {
     pub(super) options: &'a CallOptions,
     /// The used fields.
     pub(super) fields: SmallVec<[Placed<'a>; 8]>,
+    /// First point of the domain, counted from the origins, once the domain is known.
+    pub(super) start: Extents,
 }
 
 impl<'a> PlacedCall<'a> {

@@ -8,6 +8,7 @@ use super::{
     checks, memory, overlap,
 };
 use crate::error::{Error, Result};
+use crate::layout::Extents;
 
 /// Orders the axes of every argument by name, finds origins and domain, and checks everything that
 /// would be undefined behaviour in the stencil. `arguments` follow the fields of `spec`.
@@ -22,7 +23,7 @@ pub(crate) fn resolve<'a>(
 ) -> Result<CallPlan> {
     let mut call = place(spec, arguments, options)?;
     let domain = call.resolve_domain().map_err(|error| error.followed_by(&call.table()))?;
-    checks::check(&call.fields, &domain).map_err(|error| match error {
+    checks::check(&call, &domain).map_err(|error| match error {
         Error::Argument(_) => error.followed_by(&call.table()),
         other => other,
     })?;
@@ -41,7 +42,8 @@ pub(crate) fn resolve<'a>(
     };
     let copies = call.fields.iter().map(copy).collect::<Result<_>>()?;
     memory::check_one_device(&call.fields)?;
-    Ok(CallPlan { fields: collect(call, copies), domain, halo, output_halo, slow })
+    let start = call.start.clone();
+    Ok(CallPlan { fields: collect(call, copies), domain, start, halo, output_halo, slow })
 }
 
 fn place<'a>(
@@ -64,7 +66,8 @@ fn place<'a>(
             }
         }
     }
-    Ok(PlacedCall { spec, options, fields })
+    let start = Extents::from_elem(0, spec.axes.len());
+    Ok(PlacedCall { spec, options, fields, start })
 }
 
 fn collect(

@@ -164,7 +164,7 @@ impl BoundStencil {
     /// Names of the fields and parameters, in positional order.
     #[getter]
     fn argument_names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, &self.declared.names)
+        PyTuple::new(py, &self.declared.parameters)
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyDict, PyString};
 
+use super::collections::Parts;
 use crate::dtype::DType;
 use crate::field::{Dim, Halo};
 use crate::layout::Extents;
@@ -15,7 +16,7 @@ use crate::protocol::read::names as read_names;
 use crate::python::numpy::dtype_from;
 use crate::python::options::{ints, read_device};
 use crate::python::presets::preset_of;
-use crate::stencil::{Access, FieldSpec, StencilSpec};
+use crate::stencil::{Access, DecidedBy, FieldSpec, StencilSpec};
 
 /// A `dlfield.declaration.DeclaredScalar`.
 #[derive(FromPyObject)]
@@ -38,8 +39,14 @@ pub(super) struct Declared {
     pub(super) fields_at: Vec<usize>,
     /// Each scalar with its position among `names`.
     pub(super) scalars: Vec<(usize, DeclaredScalar)>,
-    /// Names in the order of positional arguments.
+    /// Names of all fields and scalars.
     pub(super) names: Vec<Py<PyString>>,
+    /// Names of the arguments, in the order of positional ones.
+    pub(super) parameters: Vec<Py<PyString>>,
+    /// Where the values of the arguments belong; none if each is one field or scalar.
+    pub(super) parts: Vec<Parts>,
+    /// A `dlfield.declaration.DeclaredCollection` for each argument that is one, by name.
+    pub(super) collections: Py<PyDict>,
     /// The number of arguments that may be given without a name.
     pub(super) positional: usize,
     /// The stencil's dimension for each name of the user's.
@@ -57,7 +64,9 @@ impl Declared {
         copy_memory: bool,
     ) -> PyResult<Self> {
         let get = |name: &str| declaration.getattr(name);
-        let names: Vec<Py<PyString>> = get("order")?.extract()?;
+        let parameters: Vec<Py<PyString>> = get("order")?.extract()?;
+        let collections = get("collections")?.cast_into::<PyDict>()?;
+        let (names, parts) = parts_of(&parameters, &collections)?;
         let backend = known_preset(&get("backend")?)?;
         let at = |name: &str| position(declaration.py(), &names, name);
         let fields = get("fields")?.try_iter()?.map(|field| field_spec(&field?, backend));
@@ -79,7 +88,7 @@ impl Declared {
                 typed: get("typed")?.extract()?,
                 target: read_device(&get("device")?)?,
                 backend: backend.map_or("", |preset| preset.name),
-                decides_domain: get("decides_domain")?.extract()?,
+                decided_by: decided_by(&get("decided_by")?)?,
                 takes_origin: get("takes")?.contains("origin")?,
                 takes_domain: get("takes")?.contains("domain")?,
                 runs_empty: get("runs_empty")?.extract()?,
@@ -87,6 +96,9 @@ impl Declared {
                 copy_memory,
             },
             names,
+            parameters,
+            parts,
+            collections: collections.unbind(),
         })
     }
 
@@ -96,7 +108,7 @@ impl Declared {
             scalar.default.iter().try_for_each(|default| visit.call(default))?;
             visit.call(scalar.dtype.as_ref().map(|dtype| &dtype.0))?;
         }
-        Ok(())
+        visit.call(&self.collections)
     }
 
     /// Positions of the positional arguments that a functional call does not make.
@@ -106,7 +118,11 @@ impl Declared {
                 own == at && !field.access.is_needed(true) && field.access.writes()
             })
         };
-        (0..self.positional).filter(|&at| !is_made(at)).collect()
+        let is_input = |&at: &usize| match self.parts.get(at) {
+            Some(parts) => !parts.names_at().into_iter().all(is_made),
+            None => !is_made(at),
+        };
+        (0..self.positional).filter(is_input).collect()
     }
 
     /// Each field with the position of its name.
@@ -125,7 +141,7 @@ impl Declared {
 
     /// The names of all arguments, for messages.
     pub(super) fn listed(&self, py: Python<'_>) -> String {
-        let names: Vec<_> = self.names.iter().map(|name| name.bind(py).to_string()).collect();
+        let names: Vec<_> = self.parameters.iter().map(|name| name.bind(py).to_string()).collect();
         names.join(", ")
     }
 
@@ -138,6 +154,20 @@ impl Declared {
     pub(super) fn missing(&self, py: Python<'_>, name: &str) -> PyErr {
         self.wrong_call(py, &format!("an argument '{name}', got none"))
     }
+}
+
+/// Names of all fields and scalars, and the parts of the arguments if any has some.
+fn parts_of(
+    parameters: &[Py<PyString>],
+    collections: &Bound<'_, PyDict>,
+) -> PyResult<(Vec<Py<PyString>>, Vec<Parts>)> {
+    let (py, mut names) = (collections.py(), Vec::new());
+    let read = |name: &Py<PyString>| match collections.get_item(name)? {
+        Some(collection) => Parts::read(&collection, &mut names),
+        None => Parts::read(name.bind(py), &mut names),
+    };
+    let parts = parameters.iter().map(read).collect::<PyResult<_>>()?;
+    Ok((names, if collections.is_empty() { Vec::new() } else { parts }))
 }
 
 /// Reads a `dlfield.declaration.DeclaredField`.
@@ -199,6 +229,18 @@ fn access(name: &Bound<'_, PyAny>) -> PyResult<Access> {
         let known = ACCESSES.map(|(known, _)| format!("'{known}'")).join(", ");
         PyValueError::new_err(format!("access: expected one of {known}, got '{name}'"))
     })
+}
+
+fn decided_by(name: &Bound<'_, PyAny>) -> PyResult<DecidedBy> {
+    let name: String = name.extract()?;
+    match name.as_str() {
+        "fields" => Ok(DecidedBy::Fields),
+        "outputs" => Ok(DecidedBy::Outputs),
+        "stencil" => Ok(DecidedBy::Stencil),
+        _ => Err(PyValueError::new_err(format!(
+            "decided_by: expected 'fields', 'outputs' or 'stencil', got '{name}'"
+        ))),
+    }
 }
 
 /// The name of a use in Python.

@@ -8,6 +8,7 @@
 //! ```
 
 mod preset;
+mod collections;
 mod declared;
 mod options;
 mod scalars;

@@ -7,8 +7,8 @@ use pyo3::types::{PyDict, PyTuple};
 use super::declared::Declared;
 use crate::field::{Dim, Dims, show_dims};
 use crate::layout::Extents;
-use crate::protocol::read::{int, ints};
-use crate::stencil::{CallOptions, FieldSpec, StencilSpec};
+use crate::protocol::read::{int, ints, pair};
+use crate::stencil::{CallOptions, DecidedBy, FieldSpec, StencilSpec};
 
 /// Reads the options of a call.
 pub(super) fn read(
@@ -18,11 +18,74 @@ pub(super) fn read(
     functional: bool,
 ) -> PyResult<CallOptions> {
     let spec = &declared.spec;
-    let sizes_outputs = functional && spec.decides_domain;
+    let sizes_outputs = functional && spec.decided_by == DecidedBy::Stencil;
     check_takes(spec, "origin", origin, spec.takes_origin)?;
     check_takes(spec, "domain", domain, spec.takes_domain || sizes_outputs)?;
-    let domain = domain.map(|domain| along(declared, "domain", domain, &spec.axes)).transpose()?;
-    Ok(CallOptions { domain, origins: origins(declared, origin)?, functional })
+    let (start, domain) = match domain {
+        Some(domain) if spec.decided_by == DecidedBy::Outputs => window(declared, domain)?,
+        Some(domain) => (None, Some(along(declared, "domain", domain, &spec.axes)?)),
+        None => (None, None),
+    };
+    Ok(CallOptions { domain, start, origins: origins(declared, origin)?, functional })
+}
+
+/// First point and number of points of a domain that may be given as ranges by name, or as a
+/// `gtx.Domain`. An axis that no output has may be left out.
+fn window(
+    declared: &Declared,
+    given: &Bound<'_, PyAny>,
+) -> PyResult<(Option<Extents>, Option<Extents>)> {
+    let (py, axes) = (given.py(), &declared.spec.axes);
+    let named = match (given.cast::<PyDict>(), given.getattr_opt("ranges")?) {
+        (Ok(named), _) => named.copy()?,
+        (_, Some(ranges)) => {
+            let pairs = given.getattr("dims")?.try_iter()?.zip(ranges.try_iter()?);
+            let named = PyDict::new(py);
+            for (dim, range) in pairs {
+                named.set_item(dim?, range?)?;
+            }
+            named
+        }
+        _ => return Ok((None, Some(along(declared, "domain", given, axes)?))),
+    };
+    let (starts, points) = (PyDict::new(py), PyDict::new(py));
+    for (name, range) in &named {
+        let (first, end) = range_of(&range)?;
+        starts.set_item(&name, first)?;
+        points.set_item(&name, end.saturating_sub(first))?;
+    }
+    let given = |key: Bound<'_, PyAny>| Ok(axis(declared, &name_of(&key)?));
+    let named = named.keys().iter().map(given).collect::<PyResult<Vec<Dim>>>()?;
+    for dim in axes.iter().filter(|dim| !named.contains(dim) && !is_computed(declared, dim)) {
+        starts.set_item(dim.to_string(), 0)?;
+        points.set_item(dim.to_string(), 1)?;
+    }
+    let read = |named| along(declared, "domain", named, axes).map(Some);
+    Ok((read(&starts)?, read(&points)?))
+}
+
+/// True if an output has the dimension.
+fn is_computed(declared: &Declared, dim: &Dim) -> bool {
+    let mut fields = declared.spec.fields.iter();
+    fields.any(|field| field.access.writes() && field.dims.contains(dim))
+}
+
+/// First point of a range, and the end behind the last: of an int, a pair, a `range` or a
+/// `gtx.UnitRange`.
+fn range_of(given: &Bound<'_, PyAny>) -> PyResult<(i64, i64)> {
+    if let (Some(start), Some(stop)) = (given.getattr_opt("start")?, given.getattr_opt("stop")?) {
+        return Ok((int("domain", &start)?, int("domain", &stop)?));
+    }
+    match given.cast::<PyTuple>() {
+        Ok(_) => Ok(pair("domain", given)?),
+        Err(_) => Ok((0, int("domain", given)?)),
+    }
+}
+
+/// The name that a key stands for: itself, or that of a `gtx.Dimension`.
+fn name_of(key: &Bound<'_, PyAny>) -> PyResult<String> {
+    let name = key.getattr_opt("value")?;
+    Ok(name.as_ref().unwrap_or(key).str()?.to_string())
 }
 
 fn check_takes(
@@ -79,7 +142,7 @@ fn by_field<'a, 'py>(
         return Ok(Some(named)); // no field has one
     }
     for name in named.keys() {
-        let name = name.str()?.to_string();
+        let name = name_of(&name)?;
         let is_field = declared.spec.fields.iter().any(|field| field.name == name);
         if is_field || !declared.spec.axes.contains(&axis(declared, &name)) {
             return Ok(Some(named));
@@ -109,7 +172,8 @@ fn along(
     };
     let mut found = vec![None; axes.len()];
     for (name, number) in named {
-        let at = axes.iter().position(|known| *known == axis(declared, &name.to_string()));
+        let name = axis(declared, &name_of(&name)?);
+        let at = axes.iter().position(|known| *known == name);
         match at.and_then(|at| found.get_mut(at)) {
             Some(slot @ None) => *slot = Some(int(what, &number)?),
             _ => return wrong(format!("each of {} once", show_dims(axes))),

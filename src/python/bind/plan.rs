@@ -18,6 +18,7 @@ use crate::stencil::FieldPlan;
 pub(super) struct PyCallPlan {
     axes: Py<PyTuple>,
     domain: Py<PyTuple>,
+    start: Py<PyTuple>,
     halo: Py<PyTuple>,
     output_halo: Py<PyTuple>,
     slow: Py<PyTuple>,
@@ -25,6 +26,7 @@ pub(super) struct PyCallPlan {
     takes: Py<PyTuple>,
     device: Py<PyAny>,
     backend: Option<&'static str>,
+    collections: Py<PyDict>,
 }
 
 /// A field of a stencil in a `CallPlan`, as declared, with the array that was given for it.
@@ -65,6 +67,7 @@ impl PyCallPlan {
         Ok(Self {
             axes: names(py, &spec.axes)?,
             domain: PyTuple::new(py, &plan.domain)?.unbind(),
+            start: PyTuple::new(py, &plan.start)?.unbind(),
             halo: PyTuple::new(py, plan.halo.iter().copied())?.unbind(),
             output_halo: PyTuple::new(py, plan.output_halo.iter().copied())?.unbind(),
             slow: PyTuple::new(py, &plan.slow)?.unbind(),
@@ -72,15 +75,17 @@ impl PyCallPlan {
             takes: PyTuple::new(py, takes)?.unbind(),
             device: device(py, spec.target, &call.fields)?.unbind(),
             backend: Some(spec.backend).filter(|name| !name.is_empty()),
+            collections: call.declared.collections.clone_ref(py),
         })
     }
 }
 
 #[pymethods]
 impl PyCallPlan {
-    /// Visits the dict, which its holder may change; everything else is numbers and texts.
+    /// Visits the dicts, which their holder may change; everything else is numbers and texts.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.fields)
+        visit.call(&self.fields)?;
+        visit.call(&self.collections)
     }
 }
 

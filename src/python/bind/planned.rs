@@ -10,7 +10,7 @@ use super::incoming::{Incoming, IncomingFields};
 use super::runner::{CallPlace, Runner};
 use super::values::Values;
 use super::warnings::warn;
-use crate::stencil::{CallPlan, FieldPlan, FieldSpec};
+use crate::stencil::{CallPlan, DecidedBy, FieldPlan, FieldSpec};
 
 /// A call that can be made.
 pub(super) struct Planned<'a, 'py> {
@@ -74,8 +74,18 @@ impl<'a, 'py> Planned<'a, 'py> {
             let place = (PyTuple::new(py, layout.shape())?, PyTuple::new(py, &plan.origin)?);
             fields.set_item(self.declared.name(py, field.name_at), place)?;
         }
-        let domain = PyTuple::new(py, &self.plan.domain)?.unbind();
-        Ok(CallPlace { fields: fields.unbind(), domain })
+        Ok(CallPlace { fields: fields.unbind(), domain: self.domain(py)?.unbind() })
+    }
+
+    /// The domain as the stencil takes it: numbers of points, or for a stencil whose outputs decide,
+    /// the first point and the end behind the last, counted from the origin.
+    pub(super) fn domain<'p>(&self, py: Python<'p>) -> PyResult<Bound<'p, PyTuple>> {
+        let (domain, start) = (&self.plan.domain, &self.plan.start);
+        if self.declared.spec.decided_by != DecidedBy::Outputs {
+            return PyTuple::new(py, domain);
+        }
+        let end = |(&first, &points): (&i64, &i64)| (first, first.saturating_add(points));
+        PyTuple::new(py, start.iter().zip(domain).map(end).collect::<Vec<_>>())
     }
 
     /// Shows the warnings, which may be Python code of the user's.
@@ -87,7 +97,7 @@ impl<'a, 'py> Planned<'a, 'py> {
     /// True if the stencil runs: there is something to compute, or the stencil decides that itself.
     pub(super) fn runs(&self) -> bool {
         let spec = &self.declared.spec;
-        spec.decides_domain || spec.runs_empty || !self.plan.domain.contains(&0)
+        spec.decided_by == DecidedBy::Stencil || spec.runs_empty || !self.plan.domain.contains(&0)
     }
 
     /// Every field of the stencil.

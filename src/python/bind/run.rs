@@ -41,7 +41,7 @@ impl<'a, 'py> Run<'a, 'py> {
             };
             origins.set_item(name, origin)?;
         }
-        keywords.set_item(intern!(py, "_domain_"), PyTuple::new(py, &call.plan.domain)?)?;
+        keywords.set_item(intern!(py, "_domain_"), call.domain(py)?)?;
         keywords.set_item(intern!(py, "_origin_"), origins)?;
         Ok(Self { call, keywords })
     }

@@ -54,14 +54,18 @@ pub(super) fn by_name<'py>(
     if functional && values.len() < declared.positional {
         values = spread(args.py(), declared, values)?;
     }
-    values.resize(declared.names.len(), None);
+    values.resize(declared.parameters.len(), None);
+    let mut parts = vec![None; if declared.parts.is_empty() { 0 } else { declared.names.len() }];
     for (name, value) in kwargs.into_iter().flatten() {
         let (py, name) = (name.py(), name.cast_into::<PyString>()?);
         let is = |known: &Py<PyString>| {
             known.is(&name) || known.bind(py).as_any().eq(&name).unwrap_or(false)
         };
-        let at = declared.names.iter().position(is);
-        let expected = match at.and_then(|at| values.get_mut(at)) {
+        let slot = match declared.parameters.iter().position(is) {
+            Some(at) => values.get_mut(at),
+            None => declared.names.iter().position(is).and_then(|at| parts.get_mut(at)),
+        };
+        let expected = match slot {
             Some(slot @ None) => {
                 *slot = Some(value);
                 continue;
@@ -71,7 +75,15 @@ pub(super) fn by_name<'py>(
         };
         return Err(declared.wrong_call(py, &expected));
     }
-    Ok(values)
+    if declared.parts.is_empty() {
+        return Ok(values);
+    }
+    for ((own, name), value) in declared.parts.iter().zip(&declared.parameters).zip(values) {
+        if let Some(value) = value {
+            own.spread(&name.bind(args.py()).to_cow()?, &value, &mut parts)?;
+        }
+    }
+    Ok(parts)
 }
 
 /// Puts the inputs of a functional call behind each other, with gaps for the outputs.
@@ -82,8 +94,8 @@ fn spread<'py>(
 ) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
     let inputs = declared.inputs();
     if given.len() > inputs.len() {
-        let names: Vec<_> = inputs.iter().filter_map(|&at| declared.name(py, at)).collect();
-        let names = names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let name = |&at: &usize| declared.parameters.get(at).map(|name| name.bind(py).to_string());
+        let names = inputs.iter().filter_map(name).collect::<Vec<_>>().join(", ");
         return Err(declared.wrong_call(
             py,
             &format!(

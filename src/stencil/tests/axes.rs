@@ -61,7 +61,7 @@ fn fields_that_disagree_about_the_domain_are_listed_with_every_axis() {
 fn fields_need_not_agree_if_the_stencil_decides_its_domain() {
     let mut args = [argument(&[8, 8, 5], None, 1), argument(&[8, 8, 4], None, 0)];
     assert!(resolve(&stencil(), &args, &CallOptions::default()).is_err());
-    let spec = StencilSpec { decides_domain: true, ..stencil() };
+    let spec = StencilSpec { decided_by: DecidedBy::Stencil, ..stencil() };
     let plan = resolve(&spec, &args, &CallOptions::default()).unwrap();
     assert_eq!(origin(&plan, 0), [1, 1, 0]);
     assert_eq!(origin(&plan, 1), [1, 1, 0], "along I and J as large as the other with its halo");

@@ -9,7 +9,7 @@ pub(super) use crate::error::Result;
 pub(super) use crate::field::{Dim, Dims, Halo};
 pub(super) use crate::managed::Managed;
 pub(super) use crate::stencil::{
-    Access, Argument, CallOptions, CallPlan, FieldSpec, Mismatch, StencilSpec,
+    Access, Argument, CallOptions, CallPlan, DecidedBy, FieldSpec, Mismatch, StencilSpec,
 };
 
 pub(super) fn resolve(
@@ -73,7 +73,7 @@ pub(super) fn stencil() -> StencilSpec {
         typed: true,
         target: Target::Host,
         backend: "gt:cpu_kfirst",
-        decides_domain: false,
+        decided_by: DecidedBy::Fields,
         takes_origin: true,
         takes_domain: true,
         runs_empty: false,
