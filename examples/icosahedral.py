@@ -72,7 +72,7 @@ def diffuse(
     horizontal_end: int32,
     vertical_start: int32,
     vertical_end: int32,
-):
+) -> None:
     """Make one step; `diffusion` is the diffusivity times the length of the step."""
     _diffuse(
         psi,
@@ -104,7 +104,7 @@ def cells_to_vertices(
     horizontal_end: int32,
     vertical_start: int32,
     vertical_end: int32,
-):
+) -> None:
     """Take the mean of the cells at a vertex: six, or five."""
     _cells_to_vertices(
         psi,
@@ -117,13 +117,16 @@ def cells_to_vertices(
     )
 
 
-def offset_provider(mesh: Mesh) -> dict[str, Any]:
-    """Make connectivities of the tables of a mesh. GT4Py copies them and finds skip values."""
-    return {
-        "E2C": gtx.as_connectivity([EdgeDim, E2CDim], CellDim, mesh.e2c),
-        "C2E": gtx.as_connectivity([CellDim, C2EDim], EdgeDim, mesh.c2e),
-        "V2C": gtx.as_connectivity([VertexDim, V2CDim], CellDim, mesh.v2c),
-    }
+def bind_diffuse(backend: str, e2c: np.ndarray, c2e: np.ndarray) -> dlf.BoundStencil:
+    """Bind `diffuse` to two tables, which GT4Py copies, and to names of dimensions."""
+    return dlf.bind(
+        diffuse.with_backend(BACKENDS[backend]),
+        dims={"cell": CellDim, "level": KDim},
+        offset_provider={
+            "E2C": gtx.as_connectivity([EdgeDim, E2CDim], CellDim, e2c),
+            "C2E": gtx.as_connectivity([CellDim, C2EDim], EdgeDim, c2e),
+        },
+    )
 
 
 def divergence_factors(mesh: Mesh) -> np.ndarray:
@@ -156,11 +159,7 @@ def simulate(
     mesh: Mesh, backend: str, start: np.ndarray, diffusion: float, steps: int
 ) -> np.ndarray:
     """Diffuse a DataArray of xarray and a tensor of torch into each other, `steps` times."""
-    run = dlf.bind(
-        diffuse.with_backend(BACKENDS[backend]),
-        dims={"cell": CellDim, "level": KDim},
-        offset_provider=offset_provider(mesh),
-    )
+    run = bind_diffuse(backend, mesh.e2c, mesh.c2e)
     psi: Any = xr.DataArray(start.T.copy(), dims=("level", "cell"))
     psi_new: Any = torch.zeros(start.shape, dtype=torch.float64)
     factors = dlf.as_storage(divergence_factors(mesh), dims=("Cell", "C2E"))
@@ -191,10 +190,10 @@ def at_vertices(mesh: Mesh, backend: str, psi: np.ndarray) -> np.ndarray:
     """Return the mean of the cells at each vertex, (vertices, levels)."""
     there = mesh.v2c != SKIP
     weight = there / there.sum(axis=1, keepdims=True)
-    run = dlf.bind(
-        cells_to_vertices.with_backend(BACKENDS[backend]), offset_provider=offset_provider(mesh)
-    )
+    v2c = gtx.as_connectivity([VertexDim, V2CDim], CellDim, mesh.v2c, skip_value=SKIP)
+    program = cells_to_vertices.with_backend(BACKENDS[backend])
     psi_v = np.empty((len(weight), LEVELS))
+    run = dlf.bind(program, offset_provider={"V2C": v2c})
     run(psi, weight, psi_v, int32(0), int32(len(weight)), int32(0), int32(LEVELS))
     expected = (psi[mesh.v2c] * weight[..., np.newaxis]).sum(axis=1)
     check("a vertex has the mean of its five or six cells", np.allclose(psi_v, expected))
@@ -207,7 +206,7 @@ def mean(mesh: Mesh, psi: np.ndarray) -> np.ndarray:
     return average
 
 
-def check(what: str, holds: bool) -> None:
+def check(what: str, holds: bool) -> None:  # noqa: FBT001 (it reads well at every call)
     """End the program unless a statement about its result holds."""
     if not holds:
         raise SystemExit(f"wrong: expected that {what}")

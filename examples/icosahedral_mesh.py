@@ -106,7 +106,7 @@ def _refined(vertex: np.ndarray, c2v: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _edges(c2v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Number the edges; edge n of a cell leads from its corner n to the next one."""
+    """Give every edge a number. Edge n of a cell leads from its corner n to the next one."""
     ends = np.stack([c2v, np.roll(c2v, -1, axis=1)], axis=-1).reshape(-1, 2)
     e2v, number = np.unique(np.sort(ends, axis=1), axis=0, return_inverse=True)
     return e2v, number.reshape(c2v.shape).astype(np.int32)

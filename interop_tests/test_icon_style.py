@@ -207,7 +207,7 @@ KINDS += [("roundtrip", "xarray")]
 
 
 @pytest.mark.parametrize(("backend", "kind"), KINDS)
-@pytest.mark.parametrize("case", (GRADIENTS, PRESSURE), ids=str)
+@pytest.mark.parametrize("case", [GRADIENTS, PRESSURE], ids=str)
 def test_neighbours_are_read_through_tables_from_the_memory_of_every_library(case, backend, kind):
     inputs, outputs = hold_all(case, HOLD[kind])
     program, seen = noting(backend, case.name)
@@ -235,7 +235,7 @@ def test_scans_down_and_up_solve_a_column_in_the_memory_of_every_library(backend
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("case", (GRADIENTS, PRESSURE), ids=str)
+@pytest.mark.parametrize("case", [GRADIENTS, PRESSURE], ids=str)
 def test_nothing_is_written_outside_the_range_that_a_program_is_given(case, backend):
     part = {"horizontal_start": 7, "horizontal_end": 50, "vertical_start": 1, "vertical_end": 4}
     for name, got in call(case, backend, domain=part).items():
