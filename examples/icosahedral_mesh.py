@@ -135,11 +135,15 @@ def _circumcenter(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 def _angle(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the angle between unit vectors; exact for small ones, as arccos is not."""
-    return np.arctan2(np.linalg.norm(np.cross(a, b), axis=-1), np.einsum("ij,ij->i", a, b))
+    angle: np.ndarray = np.arctan2(
+        np.linalg.norm(np.cross(a, b), axis=-1), np.einsum("ij,ij->i", a, b)
+    )
+    return angle
 
 
 def _solid_angle(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     """Return the area of triangles on the unit sphere, by Van Oosterom and Strackee."""
     dots = [np.einsum("ij,ij->i", one, two) for one, two in ((a, b), (b, c), (c, a))]
     volume = np.einsum("ij,ij->i", a, np.cross(b, c))
-    return 2 * np.arctan2(volume, 1 + np.sum(dots, axis=0))
+    half: np.ndarray = np.arctan2(volume, 1 + np.sum(dots, axis=0))
+    return 2 * half

@@ -1,4 +1,4 @@
-"""Programs in the style of ICON's dynamical core: any framework's arrays, any neighbour, any error."""
+"""Programs in the style of ICON: the arrays of any library, neighbours, columns, and errors."""
 
 import copy
 import functools
@@ -166,7 +166,7 @@ def arrays(held):
 
 @functools.cache
 def noting(backend, name):
-    """Give a program that notes the addresses of what it is called with, and where it notes them."""
+    """Give a program and the addresses of its arguments at its last call."""
     program, seen = on(backend, name), {}
 
     class Noting(type(program)):
