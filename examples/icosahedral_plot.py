@@ -35,7 +35,7 @@ def plot(
     )
     bar.set_label("temperature in K")
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=100)
+    figure.savefig(path, dpi=100, pil_kwargs={"optimize": True})
 
 
 def _seen(vertex: np.ndarray) -> np.ndarray:
@@ -58,8 +58,8 @@ def _draw(
         array=values[front],
         norm=norm,
         cmap=COLOURS,
-        edgecolors="face",
-        linewidths=0.2,
+        antialiased=False,
+        linewidths=0,
     )
     axes.add_collection(cells)
     axes.set(aspect="equal", xlim=(-1.02, 1.02), ylim=(-1.02, 1.02))
