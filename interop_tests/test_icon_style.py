@@ -24,8 +24,9 @@ LEVELS = 5
 CELLS, EDGES = len(mesh().c2e), len(mesh().e2c)
 
 #: Lengths, and names of a user's own.
-EXTENTS = {"Cell": CELLS, "Edge": EDGES, "K": LEVELS, "E2C": 2, "C2E2CO": 4}
-LABELS = {"Cell": "ncells", "Edge": "nedges", "K": "height", "E2C": "side", "C2E2CO": "around"}
+EXTENTS = {"Cell": CELLS, "Edge": EDGES, "K": LEVELS, "E2C": 2, "C2E": 3, "C2E2CO": 4}
+LABELS = {"Cell": "ncells", "Edge": "nedges", "K": "height"}
+LABELS |= {"E2C": "side", "C2E": "edge_of_cell", "C2E2CO": "around"}
 
 
 def spread(low, high, *dims, dtype="f8", seed=0, more_levels=0):
@@ -90,6 +91,17 @@ PRESSURE = Case(
     icon.pressure_gradient_reference,
 )
 
+NABLA2 = Case(
+    "calculate_nabla2_for_theta",
+    {
+        "theta_v": spread(-1, 1, *CELL_K),
+        "inv_dual_edge_length": (("Edge",), 1e6 / mesh().dual_edge_length),
+        "geofac_div": spread(-1, 1, "Cell", "C2E"),
+    },
+    {"z_temp": (CELL_K, "f8")},
+    icon.nabla2_reference,
+)
+
 SWEEP = Case(
     "solve_tridiagonal_matrix_for_w_forward_sweep",
     {
@@ -107,7 +119,8 @@ SWEEP = Case(
     vertical_start=1,
 )
 
-CASES = (GRADIENTS, PRESSURE, SWEEP)
+#: Those that are the same on each level.
+HORIZONTAL = [GRADIENTS, PRESSURE, NABLA2]
 
 
 # --- arrays --------------------------------------------------------------------------------------
@@ -207,7 +220,7 @@ KINDS += [("roundtrip", "xarray")]
 
 
 @pytest.mark.parametrize(("backend", "kind"), KINDS)
-@pytest.mark.parametrize("case", [GRADIENTS, PRESSURE], ids=str)
+@pytest.mark.parametrize("case", HORIZONTAL, ids=str)
 def test_neighbours_are_read_through_tables_from_the_memory_of_every_library(case, backend, kind):
     inputs, outputs = hold_all(case, HOLD[kind])
     program, seen = noting(backend, case.name)
@@ -235,7 +248,7 @@ def test_scans_down_and_up_solve_a_column_in_the_memory_of_every_library(backend
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("case", [GRADIENTS, PRESSURE], ids=str)
+@pytest.mark.parametrize("case", HORIZONTAL, ids=str)
 def test_nothing_is_written_outside_the_range_that_a_program_is_given(case, backend):
     part = {"horizontal_start": 7, "horizontal_end": 50, "vertical_start": 1, "vertical_end": 4}
     for name, got in call(case, backend, domain=part).items():
@@ -291,6 +304,25 @@ def test_a_range_without_the_edges_at_the_end_of_a_limited_area_is_computed(back
     )["horizontal_pressure_gradient"]
     expected = PRESSURE.expected()["horizontal_pressure_gradient"]
     np.testing.assert_allclose(got[4:], expected[4:], atol=2e-6)
+
+
+def test_a_neighbour_that_an_intermediate_result_asks_for_must_exist(backend):
+    table = tables()["E2C"]
+    table[3, 1] = -1
+    far = int(
+        np.flatnonzero((mesh().c2e != 3).all(axis=1))[0]
+    )  # a cell that does not have the edge
+    part = {"horizontal_start": far, "horizontal_end": far + 1}
+    with refused(ValueError, "offset_provider['E2C']", "expected a neighbour 1 of all points 0 to"):
+        call(NABLA2, backend, provider=connectivities(e2c=table), domain=part)
+
+
+def test_a_valid_neighbour_in_place_of_a_skipped_one_serves_an_intermediate_result(backend):
+    table = tables()["E2C"]
+    table[3, 1] = table[3, 0]
+    right = (mesh().c2e != 3).all(axis=1)
+    got = call(NABLA2, backend, provider=connectivities(e2c=table))["z_temp"]
+    np.testing.assert_allclose(got[right], NABLA2.expected()["z_temp"][right], atol=1e-13)
 
 
 def test_a_level_below_the_last_one_is_refused(backend):

@@ -1,4 +1,4 @@
-"""Four programs in the style of ICON's dynamical core in gt4py.next, and references of NumPy.
+"""Five programs in the style of ICON's dynamical core in gt4py.next, and references of NumPy.
 
 Names and arguments are icon4py's; what they compute is written from the formulas. Working precision
 is float64, variable precision float32, so that one program has fields of both.
@@ -25,8 +25,10 @@ EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 CellDim, EdgeDim = gtx.Dimension("Cell"), gtx.Dimension("Edge")
 KDim = gtx.Dimension("K", kind=gtx.DimensionKind.VERTICAL)
 E2CDim = gtx.Dimension("E2C", kind=gtx.DimensionKind.LOCAL)
+C2EDim = gtx.Dimension("C2E", kind=gtx.DimensionKind.LOCAL)
 C2E2CODim = gtx.Dimension("C2E2CO", kind=gtx.DimensionKind.LOCAL)
 E2C = gtx.FieldOffset("E2C", source=CellDim, target=(EdgeDim, E2CDim))
+C2E = gtx.FieldOffset("C2E", source=EdgeDim, target=(CellDim, C2EDim))
 C2E2CO = gtx.FieldOffset("C2E2CO", source=CellDim, target=(CellDim, C2E2CODim))
 
 CellField = Field[Dims[CellDim], wpfloat]
@@ -63,6 +65,7 @@ def connectivities(e2c=None, c2e2co=None):
     c2e2co = right["C2E2CO"] if c2e2co is None else c2e2co
     return {
         "E2C": gtx.as_connectivity([EdgeDim, E2CDim], CellDim, e2c),
+        "C2E": gtx.as_connectivity([CellDim, C2EDim], EdgeDim, mesh().c2e),
         "C2E2CO": gtx.as_connectivity([CellDim, C2E2CODim], CellDim, c2e2co),
     }
 
@@ -183,6 +186,49 @@ def pressure_gradient_reference(
     along = inv_dual_edge_length[:, None] * (exner[second] - exner[first])
     vertical = c_lin_e[:, :1] * slope[first] + c_lin_e[:, 1:] * slope[second]
     return {"horizontal_pressure_gradient": along - ddxn_z_full * vertical}
+
+
+# --- diffusion of temperature: one table read through another ------------------------------------
+
+
+@gtx.field_operator
+def _nabla2(
+    theta_v: CellKField,
+    inv_dual_edge_length: EdgeField,
+    geofac_div: Field[Dims[CellDim, C2EDim], wpfloat],
+) -> CellKField:
+    gradient = inv_dual_edge_length * (theta_v(E2C[1]) - theta_v(E2C[0]))
+    return neighbor_sum(geofac_div * gradient(C2E), axis=C2EDim)
+
+
+@gtx.program(grid_type=gtx.GridType.UNSTRUCTURED)
+def calculate_nabla2_for_theta(
+    theta_v: CellKField,
+    inv_dual_edge_length: EdgeField,
+    geofac_div: Field[Dims[CellDim, C2EDim], wpfloat],
+    z_temp: CellKField,
+    horizontal_start: int32,
+    horizontal_end: int32,
+    vertical_start: int32,
+    vertical_end: int32,
+):
+    _nabla2(
+        theta_v,
+        inv_dual_edge_length,
+        geofac_div,
+        out=z_temp,
+        domain={
+            CellDim: (horizontal_start, horizontal_end),
+            KDim: (vertical_start, vertical_end),
+        },
+    )
+
+
+def nabla2_reference(theta_v, inv_dual_edge_length, geofac_div):
+    """Add the gradients over the edges of each cell."""
+    first, second = theta_v[mesh().e2c].transpose(1, 0, 2)
+    gradient = inv_dual_edge_length[:, None] * (second - first)
+    return {"z_temp": np.einsum("cek,ce->ck", gradient[mesh().c2e], geofac_div)}
 
 
 # --- implicit vertical wind: scans with a tuple of two precisions, down and up -------------------
