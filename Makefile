@@ -22,13 +22,16 @@ export GT4PY_EXTRA_COMPILE_OPT_FLAGS := -std=c++20
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-pythons pages check bench soak asan valgrind cuda-waits aarch64-test wheel gpu-test gpu-bench clean
+.PHONY: help demo picture test test-pythons pages check bench soak asan valgrind cuda-waits aarch64-test wheel gpu-test gpu-bench clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
 
 demo: $(EXTENSION) $(VENV)/.stamp-demo ## one field through NumPy, torch, JAX, xarray, Arrow and a stencil
 	$(BIN)/python examples/quickstart.py
+
+picture: $(EXTENSION) $(VENV)/.stamp-bench ## diffusion on an icosahedral mesh, drawn into docs/icosahedral.png
+	$(BIN)/python examples/icosahedral.py --plot docs/icosahedral.png
 
 # A stand-in for the CUDA driver: a crate of its own, for tests alone.
 STAND_IN := tests/fake_cuda/target/release/libfake_cuda.so

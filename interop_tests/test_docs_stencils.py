@@ -1,10 +1,6 @@
 """`docs/stencils.md`: its Python prints what is shown, and each of its errors is raised."""
 
-import contextlib
-import io
 import re
-import sys
-import types
 from pathlib import Path
 
 import dlfield as dlf
@@ -13,11 +9,11 @@ import pytest
 from dlfield.annotations import IJ, Access, Alignment, Boundary, DefaultParameters, Field
 
 from support.optional import library
+from support.pages import matches, python_blocks, run_blocks
 from support.processes import one_at_a_time
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 TEXT = (DOCS / "stencils.md").read_text("utf-8")
-BLOCKS = re.findall(r"^```python\n(.*?)^```", TEXT, re.M | re.S)
 ERRORS = re.findall(r"^\| `(.+?)` \|", TEXT.partition("\n## Errors\n")[2], re.M)
 
 pytestmark = [
@@ -28,46 +24,10 @@ pytestmark = [
 ]
 
 
-def matches(expected, got):
-    """Compare texts in which three dots stand for anything; how lines are broken does not count."""
-    parts = [re.escape(" ".join(part.split())) for part in expected.split("...")]
-    return re.fullmatch(r"\s?.*?\s?".join(parts), " ".join(got.split())) is not None
-
-
-# --- the blocks --------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def namespace(tmp_path, monkeypatch):
-    """Run a block in the namespace of those before it, and give what it printed or raised."""
+def test_every_block_of_the_stencils_page_prints_what_it_says(tmp_path, monkeypatch):
     for name in ("gt4py", "jax", "torch", "xarray"):
         library(name)
-    module = types.ModuleType("docs_stencils")
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-
-    def run(number, block):
-        file = tmp_path / f"block_{number}.py"  # GT4Py reads a definition from its file
-        file.write_text(block, "utf-8")
-        module.__file__ = str(file)
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            try:
-                exec(compile(block, file, "exec"), vars(module))
-            except Exception as error:
-                print(f"{type(error).__name__}: {error}")
-        return printed.getvalue()
-
-    return run
-
-
-def test_every_block_of_the_stencils_page_prints_what_it_says(namespace):
-    assert BLOCKS
-    for number, block in enumerate(BLOCKS):
-        expected = "\n".join(re.findall(r"^# -> (.*)$", block, re.M))
-        got = namespace(number, block)
-        assert matches(expected, got), (
-            f"block {number} said\n{got}\nand should have said\n{expected}"
-        )
+    run_blocks(python_blocks(TEXT), "docs_stencils", tmp_path, monkeypatch)
 
 
 # --- the errors --------------------------------------------------------------------------------

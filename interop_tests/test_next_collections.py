@@ -1,4 +1,4 @@
-"""Arguments of gt4py.next that are tuples or named collections, and operators with several outputs."""
+"""Arguments of gt4py.next that are tuples or named collections, and several outputs."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
