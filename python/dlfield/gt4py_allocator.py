@@ -1,4 +1,4 @@
-"""Memory for the fields that ``gt4py.next`` makes, served through GT4Py's protocol of allocators."""
+"""Memory for fields that ``gt4py.next`` makes, by GT4Py's protocol of allocators."""
 
 from __future__ import annotations
 
@@ -96,9 +96,12 @@ def field_allocator(
     if alignment_size is not None or not given:
         default = _GPU_ALIGNMENT if gpu else HOST_ALIGNMENT
         options["alignment_size"] = default if alignment_size is None else alignment_size
-    allocator = FieldAllocator(gpu, tuple(sorted((options | {"managed": managed}).items())))
-    allocator.check()
-    return allocator
+    if gpu:
+        options["managed"] = managed
+    _check(options, gpu=gpu)
+    if backend is not None:  # nothing is beside it but, at each call, the number of the GPU
+        options["defaults"] = options.pop("backend")
+    return FieldAllocator(gpu, tuple(sorted(options.items())))
 
 
 @dataclass(frozen=True)
@@ -153,7 +156,7 @@ class FieldAllocator:
         if dtype.tensor_shape:
             raise ValueError(f"dtype: expected a scalar type, got {dtype}; add a local dimension")
         options = {"aligned_index": _place(domain, aligned_index), "dims": self._dims(domain)}
-        if not {"layout", "backend", "defaults"} & {name for name, _ in self.options}:
+        if not {"layout", "defaults"} & dict(self.options).keys():
             options["layout"] = _horizontal_first(domain.dims)
         options |= dict(self.options) | self._device(device_id)
         made = empty(domain.shape, np.dtype(dtype.scalar_type), **options)
@@ -172,29 +175,6 @@ class FieldAllocator:
             ndarray=array,
         )
 
-    def check(self) -> None:
-        """Refuse options that no field can be allocated with.
-
-        Raises
-        ------
-        ValueError, TypeError, DeviceUnavailable
-            As `field_allocator`.
-        """
-        options = dict(self.options)
-        layout = options.get("layout")
-        ndim = len(layout) if isinstance(layout, tuple) else 1
-        if callable(layout) and "backend" not in options:
-            del options["layout"]  # of dimensions that are not known yet
-        empty((0,) * ndim, **options)
-        if self.gpu:
-            try:
-                import cupy  # noqa: F401
-            except ImportError as reason:
-                raise DeviceUnavailable(
-                    "field_allocator: expected CuPy, in whose arrays gt4py.next has memory of a "
-                    "GPU, got none; install cupy"
-                ) from reason
-
     def _device(self, number: int) -> dict[str, Any]:
         """Give the option for the device that gt4py.next asks for."""
         own = device_of(dict(self.options).get("device"))
@@ -212,6 +192,23 @@ class FieldAllocator:
         left = {kind: iter(some) for kind, some in names.items()}
         found = [next(left[str(dim.kind)], "") for dim in domain.dims]
         return tuple(found) if all(found) else None
+
+
+def _check(options: dict[str, Any], *, gpu: bool) -> None:
+    """Refuse options that no field can be allocated with."""
+    layout = options.get("layout")
+    ndim = len(layout) if isinstance(layout, tuple) else 1
+    if callable(layout) and "backend" not in options:
+        options = {**options, "layout": None}  # a function of dimensions that are not known yet
+    empty((0,) * ndim, **options)
+    if gpu:
+        try:
+            import cupy  # noqa: F401
+        except ImportError as reason:
+            raise DeviceUnavailable(
+                "field_allocator: expected CuPy, in whose arrays gt4py.next has memory of a GPU, "
+                "got none; install cupy"
+            ) from reason
 
 
 def _place(domain: Any, aligned_index: Iterable[Any] | None) -> list[int]:  # noqa: ANN401
