@@ -280,21 +280,29 @@ def test_a_storage_of_a_field_that_begins_above_zero_has_an_origin_before_its_me
 
 def test_a_bound_program_reads_such_storages_where_the_fields_are(backend_of_programs):
     values = np.arange(5 * 6 * 4.0).reshape(5, 6, 4)
-    inp, out = gtx.as_field({I: (2, 7), J: (0, 6), K: (0, 4)}, values), dlf.zeros((4, 7, 5))
-    out = dlf.as_storage(out, dims=("K", "J", "I"), default_origin=(-2, 0, 0))
-    dlf.bind(on(backend_of_programs, "lift"))(from_field(inp), out)
-    np.testing.assert_array_equal(out.to_numpy().T[:, :6, :3], values[:, :, 1:])
+    inp = from_field(gtx.as_field({I: (2, 7), J: (0, 6), K: (0, 4)}, values))
+    out = dlf.zeros((4, 6, 4), dims="KJI", default_origin=(-3, 0, 0))  # I from 3 to 7
+    dlf.bind(on(backend_of_programs, "lift"))(inp, out)
+    np.testing.assert_array_equal(out.to_numpy().T[:, :, :3], values[1:, :, 1:])
+
+
+Aside = gtx.Dimension("Aside")
+Plane = gtx.Field[gtx.Dims[Aside, Cell], gtx.float64]
+
+
+@gtx.field_operator
+def doubled(inp: Plane) -> Plane:
+    return inp + inp
+
+
+@gtx.program
+def double(inp: Plane, out: Plane):
+    doubled(inp, out=out)
 
 
 def test_the_axes_of_a_bound_storage_have_their_origin_by_name():
-    unstructured = gtx.Dimension("Cell"), gtx.Dimension("Aside")
     made = dlf.zeros((3, 4), dims=("Cell", "Aside"), default_origin=(-2, 1))
-    plane = gtx.Field[gtx.Dims[unstructured[1], unstructured[0]], gtx.float64]
-
-    def doubled(inp: plane) -> plane:
-        return inp + inp
-
-    plan = dlf.explain(dlf.bind(gtx.field_operator(doubled)), made, out=made.copy()).plan
+    plan = dlf.explain(dlf.bind(double), made, out=made.copy()).plan
     assert plan.fields["inp"].dims == ("Aside", "Cell")
     assert plan.fields["inp"].given.origin == (1, -2)
 
@@ -362,3 +370,42 @@ def test_a_field_that_is_broadcast_is_refused():
     field = gtx.broadcast(as_field(np.zeros(3), (I,)), (I, K))
     with refused(ValueError, "from_field: expected ranges that are the extents", "gtx.empty"):
         from_field(field)
+
+
+# --- what gt4py.next does with a storage, as docs/stencils.md has it ------------------------------
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_program_that_is_not_bound_refuses_a_storage(backend):
+    with refused(ValueError, "Type <class 'dlfield.CPUStorage'> not supported"):
+        on(backend, "lift")(as_field(storage()), storage(), offset_provider={})
+
+
+NOT_TAKEN = {
+    "an operator": lambda made, field: on("embedded", "scaled")(made, 2.0, out=field),
+    "an operand": lambda made, field: field + made,
+    "where": lambda made, field: gtx.where(field > 0.0, field, made),
+}
+
+
+@pytest.mark.parametrize("use", NOT_TAKEN)
+def test_embedded_execution_takes_no_storage_among_its_fields(use):
+    made = storage()
+    with pytest.raises(AssertionError):
+        NOT_TAKEN[use](made, as_field(made))
+
+
+def test_values_are_assigned_between_fields_and_storages():
+    made, field = storage(), gtx.zeros({I: 5, J: 6, K: 4})
+    field[...] = made
+    np.testing.assert_array_equal(field.ndarray, made.to_numpy())
+    turned = dlf.zeros((4, 6, 5), dims="KJI")
+    turned[...] = field
+    np.testing.assert_array_equal(turned.to_numpy(), made.to_numpy().T)
+
+
+def test_gt4py_s_own_constructors_copy_a_storage():
+    made = storage()
+    field = gtx.as_field([I, J, K], made)
+    np.testing.assert_array_equal(field.ndarray, made.to_numpy())
+    assert not np.shares_memory(field.ndarray, made.to_numpy())

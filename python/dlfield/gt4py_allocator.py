@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Literal, SupportsIndex
 
+    from dlfield._core import StorageOptions
+
 __all__ = ["FieldAllocator", "field_allocator"]
 
 #: Bytes of the boundary for rows on a GPU, as in GT4Py's own allocator.
@@ -155,12 +157,15 @@ class FieldAllocator:
 
         if dtype.tensor_shape:
             raise ValueError(f"dtype: expected a scalar type, got {dtype}; add a local dimension")
-        options = {"aligned_index": _place(domain, aligned_index), "dims": self._dims(domain)}
-        if not {"layout", "defaults"} & dict(self.options).keys():
-            options["layout"] = _horizontal_first(domain.dims)
-        options |= dict(self.options) | self._device(device_id)
-        made = empty(domain.shape, np.dtype(dtype.scalar_type), **options)
-        array = made.to_cupy() if self.gpu else made.to_numpy()
+        own = dict(self.options) | self._device(device_id)
+        if not {"layout", "defaults"} & own.keys():
+            own["layout"] = _horizontal_first(domain.dims)
+        labels: StorageOptions = {
+            "aligned_index": _place(domain, aligned_index),
+            "dims": self._dims(domain),
+        }
+        made = empty(domain.shape, np.dtype(dtype.scalar_type), **labels, **own)
+        array: Any = made.to_cupy() if self.gpu else made.to_numpy()
         return TensorBuffer(
             buffer=made,
             memory_address=array.data.ptr if self.gpu else array.ctypes.data,
