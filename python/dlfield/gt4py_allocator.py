@@ -92,7 +92,8 @@ def field_allocator(
     options: dict[str, Any] = dict(given)
     if not isinstance(device, UnsetType):
         where = device_of(device)
-        gpu, options["device"] = where is not None, where and device
+        gpu = where is not None
+        options["device"] = where if where and where[1] is not None else where and where[0]
     if layout is not None:
         options["layout"] = tuple(layout) if isinstance(layout, Sequence) else layout
     if alignment_size is not None or not given:
