@@ -1,5 +1,7 @@
 """Fields of gt4py.next over the memory of storages, and storages over that of fields."""
 
+import pickle
+
 import dlfield as dlf
 import numpy as np
 import pytest
@@ -268,8 +270,18 @@ def test_a_field_that_begins_anywhere_has_its_domain_again(ranges):
     field = gtx.zeros(ranges)
     made = from_field(field)
     dims = {dim.value: dim for dim in ranges}
-    for again in (made, dlf.as_storage(field), made.T, dlf.as_storage(made), made.copy()):
-        assert as_field(again, dims).domain == field.domain
+    again = {
+        "whole": made,
+        "without from_field": dlf.as_storage(field),
+        "transposed": made.T,
+        "wrapped": dlf.as_storage(made),
+        "copied": made.copy(),
+        "pickled": pickle.loads(pickle.dumps(made)),
+        "through xarray": dlf.from_xarray(dlf.storage(made).to_xarray().copy()),
+    }
+    assert {name: as_field(one, dims).domain for name, one in again.items()} == dict.fromkeys(
+        again, field.domain
+    )
     assert as_field(made[1:], dims).domain.ranges[1:] == field.domain.ranges[1:]
 
 
