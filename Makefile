@@ -12,6 +12,8 @@ ALL_FEATURES := python,$(CRATE_FEATURES)
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 unexport CONDA_PREFIX
+# gt4py.next runs cmake and ninja, which gt4py brings, by PATH.
+export PATH := $(PATH):$(CURDIR)/$(BIN)
 # Stencils are compiled once and kept here.
 export GT_CACHE_ROOT := $(CURDIR)/.cache
 # As for gt4py.cartesian: compiled programs of gt4py.next stay.

@@ -1,5 +1,7 @@
 """Fields of gt4py.next over the memory of storages, and storages over that of fields."""
 
+import pickle
+
 import dlfield as dlf
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from support.errors import refused
 from support.optional import library
 from support.owners import assert_freed_once
 from support.stencils import next_programs as programs
-from support.stencils.next_programs import BACKENDS, QUIET, I, J, K, gtx, on
+from support.stencils.next_programs import BACKENDS, QUIET, Cell, I, J, K, gtx, on
 
 pytestmark = [pytest.mark.filterwarnings(line) for line in QUIET]
 
@@ -21,6 +23,11 @@ def storage(**options):
     made = dlf.zeros((5, 6, 4), **{"dims": ("I", "J", "K"), "halo": HALO, **options})
     made.to_numpy()[...] = np.arange(5 * 6 * 4.0).reshape(5, 6, 4)
     return made
+
+
+@pytest.fixture(params=BACKENDS)
+def backend_of_programs(request):
+    return request.param
 
 
 def address(array):
@@ -52,6 +59,82 @@ def test_ranges_begin_at_minus_the_lower_halo():
 def test_an_origin_counts_instead_of_the_halo():
     field = as_field(storage(), origin=(0, -3, 1))
     assert field.domain == gtx.domain({I: (0, 5), J: (3, 9), K: (-1, 3)})
+
+
+def test_the_default_origin_of_the_storage_counts_before_its_halo():
+    field = as_field(storage(default_origin=(0, -3, 1)))
+    assert field.domain == gtx.domain({I: (0, 5), J: (3, 9), K: (-1, 3)})
+
+
+@pytest.mark.parametrize("dims", [("K", "I", "J"), ("K", "I", "Cell")], ids="".join)
+def test_the_default_origin_counts_as_in_the_storage_whatever_the_axes(dims):
+    made = dlf.zeros((4, 5, 6), dims=dims, default_origin=(1, 2, 3))
+    in_order = sorted(dims) if "J" in dims else dims  # as GT4Py has it, or that of the axes
+    origin = dict(zip(in_order, (1, 2, 3), strict=True))
+    starts = {one.dim.value: one.unit_range.start for one in as_field(made).domain}
+    assert starts == {name: -at for name, at in origin.items()}
+
+
+RANGES = {I: (-1, 4), J: (5, 11), K: (0, 4)}
+DOMAINS = {
+    "a Domain": gtx.domain(RANGES),
+    "a dict": RANGES,
+    "a dict of ranges": {dim: range(*ends) for dim, ends in RANGES.items()},
+    "a sequence in another order": [(K, (0, 4)), (J, (5, 11)), (I, (-1, 4))],
+}
+
+
+@pytest.mark.parametrize("form", DOMAINS)
+def test_a_domain_says_the_ranges_by_name(form):
+    field = as_field(storage(), domain=DOMAINS[form])
+    assert field.domain == gtx.domain(RANGES)
+    assert (
+        as_field(storage(), {"I": I, "J": J, "K": K}, domain=DOMAINS[form]).domain == field.domain
+    )
+
+
+def test_a_domain_says_the_dimensions_of_an_array_without_names_in_order():
+    values = np.arange(12.0).reshape(4, 3)
+    field = as_field(values, domain={K: (0, 4), Cell: (5, 8)})
+    assert field.domain == gtx.domain({Cell: (5, 8), K: (0, 4)})
+    np.testing.assert_array_equal(field.ndarray, values.T)
+
+
+REFUSED_DOMAINS = {
+    "other extents": ({**RANGES, I: (0, 4)}, "expected ranges of the extents (5, 6, 4) along"),
+    "a dimension that is missing": ({I: (0, 5), K: (0, 4)}, "expected a gtx.Dimension for 'J'"),
+    "names": ({"I": (0, 5)}, "domain: expected a gtx.Domain, or ranges by gtx.Dimension"),
+    "a number": (3, "domain: expected a gtx.Domain, or ranges by gtx.Dimension"),
+    "no end": (
+        gtx.Domain(dims=(I,), ranges=(gtx.common.UnitRange.infinite(),)),
+        "domain: expected ranges with a first point and an end",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", REFUSED_DOMAINS)
+def test_a_domain_that_does_not_fit_is_refused(form):
+    domain, text = REFUSED_DOMAINS[form]
+    with refused(ValueError, text):
+        as_field(storage(), domain=domain)
+
+
+def test_an_origin_beside_a_domain_is_refused():
+    with refused(ValueError, "domain: expected no origin= beside it, got both"):
+        as_field(storage(), origin=(0, 0, 0), domain=RANGES)
+
+
+def test_a_storage_without_dimensions_becomes_a_field_without_and_comes_back():
+    made = dlf.full((), 3.0)
+    field = as_field(made)
+    assert (field.domain.ndim, field.as_scalar()) == (0, 3.0)
+    assert address_of(from_field(field)) == address_of(made)
+
+
+def test_a_storage_without_points_becomes_a_field_without_and_comes_back():
+    field = as_field(dlf.zeros((0, 3), dims=("I", "K")))
+    assert field.domain == gtx.domain({I: 0, K: 3})
+    assert from_field(field).shape == (0, 3)
 
 
 def test_k_is_vertical_and_other_names_are_horizontal_unless_given():
@@ -174,6 +257,93 @@ def test_the_lower_halo_is_what_lies_below_zero_and_the_upper_one_is_not_known()
     assert from_field(field).halo == ((1, 0), (0, 0), (0, 0))
 
 
+@pytest.mark.parametrize(
+    "ranges",
+    [
+        {I: (-1, 4), J: (5, 11), K: (0, 4)},
+        {I: (2, 5), J: (1, 2), K: (7, 9)},
+        {Cell: (5, 12), K: (-1, 3)},
+        {Cell: (-5, 0)},
+    ],
+)
+def test_a_field_that_begins_anywhere_has_its_domain_again(ranges):
+    field = gtx.zeros(ranges)
+    made = from_field(field)
+    dims = {dim.value: dim for dim in ranges}
+    again = {
+        "whole": made,
+        "without from_field": dlf.as_storage(field),
+        "transposed": made.T,
+        "wrapped": dlf.as_storage(made),
+        "copied": made.copy(),
+        "pickled": pickle.loads(pickle.dumps(made)),
+        "through xarray": dlf.from_xarray(dlf.storage(made).to_xarray().copy()),
+    }
+    assert {name: as_field(one, dims).domain for name, one in again.items()} == dict.fromkeys(
+        again, field.domain
+    )
+    assert as_field(made[1:], dims).domain.ranges[1:] == field.domain.ranges[1:]
+
+
+def test_a_storage_of_a_field_that_begins_above_zero_has_an_origin_before_its_memory():
+    made = from_field(gtx.zeros({Cell: (5, 12), K: (0, 3)}))
+    assert (made.halo, made.default_origin) == (((0, 0), (0, 0)), (-5, 0))
+
+
+def test_a_bound_program_reads_such_storages_where_the_fields_are(backend_of_programs):
+    values = np.arange(5 * 6 * 4.0).reshape(5, 6, 4)
+    inp = from_field(gtx.as_field({I: (2, 7), J: (0, 6), K: (0, 4)}, values))
+    out = dlf.zeros((4, 6, 4), dims="KJI", default_origin=(-3, 0, 0))  # I from 3 to 7
+    dlf.bind(on(backend_of_programs, "lift"))(inp, out)
+    np.testing.assert_array_equal(out.to_numpy().T[:, :, :3], values[1:, :, 1:])
+
+
+Aside = gtx.Dimension("Aside")
+Plane = gtx.Field[gtx.Dims[Aside, Cell], gtx.float64]
+
+
+@gtx.field_operator
+def doubled(inp: Plane) -> Plane:
+    return inp + inp
+
+
+@gtx.program
+def double(inp: Plane, out: Plane):
+    doubled(inp, out=out)
+
+
+def test_the_axes_of_a_bound_storage_have_their_origin_by_name():
+    made = dlf.zeros((3, 4), dims=("Cell", "Aside"), default_origin=(-2, 1))
+    plan = dlf.explain(dlf.bind(double), made, out=made.copy()).plan
+    assert plan.fields["inp"].dims == ("Aside", "Cell")
+    assert plan.fields["inp"].given.origin == (1, -2)
+
+
+def test_the_domain_of_a_computation_gives_halos_on_both_sides():
+    field = gtx.zeros({I: (-1, 4), J: (-2, 5), K: (0, 3)})
+    made = from_field(field, domain={I: (0, 3), J: (0, 5)})
+    assert made.halo == ((1, 1), (2, 0), (0, 0))
+    assert not hasattr(made, "default_origin"), "the index 0 is where the lower halo ends"
+
+
+def test_a_domain_that_begins_elsewhere_than_at_zero_keeps_the_indices():
+    field = gtx.zeros({Cell: (0, 12), K: (0, 3)})
+    made = from_field(field, domain=gtx.domain({Cell: (2, 9), K: (0, 3)}))
+    assert (made.halo, made.default_origin) == (((2, 3), (0, 0)), (0, 0))
+    assert as_field(made).domain == field.domain
+
+
+@pytest.mark.parametrize("domain", [{I: (-2, 3)}, {I: (0, 5)}, {Cell: (0, 1)}], ids=str)
+def test_a_domain_that_leaves_the_field_is_refused(domain):
+    with refused(ValueError, "domain: expected a part of the field, which has I=(-1:4), got"):
+        from_field(gtx.zeros({I: (-1, 4)}), domain=domain)
+
+
+def test_a_field_that_ends_below_zero_is_refused():
+    with refused(ValueError, "from_field: expected a field that ends at 0 or above", "as_storage"):
+        from_field(gtx.zeros({I: (-9, -4)}))
+
+
 def test_a_storage_comes_back_from_its_field_except_for_the_upper_halo():
     made = storage(layout=(2, 1, 0))
     back = from_field(as_field(made))
@@ -212,3 +382,42 @@ def test_a_field_that_is_broadcast_is_refused():
     field = gtx.broadcast(as_field(np.zeros(3), (I,)), (I, K))
     with refused(ValueError, "from_field: expected ranges that are the extents", "gtx.empty"):
         from_field(field)
+
+
+# --- what gt4py.next does with a storage, as docs/stencils.md has it ------------------------------
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_program_that_is_not_bound_refuses_a_storage(backend):
+    with refused(ValueError, "Type <class 'dlfield.CPUStorage'> not supported"):
+        on(backend, "lift")(as_field(storage()), storage(), offset_provider={})
+
+
+NOT_TAKEN = {
+    "an operator": lambda made, field: on("embedded", "scaled")(made, 2.0, out=field),
+    "an operand": lambda made, field: field + made,
+    "where": lambda made, field: gtx.where(field > 0.0, field, made),
+}
+
+
+@pytest.mark.parametrize("use", NOT_TAKEN)
+def test_embedded_execution_takes_no_storage_among_its_fields(use):
+    made = storage()
+    with pytest.raises(AssertionError):
+        NOT_TAKEN[use](made, as_field(made))
+
+
+def test_values_are_assigned_between_fields_and_storages():
+    made, field = storage(), gtx.zeros({I: 5, J: 6, K: 4})
+    field[...] = made
+    np.testing.assert_array_equal(field.ndarray, made.to_numpy())
+    turned = dlf.zeros((4, 6, 5), dims="KJI")
+    turned[...] = field
+    np.testing.assert_array_equal(turned.to_numpy(), made.to_numpy().T)
+
+
+def test_gt4py_s_own_constructors_copy_a_storage():
+    made = storage()
+    field = gtx.as_field([I, J, K], made)
+    np.testing.assert_array_equal(field.ndarray, made.to_numpy())
+    assert not np.shares_memory(field.ndarray, made.to_numpy())

@@ -47,6 +47,7 @@ from dlfield._core import (
 )
 from dlfield.binding import bind
 from dlfield.explaining import Explanation, PlanExplanation, explain
+from dlfield.gt4py_allocator import field_allocator
 from dlfield.gt4py_fields import as_field, from_field
 from dlfield.xarray import from_xarray
 
@@ -78,6 +79,7 @@ __all__ = [
     "empty",
     "empty_like",
     "explain",
+    "field_allocator",
     "free_pool",
     "from_field",
     "from_xarray",

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dlfield._core import gt4py_names
+
 if TYPE_CHECKING:
     from dlfield._core import Storage
 
-__all__ = ["along", "axes_of", "axis_of", "numbered"]
+__all__ = ["along", "axes_of", "axis_of", "in_origin_order", "numbered"]
 
 
 def axes_of(what: str, storage: Storage, axis: Any) -> tuple[int, ...]:  # noqa: ANN401
@@ -49,6 +51,16 @@ def axis_of(what: str, storage: Storage, axis: Any) -> int:  # noqa: ANN401
 def along(axis: int, key: Any) -> tuple[Any, ...]:  # noqa: ANN401
     """Give the key that takes `key` along an axis, and all of the others."""
     return (*(slice(None),) * axis, key, ...)
+
+
+def in_origin_order(dims: tuple[str, ...]) -> list[str]:
+    """Put names in the order in which an origin has them.
+
+    That is I, J, K and data dimensions by number. If GT4Py does not know all names it is their own.
+    """
+    if gt4py_names(dims) is None:
+        return list(dims)
+    return sorted(dims, key=lambda dim: (int(dim), "") if dim.isdecimal() else (-1, dim))
 
 
 def _number(what: str, storage: Storage, name: str) -> int:

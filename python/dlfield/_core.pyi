@@ -883,9 +883,11 @@ class Storage:
         """Names for GT4Py stencils; absent unless each is I, J, K or a decimal."""
     @property
     def __gt_origin__(self) -> tuple[int, ...]:
-        """Where stencils begin, in GT4Py's order of dimensions.
+        """Where stencils begin, in GT4Py's order of dimensions (I, J, K, data dimensions).
 
-        Absent unless `default_origin=` was given, and for a view that excludes the point, skips
+        If GT4Py does not know all names it is the order of the axes. Below 0 where the memory begins
+        behind that point, as that of a gt4py.next field that begins above 0. Absent unless
+        `default_origin=` was given or the array had one, and for a view that excludes the point, skips
         elements or has a new axis.
         """
     @property
@@ -1424,7 +1426,8 @@ def empty(
         host memory.
     default_origin : sequence of int, optional
         Where stencils begin unless told otherwise, in points, in GT4Py's order of dimensions (I, J,
-        K, data dimensions). It is shown only if given, since GT4Py takes no upper halo from it.
+        K, data dimensions), or of the axes if GT4Py does not know all names. Below 0 for memory that
+        begins behind that point. It is shown only if given, since GT4Py takes no upper halo from it.
 
     Returns
     -------

@@ -20,6 +20,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from dlfield._axes import in_origin_order
 from dlfield._core import (
     UNSET,
     Storage,
@@ -145,7 +146,8 @@ def from_xarray(array: Any, **options: Unpack[StorageOptions]) -> Storage:  # no
         written = {dim: attrs[f"halo_{dim}"] for dim in dims if f"halo_{dim}" in attrs}
         labels["halo"] = {dim: _pair(widths) for dim, widths in written.items()}
         if all(f"origin_{dim}" in attrs for dim in dims):
-            labels["default_origin"] = [int(attrs[f"origin_{dim}"]) for dim in _in_order(dims)]
+            in_order = in_origin_order(dims)
+            labels["default_origin"] = [int(attrs[f"origin_{dim}"]) for dim in in_order]
     every: StorageOptions = {**labels, **options}
     storage = as_storage(array, **every)
     lost = not same or attrs.get("halo_unknown", False)
@@ -163,15 +165,11 @@ def _attributes(storage: Storage, dims: tuple[str, ...]) -> dict[str, Any]:
     elif any(map(any, halo)):
         written = {f"halo_{dim}": width for dim, width in zip(dims, halo, strict=True)}
     if origin is not None:
-        written |= {f"origin_{dim}": at for dim, at in zip(_in_order(dims), origin, strict=True)}
+        in_order = in_origin_order(dims)
+        written |= {f"origin_{dim}": at for dim, at in zip(in_order, origin, strict=True)}
     if written:
         written |= {f"extent_{dim}": size for dim, size in zip(dims, storage.shape, strict=True)}
     return written
-
-
-def _in_order(dims: tuple[str, ...]) -> list[str]:
-    """Put names of GT4Py in the order in which an origin has them."""
-    return sorted(dims, key=lambda dim: (int(dim), "") if dim.isdecimal() else (-1, dim))
 
 
 def _pair(widths: Any) -> tuple[int, int]:  # noqa: ANN401

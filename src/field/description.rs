@@ -26,7 +26,8 @@ pub struct Field {
     /// Requested alignment of that element, in bytes. 0 and 1 request nothing.
     pub alignment: usize,
     /// First point that a stencil computes by default (GT4Py's default origin), in GT4Py's order
-    /// of dimensions, see [`Field::axes_in_order`]. `None` means unset.
+    /// of dimensions, see [`Field::axes_in_order`]. Below 0 where the memory begins behind that
+    /// point, as of a field of gt4py.next that begins above 0. `None` means unset.
     pub origin: Option<Extents>,
     /// Requested rank of each dimension, unless strides contradict it (see
     /// [`crate::Layout::ranks`]). `None` means unset.
@@ -81,7 +82,6 @@ impl Field {
         }
         if let Some(origin) = &self.origin {
             check_length("default_origin", origin.len(), shape)?;
-            check_order_is_known(self.dims.as_deref().unwrap_or_default())?;
             check_origin(origin, &self.axes_in_order(shape.len()), shape)?;
         }
         Ok(())
@@ -108,6 +108,15 @@ impl Field {
             axes.sort_by_key(|&axis| dims.get(axis).map(Dim::rank));
         }
         axes
+    }
+
+    /// Returns the origin in the order of the axes.
+    pub(super) fn origin_by_axis(&self, ndim: usize) -> Option<Extents> {
+        let mut by_axis = Extents::from_elem(0, ndim);
+        for (&at, &axis) in self.origin.as_ref()?.iter().zip(&self.axes_in_order(ndim)) {
+            *by_axis.get_mut(axis)? = at;
+        }
+        Some(by_axis)
     }
 
     /// Index of the aligned element: the requested one, else the lower halo, else 0.
@@ -170,25 +179,14 @@ fn check_data_dims(halo: &[HaloWidth], dims: &[Dim]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses names without a position in the order I, J, K, in which origins count.
-fn check_order_is_known(dims: &[Dim]) -> Result<()> {
-    if dims.iter().all(Dim::is_gt4py) {
-        return Ok(());
-    }
-    Err(Error::Argument(format!(
-        "default_origin: expected dims among I, J, K and decimals, whose order it follows, got {}; \
-         give the stencil an origin instead",
-        show_dims(dims)
-    )))
-}
-
+/// Refuses an origin behind the memory. One before it is legal: the memory begins later.
 pub(super) fn check_origin(origin: &[i64], axes: &[usize], shape: &[i64]) -> Result<()> {
     for (&at, &axis) in origin.iter().zip(axes) {
         let extent = shape.get(axis).copied().unwrap_or(0);
-        if !(0..=extent).contains(&at) {
+        if at > extent {
             return Err(Error::Argument(format!(
-                "default_origin: expected points inside shape {shape:?}, in the order I, J, K, got \
-                 {at} for axis {axis}"
+                "default_origin: expected at most {extent} for axis {axis} of shape {shape:?}, in \
+                 the order I, J, K, got {at}"
             )));
         }
     }

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::description::{Field, Halo, HaloWidth};
-use super::dims::{Dim, Dims};
+use super::dims::Dim;
 use super::joining::{Joined, Operand};
 use super::matching::Axes;
 use crate::layout::Extents;
@@ -50,10 +50,6 @@ impl Joined {
     }
 
     fn largest_origin(&self, operands: &[Operand<'_>], result: &Field) -> Option<Extents> {
-        let is_known = |dims: &Dims| dims.iter().all(Dim::is_gt4py);
-        if !self.dims.as_ref().is_none_or(is_known) {
-            return None;
-        }
         let mut largest = vec![None; self.shape.len()];
         for (field, axes) in self.storages(operands) {
             let Some(own) = &field.origin else { continue };

@@ -170,8 +170,8 @@ impl Labels {
         self.clone().verbatim(shape.len()).check(shape)
     }
 
-    /// Converts to a field, still unchecked. Leaves out an origin that does not fit: the field
-    /// begins before its memory, or has names that GT4Py does not know.
+    /// Converts to a field, still unchecked. Leaves out an origin that does not fit: it lies behind
+    /// the memory.
     pub(crate) fn into_field(self, shape: &[i64]) -> Field {
         let mut field = self.verbatim(shape.len());
         if field.origin.is_some() && field.check(shape).is_err() {
@@ -248,10 +248,17 @@ mod tests {
 
     #[test]
     fn only_an_origin_that_does_not_fit_is_left_out() {
-        for one in [labels(["I", "J"], [-1, 0]), labels(["I", "lon"], [1, 0])] {
-            assert!(one.check(&[2, 5]).is_err(), "{one:?}");
-            let field = one.clone().into_field(&[2, 5]);
-            assert_eq!((field.origin, field.dims), (None, one.dims));
+        let one = labels(["I", "J"], [3, 0]);
+        assert!(one.check(&[2, 5]).is_err());
+        let field = one.clone().into_field(&[2, 5]);
+        assert_eq!((field.origin, field.dims), (None, one.dims));
+    }
+
+    #[test]
+    fn an_origin_before_the_memory_stays_whatever_the_names() {
+        for names in [["I", "J"], ["Cell", "K"]] {
+            let field = labels(names, [-1, 0]).into_field(&[2, 5]);
+            assert_eq!(field.origin.as_deref(), Some(&[-1, 0][..]));
         }
     }
 }

@@ -35,13 +35,13 @@ impl Reduced {
         let name = |dims: &super::dims::Dims| {
             self.axes.iter().filter_map(|(axis, _)| dims.get(*axis).cloned()).collect()
         };
-        Field {
+        let field = Field {
             dims: of.dims.as_ref().map(name),
             halo: of.halo.as_ref().map(|halo| self.of_each::<_, Halo>(halo, (0, 0))),
-            origin: of.origin.as_ref().map(|origin| self.origin(of, origin)),
             order: Some(self.ranks(ranks)),
             ..Field::default()
-        }
+        };
+        Field { origin: self.origin(of, &field), ..field }
     }
 
     /// One entry for each dimension: that of the operand's axis, or `reduced`.
@@ -52,14 +52,11 @@ impl Reduced {
         self.axes.iter().filter_map(entry).collect()
     }
 
-    /// The origin, in GT4Py's order of dimensions: fewer of them keep that order.
-    fn origin(&self, of: &Field, origin: &[i64]) -> Extents {
-        let order = of.axes_in_order(origin.len());
-        let first = |(&axis, &first): (&usize, &i64)| {
-            let (_, whole) = self.axes.iter().find(|(own, _)| *own == axis)?;
-            Some(if *whole { first } else { 0 })
-        };
-        order.iter().zip(origin).filter_map(first).collect()
+    /// The origin of `of`, in the order in which that of `field` counts.
+    fn origin(&self, of: &Field, field: &Field) -> Option<Extents> {
+        let by_axis: Extents = self.of_each(&of.origin_by_axis(of.origin.as_ref()?.len())?, 0);
+        let order = field.axes_in_order(by_axis.len());
+        order.iter().map(|&axis| by_axis.get(axis).copied()).collect()
     }
 
     /// The ranks of the axes among those that stay.
@@ -98,6 +95,12 @@ mod tests {
         assert_eq!(found.order.as_deref(), Some(&[1, 0][..]));
         assert_eq!(reduced.shape(&[9, 8, 7]).as_slice(), [9, 7]);
         found.check(&[9, 7]).unwrap();
+    }
+
+    #[test]
+    fn an_origin_counts_anew_once_gt4py_knows_all_names_that_stay() {
+        let found = Reduced::new(3, &[0], false).field(&field("lev J I"), &[0, 1, 2]);
+        assert_eq!(found.origin.as_deref(), Some(&[6, 5][..]), "of I, J; before of lev, J, I");
     }
 
     #[test]

@@ -8,12 +8,14 @@ impl Field {
     ///
     /// Slices keep names and integers drop them; a new axis is unnamed, which drops all names. A
     /// halo keeps its points inside the view and is mirrored with its dimension. It becomes
-    /// unknown if a step thins out a dimension that has one.
+    /// unknown if a step thins out a dimension that has one. An origin moves along, unless it is a
+    /// point that the view excludes.
     #[must_use]
     pub(crate) fn select(&self, steps: &[Step], shape: &[i64], selected: &[i64]) -> Self {
         let aligned_index = self.selected_index(steps, shape, selected);
         let by_axis = self.origin_by_axis(shape.len());
-        let origin = by_axis.and_then(|by_axis| shifted(&by_axis, steps));
+        let origin = by_axis.filter(|by_axis| !steps.iter().any(|step| excludes(step, by_axis)));
+        let origin = origin.and_then(|by_axis| shifted(&by_axis, steps));
         let alignment = if aligned_index.is_some() { self.alignment } else { 1 };
         let dims = self.dims.as_ref().and_then(|dims| remaining(dims, steps));
         let halo = self.halo.as_ref().and_then(|halo| selected_halo(halo, steps, shape));
@@ -39,16 +41,7 @@ impl Field {
         Self { origin, ..field }
     }
 
-    /// Returns the origin in the order of the axes.
-    fn origin_by_axis(&self, ndim: usize) -> Option<Extents> {
-        let mut by_axis = Extents::from_elem(0, ndim);
-        for (&at, &axis) in self.origin.as_ref()?.iter().zip(&self.axes_in_order(ndim)) {
-            *by_axis.get_mut(axis)? = at;
-        }
-        Some(by_axis)
-    }
-
-    /// Returns an origin in GT4Py's order; `None` if it lies outside `shape`.
+    /// Returns an origin in GT4Py's order; `None` if it lies behind `shape`.
     fn in_order(&self, by_axis: Extents, shape: &[i64]) -> Option<Extents> {
         let axes = self.axes_in_order(shape.len());
         let origin: Extents = axes.iter().filter_map(|&axis| by_axis.get(axis).copied()).collect();
@@ -68,6 +61,12 @@ impl Field {
 /// Reorders one entry per axis.
 fn reordered<T: Clone, C: FromIterator<T>>(by_axis: &[T], axes: &[usize]) -> C {
     axes.iter().filter_map(|&axis| by_axis.get(axis).cloned()).collect()
+}
+
+/// True if a slice begins behind an origin that is a point of the memory.
+fn excludes(step: &Step, by_axis: &[i64]) -> bool {
+    let Step::Slice { axis, start, .. } = *step else { return false };
+    by_axis.get(axis).is_some_and(|at| (0..start).contains(at))
 }
 
 /// Moves one index per axis along with slices of step 1. `None` for new axes and other steps.
@@ -138,6 +137,17 @@ mod tests {
     use crate::layout::{Item, Layout, steps};
 
     const SHAPE: [i64; 3] = [10, 8, 4];
+
+    #[test]
+    fn an_origin_before_the_memory_moves_along_and_an_excluded_point_is_dropped() {
+        let field = Field { origin: Some(smallvec![-5, 2]), ..Field::default() };
+        let from = |start, length| Step::Slice { axis: 0, start, step: 1, length };
+        let whole = Step::Slice { axis: 1, start: 0, step: 1, length: 4 };
+        let selected = field.select(&[from(3, 3), whole], &[6, 4], &[3, 4]);
+        assert_eq!(selected.origin.as_deref(), Some(&[-8, 2][..]));
+        let inside = Field { origin: Some(smallvec![2, 2]), ..Field::default() };
+        assert_eq!(inside.select(&[from(3, 3), whole], &[6, 4], &[3, 4]).origin, None);
+    }
 
     fn field() -> Field {
         Field {

@@ -88,7 +88,7 @@ REFUSALS = [
     ({"dims": ()}, ValueError, "dims: expected one entry for each of the 2 dimensions"),
     ({"dims": ("I", 1)}, TypeError, "dims: expected"),
     ({"dims": 2}, TypeError, "dims: expected a sequence of names"),
-    ({"default_origin": (0, 6)}, ValueError, "default_origin: expected points inside shape"),
+    ({"default_origin": (0, 6)}, ValueError, "default_origin: expected at most 5 for axis 1"),
     ({"default_origin": (0,)}, ValueError, "default_origin: expected one entry"),
 ]
 

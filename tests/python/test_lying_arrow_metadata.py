@@ -113,7 +113,7 @@ NO_FIELD = {
     "a halo of texts": {"shape": [4], "axis": 0, "halo": [["1", "1"]]},
     "a halo that is a number": {"shape": [4], "axis": 0, "halo": 1},
     "an origin of too many": {"shape": [4], "axis": 0, "default_origin": [0, 0]},
-    "an origin below zero": {"shape": [4], "axis": 0, "default_origin": [-1]},
+    "an origin below 64 bits": {"shape": [4], "axis": 0, "default_origin": [-(2**70)]},
     "an origin behind the end": {"shape": [4], "axis": 0, "default_origin": [5]},
     "an origin that is a text": {"shape": [4], "axis": 0, "default_origin": ["1"]},
     "an origin that is a number": {"shape": [4], "axis": 0, "default_origin": 1},

@@ -120,7 +120,7 @@ def test_a_pickled_shape_must_be_a_sequence_of_ints(shape):
         (ALIGNED_INDEX, [-1, 0], "aligned_index: expected an index inside"),
         (ALIGNMENT, 12, "alignment_size: expected a multiple"),
         (ORIGIN, [0], "default_origin: expected one entry"),
-        (ORIGIN, [0, 4], "default_origin: expected points inside"),
+        (ORIGIN, [0, 4], "default_origin: expected at most"),
     ],
 )
 def test_knowledge_that_does_not_fit_the_shape_is_refused(place, value, text):

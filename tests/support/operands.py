@@ -59,11 +59,10 @@ def halo_of(draw, extent, name):
 
 @st.composite
 def origins(draw, names, shape):
-    known = all(name in "IJK0" for name in names or ())
-    if not known or draw(st.booleans()):
+    if draw(st.booleans()):
         return {}
     axes = in_gt4py_order(names, len(shape))
-    return {"default_origin": tuple(draw(st.integers(0, shape[axis])) for axis in axes)}
+    return {"default_origin": tuple(draw(st.integers(-2, shape[axis])) for axis in axes)}
 
 
 def order(name):
@@ -146,8 +145,6 @@ def in_gt4py_order(names, ndim):
 
 
 def expected_origin(operands, dims, shape):
-    if dims and not all(name in "IJK0" for name in dims):
-        return None
     first = {}
     for one in operands:
         if not hasattr(one, "default_origin"):
@@ -156,7 +153,7 @@ def expected_origin(operands, dims, shape):
         for at in range(len(shape)):
             axis = axis_of(one, at, dims, shape)
             if axis is not None:
-                first[at] = max(first.get(at, 0), by_axis[axis])
+                first[at] = max(first.get(at, by_axis[axis]), by_axis[axis])
     if not first:
         return None
     return tuple(first.get(at, 0) for at in in_gt4py_order(dims or None, len(shape)))

@@ -12,8 +12,9 @@ FAR = 2**70
 
 
 def ordered(by_axis, dims):
-    """Return what each axis has in GT4Py's order, which is I, J, K."""
-    order = range(len(by_axis)) if dims is None else sorted(range(len(dims)), key=dims.__getitem__)
+    """Return what each axis has in GT4Py's order, which is I, J, K if there are no other names."""
+    known = dims is not None and all(name in "IJK" for name in dims)
+    order = sorted(range(len(dims)), key=dims.__getitem__) if known else range(len(by_axis))
     return tuple(by_axis[axis] for axis in order)
 
 
@@ -36,7 +37,8 @@ class Axis:
         start, stop, step = part.indices(len(self.below))
         count = len(range(start, stop, step))
         below, above = self.below[part], self.above[part]
-        origin = self.origin is not None and step == 1 and 0 <= self.origin - start <= count
+        origin = self.origin is not None and step == 1 and self.origin - start <= count
+        origin = origin and not 0 <= self.origin < start  # a point that is left out
         aligned = self.aligned is not None and step == 1 and 0 <= self.aligned - start < count
         return Axis(
             self.name,
@@ -134,8 +136,8 @@ def storages(draw, dtypes=DTYPES, smallest=0):
     halo = [(low, draw(st.integers(0, most))) for (low, _), most in zip(halo, rest, strict=True)]
     dims = draw(st.none() | st.permutations(["I", "J", "K", "lev", "lat"]))
     dims = dims and tuple(dims[: len(shape)])
-    origin = [draw(st.integers(0, extent)) for extent in shape]
-    has_origin = not {"lev", "lat"} & set(dims or ()) and draw(st.booleans())
+    origin = [draw(st.integers(-3, extent)) for extent in shape]
+    has_origin = draw(st.booleans())
     aligned = draw(st.just(dlf.UNSET) | st.tuples(*(st.integers(0, max(e, 1) - 1) for e in shape)))
     lower = [low if low < extent else 0 for (low, _), extent in zip(halo, shape, strict=True)]
     storage = dlf.empty(

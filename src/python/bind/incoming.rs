@@ -125,10 +125,13 @@ impl Incoming {
         let is_array = is_copied || is_plain_ndarray(value);
         let ran_code = is_copied || !(is_array || value.is_instance_of::<PyStorage>());
         let array = is_array.then(|| value.clone().unbind());
+        let own = Field { dims, ..Field::default() };
+        let dims = own.dims.clone().map(|dims| translate(declared, dims));
+        let origin = origin.map(|origin| in_declared_order(field, &own, dims.as_ref(), &origin));
         let argument = Argument {
-            dims: dims.map(|dims| translate(declared, dims)),
+            dims,
             halo: halo.along(managed.layout().ndim()),
-            origin: origin.map(|origin| in_declared_order(field, &origin)),
+            origin,
             managed,
             kind,
             copied,
@@ -152,13 +155,20 @@ fn translate(declared: &Declared, dims: Dims) -> Dims {
     dims.into_iter().map(own).collect()
 }
 
-/// Reorders an origin from GT4Py's order of dimensions to the declared one.
-fn in_declared_order(field: &FieldSpec, origin: &Extents) -> Extents {
-    let names = Field { dims: Some(field.dims.clone()), ..Field::default() };
-    let order = names.axes_in_order(origin.len());
+/// Reorders an origin to the declared order of dimensions. It counts in the order of the array's
+/// `own` names, which are `dims` in the stencil's; without names in GT4Py's order of the declared.
+fn in_declared_order(
+    field: &FieldSpec,
+    own: &Field,
+    dims: Option<&Dims>,
+    origin: &Extents,
+) -> Extents {
+    let unnamed = Field { dims: Some(field.dims.clone()), ..Field::default() };
+    let (counted, dims) = dims.map_or((&unnamed, &field.dims), |dims| (own, dims));
     let mut declared = origin.clone();
-    for (&axis, &at) in order.iter().zip(origin) {
-        if let Some(first) = declared.get_mut(axis) {
+    for (&axis, &at) in counted.axes_in_order(origin.len()).iter().zip(origin) {
+        let place = field.dims.iter().position(|dim| dims.get(axis) == Some(dim));
+        if let Some(first) = place.and_then(|place| declared.get_mut(place)) {
             *first = at;
         }
     }

@@ -58,7 +58,8 @@ use crate::storage::{Spec, Storage};
 ///     host memory.
 /// default_origin : sequence of int, optional
 ///     Where stencils begin unless told otherwise, in points, in GT4Py's order of dimensions (I, J,
-///     K, data dimensions). It is shown only if given, since GT4Py takes no upper halo from it.
+///     K, data dimensions), or of the axes if GT4Py does not know all names. Below 0 for memory that
+///     begins behind that point. It is shown only if given, since GT4Py takes no upper halo from it.
 ///
 /// Returns
 /// -------

@@ -237,9 +237,11 @@ impl PyStorage {
         }
     }
 
-    /// Where stencils begin, in GT4Py's order of dimensions.
+    /// Where stencils begin, in GT4Py's order of dimensions (I, J, K, data dimensions).
     ///
-    /// Absent unless `default_origin=` was given, and for a view that excludes the point, skips
+    /// If GT4Py does not know all names it is the order of the axes. Below 0 where the memory begins
+    /// behind that point, as that of a gt4py.next field that begins above 0. Absent unless
+    /// `default_origin=` was given or the array had one, and for a view that excludes the point, skips
     /// elements or has a new axis.
     #[getter]
     fn __gt_origin__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {

@@ -14,6 +14,8 @@ import numpy as np
 from support.cuda.devices import LEGACY, current, read, write
 from support.cuda.driver import HOST_FUNCTION, bytes_behind, call, made, stream
 
+#: DLPack's code of memory on a device.
+CUDA = 2
 #: Universal functions of NumPy that CuPy does not have.
 MISSING = {"spacing", "isnat", "vecdot", "matvec", "vecmat"}
 #: Copies of operands that overlapped an output.
@@ -44,6 +46,8 @@ class Stream:
 class Device:
     """A GPU, current inside."""
 
+    compute_capability = "80"
+
     def __init__(self, number):
         self.id, self._entered = number, []
 
@@ -64,6 +68,7 @@ cuda = types.SimpleNamespace(
     Stream=Stream,
     get_current_stream=lambda: _streams[-1],
     is_available=lambda: True,
+    runtime=types.SimpleNamespace(is_hip=False, CUDARuntimeError=RuntimeError),
 )
 
 _in_flight = {}
@@ -219,6 +224,34 @@ def asarray(value, dtype=None):
     memory = _Foreign(value, interface["data"][0])
     shape, dtype = interface["shape"], np.dtype(interface["typestr"])
     return ndarray(shape, dtype, memory, memory.ptr, interface["strides"])
+
+
+def from_dlpack(array):
+    """Take an array on a device as it is."""
+    assert array.__dlpack_device__()[0] == CUDA
+    return asarray(array)
+
+
+def empty(shape, dtype=float):
+    """Allocate an array on the current device."""
+    return ndarray(shape, dtype)
+
+
+def asnumpy(array):
+    """Copy an array to the host, and wait."""
+    return array.get()
+
+
+def byte_bounds(array):
+    """Return the addresses of the first byte and of the end."""
+    return array._bounds()
+
+
+def _as_strided(array, shape, strides):
+    return ndarray(shape, array.dtype, array.data.mem, array.data.ptr, strides)
+
+
+lib = types.SimpleNamespace(stride_tricks=types.SimpleNamespace(as_strided=_as_strided))
 
 
 def _operand(value):
