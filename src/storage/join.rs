@@ -7,7 +7,6 @@ use smallvec::SmallVec;
 use super::buffers::Residence;
 use super::data::Storage;
 use super::make::buffers;
-use super::spec::{Order, Spec};
 use crate::alloc::{Fill, common_multiple, plan};
 use crate::copy::copy;
 use crate::dtype::DType;
@@ -30,24 +29,16 @@ impl Storage {
         residence: Residence,
     ) -> Result<Self> {
         let fields: SmallVec<[&Field; 4]> = operands.iter().filter_map(|one| one.field).collect();
-        let identity = |ranks: &Extents| ranks.iter().copied().eq((0..).take(ranks.len()));
-        if fields.iter().all(|field| field.is_unlabelled()) && ranks.iter().flatten().all(identity)
-        {
-            let spec = Spec { default_residence: residence, ..Spec::default() };
-            return Self::allocate(&joined.shape, dtype, &spec, Fill::Nothing);
-        }
+        let in_c_order = || (0_i64..).take(joined.shape.len()).collect();
+        let order = Some(joined.ranks(ranks).unwrap_or_else(in_c_order));
         let alignment = shared_alignment(&fields, dtype);
-        let mut spec = Spec::like(joined.field(operands), residence);
-        spec.alignment = Some(alignment);
-        if let Some(ranks) = joined.ranks(ranks) {
-            spec.layout = Order::Ranks(ranks);
-        }
-        Self::allocate(&joined.shape, dtype, &spec, Fill::Nothing)
+        let labels = Field { order, alignment, ..joined.field(operands) };
+        Self::for_labels(&joined.shape, dtype, labels, residence)
     }
 
     /// As [`Storage::for_result`], for operands that all have this shape and field: the result has
-    /// them too. `None` if [`Storage::for_result`] is to decide: for items of another size, and where
-    /// the field does not say the order.
+    /// them too. `None` if [`Storage::for_result`] is to decide: for items that need another
+    /// alignment, and where the field does not say the order.
     ///
     /// # Errors
     /// As [`Storage::allocate`].
@@ -62,8 +53,8 @@ impl Storage {
         let Some(order) = order.filter(|_| field.aligned_index.is_none()) else {
             return Ok(None);
         };
-        let same_size = dtype.itemsize() == model.dtype().itemsize();
-        if (!same_size && alignment > 1) || model.layout().ranks(order) != *order {
+        let same_alignment = shared_alignment(&[field], dtype) == alignment;
+        if !same_alignment || model.layout().ranks(order) != *order {
             return Ok(None);
         }
         let index = field.aligned_index(shape.len());
@@ -88,9 +79,19 @@ impl Storage {
         let shape = reduced.shape(operand.layout().shape());
         let mut labels = reduced.field(field, &ranks);
         labels.alignment = shared_alignment(&[field], dtype);
+        Self::for_labels(&shape, dtype, labels, residence)
+    }
+
+    /// Allocates a storage with these labels, which fit the shape, in the order that they say.
+    fn for_labels(
+        shape: &[i64],
+        dtype: DType,
+        labels: Field,
+        residence: Residence,
+    ) -> Result<Self> {
         let order = labels.order.as_deref().unwrap_or_default();
         let index = labels.aligned_index(shape.len());
-        let plan = plan(&shape, dtype, order, labels.alignment, &index)?;
+        let plan = plan(shape, dtype, order, labels.alignment, &index)?;
         let made = buffers(&plan, residence, Fill::Nothing)?;
         let plain = labels.is_unlabelled();
         let field = if plain { unlabelled(shape.len()) } else { Arc::new(labels) };

@@ -13,6 +13,7 @@ use crate::error::{Error, Failure};
 use crate::field::{Field, Halo, Operand};
 use crate::layout::Extents;
 use crate::managed::Managed;
+use crate::protocol::buffer::shape_and_dtype;
 use crate::protocol::{Request, import, is_plain_ndarray};
 use crate::python::numpy::{array_held_by, array_over, dtype_to, import_converted};
 use crate::python::storage::PyStorage;
@@ -22,10 +23,10 @@ use crate::storage::Residence;
 pub(super) enum Given<'py> {
     /// A number, or what NumPy takes for one.
     Number(Bound<'py, PyAny>),
-    /// An array of exactly NumPy's class.
-    Array(Bound<'py, PyAny>, Extents),
+    /// An array of exactly NumPy's class, with its type if dlfield has it.
+    Array(Bound<'py, PyAny>, Extents, Option<DType>),
     /// A storage with its buffer on the host, up to date.
-    Storage(Bound<'py, PyStorage>, Managed, Arc<Field>),
+    Storage(Bound<'py, PyStorage>, Arc<Field>),
     /// A storage with a buffer on a GPU. Which side counts is decided later.
     OnGpu(Bound<'py, PyStorage>, Arc<Field>),
     /// Memory of another library, perhaps with names.
@@ -45,8 +46,8 @@ impl<'py> Given<'py> {
             let field = storage.get().storage().field();
             return Ok(Some(match storage.get().storage().residence() {
                 Residence::Host => {
-                    let memory = storage.get().host(py, what)?.clone();
-                    Self::Storage(storage.clone(), memory, field)
+                    storage.get().host(py, what)?;
+                    Self::Storage(storage.clone(), field)
                 }
                 _ => Self::OnGpu(storage.clone(), field),
             }));
@@ -72,8 +73,14 @@ impl<'py> Given<'py> {
     }
 
     fn array(array: Bound<'py, PyAny>) -> PyResult<Self> {
-        let shape = array.getattr(intern!(array.py(), "shape"))?.extract::<Vec<i64>>()?;
-        Ok(if shape.is_empty() { Self::Number(array) } else { Self::Array(array, shape.into()) })
+        let (shape, dtype) = match shape_and_dtype(&array) {
+            Some((shape, dtype)) => (shape, Some(dtype)),
+            None => {
+                let shape = array.getattr(intern!(array.py(), "shape"))?;
+                (shape.extract::<Vec<i64>>()?.into(), None)
+            }
+        };
+        Ok(if shape.is_empty() { Self::Number(array) } else { Self::Array(array, shape, dtype) })
     }
 
     /// An array of another library, or an object that NumPy takes for an element.
@@ -96,7 +103,7 @@ impl<'py> Given<'py> {
     pub(super) fn operand(&self) -> Option<Operand<'_>> {
         Some(match self {
             Self::Number(_) => return None,
-            Self::Array(_, shape) => Operand { shape, field: None },
+            Self::Array(_, shape, _) => Operand { shape, field: None },
             Self::Storage(..) | Self::OnGpu(..) => {
                 let (memory, field) = self.storage()?;
                 Operand { shape: memory.layout().shape(), field: Some(field) }
@@ -110,8 +117,9 @@ impl<'py> Given<'py> {
     /// Layout and field of a storage.
     pub(super) fn storage(&self) -> Option<(&Managed, &Arc<Field>)> {
         match self {
-            Self::Storage(_, memory, field) => Some((memory, field)),
-            Self::OnGpu(storage, field) => Some((storage.get().storage().managed(), field)),
+            Self::Storage(storage, field) | Self::OnGpu(storage, field) => {
+                Some((storage.get().storage().managed(), field))
+            }
             _ => None,
         }
     }
@@ -126,6 +134,7 @@ impl<'py> Given<'py> {
     pub(super) fn kind(&self) -> Option<Kind> {
         match self {
             Self::Number(number) => Kind::of_number(number),
+            Self::Array(_, _, dtype) => dtype.map(Kind::Items),
             _ => self.storage().map(|(memory, _)| Kind::Items(memory.dtype())),
         }
     }
@@ -189,8 +198,9 @@ impl<'py> Given<'py> {
         axes: &[Option<usize>],
         what: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
-        if let Self::Storage(storage, memory, _) = self {
-            return moved(array_of(storage, what, true)?, memory.layout().ndim(), axes);
+        if let Self::Storage(storage, _) = self {
+            let ndim = storage.get().storage().shape().len();
+            return moved(array_of(storage, what, true)?, ndim, axes);
         }
         match self.at(py, Target::Host, what)? {
             At::Object(object, ndim) => moved(object.clone(), ndim, axes),
@@ -204,8 +214,8 @@ impl<'py> Given<'py> {
     pub(super) fn on_host(self, py: Python<'py>, what: &str) -> PyResult<Self> {
         Ok(match self {
             Self::OnGpu(storage, field) => {
-                let memory = storage.get().host(py, what)?.clone();
-                Self::Storage(storage, memory, field)
+                storage.get().host(py, what)?;
+                Self::Storage(storage, field)
             }
             other => other,
         })
@@ -215,8 +225,9 @@ impl<'py> Given<'py> {
     pub(super) fn at(&self, py: Python<'py>, target: Target, what: &str) -> PyResult<At<'_, 'py>> {
         Ok(match self {
             Self::Number(object) => At::Object(object, 0),
-            Self::Array(array, shape) => At::Object(array, shape.len()),
-            Self::Storage(_, memory, _) | Self::Foreign(memory, _) => At::Memory(memory),
+            Self::Array(array, shape, _) => At::Object(array, shape.len()),
+            Self::Storage(storage, _) => At::Memory(storage.get().storage().managed()),
+            Self::Foreign(memory, _) => At::Memory(memory),
             Self::OnGpu(storage, _) => At::Memory(memory_at(py, storage.get(), target, what)?),
         })
     }
@@ -225,9 +236,11 @@ impl<'py> Given<'py> {
     pub(super) fn stand_in(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let dtype = match self {
             Self::Number(number) => return Ok(number.clone()),
-            Self::Array(array, _) => array.getattr(intern!(py, "dtype"))?,
-            Self::Storage(_, memory, _) | Self::Foreign(memory, _) => dtype_to(py, memory.dtype())?,
-            Self::OnGpu(storage, _) => dtype_to(py, storage.get().storage().dtype())?,
+            Self::Array(array, ..) => array.getattr(intern!(py, "dtype"))?,
+            Self::Foreign(memory, _) => dtype_to(py, memory.dtype())?,
+            Self::Storage(storage, _) | Self::OnGpu(storage, _) => {
+                dtype_to(py, storage.get().storage().dtype())?
+            }
         };
         py.import(intern!(py, "numpy"))?.call_method1(intern!(py, "empty"), (0, dtype))
     }
@@ -270,8 +283,26 @@ impl Kind {
         if number.is_exact_instance_of::<PyFloat>() {
             return Some(Self::Float);
         }
-        number.is_exact_instance_of::<PyInt>().then_some(Self::Int)
+        if number.is_exact_instance_of::<PyInt>() {
+            return Some(Self::Int);
+        }
+        let of_array = || shape_and_dtype(number).map(|(_, dtype)| dtype);
+        scalar_type(number).or_else(of_array).map(Self::Items)
     }
+}
+
+/// The type of a number of NumPy's.
+fn scalar_type(number: &Bound<'_, PyAny>) -> Option<DType> {
+    static CLASSES: PyOnceLock<Vec<(Py<PyAny>, DType)>> = PyOnceLock::new();
+    let py = number.py();
+    let read = || {
+        let numpy = py.import(intern!(py, "numpy"))?;
+        let plain = DType::all().filter(|dtype| dtype.format().is_some());
+        plain.map(|dtype| Ok((numpy.getattr(dtype.name())?.unbind(), dtype))).collect()
+    };
+    let classes = CLASSES.get_or_try_init::<_, PyErr>(py, read).ok()?;
+    let class = number.get_type();
+    classes.iter().find(|(known, _)| class.is(known)).map(|(_, dtype)| *dtype)
 }
 
 fn is_on_gpu(device: Device) -> bool {
