@@ -54,6 +54,9 @@ impl Joined {
         if !self.dims.as_ref().is_none_or(is_known) {
             return None;
         }
+        if operands.iter().filter_map(|one| one.field).all(|field| field.origin.is_none()) {
+            return None;
+        }
         let mut largest = vec![None; self.shape.len()];
         for (field, axes) in self.storages(operands) {
             let Some(own) = &field.origin else { continue };

@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 
-use super::given::{Given, Kind};
-use super::known::{Key, Known, Types, Way, result_type};
+use super::given::Given;
+use super::known::{Key, Kind, Known, Types, Way, result_type};
 use super::outputs::{Output, join};
 use super::site::Site;
 use super::work::{Work, has_shape};
@@ -45,7 +45,7 @@ impl<'py> Call<'_, 'py> {
             function: self.function,
             name: self.name,
             options: self.options.as_ref(),
-            joined: &joined,
+            joined: joined.as_ref(),
             given: &given,
             masked: self.mask.is_some(),
             outputs: &outputs,
@@ -80,26 +80,25 @@ impl<'py> Call<'_, 'py> {
         Ok(Some((given, wanted)))
     }
 
-    /// Joins the operands, and makes storages for the results.
+    /// Joins the operands, unless they are alike, and makes storages for the results.
     fn prepare(
         &self,
         py: Python<'py>,
         site: Site,
         given: &[Given<'py>],
         wanted: &[Option<Output<'py>>],
-    ) -> PyResult<(Joined, Outputs<'py>)> {
+    ) -> PyResult<(Option<Joined>, Outputs<'py>)> {
         let alike = alike(given, wanted).filter(|_| self.mask.is_none());
         let Some((memory, field)) = alike else {
             let joined = join(given, wanted)?;
             let outputs = self.outputs(py, site, &joined, given, wanted)?;
-            return Ok((joined, outputs));
+            return Ok((Some(joined), outputs));
         };
-        let joined = Joined::alike(memory.layout().shape(), given.len());
         let outputs = match self.outputs_like(py, site, (memory, field), given, wanted)? {
             Some(outputs) => outputs,
             None => self.outputs(py, site, &join(given, wanted)?, given, wanted)?,
         };
-        Ok((joined, outputs))
+        Ok((None, outputs))
     }
 
     /// The operands without the mask.

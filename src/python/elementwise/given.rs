@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyTuple, PyType};
 
+use super::known::Kind;
 use crate::device::{Device, Target};
-use crate::dtype::DType;
 use crate::error::{Error, Failure};
 use crate::field::{Field, Halo, Operand};
 use crate::layout::Extents;
@@ -23,8 +23,8 @@ use crate::storage::Residence;
 pub(super) enum Given<'py> {
     /// A number, or what NumPy takes for one.
     Number(Bound<'py, PyAny>),
-    /// An array of exactly NumPy's class, with its type if dlfield has it.
-    Array(Bound<'py, PyAny>, Extents, Option<DType>),
+    /// An array of exactly NumPy's class.
+    Array(Bound<'py, PyAny>, Extents),
     /// A storage with its buffer on the host, up to date.
     Storage(Bound<'py, PyStorage>, Arc<Field>),
     /// A storage with a buffer on a GPU. Which side counts is decided later.
@@ -73,14 +73,11 @@ impl<'py> Given<'py> {
     }
 
     fn array(array: Bound<'py, PyAny>) -> PyResult<Self> {
-        let (shape, dtype) = match shape_and_dtype(&array) {
-            Some((shape, dtype)) => (shape, Some(dtype)),
-            None => {
-                let shape = array.getattr(intern!(array.py(), "shape"))?;
-                (shape.extract::<Vec<i64>>()?.into(), None)
-            }
+        let shape = match shape_and_dtype(&array) {
+            Some((shape, _)) => shape,
+            None => array.getattr(intern!(array.py(), "shape"))?.extract::<Vec<i64>>()?.into(),
         };
-        Ok(if shape.is_empty() { Self::Number(array) } else { Self::Array(array, shape, dtype) })
+        Ok(if shape.is_empty() { Self::Number(array) } else { Self::Array(array, shape) })
     }
 
     /// An array of another library, or an object that NumPy takes for an element.
@@ -103,7 +100,7 @@ impl<'py> Given<'py> {
     pub(super) fn operand(&self) -> Option<Operand<'_>> {
         Some(match self {
             Self::Number(_) => return None,
-            Self::Array(_, shape, _) => Operand { shape, field: None },
+            Self::Array(_, shape) => Operand { shape, field: None },
             Self::Storage(..) | Self::OnGpu(..) => {
                 let (memory, field) = self.storage()?;
                 Operand { shape: memory.layout().shape(), field: Some(field) }
@@ -133,8 +130,7 @@ impl<'py> Given<'py> {
     /// The type, if the result's follows from it whatever the values are.
     pub(super) fn kind(&self) -> Option<Kind> {
         match self {
-            Self::Number(number) => Kind::of_number(number),
-            Self::Array(_, _, dtype) => dtype.map(Kind::Items),
+            Self::Number(object) | Self::Array(object, _) => Kind::of(object),
             _ => self.storage().map(|(memory, _)| Kind::Items(memory.dtype())),
         }
     }
@@ -199,8 +195,7 @@ impl<'py> Given<'py> {
         what: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
         if let Self::Storage(storage, _) = self {
-            let ndim = storage.get().storage().shape().len();
-            return moved(array_of(storage, what, true)?, ndim, axes);
+            return aligned(storage, axes, what);
         }
         match self.at(py, Target::Host, what)? {
             At::Object(object, ndim) => moved(object.clone(), ndim, axes),
@@ -225,7 +220,7 @@ impl<'py> Given<'py> {
     pub(super) fn at(&self, py: Python<'py>, target: Target, what: &str) -> PyResult<At<'_, 'py>> {
         Ok(match self {
             Self::Number(object) => At::Object(object, 0),
-            Self::Array(array, shape, _) => At::Object(array, shape.len()),
+            Self::Array(array, shape) => At::Object(array, shape.len()),
             Self::Storage(storage, _) => At::Memory(storage.get().storage().managed()),
             Self::Foreign(memory, _) => At::Memory(memory),
             Self::OnGpu(storage, _) => At::Memory(memory_at(py, storage.get(), target, what)?),
@@ -261,48 +256,29 @@ pub(super) fn array_of<'py>(
     unsafe { array_held_by(storage.as_any(), memory, readonly) }
 }
 
+/// A read-only array over the same buffer, with its axes in the order of a result.
+fn aligned<'py>(
+    storage: &Bound<'py, PyStorage>,
+    axes: &[Option<usize>],
+    what: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let memory = storage.get().host(storage.py(), what)?;
+    let ndim = memory.layout().ndim();
+    if !is_in_order(ndim, axes)
+        && let Ok(view) = memory.align(axes)
+    {
+        // SAFETY: as in `array_of`.
+        return unsafe { array_held_by(storage.as_any(), &view, true) };
+    }
+    moved(array_of(storage, what, true)?, ndim, axes) // without axes of extent 1
+}
+
 /// An operand where it is computed with.
 pub(super) enum At<'a, 'py> {
     /// A number, or an array of NumPy with as many dimensions.
     Object(&'a Bound<'py, PyAny>, usize),
     /// Memory that is up to date once the work in its timeline is done.
     Memory(&'a Managed),
-}
-
-/// A type of an operand that decides on the type of the result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
-    Items(DType),
-    /// Numbers of Python's, whose values do not count (NEP 50).
-    Float,
-    Int,
-}
-
-impl Kind {
-    fn of_number(number: &Bound<'_, PyAny>) -> Option<Self> {
-        if number.is_exact_instance_of::<PyFloat>() {
-            return Some(Self::Float);
-        }
-        if number.is_exact_instance_of::<PyInt>() {
-            return Some(Self::Int);
-        }
-        let of_array = || shape_and_dtype(number).map(|(_, dtype)| dtype);
-        scalar_type(number).or_else(of_array).map(Self::Items)
-    }
-}
-
-/// The type of a number of NumPy's.
-fn scalar_type(number: &Bound<'_, PyAny>) -> Option<DType> {
-    static CLASSES: PyOnceLock<Vec<(Py<PyAny>, DType)>> = PyOnceLock::new();
-    let py = number.py();
-    let read = || {
-        let numpy = py.import(intern!(py, "numpy"))?;
-        let plain = DType::all().filter(|dtype| dtype.format().is_some());
-        plain.map(|dtype| Ok((numpy.getattr(dtype.name())?.unbind(), dtype))).collect()
-    };
-    let classes = CLASSES.get_or_try_init::<_, PyErr>(py, read).ok()?;
-    let class = number.get_type();
-    classes.iter().find(|(known, _)| class.is(known)).map(|(_, dtype)| *dtype)
 }
 
 fn is_on_gpu(device: Device) -> bool {

@@ -2,6 +2,7 @@
 
 use pyo3::intern;
 use pyo3::prelude::*;
+use smallvec::SmallVec;
 
 use super::given::{Given, array_of, check_storage_at, elsewhere, has_the_last_word, memory_at};
 use crate::device::Target;
@@ -154,7 +155,7 @@ impl<'py> Output<'py> {
 
 /// What operands have in common, in the shape of the outputs if there are any.
 pub(super) fn join(given: &[Given<'_>], outputs: &[Option<Output<'_>>]) -> PyResult<Joined> {
-    let operands: Vec<Operand<'_>> = given.iter().filter_map(Given::operand).collect();
+    let operands: SmallVec<[_; 4]> = given.iter().filter_map(Given::operand).collect();
     join_operands(&operands, outputs)
 }
 

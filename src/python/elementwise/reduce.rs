@@ -11,8 +11,8 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt};
 use smallvec::SmallVec;
 
 use super::asked::{Along, Asked, by_position};
-use super::given::{Given, Kind, array_of};
-use super::known::{Key, Known, Way, result_type};
+use super::given::{Given, array_of};
+use super::known::{Key, Kind, Known, Way, result_type};
 use super::outputs::Output;
 use super::place::Place;
 use super::site::Site;
@@ -95,7 +95,8 @@ impl<'py> Reducer<'_, 'py> {
                 self.write_into(py, asked, &values, output, operand, &reduced)
             }
             (None, Given::Storage(storage, field)) if !several && !reduced.is_number() => {
-                let (options, memory) = (values.options.as_ref(), storage.get().storage().managed());
+                let (options, memory) =
+                    (values.options.as_ref(), storage.get().storage().managed());
                 let dtype = self.dtype(py, asked, options, memory.dtype())?;
                 let made = Storage::for_reduction(memory, field, &reduced, dtype, site.residence)?;
                 let made = PyStorage::wrap(py, made, None)?.into_bound(py);

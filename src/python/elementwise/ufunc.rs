@@ -96,11 +96,7 @@ pub(in crate::python) fn elementwise<'py>(
 type Out<'py> = SmallVec<[Option<Bound<'py, PyAny>>; 2]>;
 
 /// The outputs of the caller: one, or a tuple with one for each result.
-fn outputs<'py>(
-    given: &Bound<'py, PyAny>,
-    results: usize,
-    name: &str,
-) -> PyResult<Out<'py>> {
+fn outputs<'py>(given: &Bound<'py, PyAny>, results: usize, name: &str) -> PyResult<Out<'py>> {
     let several: Out<'py> = match given.cast::<PyTuple>() {
         Ok(several) => several.iter().map(|one| Some(one).filter(|one| !one.is_none())).collect(),
         Err(_) => Out::from_elem(Some(given.clone()), 1),

@@ -11,6 +11,7 @@ use super::given::{At, Given, is_in_order, moved};
 use super::outputs::Output;
 use crate::device::Target;
 use crate::field::Joined;
+use crate::layout::MAX_NDIM;
 use crate::managed::Managed;
 use crate::protocol::is_plain_ndarray;
 use crate::sync::Dirty;
@@ -22,7 +23,8 @@ pub(super) struct Work<'a, 'py> {
     pub(super) name: &'a str,
     /// Keywords of NumPy's function.
     pub(super) options: Option<&'a Bound<'py, PyDict>>,
-    pub(super) joined: &'a Joined,
+    /// `None` if all operands have the dimensions of the result.
+    pub(super) joined: Option<&'a Joined>,
     /// The inputs, and the mask if there is one.
     pub(super) given: &'a [Given<'py>],
     pub(super) masked: bool,
@@ -30,6 +32,17 @@ pub(super) struct Work<'a, 'py> {
     /// True if one of the outputs is the caller's.
     pub(super) writes: bool,
 }
+
+/// The axes of an operand that has the dimensions of the result.
+static IN_ORDER: [Option<usize>; MAX_NDIM] = {
+    let mut axes = [None; MAX_NDIM];
+    let mut axis = 0;
+    while axis < MAX_NDIM {
+        axes[axis] = Some(axis);
+        axis += 1;
+    }
+    axes
+};
 
 type Values<'py> = SmallVec<[Bound<'py, PyAny>; 4]>;
 
@@ -40,9 +53,9 @@ impl<'py> Work<'_, 'py> {
         let outputs = outputs.collect::<PyResult<SmallVec<[_; 2]>>>()?;
         let mut values = Values::new();
         for (one, axes) in self.operands() {
-            let at = self.outputs.iter().position(|output| output.is(one));
-            values.push(match at.and_then(|at| outputs.get(at)) {
-                Some(output) => moved(output.clone(), self.joined.shape.len(), axes)?,
+            let own = self.outputs.iter().zip(&outputs).find(|(output, _)| output.is(one));
+            values.push(match own {
+                Some((_, array)) => array.clone(),
                 None => one.value(py, axes, self.name)?,
             });
         }
@@ -67,11 +80,13 @@ impl<'py> Work<'_, 'py> {
     }
 
     /// Each operand with the axis of each dimension of the result.
-    fn operands(&self) -> impl Iterator<Item = (&Given<'py>, &[Option<usize>])> {
-        let mut axes = self.joined.axes.iter();
-        let with_axes = move |one| {
-            let axes = if has_shape(&one) { axes.next() } else { None };
-            (one, axes.map_or(&[][..], |axes| &axes[..]))
+    fn operands<'b>(&'b self) -> impl Iterator<Item = (&'b Given<'py>, &'b [Option<usize>])> {
+        let mut axes = self.joined.map(|joined| joined.axes.iter());
+        let with_axes = move |one: &'b Given<'py>| {
+            let ndim = one.operand().map(|operand| operand.shape.len());
+            let own = ndim.and_then(|ndim| IN_ORDER.get(..ndim)).unwrap_or_default();
+            let moved = axes.as_mut().filter(|_| ndim.is_some()).and_then(Iterator::next);
+            (one, moved.map_or(own, |axes| &axes[..]))
         };
         self.given.iter().map(with_axes)
     }
