@@ -57,7 +57,8 @@ def test_options_and_outputs_mean_what_they_mean_in_numpy(field):
     np.testing.assert_array_equal(out, VALUES.round(1))
     assert field.clip(0, 1, out=out) is out
     np.testing.assert_array_equal(out, VALUES.clip(0, 1))
-    assert np.isposinf(field, out=(truths := dlf.ones((2, 3), bool, dims="IJ"))) is truths
+    truths = dlf.ones((2, 3), bool, dims="IJ")
+    assert np.isposinf(field, out=truths) is truths
     np.testing.assert_array_equal(truths, np.isposinf(VALUES))
     assert np.isclose(field, field, equal_nan=True).all()
     np.testing.assert_array_equal(np.isclose(field, 1, 1), np.isclose(VALUES, 1, 1))
