@@ -18,6 +18,7 @@ STATEMENTS = (
     ("np.sqrt(a)", "np.sqrt(A)", "np.sqrt(x)"),
     ("a.sum('K')", "A.sum(2)", "x.sum('K')"),
     ("a + k", "A + K", "x + z"),
+    ("a > 2", "A > 2", "x > 2"),
 )
 POOL_ON = "dlf.set_pool_limit(1 << 30)"
 POOL_OFF = "dlf.set_pool_limit(0); dlf.free_pool()"

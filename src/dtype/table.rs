@@ -80,6 +80,12 @@ impl DType {
         &SPELLINGS[self as usize]
     }
 
+    /// Every type.
+    #[cfg(feature = "python")]
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        SPELLINGS.iter().map(|row| row.dtype)
+    }
+
     /// Size of one element in bytes: 1, 2, 4, 8 or 16.
     #[must_use]
     pub fn itemsize(self) -> usize {

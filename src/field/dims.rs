@@ -48,7 +48,8 @@ impl Dim {
     /// True if this is the placeholder of an unnamed axis.
     #[must_use]
     pub fn is_unnamed(&self, axis: usize) -> bool {
-        *self == Self::unnamed(axis)
+        let Self::Named(name) = self else { return false };
+        name.strip_prefix("dim_").is_some_and(|number| number == axis.to_string())
     }
 
     /// Position in GT4Py's order of dimensions.

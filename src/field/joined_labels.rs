@@ -50,6 +50,9 @@ impl Joined {
     }
 
     fn largest_origin(&self, operands: &[Operand<'_>], result: &Field) -> Option<Extents> {
+        if operands.iter().filter_map(|one| one.field).all(|field| field.origin.is_none()) {
+            return None;
+        }
         let mut largest = vec![None; self.shape.len()];
         for (field, axes) in self.storages(operands) {
             let Some(own) = &field.origin else { continue };

@@ -27,7 +27,7 @@ pub(crate) struct Joined {
     pub(crate) shape: Extents,
     /// For each operand the axis of each dimension of the result; `None` where it is repeated. An
     /// axis that is left out has extent 1.
-    pub(crate) axes: SmallVec<[Axes; 4]>,
+    pub(crate) axes: SmallVec<[Axes; 2]>,
 }
 
 impl Operand<'_> {
@@ -55,12 +55,6 @@ impl Joined {
             add(&mut dims, &mut shape, operand)?;
         }
         Self::onto(dims, shape, operands)
-    }
-
-    /// Operands that have the shape and the names of the result.
-    pub(crate) fn alike(shape: &[i64], operands: usize) -> Self {
-        let own: Axes = (0..shape.len()).map(Some).collect();
-        Self { dims: None, shape: shape.into(), axes: SmallVec::from_elem(own, operands) }
     }
 
     /// Puts operands onto a target that has all of their dimensions, and perhaps more.

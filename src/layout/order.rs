@@ -35,13 +35,16 @@ pub(crate) fn strides_by_rank(shape: &[i64], ranks: &[i64]) -> Option<Extents> {
 /// True if the strides of `axes`, pairs of extent and stride, never grow from one rank to the next.
 /// Signs and axes of extent 1 do not matter; without elements, no stride does.
 pub(crate) fn falls_along(ranks: &[i64], axes: impl Iterator<Item = (i64, i64)>) -> bool {
-    let mut ranked: SmallVec<[(i64, (i64, i64)); 6]> = ranks.iter().copied().zip(axes).collect();
-    if ranked.iter().any(|(_, (extent, _))| *extent == 0) {
-        return true;
+    let mut ranked: SmallVec<[(i64, u64); 6]> = SmallVec::new();
+    for (&rank, (extent, stride)) in ranks.iter().zip(axes) {
+        match extent {
+            0 => return true,
+            1 => {}
+            _ => ranked.push((rank, stride.unsigned_abs())),
+        }
     }
-    ranked.retain(|(_, (extent, _))| *extent > 1);
     ranked.sort_by_key(|(rank, _)| *rank);
-    ranked.is_sorted_by_key(|(_, (_, stride))| Reverse(stride.unsigned_abs()))
+    ranked.is_sorted_by_key(|(_, stride)| Reverse(*stride))
 }
 
 /// Rank of each stride by size, 0 for the largest. Equal strides rank in C order.

@@ -1,5 +1,6 @@
 //! Memory for what is computed from storages.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -7,13 +8,12 @@ use smallvec::SmallVec;
 use super::buffers::Residence;
 use super::data::Storage;
 use super::make::buffers;
-use super::spec::{Order, Spec};
-use crate::alloc::{Fill, common_multiple, plan};
+use crate::alloc::{Fill, Plan, common_multiple, plan};
 use crate::copy::copy;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::field::{Field, Joined, Operand, Reduced, unlabelled};
-use crate::layout::Extents;
+use crate::layout::{Extents, Layout};
 use crate::managed::Managed;
 
 impl Storage {
@@ -30,24 +30,16 @@ impl Storage {
         residence: Residence,
     ) -> Result<Self> {
         let fields: SmallVec<[&Field; 4]> = operands.iter().filter_map(|one| one.field).collect();
-        let identity = |ranks: &Extents| ranks.iter().copied().eq((0..).take(ranks.len()));
-        if fields.iter().all(|field| field.is_unlabelled()) && ranks.iter().flatten().all(identity)
-        {
-            let spec = Spec { default_residence: residence, ..Spec::default() };
-            return Self::allocate(&joined.shape, dtype, &spec, Fill::Nothing);
-        }
+        let in_c_order = || (0_i64..).take(joined.shape.len()).collect();
+        let order = Some(joined.ranks(ranks).unwrap_or_else(in_c_order));
         let alignment = shared_alignment(&fields, dtype);
-        let mut spec = Spec::like(joined.field(operands), residence);
-        spec.alignment = Some(alignment);
-        if let Some(ranks) = joined.ranks(ranks) {
-            spec.layout = Order::Ranks(ranks);
-        }
-        Self::allocate(&joined.shape, dtype, &spec, Fill::Nothing)
+        let labels = Field { order, alignment, ..joined.field(operands) };
+        Self::for_labels(&joined.shape, dtype, labels, residence)
     }
 
     /// As [`Storage::for_result`], for operands that all have this shape and field: the result has
-    /// them too. `None` if [`Storage::for_result`] is to decide: for items of another size, and where
-    /// the field does not say the order.
+    /// them too. `None` if [`Storage::for_result`] is to decide: for items that need another
+    /// alignment, and where the field does not say the order.
     ///
     /// # Errors
     /// As [`Storage::allocate`].
@@ -57,17 +49,7 @@ impl Storage {
         dtype: DType,
         residence: Residence,
     ) -> Result<Option<Self>> {
-        let (shape, alignment) = (model.layout().shape(), field.alignment.max(1));
-        let order = field.order.as_ref().filter(|order| !order.is_empty());
-        let Some(order) = order.filter(|_| field.aligned_index.is_none()) else {
-            return Ok(None);
-        };
-        let same_size = dtype.itemsize() == model.dtype().itemsize();
-        if (!same_size && alignment > 1) || model.layout().ranks(order) != *order {
-            return Ok(None);
-        }
-        let index = field.aligned_index(shape.len());
-        let plan = plan(shape, dtype, order, alignment, &index)?;
+        let Some(plan) = plan_like(model, field, dtype)? else { return Ok(None) };
         let made = buffers(&plan, residence, Fill::Nothing)?;
         Ok(Some(Self::new(made, Arc::clone(field))))
     }
@@ -88,14 +70,56 @@ impl Storage {
         let shape = reduced.shape(operand.layout().shape());
         let mut labels = reduced.field(field, &ranks);
         labels.alignment = shared_alignment(&[field], dtype);
+        Self::for_labels(&shape, dtype, labels, residence)
+    }
+
+    /// Allocates a storage with these labels, which fit the shape, in the order that they say.
+    fn for_labels(
+        shape: &[i64],
+        dtype: DType,
+        labels: Field,
+        residence: Residence,
+    ) -> Result<Self> {
         let order = labels.order.as_deref().unwrap_or_default();
         let index = labels.aligned_index(shape.len());
-        let plan = plan(&shape, dtype, order, labels.alignment, &index)?;
+        let plan = plan(shape, dtype, order, labels.alignment, &index)?;
         let made = buffers(&plan, residence, Fill::Nothing)?;
         let plain = labels.is_unlabelled();
         let field = if plain { unlabelled(shape.len()) } else { Arc::new(labels) };
         Ok(Self::new(made, field))
     }
+}
+
+thread_local! {
+    /// Layout and field of the last model, with the plan of its result: in a loop the next is often
+    /// the same.
+    static LAST: RefCell<Option<(Layout, Arc<Field>, Plan)>> = const { RefCell::new(None) };
+}
+
+/// The plan of a result with the shape, field and order of `model`; `None` if they do not decide.
+fn plan_like(model: &Managed, field: &Arc<Field>, dtype: DType) -> Result<Option<Plan>> {
+    let is_same = |(layout, labels, plan): &&(Layout, Arc<Field>, Plan)| {
+        plan.dtype == dtype && layout == model.layout() && labels == field
+    };
+    let known =
+        |last: &RefCell<Option<_>>| last.borrow().as_ref().filter(is_same).map(|one| one.2.clone());
+    if let Ok(Some(plan)) = LAST.try_with(known) {
+        return Ok(Some(plan));
+    }
+    let (shape, alignment) = (model.layout().shape(), field.alignment.max(1));
+    let order = field.order.as_ref().filter(|order| !order.is_empty());
+    let Some(order) = order.filter(|_| field.aligned_index.is_none()) else {
+        return Ok(None);
+    };
+    let same_alignment = shared_alignment(&[field], dtype) == alignment;
+    if !same_alignment || model.layout().ranks(order) != *order {
+        return Ok(None);
+    }
+    let index = field.aligned_index(shape.len());
+    let plan = plan(shape, dtype, order, alignment, &index)?;
+    let new = Some((model.layout().clone(), Arc::clone(field), plan.clone()));
+    let _ = LAST.try_with(|last| last.replace(new)); // a thread that is ending keeps none
+    Ok(Some(plan))
 }
 
 /// Copies what lies at the first points along some axes of host memory to all other points along

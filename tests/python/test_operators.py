@@ -250,6 +250,19 @@ def test_a_comparison_gives_truths():
     assert (field() > 2).dtype == bool
 
 
+OTHERS = [
+    *(2, 2.0, True, np.bool(True), np.int8(2), np.longlong(2), np.float32(2), np.float64(2)),
+    *(np.array(2, "int16"), np.array(2.0), VALUES.astype("float32"), VALUES.astype(">f8")),
+]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float32"])
+def test_the_type_of_a_result_is_numpys_whatever_was_computed_before(dtype):
+    values = VALUES.astype(dtype)
+    for other in OTHERS * 2:
+        same(field(values) + other, values + other)
+
+
 def test_a_result_of_objects_is_refused():
     with refused(TypeError, "expected a result of numbers, got object", "to_numpy()"):
         np.add(field(), object())

@@ -6,10 +6,11 @@ import warnings
 import dlfield as dlf
 import numpy as np
 from dlfield._reductions import FUNCTIONS
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from support import operands as rules
+from support.optional import library
 
 NEEDED = {
     np.percentile: (30,),
@@ -91,6 +92,30 @@ def test_a_reduction_gives_numpys_values_and_the_labels_of_what_stays(call, with
             out = dlf.empty((2, *made.shape), made.dtype, **names_with_one_more(made))
             assert function(*arguments, **options, out=out) is out
             np.testing.assert_array_equal(out, np.broadcast_to(wanted, out.shape))
+
+
+@settings(max_examples=400, deadline=None)
+@given(calls(named=True))
+def test_a_reduction_by_name_leaves_xarrays_dims_and_values(call):
+    xarray = library("xarray")
+    function, operand, axis, options = call
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        assume(operand.dims and of_numpy(function, operand, axis, options) is not None)
+        assume(function not in RUNNING or operand.ndim == 1 or axis is not None)
+        names = by_name(axis, operand.dims)
+        made = function(operand, *NEEDED.get(function, ()), axis=names, **options)
+        if "where" in options:
+            options["where"] = rules.aligned(options["where"], operand.dims)
+
+        def reduce(values, **keywords):
+            return function(values, *NEEDED.get(function, ()), **keywords, **options)
+
+        keepdims = options.pop("keepdims", False)
+        array = xarray.DataArray(operand.to_numpy(), dims=operand.dims)
+        wanted = array.reduce(reduce, names, keepdims=keepdims)
+    assert getattr(made, "dims", ()) == wanted.dims
+    np.testing.assert_array_equal(made, wanted.values)
 
 
 def refuses(function, arguments, options):

@@ -13,4 +13,4 @@ mod export;
 pub(crate) use export::{ByteView, fill_view};
 pub(crate) use import::PyView;
 pub(in crate::protocol) use import::import;
-pub(crate) use ndarray::{ArrayForm, array_over};
+pub(crate) use ndarray::{ArrayForm, array_over, shape_and_dtype};

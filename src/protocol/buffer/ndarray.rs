@@ -21,7 +21,7 @@ use pyo3::types::{PyCapsule, PyCapsuleMethods};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::layout::Layout;
+use crate::layout::{Extents, Layout};
 use crate::managed::{Checked, Described, Managed, Owner, check_ndim, read_numbers};
 use crate::protocol::attached::DropAttached;
 use crate::protocol::producer::is_plain_ndarray;
@@ -127,6 +127,15 @@ impl ArrayForm {
     pub(crate) fn layout(&self) -> &Layout {
         &self.layout
     }
+}
+
+/// Shape and type of an array of exactly NumPy's class; `None` for one that this file does not read.
+pub(crate) fn shape_and_dtype(array: &Bound<'_, PyAny>) -> Option<(Extents, DType)> {
+    let (fields, number) = plain_fields(array)?;
+    let ndim = usize::try_from(fields.nd).ok()?;
+    // SAFETY: an array has nd extents, which are copied here and now.
+    let shape = unsafe { read_numbers("array shape", fields.dimensions.cast(), ndim) };
+    Some((shape.ok()??.into(), dtype(number)?))
 }
 
 /// The fields and the number of the type of an array of exactly NumPy's class, whose items are

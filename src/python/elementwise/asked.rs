@@ -106,7 +106,7 @@ impl<'py> Asked<'py> {
     }
 }
 
-fn is_true(mask: &Bound<'_, PyAny>) -> bool {
+pub(super) fn is_true(mask: &Bound<'_, PyAny>) -> bool {
     mask.cast::<PyBool>().is_ok_and(|whole| whole.is_true())
 }
 

@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 
-use super::given::{Given, Kind};
-use super::known::{Key, Known, Types, Way, result_type};
+use super::given::Given;
+use super::known::{Key, Kind, Known, Types, Way, result_type};
 use super::outputs::{Output, join};
 use super::site::Site;
 use super::work::{Work, has_shape};
@@ -38,18 +38,18 @@ impl<'py> Call<'_, 'py> {
     /// refused.
     pub(super) fn run(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let _inside = Inside::enter(py);
-        let Some((given, outputs)) = self.read()? else { return Ok(None) };
-        let site = Site::choose(&given, self.inputs.len(), &outputs, self.name)?;
-        let (joined, made) = self.prepare(py, site, &given, &outputs)?;
+        let Some((given, wanted)) = self.read()? else { return Ok(None) };
+        let site = Site::choose(&given, self.inputs.len(), &wanted, self.name)?;
+        let (joined, outputs) = self.prepare(py, site, &given, &wanted)?;
         let work = Work {
             function: self.function,
             name: self.name,
             options: self.options.as_ref(),
-            joined: &joined,
+            joined: joined.as_ref(),
             given: &given,
             masked: self.mask.is_some(),
             outputs: &outputs,
-            made: &made,
+            writes: wanted.iter().any(Option::is_some),
         };
         match site.target.ordinal() {
             None => work.on_host(py)?,
@@ -58,48 +58,47 @@ impl<'py> Call<'_, 'py> {
                 work.on_gpu(py, ordinal)?;
             }
         }
-        results(py, &outputs, made).map(Some)
+        result(py, &outputs).map(Some)
     }
 
     /// Reads operands and outputs; `None` if one of them is to decide what happens.
-    fn read(&self) -> PyResult<Option<(AllGiven<'py>, Outputs<'py>)>> {
+    fn read(&self) -> PyResult<Option<(AllGiven<'py>, Wanted<'py>)>> {
         let mut given = AllGiven::new();
         for object in self.inputs.iter().chain(&self.mask) {
             let beside_gpu = || self.has_storage_on_gpu();
             let Some(one) = Given::read(object, self.name, beside_gpu)? else { return Ok(None) };
             given.push(one);
         }
-        let mut outputs = Outputs::new();
+        let mut wanted = Wanted::new();
         for object in self.out {
             let read = |object| Output::read(object, self.name);
             match object.as_ref().map(read).transpose()? {
                 Some(None) => return Ok(None),
-                output => outputs.push(output.flatten()),
+                output => wanted.push(output.flatten()),
             }
         }
-        Ok(Some((given, outputs)))
+        Ok(Some((given, wanted)))
     }
 
-    /// Joins the operands, and makes storages for the results.
+    /// Joins the operands, unless they are alike, and makes storages for the results.
     fn prepare(
         &self,
         py: Python<'py>,
         site: Site,
         given: &[Given<'py>],
-        outputs: &[Option<Output<'py>>],
-    ) -> PyResult<(Joined, Made)> {
-        let alike = alike(given, outputs).filter(|_| self.mask.is_none());
+        wanted: &[Option<Output<'py>>],
+    ) -> PyResult<(Option<Joined>, Outputs<'py>)> {
+        let alike = alike(given, wanted).filter(|_| self.mask.is_none());
         let Some((memory, field)) = alike else {
-            let joined = join(given, outputs)?;
-            let made = self.made(py, site, &joined, given, outputs)?;
-            return Ok((joined, made));
+            let joined = join(given, wanted)?;
+            let outputs = self.outputs(py, site, &joined, given, wanted)?;
+            return Ok((Some(joined), outputs));
         };
-        let joined = Joined::alike(memory.layout().shape(), given.len());
-        let made = match self.made_like(py, site, (memory, field), given, outputs)? {
-            Some(made) => made,
-            None => self.made(py, site, &join(given, outputs)?, given, outputs)?,
+        let outputs = match self.outputs_like(py, site, (memory, field), given, wanted)? {
+            Some(outputs) => outputs,
+            None => self.outputs(py, site, &join(given, wanted)?, given, wanted)?,
         };
-        Ok((joined, made))
+        Ok((None, outputs))
     }
 
     /// The operands without the mask.
@@ -114,43 +113,42 @@ impl<'py> Call<'_, 'py> {
         storages.any(|storage| storage.get().storage().device_as_is().is_some())
     }
 
-    /// As `made`, for operands that all have this shape and field; `None` if it takes more.
-    fn made_like(
+    /// As `outputs`, for operands that all have this shape and field; `None` if it takes more.
+    fn outputs_like(
         &self,
         py: Python<'py>,
         site: Site,
         (memory, field): (&Managed, &Arc<Field>),
         given: &[Given<'py>],
-        outputs: &[Option<Output<'py>>],
-    ) -> PyResult<Option<Made>> {
-        if outputs.iter().all(Option::is_some) {
-            return Ok(Some(outputs.iter().map(|_| None).collect()));
+        wanted: &[Option<Output<'py>>],
+    ) -> PyResult<Option<Outputs<'py>>> {
+        if let Some(given) = wanted.iter().cloned().collect() {
+            return Ok(Some(given));
         }
-        let mut made = Made::new();
-        for (output, dtype) in outputs.iter().zip(self.dtypes(py, given)?) {
-            let one = match output {
-                Some(_) => None,
+        let mut outputs = Outputs::new();
+        for (output, dtype) in wanted.iter().zip(self.dtypes(py, given)?) {
+            outputs.push(match output {
+                Some(output) => output.clone(),
                 None => match Storage::for_result_like(memory, field, dtype, site.residence)? {
+                    Some(made) => Output::new(py, made)?,
                     None => return Ok(None),
-                    one => one,
                 },
-            };
-            made.push(one);
+            });
         }
-        Ok(Some(made))
+        Ok(Some(outputs))
     }
 
-    /// New storages where the caller gives no output.
-    fn made(
+    /// The caller's outputs, and new storages where there is none.
+    fn outputs(
         &self,
         py: Python<'py>,
         site: Site,
         joined: &Joined,
         given: &[Given<'py>],
-        outputs: &[Option<Output<'py>>],
-    ) -> PyResult<Made> {
-        if outputs.iter().all(Option::is_some) {
-            return Ok(outputs.iter().map(|_| None).collect());
+        wanted: &[Option<Output<'py>>],
+    ) -> PyResult<Outputs<'py>> {
+        if let Some(given) = wanted.iter().cloned().collect() {
+            return Ok(given);
         }
         let dtypes = self.dtypes(py, self.inputs_of(given))?;
         let ranks: SmallVec<[Option<Extents>; 4]> =
@@ -164,14 +162,14 @@ impl<'py> Call<'_, 'py> {
         {
             mask.field = Some(field);
         }
-        let one = |(output, dtype): (&Option<Output<'_>>, &DType)| match output {
-            Some(_) => Ok(None),
+        let one = |(output, dtype): (&Option<Output<'py>>, &DType)| match output {
+            Some(output) => Ok(output.clone()),
             None => {
                 let residence = site.residence;
-                Ok(Some(Storage::for_result(joined, &operands, &ranks, *dtype, residence)?))
+                Output::new(py, Storage::for_result(joined, &operands, &ranks, *dtype, residence)?)
             }
         };
-        outputs.iter().zip(&dtypes).map(one).collect()
+        wanted.iter().zip(&dtypes).map(one).collect()
     }
 
     /// A mask decides on no label but the names.
@@ -208,36 +206,22 @@ impl<'py> Call<'_, 'py> {
 }
 
 type AllGiven<'py> = SmallVec<[Given<'py>; 4]>;
-type Outputs<'py> = SmallVec<[Option<Output<'py>>; 2]>;
+/// The caller's outputs; `None` where a storage is to be made.
+type Wanted<'py> = SmallVec<[Option<Output<'py>>; 2]>;
+type Outputs<'py> = SmallVec<[Output<'py>; 2]>;
 
-/// The result of a call: the caller's output or a new storage. Several results are a tuple.
-fn results<'py>(
-    py: Python<'py>,
-    outputs: &[Option<Output<'py>>],
-    made: Made,
-) -> PyResult<Bound<'py, PyAny>> {
-    let results = outputs.iter().zip(made).map(|(output, made)| match (output, made) {
-        (Some(output), _) => Ok(output.object()),
-        (None, Some(made)) => Ok(PyStorage::wrap(py, made, None)?.into_bound(py).into_any()),
-        (None, None) => Ok(py.None().into_bound(py)),
-    });
-    let mut results = results.collect::<PyResult<SmallVec<[_; 2]>>>()?;
-    match results.pop() {
-        Some(one) if results.is_empty() => Ok(one),
-        last => {
-            results.extend(last);
-            Ok(PyTuple::new(py, results)?.into_any())
-        }
+/// The result of a call. Several results are a tuple.
+fn result<'py>(py: Python<'py>, outputs: &[Output<'py>]) -> PyResult<Bound<'py, PyAny>> {
+    match outputs {
+        [one] => Ok(one.object()),
+        several => Ok(PyTuple::new(py, several.iter().map(Output::object))?.into_any()),
     }
 }
-
-/// New storages for the results; `None` where the caller gives an output.
-type Made = SmallVec<[Option<Storage>; 2]>;
 
 /// The first storage, if all operands and outputs are numbers, and storages with its shape and field.
 fn alike<'a>(
     given: &'a [Given<'_>],
-    outputs: &[Option<Output<'_>>],
+    wanted: &[Option<Output<'_>>],
 ) -> Option<(&'a Managed, &'a Arc<Field>)> {
     let mut first: Option<(&Managed, &Arc<Field>)> = None;
     let is_same = |(memory, field): (&Managed, &Arc<Field>), other: &Managed, its: &Arc<Field>| {
@@ -253,13 +237,13 @@ fn alike<'a>(
         }
     }
     let known = first?;
-    let fits = |output: &Output<'_>| match output {
-        Output::Storage(storage, memory) => {
+    let fits = |output: &Output<'_>| {
+        let storage = output.storage();
+        storage.is_some_and(|(storage, memory)| {
             is_same(known, memory, &storage.get().storage().field())
-        }
-        Output::Array(_) => false,
+        })
     };
-    outputs.iter().flatten().all(fits).then_some(known)
+    wanted.iter().flatten().all(fits).then_some(known)
 }
 
 /// The error of a function that does not work element by element.

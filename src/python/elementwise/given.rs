@@ -7,12 +7,13 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyTuple, PyType};
 
+use super::known::Kind;
 use crate::device::{Device, Target};
-use crate::dtype::DType;
 use crate::error::{Error, Failure};
 use crate::field::{Field, Halo, Operand};
 use crate::layout::Extents;
 use crate::managed::Managed;
+use crate::protocol::buffer::shape_and_dtype;
 use crate::protocol::{Request, import, is_plain_ndarray};
 use crate::python::numpy::{array_held_by, array_over, dtype_to, import_converted};
 use crate::python::storage::PyStorage;
@@ -25,7 +26,7 @@ pub(super) enum Given<'py> {
     /// An array of exactly NumPy's class.
     Array(Bound<'py, PyAny>, Extents),
     /// A storage with its buffer on the host, up to date.
-    Storage(Bound<'py, PyStorage>, Managed, Arc<Field>),
+    Storage(Bound<'py, PyStorage>, Arc<Field>),
     /// A storage with a buffer on a GPU. Which side counts is decided later.
     OnGpu(Bound<'py, PyStorage>, Arc<Field>),
     /// Memory of another library, perhaps with names.
@@ -45,8 +46,8 @@ impl<'py> Given<'py> {
             let field = storage.get().storage().field();
             return Ok(Some(match storage.get().storage().residence() {
                 Residence::Host => {
-                    let memory = storage.get().host(py, what)?.clone();
-                    Self::Storage(storage.clone(), memory, field)
+                    storage.get().host(py, what)?;
+                    Self::Storage(storage.clone(), field)
                 }
                 _ => Self::OnGpu(storage.clone(), field),
             }));
@@ -72,8 +73,11 @@ impl<'py> Given<'py> {
     }
 
     fn array(array: Bound<'py, PyAny>) -> PyResult<Self> {
-        let shape = array.getattr(intern!(array.py(), "shape"))?.extract::<Vec<i64>>()?;
-        Ok(if shape.is_empty() { Self::Number(array) } else { Self::Array(array, shape.into()) })
+        let shape = match shape_and_dtype(&array) {
+            Some((shape, _)) => shape,
+            None => array.getattr(intern!(array.py(), "shape"))?.extract::<Vec<i64>>()?.into(),
+        };
+        Ok(if shape.is_empty() { Self::Number(array) } else { Self::Array(array, shape) })
     }
 
     /// An array of another library, or an object that NumPy takes for an element.
@@ -110,8 +114,9 @@ impl<'py> Given<'py> {
     /// Layout and field of a storage.
     pub(super) fn storage(&self) -> Option<(&Managed, &Arc<Field>)> {
         match self {
-            Self::Storage(_, memory, field) => Some((memory, field)),
-            Self::OnGpu(storage, field) => Some((storage.get().storage().managed(), field)),
+            Self::Storage(storage, field) | Self::OnGpu(storage, field) => {
+                Some((storage.get().storage().managed(), field))
+            }
             _ => None,
         }
     }
@@ -125,7 +130,7 @@ impl<'py> Given<'py> {
     /// The type, if the result's follows from it whatever the values are.
     pub(super) fn kind(&self) -> Option<Kind> {
         match self {
-            Self::Number(number) => Kind::of_number(number),
+            Self::Number(object) | Self::Array(object, _) => Kind::of(object),
             _ => self.storage().map(|(memory, _)| Kind::Items(memory.dtype())),
         }
     }
@@ -189,8 +194,8 @@ impl<'py> Given<'py> {
         axes: &[Option<usize>],
         what: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
-        if let Self::Storage(storage, memory, _) = self {
-            return moved(array_of(storage, what, true)?, memory.layout().ndim(), axes);
+        if let Self::Storage(storage, _) = self {
+            return aligned(storage, axes, what);
         }
         match self.at(py, Target::Host, what)? {
             At::Object(object, ndim) => moved(object.clone(), ndim, axes),
@@ -204,8 +209,8 @@ impl<'py> Given<'py> {
     pub(super) fn on_host(self, py: Python<'py>, what: &str) -> PyResult<Self> {
         Ok(match self {
             Self::OnGpu(storage, field) => {
-                let memory = storage.get().host(py, what)?.clone();
-                Self::Storage(storage, memory, field)
+                storage.get().host(py, what)?;
+                Self::Storage(storage, field)
             }
             other => other,
         })
@@ -216,7 +221,8 @@ impl<'py> Given<'py> {
         Ok(match self {
             Self::Number(object) => At::Object(object, 0),
             Self::Array(array, shape) => At::Object(array, shape.len()),
-            Self::Storage(_, memory, _) | Self::Foreign(memory, _) => At::Memory(memory),
+            Self::Storage(storage, _) => At::Memory(storage.get().storage().managed()),
+            Self::Foreign(memory, _) => At::Memory(memory),
             Self::OnGpu(storage, _) => At::Memory(memory_at(py, storage.get(), target, what)?),
         })
     }
@@ -225,9 +231,11 @@ impl<'py> Given<'py> {
     pub(super) fn stand_in(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let dtype = match self {
             Self::Number(number) => return Ok(number.clone()),
-            Self::Array(array, _) => array.getattr(intern!(py, "dtype"))?,
-            Self::Storage(_, memory, _) | Self::Foreign(memory, _) => dtype_to(py, memory.dtype())?,
-            Self::OnGpu(storage, _) => dtype_to(py, storage.get().storage().dtype())?,
+            Self::Array(array, ..) => array.getattr(intern!(py, "dtype"))?,
+            Self::Foreign(memory, _) => dtype_to(py, memory.dtype())?,
+            Self::Storage(storage, _) | Self::OnGpu(storage, _) => {
+                dtype_to(py, storage.get().storage().dtype())?
+            }
         };
         py.import(intern!(py, "numpy"))?.call_method1(intern!(py, "empty"), (0, dtype))
     }
@@ -248,30 +256,29 @@ pub(super) fn array_of<'py>(
     unsafe { array_held_by(storage.as_any(), memory, readonly) }
 }
 
+/// A read-only array over the same buffer, with its axes in the order of a result.
+fn aligned<'py>(
+    storage: &Bound<'py, PyStorage>,
+    axes: &[Option<usize>],
+    what: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let memory = storage.get().host(storage.py(), what)?;
+    let ndim = memory.layout().ndim();
+    if !is_in_order(ndim, axes)
+        && let Ok(view) = memory.align(axes)
+    {
+        // SAFETY: as in `array_of`.
+        return unsafe { array_held_by(storage.as_any(), &view, true) };
+    }
+    moved(array_of(storage, what, true)?, ndim, axes) // without axes of extent 1
+}
+
 /// An operand where it is computed with.
 pub(super) enum At<'a, 'py> {
     /// A number, or an array of NumPy with as many dimensions.
     Object(&'a Bound<'py, PyAny>, usize),
     /// Memory that is up to date once the work in its timeline is done.
     Memory(&'a Managed),
-}
-
-/// A type of an operand that decides on the type of the result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
-    Items(DType),
-    /// Numbers of Python's, whose values do not count (NEP 50).
-    Float,
-    Int,
-}
-
-impl Kind {
-    fn of_number(number: &Bound<'_, PyAny>) -> Option<Self> {
-        if number.is_exact_instance_of::<PyFloat>() {
-            return Some(Self::Float);
-        }
-        number.is_exact_instance_of::<PyInt>().then_some(Self::Int)
-    }
 }
 
 fn is_on_gpu(device: Device) -> bool {

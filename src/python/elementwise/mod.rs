@@ -7,11 +7,11 @@
 //!                       └──reduce──▶ function(array, axis, dtype, out)
 //! ```
 
+mod known;
 mod given;
 mod outputs;
 mod site;
 mod cupy;
-mod known;
 mod work;
 mod compute;
 mod operators;

@@ -2,6 +2,7 @@
 
 use pyo3::intern;
 use pyo3::prelude::*;
+use smallvec::SmallVec;
 
 use super::given::{Given, array_of, check_storage_at, elsewhere, has_the_last_word, memory_at};
 use crate::device::Target;
@@ -11,13 +12,14 @@ use crate::managed::Managed;
 use crate::protocol::is_plain_ndarray;
 use crate::protocol::read::wrong_type;
 use crate::python::storage::PyStorage;
-use crate::storage::Residence;
+use crate::storage::{Residence, Storage};
 use crate::sync::Dirty;
 
-/// An output of the caller's.
+/// An output.
+#[derive(Clone)]
 pub(super) enum Output<'py> {
-    /// A storage, and memory of its layout.
-    Storage(Bound<'py, PyStorage>, Managed),
+    /// A storage, of the caller's or a new one.
+    Storage(Bound<'py, PyStorage>),
     /// An array of NumPy.
     Array(Bound<'py, PyAny>),
 }
@@ -27,13 +29,11 @@ impl<'py> Output<'py> {
     pub(super) fn read(object: &Bound<'py, PyAny>, what: &str) -> PyResult<Option<Self>> {
         if let Ok(storage) = object.cast::<PyStorage>() {
             let object = storage.get();
-            let memory = match object.storage().residence() {
-                Residence::Host => object.host(storage.py(), what)?,
-                _ => object.storage().managed(),
-            };
-            let memory = memory.clone();
-            storage.get().storage().check_assignable().map_err(|error| error.about(what))?;
-            return Ok(Some(Self::Storage(storage.clone(), memory)));
+            if object.storage().residence() == Residence::Host {
+                object.host(storage.py(), what)?;
+            }
+            object.storage().check_assignable().map_err(|error| error.about(what))?;
+            return Ok(Some(Self::Storage(storage.clone())));
         }
         if is_plain_ndarray(object) {
             return Ok(Some(Self::Array(object.clone())));
@@ -47,17 +47,27 @@ impl<'py> Output<'py> {
             .into())
     }
 
+    /// A new storage.
+    pub(super) fn new(py: Python<'py>, made: Storage) -> PyResult<Self> {
+        Ok(Self::Storage(PyStorage::wrap(py, made, None)?.into_bound(py)))
+    }
+
     pub(super) fn object(&self) -> Bound<'py, PyAny> {
         match self {
-            Self::Storage(storage, _) => storage.clone().into_any(),
+            Self::Storage(storage) => storage.clone().into_any(),
             Self::Array(array) => array.clone(),
         }
+    }
+
+    /// True if an operand is this storage, on the host.
+    pub(super) fn is(&self, given: &Given<'py>) -> bool {
+        matches!((self, given), (Self::Storage(own), Given::Storage(other, _)) if own.is(other))
     }
 
     /// The buffers of a storage.
     pub(super) fn residence(&self) -> Option<Residence> {
         match self {
-            Self::Storage(storage, _) => Some(storage.get().storage().residence()),
+            Self::Storage(storage) => Some(storage.get().storage().residence()),
             Self::Array(_) => None,
         }
     }
@@ -65,25 +75,24 @@ impl<'py> Output<'py> {
     /// Refuses an output that cannot be written at `target`.
     pub(super) fn check_at(&self, target: Target, what: &str) -> PyResult<()> {
         match self {
-            Self::Storage(storage, _) => check_storage_at(storage, target, what),
+            Self::Storage(storage) => check_storage_at(storage, target, what),
             Self::Array(_) if target == Target::Host => Ok(()),
             Self::Array(_) => Err(elsewhere(what, target, "an array of NumPy as out").into()),
         }
     }
 
-    /// The same with memory of the host, up to date.
-    pub(super) fn on_host(self, py: Python<'py>, what: &str) -> PyResult<Self> {
-        let memory = self.memory_at(py, Target::Host, what)?.cloned();
-        Ok(match (self, memory) {
-            (Self::Storage(storage, _), Some(memory)) => Self::Storage(storage, memory),
-            (other, _) => other,
-        })
+    /// A storage, and memory of its layout.
+    pub(super) fn storage(&self) -> Option<(&Bound<'py, PyStorage>, &Managed)> {
+        match self {
+            Self::Storage(storage) => Some((storage, storage.get().storage().managed())),
+            Self::Array(_) => None,
+        }
     }
 
     /// The array that NumPy writes.
     pub(super) fn value(&self, what: &str) -> PyResult<Bound<'py, PyAny>> {
         match self {
-            Self::Storage(storage, _) => array_of(storage, what, false),
+            Self::Storage(storage) => array_of(storage, what, false),
             Self::Array(array) => Ok(array.clone()),
         }
     }
@@ -96,8 +105,8 @@ impl<'py> Output<'py> {
         what: &str,
     ) -> PyResult<Option<&Managed>> {
         match self {
-            Self::Storage(storage, memory) => match storage.get().storage().residence() {
-                Residence::Host => Ok(Some(memory)),
+            Self::Storage(storage) => match storage.get().storage().residence() {
+                Residence::Host => Ok(Some(storage.get().storage().managed())),
                 _ => memory_at(py, storage.get(), target, what).map(Some),
             },
             Self::Array(_) => Ok(None),
@@ -106,7 +115,7 @@ impl<'py> Output<'py> {
 
     /// Marks the side that was written.
     pub(super) fn mark(&self, py: Python<'_>, written: Dirty) {
-        if let Self::Storage(storage, _) = self {
+        if let Self::Storage(storage) = self {
             let storage = storage.get().storage();
             if storage.sync_state().is_some() {
                 py.detach(|| storage.set_dirty(written));
@@ -117,7 +126,7 @@ impl<'py> Output<'py> {
     /// Refuses an output of another shape or order than the result.
     fn check(&self, joined: &Joined) -> PyResult<()> {
         let (shape, dims) = match self {
-            Self::Storage(storage, _) => {
+            Self::Storage(storage) => {
                 (storage.get().storage().shape().to_vec(), storage.get().storage().dims())
             }
             Self::Array(array) => (array.getattr(intern!(array.py(), "shape"))?.extract()?, None),
@@ -146,7 +155,7 @@ impl<'py> Output<'py> {
 
 /// What operands have in common, in the shape of the outputs if there are any.
 pub(super) fn join(given: &[Given<'_>], outputs: &[Option<Output<'_>>]) -> PyResult<Joined> {
-    let operands: Vec<Operand<'_>> = given.iter().filter_map(Given::operand).collect();
+    let operands: SmallVec<[_; 4]> = given.iter().filter_map(Given::operand).collect();
     join_operands(&operands, outputs)
 }
 
@@ -155,10 +164,8 @@ pub(super) fn join_operands(
     operands: &[Operand<'_>],
     outputs: &[Option<Output<'_>>],
 ) -> PyResult<Joined> {
-    let target = outputs.iter().flatten().find_map(|output| match output {
-        Output::Storage(storage, memory) => Some((storage.get().storage().field(), memory)),
-        Output::Array(_) => None,
-    });
+    let target = outputs.iter().flatten().find_map(Output::storage);
+    let target = target.map(|(storage, memory)| (storage.get().storage().field(), memory));
     let joined = match &target {
         None => Joined::new(operands)?,
         Some((field, memory)) => {

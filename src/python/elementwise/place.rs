@@ -40,7 +40,7 @@ impl Place {
 
     /// True if the output has no element.
     pub(super) fn is_empty(&self, output: &Output<'_>) -> bool {
-        let Output::Storage(_, memory) = output else { return false };
+        let Some((_, memory)) = output.storage() else { return false };
         let extents = memory.layout().shape();
         self.repeated.iter().any(|&axis| extents.get(axis) == Some(&0))
     }
@@ -52,7 +52,7 @@ impl Place {
         output: &Output<'py>,
         what: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let Output::Storage(_, memory) = output else { return output.value(what) };
+        let Some((_, memory)) = output.storage() else { return output.value(what) };
         if self.repeated.is_empty() && self.axes.is_empty() {
             return output.value(what);
         }
@@ -75,7 +75,7 @@ impl Place {
 
     /// Copies the first points to all others.
     pub(super) fn repeat(&self, output: &Output<'_>) -> PyResult<()> {
-        let Output::Storage(_, memory) = output else { return Ok(()) };
+        let Some((_, memory)) = output.storage() else { return Ok(()) };
         // SAFETY: the user excludes other accesses to an output, as in NumPy.
         Ok(unsafe { repeat(memory, &self.repeated) }?)
     }

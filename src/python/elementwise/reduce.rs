@@ -11,12 +11,13 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt};
 use smallvec::SmallVec;
 
 use super::asked::{Along, Asked, by_position};
-use super::given::{Given, Kind, array_of};
-use super::known::{Key, Known, Way, result_type};
+use super::given::{Given, array_of};
+use super::known::{Key, Kind, Known, Way, result_type};
 use super::outputs::Output;
 use super::place::Place;
 use super::site::Site;
 use super::work::explained;
+use crate::device::Target;
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::field::{Axes, Joined, Operand, Reduced, show_dims};
@@ -73,7 +74,9 @@ impl<'py> Reducer<'_, 'py> {
         let mut given = given.into_iter().map(|one| one.on_host(py, self.name));
         let Some(array) = given.next().transpose()? else { return Err(self.no_array()) };
         let mask = given.next().transpose()?;
-        let output = output.map(|output| output.on_host(py, self.name)).transpose()?;
+        if let Some(output) = &output {
+            output.memory_at(py, Target::Host, self.name)?; // brought up to date
+        }
         let operand = array.operand().unwrap_or(Operand { shape: &[], field: None });
         let ndim = operand.shape.len();
         let along = self.along(py, asked, operand)?;
@@ -91,8 +94,9 @@ impl<'py> Reducer<'_, 'py> {
                 let operand = Some(operand).filter(|_| !several);
                 self.write_into(py, asked, &values, output, operand, &reduced)
             }
-            (None, Given::Storage(_, memory, field)) if !several && !reduced.is_number() => {
-                let options = values.options.as_ref();
+            (None, Given::Storage(storage, field)) if !several && !reduced.is_number() => {
+                let (options, memory) =
+                    (values.options.as_ref(), storage.get().storage().managed());
                 let dtype = self.dtype(py, asked, options, memory.dtype())?;
                 let made = Storage::for_reduction(memory, field, &reduced, dtype, site.residence)?;
                 let made = PyStorage::wrap(py, made, None)?.into_bound(py);
@@ -113,7 +117,9 @@ impl<'py> Reducer<'_, 'py> {
         ndim: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
         match array {
-            Given::Storage(storage, memory, _) => array_of(storage, self.name, memory.readonly()),
+            Given::Storage(storage, _) => {
+                array_of(storage, self.name, storage.get().storage().managed().readonly())
+            }
             _ => array.value(py, &(0..ndim).map(Some).collect::<Axes>(), self.name),
         }
     }

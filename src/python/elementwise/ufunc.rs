@@ -1,11 +1,13 @@
 //! NumPy's protocol for universal functions, and the same for functions that are like them.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyString, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
+use smallvec::SmallVec;
 
+use super::asked::is_true;
 use super::compute::{Call, not_elementwise};
+use super::known::Known;
 use super::reductions::by_method;
 use crate::python::storage::PyStorage;
 
@@ -37,17 +39,15 @@ impl PyStorage {
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        let name = ufunc.getattr(intern!(py, "__name__"))?.cast_into::<PyString>()?;
-        let name = format!("numpy.{}", name.to_cow()?);
+        let about = Known::about(ufunc)?;
         if method.to_cow()? != "__call__" {
-            let found = by_method(ufunc, method, inputs, options, &name)?;
+            let found = by_method(ufunc, method, inputs, options, &about.name)?;
             return Ok(found.unwrap_or_else(|| py.NotImplemented().into_bound(py)));
         }
-        if !ufunc.getattr(intern!(py, "signature"))?.is_none() {
-            return Err(not_elementwise(&name).into());
+        if about.has_core_dims {
+            return Err(not_elementwise(&about.name).into());
         }
-        let results = ufunc.getattr(intern!(py, "nout"))?.extract()?;
-        elementwise(ufunc, inputs, results, &name, options)
+        elementwise(ufunc, inputs, about.results, &about.name, options)
     }
 
     /// GDP-3's draft: storages that are kept in step come before others.
@@ -75,43 +75,31 @@ pub(in crate::python) fn elementwise<'py>(
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = function.py();
-    let inputs: Vec<_> = inputs.iter().collect();
-    let options =
-        options.filter(|options| !options.is_empty()).map(|one| one.copy()).transpose()?;
+    let inputs: SmallVec<[_; 4]> = inputs.iter().collect();
+    let mut out = Out::from_elem(None, results);
     let mut call = Call { function, name, inputs: &inputs, out: &[], mask: None, options: None };
-    let mut out = vec![None; results];
-    if let Some(options) = options {
-        if let Some(given) = take(&options, "out")? {
-            out = outputs(&given, results, name)?;
+    for (key, value) in options.into_iter().flatten() {
+        let key = key.cast_into::<PyString>()?;
+        let given = Some(&value).filter(|value| !value.is_none());
+        match (&*key.to_cow()?, given) {
+            ("out", Some(given)) => out = outputs(given, results, name)?,
+            ("where", Some(mask)) if !is_true(mask) => call.mask = Some(mask.clone()),
+            ("order", Some(order)) => check_order(order, name)?,
+            ("out" | "where" | "order" | "subok", _) => {}
+            _ => call.options.get_or_insert_with(|| PyDict::new(py)).set_item(&key, &value)?,
         }
-        let mask = take(&options, "where")?
-            .filter(|mask| !mask.cast::<PyBool>().is_ok_and(|whole| whole.is_true()));
-        call.mask = mask;
-        take(&options, "subok")?;
-        check_order(&options, name)?;
-        call.options = Some(options).filter(|options| !options.is_empty());
     }
     call.out = &out;
     Ok(call.run(py)?.unwrap_or_else(|| py.NotImplemented().into_bound(py)))
 }
 
-fn take<'py>(options: &Bound<'py, PyDict>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let found = options.get_item(name)?;
-    if found.is_some() {
-        options.del_item(name)?;
-    }
-    Ok(found.filter(|found| !found.is_none()))
-}
+type Out<'py> = SmallVec<[Option<Bound<'py, PyAny>>; 2]>;
 
 /// The outputs of the caller: one, or a tuple with one for each result.
-fn outputs<'py>(
-    given: &Bound<'py, PyAny>,
-    results: usize,
-    name: &str,
-) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
-    let several = match given.cast::<PyTuple>() {
+fn outputs<'py>(given: &Bound<'py, PyAny>, results: usize, name: &str) -> PyResult<Out<'py>> {
+    let several: Out<'py> = match given.cast::<PyTuple>() {
         Ok(several) => several.iter().map(|one| Some(one).filter(|one| !one.is_none())).collect(),
-        Err(_) => vec![Some(given.clone())],
+        Err(_) => Out::from_elem(Some(given.clone()), 1),
     };
     if several.len() == results {
         return Ok(several);
@@ -123,8 +111,7 @@ fn outputs<'py>(
 }
 
 /// The layout of a result is that of the operands.
-fn check_order(options: &Bound<'_, PyDict>, name: &str) -> PyResult<()> {
-    let Some(order) = take(options, "order")? else { return Ok(()) };
+fn check_order(order: &Bound<'_, PyAny>, name: &str) -> PyResult<()> {
     match order.extract::<String>() {
         Ok(order) if order == "K" || order == "A" => Ok(()),
         _ => Err(PyTypeError::new_err(format!(

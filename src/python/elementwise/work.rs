@@ -11,10 +11,9 @@ use super::given::{At, Given, is_in_order, moved};
 use super::outputs::Output;
 use crate::device::Target;
 use crate::field::Joined;
+use crate::layout::MAX_NDIM;
 use crate::managed::Managed;
 use crate::protocol::is_plain_ndarray;
-use crate::python::numpy::array_over;
-use crate::storage::Storage;
 use crate::sync::Dirty;
 
 /// A function with all that it takes.
@@ -24,32 +23,44 @@ pub(super) struct Work<'a, 'py> {
     pub(super) name: &'a str,
     /// Keywords of NumPy's function.
     pub(super) options: Option<&'a Bound<'py, PyDict>>,
-    pub(super) joined: &'a Joined,
+    /// `None` if all operands have the dimensions of the result.
+    pub(super) joined: Option<&'a Joined>,
     /// The inputs, and the mask if there is one.
     pub(super) given: &'a [Given<'py>],
     pub(super) masked: bool,
-    pub(super) outputs: &'a [Option<Output<'py>>],
-    /// A new storage where the caller gives no output.
-    pub(super) made: &'a [Option<Storage>],
+    pub(super) outputs: &'a [Output<'py>],
+    /// True if one of the outputs is the caller's.
+    pub(super) writes: bool,
 }
+
+/// The axes of an operand that has the dimensions of the result.
+static IN_ORDER: [Option<usize>; MAX_NDIM] = {
+    let mut axes = [None; MAX_NDIM];
+    let mut axis = 0;
+    while axis < MAX_NDIM {
+        axes[axis] = Some(axis);
+        axis += 1;
+    }
+    axes
+};
 
 type Values<'py> = SmallVec<[Bound<'py, PyAny>; 4]>;
 
 impl<'py> Work<'_, 'py> {
     /// Lets NumPy compute into the outputs.
     pub(super) fn on_host(&self, py: Python<'py>) -> PyResult<()> {
+        let outputs = self.outputs.iter().map(|output| output.value(self.name));
+        let outputs = outputs.collect::<PyResult<SmallVec<[_; 2]>>>()?;
         let mut values = Values::new();
         for (one, axes) in self.operands() {
-            values.push(one.value(py, axes, self.name)?);
+            let own = self.outputs.iter().zip(&outputs).find(|(output, _)| output.is(one));
+            values.push(match own {
+                Some((_, array)) => array.clone(),
+                None => one.value(py, axes, self.name)?,
+            });
         }
         let mask = if self.masked { values.pop() } else { None };
-        for (output, made) in self.outputs.iter().zip(self.made) {
-            match (output, made) {
-                (Some(output), _) => values.push(output.value(self.name)?),
-                (None, Some(made)) => values.push(array_over(py, made.managed(), false)?),
-                (None, None) => {}
-            }
-        }
+        values.extend(outputs);
         let outcome = match (values.as_slice(), mask, self.options) {
             // An out by position is deprecated of these two, since NumPy 2.4.
             ([a, b, out], None, None) if matches!(self.name, "numpy.maximum" | "numpy.minimum") => {
@@ -65,15 +76,17 @@ impl<'py> Work<'_, 'py> {
             }
         };
         self.mark(py, Dirty::Host); // perhaps half written, if NumPy has raised
-        outcome.map(drop).map_err(|error| explained(py, error, self.writes()))
+        outcome.map(drop).map_err(|error| explained(py, error, self.writes))
     }
 
     /// Each operand with the axis of each dimension of the result.
-    fn operands(&self) -> impl Iterator<Item = (&Given<'py>, &[Option<usize>])> {
-        let mut axes = self.joined.axes.iter();
-        let with_axes = move |one| {
-            let axes = if has_shape(&one) { axes.next() } else { None };
-            (one, axes.map_or(&[][..], |axes| &axes[..]))
+    fn operands<'b>(&'b self) -> impl Iterator<Item = (&'b Given<'py>, &'b [Option<usize>])> {
+        let mut axes = self.joined.map(|joined| joined.axes.iter());
+        let with_axes = move |one: &'b Given<'py>| {
+            let ndim = one.operand().map(|operand| operand.shape.len());
+            let own = ndim.and_then(|ndim| IN_ORDER.get(..ndim)).unwrap_or_default();
+            let moved = axes.as_mut().filter(|_| ndim.is_some()).and_then(Iterator::next);
+            (one, moved.map_or(own, |axes| &axes[..]))
         };
         self.given.iter().map(with_axes)
     }
@@ -98,20 +111,16 @@ impl<'py> Work<'_, 'py> {
             }
             let outcome = self.call(py, cupy, &function, values, &outputs);
             self.mark(py, Dirty::Device);
-            outcome.map_err(|error| explained(py, error, self.writes()))
+            outcome.map_err(|error| explained(py, error, self.writes))
         })
     }
 
     /// The memory of each output on a GPU.
     fn written(&self, py: Python<'py>, target: Target) -> PyResult<SmallVec<[Managed; 2]>> {
-        let memory = |(output, made): (&Option<Output<'py>>, &Option<Storage>)| {
-            let memory = match (output, made) {
-                (Some(output), _) => output.memory_at(py, target, self.name),
-                (None, made) => Ok(made.as_ref().and_then(Storage::device_as_is)),
-            };
-            memory.map(|memory| memory.cloned()).transpose()
+        let memory = |output: &Output<'py>| {
+            output.memory_at(py, target, self.name).map(|memory| memory.cloned()).transpose()
         };
-        self.outputs.iter().zip(self.made).filter_map(memory).collect()
+        self.outputs.iter().filter_map(memory).collect()
     }
 
     /// Calls a function of CuPy: straight into the outputs, or into new arrays that are copied.
@@ -141,15 +150,9 @@ impl<'py> Work<'_, 'py> {
         })
     }
 
-    /// True if the caller gives an output.
-    fn writes(&self) -> bool {
-        self.outputs.iter().any(Option::is_some)
-    }
-
     /// Marks the side that was written.
     fn mark(&self, py: Python<'_>, written: Dirty) {
-        self.outputs.iter().flatten().for_each(|output| output.mark(py, written));
-        self.made.iter().flatten().for_each(|made| made.set_dirty(written));
+        self.outputs.iter().for_each(|output| output.mark(py, written));
     }
 }
 
