@@ -69,6 +69,56 @@ def test_a_domain_without_points_asks_for_no_levels(compiled, backend):
     dlf.bind(compiled("far_above", backend))(np.zeros((0, 2, 3)), np.zeros((0, 2, 3)))
 
 
+@pytest.mark.parametrize(("shape", "name"), [((3, 4, 1), "I"), ((4, 2, 1), "J")])
+def test_points_that_a_region_reads_past_the_other_end_of_the_domain_must_exist(
+    compiled, backend, shape, name
+):
+    out = np.full(shape, -1.0)
+    with refused(ValueError, "'inp'", f"along {name}", "the stencil"):
+        dlf.bind(compiled("across_the_domain", backend))(np.ones(shape), out)
+    assert (out == -1.0).all()
+
+
+def test_points_that_a_region_reads_inside_of_a_large_domain_ask_for_no_halo(compiled, backend):
+    inp, out = np.arange(16.0).reshape(4, 4, 1), np.zeros((4, 4, 1))
+    dlf.bind(compiled("across_the_domain", backend))(inp, out)
+    expected = inp.copy()
+    expected[0], expected[:, -1] = inp[3], inp[:, 0]
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_a_domain_smaller_than_a_region_is_refused_where_gt4py_writes_outside_of_it(compiled):
+    inp, out = np.ones((7, 1, 1)), np.full((7, 1, 1), -1.0)
+    run = dlf.bind(compiled("east_of_edge", "numpy"))
+    with refused(ValueError, "domain of 'east_of_edge'", "at least 3 points along I", "got 2"):
+        run(inp, out, domain=(2, 1, 1), origin=(1, 0, 0))
+    assert (out == -1.0).all()
+    run(inp, out, domain=(3, 1, 1), origin=(1, 0, 0))
+    assert (out[1:4] == 2.0).all()
+
+
+@pytest.mark.parametrize("backend", ["debug", "gt:cpu_kfirst"])
+def test_a_domain_smaller_than_a_region_asks_for_the_points_of_the_domain(compiled, backend):
+    inp, out = np.arange(3.0).reshape(3, 1, 1), np.zeros((2, 1, 1))
+    run = dlf.bind(compiled("east_of_edge", backend))
+    run(inp, out, domain=(2, 1, 1))
+    np.testing.assert_array_equal(out[:, 0, 0], [2.0, 4.0])
+    with refused(ValueError, "argument 'inp'", "at least 0 + 2 + 1 points along I", "got 2"):
+        run(inp[:2], out, domain=(2, 1, 1))
+
+
+def test_a_region_that_reads_where_it_writes_may_be_computed_in_place(compiled, backend):
+    field = np.ones((3, 1, 1))
+    dlf.bind(compiled("doubled_edge", backend))(field, field)
+    np.testing.assert_array_equal(field[:, 0, 0], [2.0, 2.0, 1.0])
+
+
+def test_a_region_outside_of_every_domain_asks_for_no_levels(compiled):
+    out = untouched(2)
+    dlf.bind(compiled("pruned_level", "numpy"))(levels(2), out)
+    np.testing.assert_array_equal(out, levels(2))
+
+
 def test_explain_tells_the_reach_of_a_field_and_where_it_is_unknown(compiled, backend):
     run = dlf.bind(compiled("gathered", backend))
     explanation = dlf.explain(run, levels(3), untouched(3), np.zeros((2, 2, 3), np.int32))
@@ -114,8 +164,8 @@ def test_a_definition_that_was_compiled_again_with_other_externals_is_not_believ
 
     five = gtscript.stencil(backend="numpy", definition=by_external, externals={"LEVELS": 5})
     seven = gtscript.stencil(backend="numpy", definition=by_external, externals={"LEVELS": 7})
-    assert gt4py_reach.vertical_reach(seven).levels["inp"].above_start == 8
-    assert gt4py_reach.vertical_reach(five) is None
+    assert gt4py_reach.reach_of(seven).along("inp", "K").above_start == 8
+    assert gt4py_reach.reach_of(five) is None
 
 
 def test_an_unknown_version_of_gt4py_warns_once_and_tells_no_reach(compiled, monkeypatch):

@@ -67,6 +67,8 @@ class DeclaredField:
     across
         As `reach`, but counted from the other ends of the domain: points below its upper end, and
         above its lower end, that are touched however few points it has. None by default.
+    across_at_most
+        The most points below and above the domain that `across` comes to; none by default.
     reach_known
         True if `reach` and `across` cover everything that is touched. Otherwise an input must be
         apart from every output.
@@ -86,6 +88,7 @@ class DeclaredField:
     data_shape: tuple[int, ...] = ()
     reach: tuple[tuple[int, int], ...] | None = None
     across: tuple[tuple[int, int], ...] | None = None
+    across_at_most: tuple[tuple[int, int], ...] | None = None
     reach_known: bool = True
     layout: tuple[int, ...] | None = None
     preset: str | None = None

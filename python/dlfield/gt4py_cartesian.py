@@ -7,11 +7,12 @@ as a stencil of one's own for a GPU, is read the same way.
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from dlfield._core import preset
 from dlfield.declaration import Declaration, DeclaredField, DeclaredScalar
-from dlfield.gt4py_reach import Levels, VerticalReach, deepest, vertical_reach
+from dlfield.gt4py_reach import Across, Reach, deepest, reach_of
 
 if TYPE_CHECKING:
     import inspect
@@ -74,8 +75,10 @@ def declare(stencil: CartesianStencil) -> Declaration:
     keyword_only = [one for one in parameters.values() if one.kind is one.KEYWORD_ONLY]
     reach, fields = _reach(stencil), stencil.field_info
     fewest = deepest(reach, fields) if reach else 0
+    wide = reach.regions if reach and stencil.backend == "numpy" else {}
+    name = str(stencil.options["name"])
     return Declaration(
-        name=str(stencil.options["name"]),
+        name=name,
         run=stencil,
         fields=[_field(name, info, reach) for name, info in fields.items()],
         scalars=[_scalar(name, info, parameters) for name, info in scalars],
@@ -87,7 +90,34 @@ def declare(stencil: CartesianStencil) -> Declaration:
         backend=stencil.backend,
         device=device,
         own_call=stencil if callable(stencil) and _is_gt4py(stencil) else None,
+        check=_RegionCheck(name, wide) if max(wide.values(), default=1) > 1 else None,
     )
+
+
+@dataclass(frozen=True)
+class _RegionCheck:
+    """Refuses a domain smaller than a region, of which GT4Py's "numpy" computes all the same.
+
+    It writes points outside of the domain then; other backends compute the part inside.
+    """
+
+    name: str
+    fewest: Mapping[str, int]
+
+    def __call__(
+        self,
+        fields: Mapping[str, Any],
+        domain: tuple[int, ...],
+        given: Mapping[str, Any],
+    ) -> None:
+        for axis, points in zip("IJK", domain, strict=False):
+            fewest = self.fewest.get(axis, 1)
+            if points < fewest and 0 not in domain:
+                raise ValueError(
+                    f"domain of '{self.name}': expected at least {fewest} points along {axis}, as "
+                    f"many as a region needs on the backend 'numpy', got {points} in "
+                    f"{list(domain)}; pass larger fields, or compile it for another backend"
+                )
 
 
 def _is_gt4py(stencil: CartesianStencil) -> bool:
@@ -95,13 +125,13 @@ def _is_gt4py(stencil: CartesianStencil) -> bool:
     return any(base.__module__.startswith("gt4py.") for base in type(stencil).__mro__)
 
 
-def _reach(stencil: CartesianStencil) -> VerticalReach | None:
+def _reach(stencil: CartesianStencil) -> Reach | None:
     """How far it reaches beyond its boundary; None where that is not known.
 
     What has no definition and is not GT4Py's says it all in its boundary.
     """
     compiled = hasattr(stencil, "definition_func") or _is_gt4py(stencil)
-    return vertical_reach(stencil) if compiled else VerticalReach()
+    return reach_of(stencil) if compiled else Reach()
 
 
 def _code(backend: str) -> tuple[bool, bool]:
@@ -120,14 +150,13 @@ def _signature(stencil: CartesianStencil) -> dict[str, inspect.Parameter]:
     return {name: parameter for name, parameter in every.items() if name not in _CALL_OPTIONS}
 
 
-def _field(name: str, info: Any, found: VerticalReach | None) -> DeclaredField:  # noqa: ANN401
+def _field(name: str, info: Any, found: Reach | None) -> DeclaredField:  # noqa: ANN401
     data_dims = tuple(str(number) for number in range(len(info.data_dims)))
     access = _access(info.access)
     used = access != "unused"
     ends = dict(zip("IJK", info.boundary, strict=True)) if used else {}
-    levels = found.levels.get(name, Levels()) if found and used else Levels()
-    across = {"K": (levels.below_end, levels.above_start)}
     dims = (*info.axes, *data_dims)
+    across = [found.along(name, dim) if found and used else Across() for dim in dims]
     return DeclaredField(
         name=name,
         dims=dims,
@@ -135,7 +164,8 @@ def _field(name: str, info: Any, found: VerticalReach | None) -> DeclaredField: 
         access=access,
         data_shape=tuple(info.data_dims),
         reach=tuple(tuple(ends.get(dim, (0, 0))) for dim in dims),
-        across=tuple(across.get(dim, (0, 0)) for dim in dims),
+        across=tuple((one.below_end, one.above_start) for one in across),
+        across_at_most=tuple((one.most_below, one.most_above) for one in across),
         reach_known=found is not None and name not in found.unknown,
     )
 

@@ -1,9 +1,10 @@
 """How far a stencil of ``gt4py.cartesian`` reaches, read from its intermediate representation.
 
-What GT4Py says of a field's vertical reach leaves out levels that an interval reaches past the end
-of another one, and every index that is known at run time only. Both stand in GTIR, which GT4Py's
-frontend makes of the stencil's definition again, in milliseconds. This file is the only one that
-knows GTIR. GT4Py is imported only by a stencil of its own.
+What GT4Py says of a field's reach leaves out points that a part of the domain reaches past the
+other end of it: levels of an interval, points of a horizontal region. It also leaves out every
+index that is known at run time only. All of it stands in the representations (GTIR, and OIR, which
+is made of it) that GT4Py derives from the stencil's definition again, in milliseconds. This file is
+the only one that knows them. GT4Py is imported only by a stencil of its own.
 """
 
 from __future__ import annotations
@@ -17,51 +18,72 @@ from weakref import WeakKeyDictionary
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Levels", "VerticalReach", "deepest", "is_known_version", "vertical_reach"]
+__all__ = ["Across", "Reach", "deepest", "is_known_version", "reach_of"]
 
-#: Versions of GT4Py whose GTIR is known.
+#: Versions of GT4Py whose representations are known.
 _KNOWN = ("1.1.",)
 
 
 @dataclass
-class Levels:
-    """Levels of one field that a stencil touches, beyond what GT4Py says.
+class Across:
+    """Points of one field along one axis that a stencil touches, beyond what GT4Py says.
 
     Parameters
     ----------
     below_end, above_start
         As `dlfield.declaration.DeclaredField.across` has them.
+    most_below, most_above
+        As ``across_at_most`` has them.
     """
 
     below_end: int = 0
     above_start: int = 0
+    most_below: int = 0
+    most_above: int = 0
+
+    def include(self, part: Any, offset: int, extent: tuple[int, int] = (0, 0)) -> None:  # noqa: ANN401
+        """Include what a part of the axis reaches, which ends where all that is computed ends."""
+        start, end = part.start, part.end
+        if start is not None and start.level.name == "END":
+            self.below_end = max(self.below_end, -start.offset - offset)
+            self.most_below = max(self.most_below, -extent[0] - offset)
+        if end is not None and end.level.name == "START":
+            self.above_start = max(self.above_start, end.offset + offset)
+            self.most_above = max(self.most_above, extent[1] + offset)
 
 
 @dataclass
-class VerticalReach:
+class Reach:
     """What the representation of a stencil says.
 
     Parameters
     ----------
-    levels
-        By the name of the field. Temporary fields have theirs, too.
+    across
+        By the names of the field and of the axis. Temporary fields have theirs, too.
     unknown
         Names of fields of which some level is known at run time only.
+    regions
+        For each axis, the points that a domain has in which no region is cut short.
     """
 
-    levels: dict[str, Levels] = field(default_factory=dict)
+    across: dict[tuple[str, str], Across] = field(default_factory=dict)
     unknown: set[str] = field(default_factory=set)
+    regions: dict[str, int] = field(default_factory=dict)
+
+    def along(self, name: str, axis: str) -> Across:
+        """Give what is noted of a field along an axis."""
+        return self.across.setdefault((name, axis), Across())
 
 
-_found: WeakKeyDictionary[Any, VerticalReach | None] = WeakKeyDictionary()
+_found: WeakKeyDictionary[Any, Reach | None] = WeakKeyDictionary()
 
 
-def vertical_reach(stencil: Any) -> VerticalReach | None:  # noqa: ANN401
-    """Read the levels that a compiled stencil of GT4Py touches. Found once for each stencil.
+def reach_of(stencil: Any) -> Reach | None:  # noqa: ANN401
+    """Read the points that a compiled stencil of GT4Py touches. Found once for each stencil.
 
     Returns
     -------
-    VerticalReach or None
+    Reach or None
         None where the representation cannot be had: of a stencil without its definition or the
         definition's source, of one whose definition was compiled again with other externals, and
         of a version of GT4Py that is not known, which warns once.
@@ -74,7 +96,7 @@ def vertical_reach(stencil: Any) -> VerticalReach | None:  # noqa: ANN401
         return _derived(stencil)
 
 
-def _derived(stencil: Any) -> VerticalReach | None:  # noqa: ANN401
+def _derived(stencil: Any) -> Reach | None:  # noqa: ANN401
     if not is_known_version():
         return None
     try:
@@ -115,6 +137,7 @@ def _gtir(stencil: Any) -> Any:  # noqa: ANN401
     the function, where the next compilation overwrites them.
     """
     from gt4py.cartesian.definitions import BuildOptions
+    from gt4py.cartesian.gtc.passes.gtir_pipeline import GtirPipeline
     from gt4py.cartesian.stencil_builder import StencilBuilder
 
     noted = dict(stencil.options)
@@ -125,33 +148,81 @@ def _gtir(stencil: Any) -> Any:  # noqa: ANN401
     if builder.stencil_id.version != stencil._gt_id_:
         raise LookupError(stencil)
     externals = definition._gtscript_["externals"]
-    return builder.frontend.generate(definition, externals, {}, options, stencil.backend)
+    parsed = builder.frontend.generate(definition, externals, {}, options, stencil.backend)
+    return GtirPipeline(parsed, builder.stencil_id).full()
 
 
-def _read(stencil: Any) -> VerticalReach:  # noqa: ANN401
-    from gt4py.cartesian.gtc.gtir import FieldAccess
+def _read(stencil: Any) -> Reach:  # noqa: ANN401
+    from gt4py.cartesian.gtc.gtir_to_oir import GTIRToOIR
+    from gt4py.cartesian.gtc.passes.oir_optimizations.utils import compute_horizontal_block_extents
 
-    reach = VerticalReach()
-    for loop in stencil.vertical_loops:
-        for access in loop.walk_values().if_isinstance(FieldAccess):
-            name = str(access.name)
-            level = access.offset.to_dict()["k"]
-            if level is None or loop.interval.has_runtime_access():
-                reach.unknown.add(name)
-            else:
-                _include(reach.levels.setdefault(name, Levels()), loop.interval, level)
+    reach, lowered = Reach(), GTIRToOIR().visit(stencil)
+    extents = compute_horizontal_block_extents(lowered)
+    for loop in lowered.vertical_loops:
+        for section in loop.sections:
+            for block in section.horizontal_executions:
+                _read_block(block, section.interval, extents[id(block)], reach)
     return reach
 
 
-def _include(levels: Levels, interval: Any, offset: int) -> None:  # noqa: ANN401
-    """Include the levels of an interval, which has some in every domain that is deep enough."""
-    if interval.start.level.name == "END":
-        levels.below_end = max(levels.below_end, -interval.start.offset - offset)
-    if interval.end.level.name == "START":
-        levels.above_start = max(levels.above_start, interval.end.offset + offset)
+def _read_block(block: Any, interval: Any, extents: Any, reach: Reach) -> None:  # noqa: ANN401
+    """Note what statements touch that are computed for levels of an interval.
+
+    A region that lies outside of all that is computed is never entered.
+    """
+    from gt4py.cartesian.gtc.oir import HorizontalRestriction
+
+    unread: set[int] = set()
+    for region in block.walk_values().if_isinstance(HorizontalRestriction):
+        parts = list(zip("IJ", region.mask.intervals, extents, strict=True))
+        if any(_is_outside(part, extent) for _, part, extent in parts):
+            unread.update(map(id, _accesses(region)))
+            continue
+        for axis, part, extent in parts:
+            reach.regions[axis] = max(reach.regions.get(axis, 1), _width(part, extent))
+        for access in _accesses(region):
+            offsets = access.offset.to_dict()
+            for axis, part, extent in parts:
+                along = reach.along(str(access.name), axis)
+                along.include(part, offsets[axis.lower()], extent)
+    for access in _accesses(block):
+        level = access.offset.to_dict()["k"]
+        if id(access) in unread:
+            continue
+        if level is None or interval.has_runtime_access():
+            reach.unknown.add(str(access.name))
+        else:
+            reach.along(str(access.name), "K").include(interval, level)
 
 
-def deepest(reach: VerticalReach, fields: Mapping[str, Any]) -> int:
+def _accesses(node: Any) -> list[Any]:  # noqa: ANN401
+    from gt4py.cartesian.gtc.oir import FieldAccess
+
+    return list(node.walk_values().if_isinstance(FieldAccess))
+
+
+def _is_outside(part: Any, extent: tuple[int, int]) -> bool:  # noqa: ANN401
+    """Tell whether a part of an axis has no point of a block, however large the domain is."""
+    start, end = part.start, part.end
+    if start is not None and start.level.name == "END":
+        return bool(start.offset >= extent[1])
+    return end is not None and end.level.name == "START" and bool(end.offset <= extent[0])
+
+
+def _width(part: Any, extent: tuple[int, int]) -> int:  # noqa: ANN401
+    """Count the points of the smallest domain in which a part of an axis is not cut short."""
+    ends = (one for one in (part.start, part.end) if one is not None)
+    return max(
+        (
+            extent[0] - one.offset if one.level.name == "END" else one.offset - extent[1]
+            for one in ends
+        ),
+        default=1,
+    )
+
+
+def deepest(reach: Reach, fields: Mapping[str, Any]) -> int:
     """Count the fewest levels of a domain in which no temporary field is touched outside."""
-    temporary = (levels for name, levels in reach.levels.items() if name not in fields)
+    found = reach.across.items()
+    temporary = [one for (name, axis), one in found if axis == "K" and name not in fields]
     return max((max(one.below_end, one.above_start) for one in temporary), default=0)

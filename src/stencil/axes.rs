@@ -46,6 +46,7 @@ pub(super) fn place<'a>(
             halo: halo.unwrap_or((0, 0)),
             reach: spec.reach.get(at).copied().unwrap_or((0, 0)),
             across: spec.across.get(at).copied().unwrap_or((0, 0)),
+            across_at_most: spec.across_at_most.get(at).copied().unwrap_or((0, 0)),
         })
     };
     let spatial = spec.dims.iter().enumerate().zip(&axes).filter_map(along).collect();

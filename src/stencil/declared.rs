@@ -65,6 +65,8 @@ pub(crate) struct FieldSpec {
     /// The same, counted from the other ends of the domain: points below its upper end, and above
     /// its lower end, that are reached however few points it has.
     pub(crate) across: Halo,
+    /// The most points beyond the domain that `across` comes to, however few points it has.
+    pub(crate) across_at_most: Halo,
     /// True if `reach` and `across` cover everything that is touched.
     pub(crate) reach_known: bool,
     /// Rank of each dimension that the memory must have (0 = largest stride); `None` for any.

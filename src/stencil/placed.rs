@@ -38,6 +38,7 @@ pub(super) struct Spatial<'a> {
     pub(super) halo: HaloWidth,
     pub(super) reach: HaloWidth,
     pub(super) across: HaloWidth,
+    pub(super) across_at_most: HaloWidth,
 }
 
 impl Spatial<'_> {
@@ -51,8 +52,9 @@ impl Spatial<'_> {
     pub(super) fn reach_of(&self, points: i64) -> HaloWidth {
         let (below, above) = self.reach;
         let (below_end, above_start) = self.across;
-        let beyond = |one: i64| one.saturating_sub(points);
-        (below.max(beyond(below_end)), above.max(beyond(above_start)))
+        let (most_below, most_above) = self.across_at_most;
+        let beyond = |one: i64, most: i64| one.saturating_sub(points).min(most);
+        (below.max(beyond(below_end, most_below)), above.max(beyond(above_start, most_above)))
     }
 }
 

@@ -30,15 +30,23 @@ def one_at_a_time(name):
         yield
 
 
-def end_of(code, *options, **settings):
+def end_of(code, *options, timeout=120, **settings):
     """Run a snippet, with options of the interpreter, and give how it ended."""
-    command = [sys.executable, "-X", "faulthandler", *options, "-c", textwrap.dedent(code)]
+    return _ended([*options, "-c", textwrap.dedent(code)], timeout, settings)
+
+
+def end_of_module(name, *arguments, timeout=120, **settings):
+    """Run a module as a program, and give how it ended."""
+    return _ended(["-m", name, *arguments], timeout, settings)
+
+
+def _ended(options, timeout, settings):
     return subprocess.run(
-        command,
+        [sys.executable, "-X", "faulthandler", *options],
         env=beside_tests(**settings),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=timeout,
         check=False,
     )
 

@@ -187,6 +187,7 @@ fn field_spec(field: &Bound<'_, PyAny>, fast: Option<&Preset>) -> PyResult<Field
         access: access(&get("access")?)?,
         reach: reach(&get("reach")?, dims.len())?,
         across: reach(&get("across")?, dims.len())?,
+        across_at_most: reach(&get("across_at_most")?, dims.len())?,
         reach_known: get("reach_known")?.extract()?,
         ranks: layout.map(Extents::from_vec).or_else(|| preset.map(by_preset)),
         fast: fast.map(by_preset),

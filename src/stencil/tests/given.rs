@@ -56,6 +56,7 @@ pub(super) fn field(name: &str, names: &str, access: Access, reach: i64) -> Fiel
         access,
         reach: dims(names).iter().map(width).collect(),
         across: dims(names).iter().map(|_| (0, 0)).collect(),
+        across_at_most: dims(names).iter().map(|_| (0, 0)).collect(),
         reach_known: true,
         ranks: None,
         fast: None,

@@ -15,6 +15,7 @@ from gt4py.cartesian.gtscript import (  # noqa: E402 (after the skip)
     PARALLEL,
     Field,
     I,
+    J,
     K,
     computation,
     function,
@@ -190,3 +191,39 @@ def pruned(inp: Field[np.float64], edge: Field[np.float64], out: Field[np.float6
         out = inp
         with horizontal(region[I[0] - 5, :]):
             out = edge  # noqa: F841
+
+
+def across_the_domain(inp: Field[np.float64], out: Field[np.float64]):
+    """Read at each edge what lies three points inside, which a small domain does not have."""
+    with computation(PARALLEL), interval(...):
+        out = inp
+        with horizontal(region[I[0], :]):
+            out = inp[3, 0, 0]
+        with horizontal(region[:, J[-1]]):
+            out = inp[0, -3, 0]  # noqa: F841
+
+
+def east_of_edge(inp: Field[np.float64], out: Field[np.float64]):
+    """Treat three points differently, be there so many or not."""
+    with computation(PARALLEL), interval(...):
+        out = inp
+        with horizontal(region[: I[0] + 3, :]):
+            out = 2.0 * inp[1, 0, 0]  # noqa: F841
+
+
+def doubled_edge(inp: Field[np.float64], out: Field[np.float64]):
+    with computation(PARALLEL), interval(...):
+        out = inp
+        with horizontal(region[I[0] : I[0] + 2, :]):
+            out = 2.0 * inp  # noqa: F841
+
+
+def pruned_level(inp: Field[np.float64], out: Field[np.float64]):
+    """Read far above in a region outside of every domain, which GT4Py leaves out."""
+    with computation(PARALLEL):
+        with interval(0, 1):
+            out = inp
+            with horizontal(region[I[0] - 1, :]):
+                out = inp[0, 0, 5]
+        with interval(1, None):
+            out = inp  # noqa: F841
