@@ -11,7 +11,8 @@ from support.errors import refused
 from support.optional import library
 from support.stencils.next_programs import BACKENDS, IJK, QUIET, I, J, K, float64, gtx, int32
 
-pytestmark = [pytest.mark.filterwarnings(line) for line in QUIET]
+SLOW_SCAN = "ignore:Calling generic programs:UserWarning"
+pytestmark = [pytest.mark.filterwarnings(line) for line in (*QUIET, SLOW_SCAN)]
 
 SHAPE = (5, 4, 3)
 

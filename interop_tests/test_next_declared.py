@@ -264,7 +264,7 @@ def test_a_program_with_bound_arguments_runs_without_them(backend):
 def test_the_fields_of_a_run_share_the_memory_of_the_arrays():
     seen = {}
     declared = declare(programs.scaled)
-    declared.run.stencil = lambda **given: seen.update(given)
+    declared.run.call = lambda **given: seen.update(given)
     inp, out = values(4, 4, 4), values(4, 4, 4)
     run(declared, domain=(2, 3, 4), origin=(1, 1, 0), inp=inp, factor=1.0, out=out)
     assert seen["inp"].ndarray is inp
@@ -284,7 +284,7 @@ def test_a_field_that_is_only_read_may_be_read_only_where_python_runs_the_progra
 
 def test_domains_are_made_once_for_each_shape_and_origin():
     declared, field = declare(programs.split), values(2, 2, 2)
-    declared.run.stencil = lambda **_given: None
+    declared.run.call = lambda **_given: None
     for _ in range(3):
         run(declared, inp=field, up=field, down=field, spare=field)
     assert declared.run.domains["inp"].cache_info().misses == 1

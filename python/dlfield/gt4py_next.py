@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dlfield._core import HOST_DEVICE_TYPE, DeviceUnavailable
 from dlfield.declaration import Declaration, DeclaredField, DeclaredScalar
 from dlfield.gt4py_checks import Checks
+from dlfield.gt4py_reach import is_known_version
 from dlfield.gt4py_signatures import dtype_of, is_a, read_operator, read_program
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def declare(
     field_class = array_field(device)
     provider = {} if offset_provider is None else offset_provider
     run = NextRun(
-        stencil,
+        _call_of(stencil),
         field_class,
         field_class.array_ns.asarray,
         {
@@ -139,7 +140,8 @@ class NextRun:
     GT4Py compiles anew for other connectivities.
     """
 
-    stencil: Any
+    #: Calls the stencil with fields and scalars by name, and with its connectivities.
+    call: Callable[..., Any]
     #: Class of the fields: (domain, array) to field.
     array_field: Callable[..., Any]
     #: Converts an array that is given to `run` into one that the class takes. Never copies.
@@ -183,7 +185,7 @@ class NextRun:
             made = {name: one.built(given) for name, one in self.collections.items()}
             given = {name: made[name] if name in made else given[name] for name in self.order}
         started = time.perf_counter()
-        self.stencil(**given, offset_provider=offset_provider or {})
+        self.call(**given, offset_provider=offset_provider or {})
         if exec_info is not None:
             exec_info["call_run_start_time"] = started
             exec_info["call_run_end_time"] = time.perf_counter()
@@ -194,6 +196,33 @@ class NextRun:
         if value is None:
             raise TypeError(f"{name}: expected an array, got None; unused fields are needed, too")
         return self.array_field(self.domains[name](value.shape, origins[name]), value)
+
+
+def _call_of(stencil: Any) -> Callable[..., Any]:  # noqa: ANN401
+    """Give the call of a stencil; of a compiled program, without its check of types.
+
+    At each call GT4Py derives the type of every argument, which takes most of its time. Here they
+    have the declared types. Whatever is hooked into GT4Py's own call is called, too.
+    """
+    own = getattr(type(stencil).__call__, "__qualname__", "")
+    if stencil.backend is None or own != "Program.__call__" or not is_known_version():
+        return stencil  # type: ignore[no-any-return]
+    from gt4py.next.ffront.decorator import program_call_context
+
+    jit = stencil.compilation_options.enable_jit
+
+    def call(*, offset_provider: Mapping[str, Any], **arguments: Any) -> None:  # noqa: ANN401
+        with program_call_context(
+            program=stencil,
+            args=(),
+            offset_provider=offset_provider,
+            enable_jit=jit,
+            kwargs=arguments,
+        ):
+            pool = stencil._compiled_programs
+            pool(**arguments, offset_provider=offset_provider, enable_jit=jit)
+
+    return call
 
 
 def _field(name: str, kind: Any, signature: Signature) -> DeclaredField:  # noqa: ANN401

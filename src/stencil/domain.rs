@@ -47,7 +47,9 @@ impl PlacedCall<'_> {
     }
 
     fn may_be_empty(&self, axis: usize) -> bool {
-        let decided = self.options.domain.is_some() || self.fields.iter().any(Placed::carries_halo);
+        let outputs = self.spec.decided_by == DecidedBy::Outputs;
+        let given = self.options.domain.is_some() || self.fields.iter().any(Placed::carries_halo);
+        let decided = outputs || given;
         decided || self.along(axis).all(|(field, one)| field.room(one) <= 0)
     }
 
