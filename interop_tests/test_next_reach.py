@@ -9,7 +9,7 @@ from support.optional import library
 
 library("gt4py.next")
 
-from dlfield import gt4py_reach  # noqa: E402 (after the skip)
+from dlfield import gt4py_points, gt4py_reach  # noqa: E402 (after the skip)
 
 from support.stencils.next_programs import (  # noqa: E402
     BACKENDS,
@@ -130,3 +130,26 @@ def test_a_program_of_an_unknown_version_warns_once_and_is_not_checked(monkeypat
     out = untouched(2, 3, 4)
     lift(np.ones((2, 3, 4)), out)
     assert (out[..., :-1] == 1.0).all()
+
+
+def test_a_program_that_the_checks_do_not_understand_warns_once_and_runs(monkeypatch):
+    monkeypatch.setattr(gt4py_points, "_ARITHMETIC", {})
+    gt4py_points._warn_unknown.cache_clear()
+    lift = dlf.bind(on("embedded", "lift"))
+    with pytest.warns(UserWarning) as shown:
+        for points in (4, 5):
+            out = untouched(2, 3, points)
+            lift(np.ones((2, 3, points)), out)
+            assert (out[..., :-1] == 1.0).all()
+    (warning,) = (str(one.message) for one in shown if "representation" in str(one.message))
+    assert warning.startswith("lift: expected a representation that tells which points are read")
+
+
+def test_an_operator_whose_representation_cannot_be_had_warns_when_it_is_bound(monkeypatch):
+    def fails(operator):
+        raise NotImplementedError("no such node")
+
+    monkeypatch.setattr(gt4py_points, "_of_operator", fails)
+    gt4py_points._warn_unknown.cache_clear()
+    with pytest.warns(UserWarning, match="NotImplementedError: no such node; bounds are not"):
+        dlf.bind(on("embedded", "laplacian_of"))

@@ -44,6 +44,14 @@ def pytest_configure(config):
         _put_in_front(owner, "__call__", _call_next)
 
 
+def pytest_sessionstart():
+    """Take fewer random examples: each makes three calls, which are slow with "debug"."""
+    from hypothesis import settings
+
+    settings.register_profile("few", settings(), max_examples=10)
+    settings.load_profile("few")
+
+
 def pytest_runtest_teardown(item):
     made = [[dict(call), count] for call, count in _of_this_test.items()]
     _of_this_test.clear()
@@ -205,12 +213,24 @@ def _summary(calls):
         yield from _refusals(some)
 
 
+def _words(message):
+    """Leave out of a message what differs from call to call: names, numbers, types."""
+    for differs, instead in (
+        (r"; .*", ""),
+        (r"'[^']*'", "'_'"),
+        (r"-?\d+", "n"),
+        (r"Error: [\w.]+(\(.*?\))?: ", "Error: _: "),
+        (r"(got \w+)[\[{].*", r"\1"),
+    ):
+        message = re.sub(differs, instead, message, flags=re.DOTALL)
+    return message[:200]
+
+
 def _refusals(calls):
     groups = {}
     for call in calls:
         if call["outcome"] != EQUAL:
-            words = re.sub(r"'[^']*'", "'_'", re.sub(r"-?\d+", "n", call["message"]))
-            groups.setdefault((call["outcome"], words.split("; ")[0][:240]), []).append(call)
+            groups.setdefault((call["outcome"], _words(call["message"])), []).append(call)
     for (outcome, words), some in sorted(groups.items(), key=lambda one: (one[0][0], -len(one[1]))):
         tests = {call["test"] for call in some}
         yield f"{sum(one['count'] for one in some):6} {outcome}, {len(tests)} tests: {words}"
