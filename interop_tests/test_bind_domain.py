@@ -232,8 +232,8 @@ def test_an_origin_of_the_call_wins_over_one_that_the_array_names(split):
 
 
 def test_a_field_that_is_only_read_ahead_may_begin_behind_the_domain(compiled, backend):
-    run, out = dlf.bind(compiled("ahead", backend)), plain(1, 1, 1)
-    run(np.ones((1, 1, 1)), out, origin={"inp": (-1, 0, 0)})
-    assert out == 1.0
+    run, out, inp = dlf.bind(compiled("ahead", backend)), plain(1, 1, 1), np.ones((2, 1, 2))
+    run(inp, out, origin={"inp": (-1, 0, 0)})
+    assert out == 2.0
     with refused(ValueError, "argument 'inp': expected an origin of at least -1 along I", "got -2"):
-        run(np.ones((1, 1, 1)), out, origin={"inp": (-2, 0, 0)}, domain=(1, 1, 1))
+        run(inp, out, origin={"inp": (-2, 0, 0)}, domain=(1, 1, 1))

@@ -184,7 +184,9 @@ class Declaration:
         kind, empty = inspect.Parameter, inspect.Parameter.empty
         defaults = {one.name: one.default[0] for one in self.scalars if one.default}
         # Behind a default a definition has others: None, for a field.
-        first = next((at for at, name in enumerate(self.order) if name in defaults), self.positional)
+        first = next(
+            (at for at, name in enumerate(self.order) if name in defaults), self.positional
+        )
         defaults = dict.fromkeys(self.order[first : self.positional]) | defaults
         arguments = [
             kind(

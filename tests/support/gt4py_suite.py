@@ -2,7 +2,8 @@
 
 `make gt4py-suite SOURCE=<checkout of GT4Py>` runs it. Each call goes to GT4Py as the test makes it,
 and through `dlfield.bind` on copies of the arguments; the results have to be equal, bit for bit
-where they are finite. The tests themselves see GT4Py's own answer.
+where they are finite. The tests themselves see GT4Py's own answer. At the end stand the tables of
+docs/stencils.md, with more columns.
 """
 
 import copy
@@ -18,9 +19,9 @@ import dlfield as dlf
 import numpy as np
 
 EQUAL, DIFFERENT = "bound and equal", "bound and different"
-NOT_BOUND, REFUSED = "refused at bind", "refused at the call"
+NOT_BOUND, REFUSED = REFUSALS = "refused at bind", "refused at the call"
 NEITHER, ONLY_BOUND = "GT4Py fails, bind refuses", "GT4Py fails, bind computes"
-OUTCOMES = (EQUAL, DIFFERENT, NOT_BOUND, REFUSED, NEITHER, ONLY_BOUND)
+OUTCOMES = (EQUAL, DIFFERENT, *REFUSALS, NEITHER, ONLY_BOUND)
 
 #: Calls of the test that runs, with how often each was made; calls of all tests.
 _of_this_test = Counter()
@@ -33,15 +34,14 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    from gt4py.cartesian.stencil_object import FrozenStencil, StencilObject
+    from gt4py.cartesian.stencil_object import StencilObject
     from gt4py.next.ffront import decorator
 
     _put_in_front(StencilObject, "_call_run", _call_cartesian)
-    _put_in_front(FrozenStencil, "__call__", _call_frozen)
-    for owner in (decorator.Program, *decorator.Program.__mro__, decorator.ProgramWithBoundArgs):
-        _put_in_front(owner, "__call__", _call_next)
-    for owner in (decorator.FieldOperator, decorator.FieldOperatorFromFoast):
-        _put_in_front(owner, "__call__", _call_next)
+    others = (decorator.ProgramWithBoundArgs, decorator.FieldOperatorFromFoast)
+    for owner in {*decorator.Program.__mro__, *decorator.FieldOperator.__mro__, *others}:
+        if "__call__" in vars(owner) and owner.__module__.startswith("gt4py.next."):
+            _put_in_front(owner, "__call__", _call_next)
 
 
 def pytest_sessionstart():
@@ -73,9 +73,7 @@ def pytest_terminal_summary(terminalreporter, config):
 
 def _put_in_front(owner, name, call):
     """Replace a method by one that makes the outermost call twice, which `call` describes."""
-    own = vars(owner).get(name)
-    if own is None or hasattr(own, "__wrapped__") and own.__wrapped__.__name__ == "in_front":
-        return
+    own = vars(owner)[name]
 
     @functools.wraps(own)
     def in_front(*args, **kwargs):
@@ -99,10 +97,6 @@ def _inside():
 def _call_cartesian(stencil, field_args, parameter_args, domain, origin, exec_info=None, **_):
     where = {"domain": domain, "origin": origin, "exec_info": exec_info}
     return stencil, (), {**field_args, **parameter_args, **where}, {}
-
-
-def _call_frozen(frozen, **kwargs):
-    return frozen, (), kwargs, {}
 
 
 def _call_next(stencil, *args, offset_provider=None, enable_jit=None, **kwargs):
@@ -186,8 +180,9 @@ def _note(stencil, args, kwargs, outcome, message):
 
 
 def _backend(stencil):
-    backend = getattr(getattr(stencil, "stencil_object", stencil), "backend", None)
-    return "embedded" if backend is None else str(getattr(backend, "name", backend))
+    name = "embedded" if stencil.backend is None else stencil.backend
+    name = getattr(name, "name", name)
+    return name if isinstance(name, str) else type(name).__name__
 
 
 def _form(value):
@@ -202,15 +197,25 @@ def _form(value):
 
 
 def _summary(calls):
-    """Count outcomes by flavour and backend, and refusals by their words."""
+    """Count, in Markdown: outcomes by backend, and refusals by their words."""
     for flavour in sorted({call["flavour"] for call in calls}):
         some = [call for call in calls if call["flavour"] == flavour]
-        yield f"{flavour:40}" + "".join(f"{outcome:>28}" for outcome in OUTCOMES)
+        yield from _table(f"gt4py.{flavour}", *OUTCOMES)
         for backend in sorted({call["backend"] for call in some}):
             here = [call for call in some if call["backend"] == backend]
             counts = (sum(one["count"] for one in here if one["outcome"] == it) for it in OUTCOMES)
-            yield f"{backend:40}" + "".join(f"{count:28}" for count in counts)
-        yield from _refusals(some)
+            yield _row(backend, *counts)
+        yield from _table("calls", "tests", "outcome", "words", "for example")
+        yield from _refusals([one for one in some if one["outcome"] in (DIFFERENT, *REFUSALS)])
+        yield ""
+
+
+def _table(*heads):
+    return _row(*heads), _row(*("---" for _ in heads))
+
+
+def _row(*cells):
+    return f"| {' | '.join(map(str, cells))} |"
 
 
 def _words(message):
@@ -229,10 +234,8 @@ def _words(message):
 def _refusals(calls):
     groups = {}
     for call in calls:
-        if call["outcome"] != EQUAL:
-            groups.setdefault((call["outcome"], _words(call["message"])), []).append(call)
-    for (outcome, words), some in sorted(groups.items(), key=lambda one: (one[0][0], -len(one[1]))):
+        groups.setdefault((call["outcome"], _words(call["message"])), []).append(call)
+    for (outcome, words), some in sorted(groups.items(), key=lambda one: -len(one[1])):
         tests = {call["test"] for call in some}
-        yield f"{sum(one['count'] for one in some):6} {outcome}, {len(tests)} tests: {words}"
-        yield f"       {min(tests)}"
-        yield f"       {some[0]['arguments'][:300]}"
+        example = min(tests).rpartition("/")[2]
+        yield _row(sum(one["count"] for one in some), len(tests), outcome, words, example)

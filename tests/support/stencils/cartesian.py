@@ -80,11 +80,6 @@ def optional(
         out = inp * scale + extra  # noqa: F841
 
 
-def ahead(inp: Field[np.float64], out: Field[np.float64]):
-    with computation(PARALLEL), interval(...):
-        out = inp[1, 0, 0]  # noqa: F841
-
-
 def scaled(field: Field[np.float64], *, scale: float = 2.0):
     with computation(PARALLEL), interval(...):
         field = field * scale
