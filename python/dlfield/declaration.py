@@ -151,7 +151,8 @@ class Declaration:
     check
         Called before anything is acquired, with a dict of shape and origin by field, along the
         declared dimensions, with the domain, and with the scalars by name among other things. It
-        raises where the stencil would leave an array. The first two are the same objects if
+        raises where the stencil would leave an array, and gives the names of the fields of which it
+        does not know where they are touched. The first two arguments are the same objects if
         nothing but values has changed since the last call.
     runs_empty
         True if it is run where the domain has no points, too, as on an MPI rank that has none.
@@ -175,7 +176,7 @@ class Declaration:
     takes: frozenset[str] = frozenset({"origin", "domain"})
     decides_domain: bool = False
     runs_empty: bool = False
-    check: Callable[[Mapping[str, Any], tuple[int, ...], Mapping[str, Any]], None] | None = None
+    check: Callable[[Mapping[str, Any], tuple[int, ...], Mapping[str, Any]], set[str]] | None = None
 
     def signature(self) -> inspect.Signature:
         """Give the signature of the bound stencil: the arguments, then the options of a call."""

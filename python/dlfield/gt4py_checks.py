@@ -83,20 +83,21 @@ class Checks:
         fields: Mapping[str, Placed],
         domain: tuple[int, ...],
         given: Mapping[str, Any],
-    ) -> None:
+    ) -> set[str]:
         """Raise ValueError where the call would touch points that a field does not have.
 
-        Parameters are those of `dlfield.declaration.Declaration.check`.
+        Parameters and result are those of `dlfield.declaration.Declaration.check`.
         """
         if self.program is None or len(fields) < len(self.dims):
-            return  # outputs are still to be made
+            return set(self.dims)  # outputs are still to be made
         provider = self.offset_provider
         last = self._last
         if last is not None and last.serves(fields, domain, given, provider):
-            return
+            return last.found.unknown
         found = self._found(fields, domain, given, provider)
         scalars = {name: given.get(name) for name in found.depends if name not in self.bound}
         self._last = _Checked(fields, domain, scalars, provider, found)
+        return found.unknown
 
     def _found(
         self,
@@ -113,7 +114,7 @@ class Checks:
         try:
             found = accesses(self.program, boxes, scalars, self.dims, Tables(provider))
         except UnknownError:
-            return Accesses()
+            return Accesses(unknown=set(self.dims))
         for name, box in found.written.items():
             self._inside(name, boxes, box, "writes")
         for name, box in found.read.items():
