@@ -61,7 +61,7 @@ impl Runner {
         &self,
         py: Python<'py>,
         place: Option<&CallPlace>,
-        given: &Bound<'_, PyDict>,
+        given: &Bound<'py, PyDict>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let (Some(check), Some(place)) = (&self.check, place) else { return Ok(None) };
         check.bind(py).call1((place.fields.bind(py), place.domain.bind(py), given)).map(Some)
