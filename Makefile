@@ -24,7 +24,7 @@ export GT4PY_EXTRA_COMPILE_OPT_FLAGS := -std=c++20
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo picture test test-pythons pages check bench soak asan valgrind cuda-waits aarch64-test wheel gpu-test gpu-bench clean
+.PHONY: help demo picture test test-pythons pages check bench soak gt4py-suite asan valgrind cuda-waits aarch64-test wheel gpu-test gpu-bench clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
@@ -98,6 +98,23 @@ bench: $(EXTENSION) $(VENV)/.stamp-bench ## exchanges, calls, allocation, copies
 soak: $(EXTENSION) $(VENV)/.stamp-test ## a million random operations on several threads, then what is left
 	cargo test --release --test soak
 	PYTHONPATH=tests $(BIN)/python -m support.soak 1000000
+
+# GT4Py's own tests in a checkout of the version that is installed. GT4Py's GPU backends and dace in gt4py.next are
+# left out. A test that fails is GT4Py's matter: what counts are the tables at the end, and CALLS, a file for each.
+SOURCE ?=
+CALLS ?= $(CURDIR)/target/gt4py-suite
+SUITE_CARTESIAN ?= integration_tests -k "not gpu and not dace:cpu_"
+SUITE_NEXT ?= integration_tests -k "(numpy_execution or roundtrip.default or gtfn.run_gtfn) and not imperative and not gpu"
+
+gt4py-suite: $(EXTENSION) $(VENV)/.stamp-test ## GT4Py's own tests with bind in front of every call: SOURCE=<checkout of GT4Py>
+	@test -d "$(SOURCE)/tests/next_tests" || { echo "gt4py-suite: expected SOURCE=<checkout of GT4Py>, got '$(SOURCE)'"; exit 1; }
+	mkdir -p $(GT_CACHE_ROOT) $(CALLS)
+	-$(call in_gt4py,cartesian) $(SUITE_CARTESIAN)
+	-$(call in_gt4py,next) $(SUITE_NEXT)
+
+in_gt4py = cd $(SOURCE)/tests/$(1)_tests && PYTHONPATH=$(CURDIR)/python:$(CURDIR)/tests OMP_NUM_THREADS=1 \
+	$(CURDIR)/$(BIN)/python -m pytest -q -W ignore --tb=short -p support.gt4py_suite -p no:cacheprovider \
+	--calls $(CALLS)/$(1).json
 
 # asan and valgrind build the extension once more, unoptimised, and put it beside a copy of the
 # Python files: the one in use stays as it is. PYTHONMALLOC=malloc shows them each object of Python's.

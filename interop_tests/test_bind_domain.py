@@ -4,6 +4,7 @@ import dlfield as dlf
 import numpy as np
 import pytest
 
+from support.errors import refused
 from support.stencils.recorder import Recorder
 
 
@@ -228,3 +229,11 @@ def test_an_origin_of_the_call_wins_over_one_that_the_array_names(split):
     fields = {name: plain(8, 9, 4).view(Placed) for name in ("inp", "left", "right")}
     called = call(split, **fields, origin=(0, 0, 0))
     assert called.origin == dict.fromkeys(fields, (0, 0, 0))
+
+
+def test_a_field_that_is_only_read_ahead_may_begin_behind_the_domain(compiled, backend):
+    run, out, inp = dlf.bind(compiled("ahead", backend)), plain(1, 1, 1), np.ones((2, 1, 2))
+    run(inp, out, origin={"inp": (-1, 0, 0)})
+    assert out == 2.0
+    with refused(ValueError, "argument 'inp': expected an origin of at least -1 along I", "got -2"):
+        run(inp, out, origin={"inp": (-2, 0, 0)}, domain=(1, 1, 1))

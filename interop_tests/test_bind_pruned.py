@@ -1,9 +1,12 @@
 """Fields that a definition names and that GT4Py leaves out of the code that it generates."""
 
+import inspect
+
 import dlfield as dlf
 import numpy as np
 import pytest
 
+from support.errors import refused
 from support.optional import library
 from support.stencils.stand_ins import Told
 
@@ -41,3 +44,12 @@ def test_a_pruned_field_may_share_memory_with_an_output(run):
     out = np.zeros(SHAPE)
     run(VALUES, out, out)
     assert (out == VALUES).all()
+
+
+def test_a_field_behind_a_scalar_with_a_default_is_needed(compiled, backend):
+    run, out = dlf.bind(compiled("optional", backend)), np.zeros(SHAPE)
+    assert str(inspect.signature(run)).startswith("(inp, out, scale=2.0, extra=None, *, ")
+    run(VALUES, out, extra=np.ones(SHAPE))
+    np.testing.assert_array_equal(out, VALUES * 2.0 + 1.0)
+    with refused(TypeError, "expected an argument 'extra', got none"):
+        run(VALUES, out)

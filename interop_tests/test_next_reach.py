@@ -1,5 +1,7 @@
 """Calls of gt4py.next that would leave an array are refused before anything is acquired."""
 
+import warnings
+
 import dlfield as dlf
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from support.optional import library
 
 library("gt4py.next")
 
-from dlfield import gt4py_reach  # noqa: E402 (after the skip)
+from dlfield import gt4py_points, gt4py_reach  # noqa: E402 (after the skip)
 
 from support.stencils.next_programs import (  # noqa: E402
     BACKENDS,
@@ -18,6 +20,7 @@ from support.stencils.next_programs import (  # noqa: E402
     Cell,
     E2CDim,
     Edge,
+    K,
     connectivities,
     gtx,
     on,
@@ -130,3 +133,50 @@ def test_a_program_of_an_unknown_version_warns_once_and_is_not_checked(monkeypat
     out = untouched(2, 3, 4)
     lift(np.ones((2, 3, 4)), out)
     assert (out[..., :-1] == 1.0).all()
+
+
+def test_a_program_that_the_checks_do_not_understand_warns_once_and_runs(monkeypatch):
+    monkeypatch.setattr(gt4py_points, "_ARITHMETIC", {})
+    gt4py_points._warn_unknown.cache_clear()
+    lift = dlf.bind(on("embedded", "lift"))
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        for points in (4, 5):
+            out = untouched(2, 3, points)
+            lift(np.ones((2, 3, points)), out)
+            assert (out[..., :-1] == 1.0).all()
+    (warning,) = (str(one.message) for one in shown if "representation" in str(one.message))
+    assert warning.startswith("lift: expected a representation that tells which points are read")
+
+
+def test_an_operator_whose_representation_cannot_be_had_warns_when_it_is_bound(monkeypatch):
+    def fails(operator):
+        raise NotImplementedError("no such node")
+
+    monkeypatch.setattr(gt4py_points, "_of_operator", fails)
+    gt4py_points._warn_unknown.cache_clear()
+    with pytest.warns(UserWarning, match="NotImplementedError: no such node; bounds are not"):
+        dlf.bind(on("embedded", "laplacian_of"))
+
+
+def reach_unknown(run, *args, **keywords):
+    """Name the fields whose reach `explain` calls unknown."""
+    lines = str(dlf.explain(run, *args, **keywords)).splitlines()
+    return [line.split(":")[0].strip() for line in lines if "reach unknown" in line]
+
+
+def test_explain_knows_the_reach_of_what_the_checks_have_found(run):
+    wide, out = np.ones((6, 7, 3)), untouched(4, 5, 3)
+    assert reach_unknown(run("laplacian"), wide, out, **SIZES, origin={"inp": (1, 1, 0)}) == []
+
+
+def test_explain_calls_the_reach_of_a_field_that_is_read_at_an_offset_of_values_unknown():
+    run = dlf.bind(on("embedded", "gathered_of"), offset_provider={"Level": K})
+    by, inp = np.zeros((2, 3, 4), dtype=np.int32), np.ones((2, 3, 4))
+    assert reach_unknown(run, inp, by, out=untouched(2, 3, 4)) == ["inp"]
+
+
+def test_explain_calls_every_reach_unknown_where_the_representation_cannot_be_had(monkeypatch):
+    monkeypatch.setattr("dlfield.gt4py_checks.representation", lambda *_, **__: None)
+    run = dlf.bind(on("embedded", "lift"))
+    assert reach_unknown(run, np.ones((2, 3, 4)), untouched(2, 3, 4)) == ["inp", "out"]

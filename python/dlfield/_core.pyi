@@ -1223,7 +1223,10 @@ class FieldPlan:
         """Extents of the data dimensions."""
     @property
     def reach(self) -> tuple[tuple[int, int], ...] | None:
-        """Points below and above the domain that are touched, for each of `dims`; None: unknown."""
+        """Points below and above the domain that are touched, by `dims`; None if not declared."""
+    @property
+    def reach_known(self) -> bool:
+        """True if all that the stencil touches is checked, by its declaration or call by call."""
     @property
     def layout(self) -> tuple[int, ...] | None:
         """Ranks that the memory must have; None for any."""

@@ -195,13 +195,14 @@ class Declaration:
         What decides where it computes. "fields": they agree about a domain. "outputs": it computes
         where they are, as a field operator of gt4py.next does. "stencil": it computes where it
         likes, as a program of gt4py.next does; its fields need not agree about a domain, and each
-        begins at its own lower halo. But for "fields", `check` checks the inputs; where outputs
-        decide, a domain has a first point and the end behind the last along each of `axes`,
-        counted from the origin, in place of a number of points.
+        begins at its own lower halo. But for "fields", `check` alone knows how far inputs are read;
+        where outputs decide, a domain has a first point and the end behind the last along each of
+        `axes`, counted from the origin, in place of a number of points.
     check
         Called before anything is acquired, with a dict of shape and origin by field, along the
         declared dimensions, with the domain, and with the scalars by name among other things. It
-        raises where the stencil would leave an array. The first two are the same objects if
+        raises where the stencil would leave an array, and gives the names of the fields of which it
+        does not know where they are touched. The first two arguments are the same objects if
         nothing but values has changed since the last call.
     runs_empty
         True if it is run where the domain has no points, too, as on an MPI rank that has none.
@@ -226,7 +227,7 @@ class Declaration:
     decided_by: Literal["fields", "outputs", "stencil"] = "fields"
     runs_empty: bool = False
     collections: Mapping[str, DeclaredCollection] = field(default_factory=dict)
-    check: Callable[[Mapping[str, Any], tuple[int, ...], Mapping[str, Any]], None] | None = None
+    check: Callable[[Mapping[str, Any], tuple[int, ...], Mapping[str, Any]], set[str]] | None = None
 
     def signature(self) -> inspect.Signature:
         """Give the signature of the bound stencil: the arguments, then the options of a call."""
@@ -234,6 +235,11 @@ class Declaration:
 
         kind, empty = inspect.Parameter, inspect.Parameter.empty
         defaults = {one.name: one.default[0] for one in self.scalars if one.default}
+        # Behind a default a definition has others: None, for a field.
+        first = next(
+            (at for at, name in enumerate(self.order) if name in defaults), self.positional
+        )
+        defaults = dict.fromkeys(self.order[first : self.positional]) | defaults
         arguments = [
             kind(
                 name,

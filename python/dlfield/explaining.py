@@ -149,7 +149,8 @@ class PlanExplanation:
     ----------
     plan : CallPlan or None
         `domain` and `halo` in points along `axes`; `slow`, texts of warnings; and `fields` by name.
-        Each has what the stencil declares, with its `reach` (None if it is not known), and as
+        Each has what the stencil declares, with its `reach` (None if it does not declare one) and
+        `reach_known` (whether all that it touches is checked, be it call by call), and as
         `given` the array: its `door`, own `shape`, `strides` (in elements) and `dims`, `axes` (its
         axis for each declared dimension), `origin` and `copy` (the reason why it would be copied,
         or None). None if the call would be refused.
@@ -194,7 +195,7 @@ def _of_field(name: str, field: FieldPlan) -> str:
     reason = (given.copy or "").removeprefix(f"argument '{name}': ")
     copied = f"copied: {reason}" if reason else "not copied"
     door = given.door or "a storage of dlfield's own memory"
-    reach = ", reach unknown" if field.reach is None else ""
+    reach = "" if field.reach_known else ", reach unknown"
     return (
         f"{field.access}, through {door}, shape {given.shape} as {own}, {order}, "
         f"origin {given.origin}, {copied}{reach}"

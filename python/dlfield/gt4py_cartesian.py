@@ -109,7 +109,7 @@ class _RegionCheck:
         fields: Mapping[str, Any],
         domain: tuple[int, ...],
         given: Mapping[str, Any],
-    ) -> None:
+    ) -> set[str]:
         for axis, points in zip("IJK", domain, strict=False):
             fewest = self.fewest.get(axis, 1)
             if points < fewest and 0 not in domain:
@@ -118,6 +118,7 @@ class _RegionCheck:
                     f"many as a region needs on the backend 'numpy', got {points} in "
                     f"{list(domain)}; pass larger fields, or compile it for another backend"
                 )
+        return set()  # what is known of the reach stands in the fields
 
 
 def _is_gt4py(stencil: CartesianStencil) -> bool:

@@ -38,21 +38,16 @@ class _Checked:
         given: Mapping[str, Any],
         provider: Mapping[str, Any],
     ) -> bool:
-        """Tell whether a call touches the same; what tables hold is read again."""
+        """Tell whether a call touches the same; rows of tables that are used are read again."""
         same = (self.fields is fields or self.fields == fields) and self.domain == domain
         if not same or any(given.get(name) != one for name, one in self.scalars.items()):
             return False
-        known = self.provider
-        if len(known) != len(provider) or any(
-            provider.get(k) is not one for k, one in known.items()
-        ):
+        known, tables = self.provider, Tables(provider)
+        if len(known) != len(provider):
             return False
-        if not self.found.rows:
-            return True
-        tables = Tables(provider)
-        return all(tables.bounds(rows) == one for rows, one in self.found.rows.items()) and all(
-            tables.size(dim) == size for dim, size in self.found.sizes.items()
-        )
+        if any(provider.get(tag) is not table for tag, table in known.items()):
+            return False
+        return all(tables.bounds(rows) == one for rows, one in self.found.rows.items())
 
 
 class Checks:
@@ -91,20 +86,21 @@ class Checks:
         fields: Mapping[str, Placed],
         domain: Domain,
         given: Mapping[str, Any],
-    ) -> None:
+    ) -> set[str]:
         """Raise ValueError where the call would touch points that a field does not have.
 
-        Parameters are those of `dlfield.declaration.Declaration.check`.
+        Parameters and result are those of `dlfield.declaration.Declaration.check`.
         """
         if len(fields) < len(self.dims):
-            return  # outputs are still to be made
+            return set(self.dims)  # outputs are still to be made
         provider = given.get("offset_provider") or {}
         last = self._last
         if last is not None and last.serves(fields, domain, given, provider):
-            return
+            return last.found.unknown
         found = self._found(fields, domain, given, provider)
         scalars = {name: given.get(name) for name in found.depends if name not in self.bound}
         self._last = _Checked(fields, domain, scalars, dict(provider), found)
+        return found.unknown
 
     def _found(
         self,
@@ -118,15 +114,13 @@ class Checks:
         for name in self.outputs:
             boxes[name] = {dim: window[dim] for dim in self.dims[name]}
         found = self._accesses(boxes, {**given, **self.bound}, provider)
-        if found is None:
+        if found is None:  # an operator reads its domain; of a program nothing is known
             computed = {dim for name in self.outputs for dim in self.dims[name]}
             read = {
                 name: {dim: window[dim] for dim in dims if dim in computed}
                 for name, dims in self.dims.items()
             }
-            found = Accesses(
-                read=read
-            )  # an operator reads its domain; of a program nothing is known
+            found = Accesses(read=read, unknown=set(self.dims))
         for name, box in found.written.items():
             self._inside(name, boxes, box, "writes")
         for name, box in found.read.items():

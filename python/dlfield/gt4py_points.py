@@ -9,7 +9,9 @@ is the only one that knows that representation.
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dlfield._boxes import common, has_points, hull, join, leaves, moved, union, within
@@ -67,7 +69,7 @@ class Accesses:
     rows
         Rows of connectivities, with the indices that they hold.
     sizes
-        Points that dimensions have by the connectivities, where GT4Py may compute for all.
+        Points that dimensions have by all rows of all tables, where GT4Py may compute for all.
     depends
         Names of the scalars that decide about it.
     """
@@ -90,7 +92,8 @@ def representation(stencil: Any, *, is_operator: bool) -> Any:  # noqa: ANN401
         program = _of_operator(stencil) if is_operator else stencil.gtir
         inlined = inline_fundefs.InlineFundefs().visit(program)
         return inline_fundefs.prune_unreferenced_fundefs(inlined)
-    except Exception:  # whatever is in the way, the reach is unknown
+    except Exception as reason:  # whatever is in the way, the reach is unknown
+        _warn_unknown(stencil.__name__, f"{type(reason).__name__}: {reason}")
         return None
 
 
@@ -133,9 +136,23 @@ def accesses(
         The connectivities of the call.
     """
     walk = _Walk(fields, scalars, dims, names, tables)
-    for statement in program.body:
-        walk.statement(statement)
+    try:
+        for statement in program.body:
+            walk.statement(statement)
+    except UnknownError as what:
+        _warn_unknown(str(program.id), f"'{what}' in its representation")
+        raise
     return walk.found
+
+
+@cache
+def _warn_unknown(name: str, got: str) -> None:
+    """Say once of a program that bounds are not checked."""
+    warnings.warn(
+        f"{name}: expected a representation that tells which points are read, got {got}; bounds "
+        "are not checked",
+        stacklevel=2,
+    )
 
 
 @dataclass

@@ -127,12 +127,13 @@ fn check_written(field: &Placed<'_>, start: &Extents, domain: &Extents) -> Resul
 }
 
 /// Checks a negative reach: the stencil begins above the first or ends below the last point of the
-/// domain, because it uses the field in some interval only. The points that it reaches must exist.
+/// domain, because it reads ahead or behind alone, or uses the field in some interval only. The
+/// points that it reaches must exist.
 fn check_inner_reach(field: &Placed<'_>, one: &Spatial<'_>, points: i64) -> Result<()> {
     let &Spatial { name, extent, reach: (below, above), .. } = one;
     let origin = field.origin_at(one.at);
-    let first = origin.saturating_sub(below.min(0));
-    let last = origin.saturating_add(points).saturating_sub(1).saturating_add(above.min(0));
+    let first = origin.saturating_sub(below);
+    let last = origin.saturating_add(points).saturating_sub(1).saturating_add(above);
     if first < extent && last >= 0 {
         return Ok(());
     }

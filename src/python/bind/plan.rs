@@ -37,6 +37,7 @@ pub(super) struct PyFieldPlan {
     dims: Py<PyTuple>,
     data_shape: Py<PyTuple>,
     reach: Option<Py<PyTuple>>,
+    reach_known: bool,
     layout: Option<Py<PyTuple>>,
     alignment_size: usize,
     given: Option<Py<PyGivenArray>>,
@@ -60,7 +61,8 @@ impl PyCallPlan {
     pub(super) fn new(py: Python<'_>, call: &Planned<'_, '_>) -> PyResult<Self> {
         let (spec, plan, fields) = (&call.declared.spec, &call.plan, PyDict::new(py));
         for field in call.fields() {
-            fields.set_item(&field.spec.name, PyFieldPlan::new(py, field)?)?;
+            let known = call.is_reach_known(py, field)?;
+            fields.set_item(&field.spec.name, PyFieldPlan::new(py, field, known)?)?;
         }
         let takes = [("origin", spec.takes_origin), ("domain", spec.takes_domain)];
         let takes: Vec<_> = takes.into_iter().filter(|one| one.1).map(|one| one.0).collect();
@@ -90,7 +92,7 @@ impl PyCallPlan {
 }
 
 impl PyFieldPlan {
-    fn new(py: Python<'_>, field: PlannedField<'_>) -> PyResult<Self> {
+    fn new(py: Python<'_>, field: PlannedField<'_>, reach_known: bool) -> PyResult<Self> {
         let (spec, given) = (field.spec, field.given);
         let given = given.map(|(incoming, plan)| PyGivenArray::new(py, incoming, plan));
         let reach = spec.reach_known.then(|| PyTuple::new(py, spec.reach.iter().copied()));
@@ -102,6 +104,7 @@ impl PyFieldPlan {
             dims: names(py, &spec.dims)?,
             data_shape: PyTuple::new(py, &spec.data_shape)?.unbind(),
             reach: reach.map(Bound::unbind),
+            reach_known,
             layout: layout.map(Bound::unbind),
             alignment_size: spec.alignment.max(1),
             given: given.transpose()?.map(|given| Py::new(py, given)).transpose()?,

@@ -23,6 +23,8 @@ pub(super) struct Planned<'a, 'py> {
     pub(super) undisturbed: bool,
     /// The places of the fields that the stencil has checked; `None` if it checks nothing.
     pub(super) place: Option<Arc<CallPlace>>,
+    /// Names of the fields whose reach the stencil's own check does not know.
+    unknown: Option<Bound<'py, PyAny>>,
 }
 
 /// A field of the stencil in a call.
@@ -52,14 +54,15 @@ impl<'a, 'py> Planned<'a, 'py> {
     ) -> PyResult<Self> {
         runner.check_copies(py, &plan)?;
         let undisturbed = fields.are_undisturbed();
-        let mut call = Self { declared, runner, values, fields, plan, undisturbed, place: None };
+        let (place, unknown) = (None, None);
+        let mut call = Self { declared, runner, values, fields, plan, undisturbed, place, unknown };
         if runner.checks() {
             let given = PyDict::new(py);
             for (&(at, _), value) in declared.scalars.iter().zip(&call.values.scalars) {
                 given.set_item(declared.name(py, at), value)?;
             }
             let place = call.place(py)?;
-            runner.check(py, Some(&place), &given)?;
+            call.unknown = runner.check(py, Some(&place), &given)?;
             call.place = Some(Arc::new(place));
         }
         Ok(call)
@@ -111,6 +114,13 @@ impl<'a, 'py> Planned<'a, 'py> {
             given: incoming.zip(plan.as_ref()),
             unused: incoming.filter(|_| plan.is_none()),
         })
+    }
+
+    /// True if everything that the stencil touches of the field is checked.
+    pub(super) fn is_reach_known(&self, py: Python<'_>, field: PlannedField<'_>) -> PyResult<bool> {
+        let name = self.declared.name(py, field.name_at);
+        let known = |unknown: &Bound<'_, PyAny>| unknown.contains(name).map(|found| !found);
+        Ok(field.spec.reach_known || self.unknown.as_ref().map_or(Ok(false), known)?)
     }
 
     /// True if the stencil gets the field as read-only.

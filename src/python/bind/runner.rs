@@ -55,15 +55,16 @@ impl Runner {
         self.check.is_some()
     }
 
-    /// Lets the stencil refuse a call. `given`: the scalars by name, among other things.
-    pub(super) fn check(
+    /// Lets the stencil refuse a call. `given`: the scalars by name, among other things. Returns the
+    /// names of the fields whose reach it does not know; `None` if it checks nothing.
+    pub(super) fn check<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         place: Option<&CallPlace>,
-        given: &Bound<'_, PyDict>,
-    ) -> PyResult<()> {
-        let (Some(check), Some(place)) = (&self.check, place) else { return Ok(()) };
-        check.bind(py).call1((place.fields.bind(py), place.domain.bind(py), given)).map(drop)
+        given: &Bound<'py, PyDict>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let (Some(check), Some(place)) = (&self.check, place) else { return Ok(None) };
+        check.bind(py).call1((place.fields.bind(py), place.domain.bind(py), given)).map(Some)
     }
 
     /// Calls `run`, and waits until it is done, even if it raised.

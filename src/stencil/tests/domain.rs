@@ -173,6 +173,21 @@ fn an_interval_that_reaches_past_the_column_is_refused() {
 }
 
 #[test]
+fn a_field_that_is_read_ahead_or_behind_alone_may_begin_or_end_outside_the_domain() {
+    for (reach, origin, refused) in
+        [((-1, 1), -1, false), ((-1, 1), -2, true), ((1, -1), 1, false), ((1, -1), 2, true)]
+    {
+        let mut spec = stencil();
+        spec.fields[0].reach = smallvec![reach, (0, 0), (0, 0)];
+        let args = [argument(&[1, 1, 1], None, 0), argument(&[1, 1, 1], None, 0)];
+        let origins = vec![Some(smallvec![origin, 0, 0]), None];
+        let domain = Some(smallvec![1, 1, 1]);
+        let result = resolve(&spec, &args, &CallOptions { origins, domain, ..Default::default() });
+        assert_eq!(result.is_err(), refused, "{reach:?} {origin}: {result:?}");
+    }
+}
+
+#[test]
 fn an_origin_off_the_halo_asks_for_a_domain() {
     let args = [argument(&[26, 16, 4], None, 3), argument(&[26, 16, 4], None, 3)];
     let origins = vec![Some(smallvec![1, 1, 0]), Some(smallvec![1, 1, 0])];

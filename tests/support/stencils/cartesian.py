@@ -71,6 +71,16 @@ def mixed_reference(field, plane, profile, pair, scale):
     return field * scale + plane[:, :, None] * profile + 10.0 * pair[..., 1] - pair[..., 0]
 
 
+def optional(
+    inp: Field[np.float64],
+    out: Field[np.float64],
+    scale: float = 2.0,
+    extra: Field[np.float64] = None,
+):
+    with computation(PARALLEL), interval(...):
+        out = inp * scale + extra  # noqa: F841
+
+
 def scaled(field: Field[np.float64], *, scale: float = 2.0):
     with computation(PARALLEL), interval(...):
         field = field * scale

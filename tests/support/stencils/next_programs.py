@@ -13,7 +13,8 @@ from support.optional import library
 library("gt4py.next")
 
 import gt4py.next as gtx  # noqa: E402 (after the skip)
-from gt4py.next import Dims, Field, float64, int32, neighbor_sum  # noqa: E402
+from gt4py.next import Dims, Field, astype, float64, int32, neighbor_sum  # noqa: E402
+from gt4py.next.experimental import as_offset  # noqa: E402
 
 #: Of programs that are run by Python, and of the first compilation; both are advice about speed.
 QUIET = (
@@ -38,6 +39,14 @@ OnEdges = Field[Dims[Edge, K], float64]
 def on(backend, name):
     """Return a program or operator for one of `BACKENDS`; compiled once, when it first runs."""
     return globals()[name].with_backend(BACKENDS[backend])
+
+
+Level = gtx.FieldOffset("Level", source=K, target=(K,))
+
+
+@gtx.field_operator
+def gathered_of(inp: IJK, by: Field[Dims[I, J, K], int32]) -> IJK:
+    return inp(as_offset(Level, by)) + astype(by, float64)
 
 
 @gtx.field_operator
