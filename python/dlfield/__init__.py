@@ -48,6 +48,7 @@ from dlfield._core import (
 from dlfield.binding import bind
 from dlfield.explaining import Explanation, PlanExplanation, explain
 from dlfield.gt4py_fields import as_field, from_field
+from dlfield.halo import HaloExchange, halo_exchange
 from dlfield.xarray import from_xarray
 
 __all__ = [
@@ -63,6 +64,7 @@ __all__ = [
     "GPUStorage",
     "GT4PySyncedGPUStorage",
     "GTNoSuchBufferError",
+    "HaloExchange",
     "LayoutWarning",
     "MemoryCopyWarning",
     "PlanExplanation",
@@ -87,6 +89,7 @@ __all__ = [
     "get_huge_pages",
     "get_num_threads",
     "get_pool_limit",
+    "halo_exchange",
     "ones",
     "ones_like",
     "pool_bytes",
@@ -124,4 +127,4 @@ xarray.install()
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "annotations", "xarray"])
+    return sorted([*__all__, "annotations", "halo", "xarray"])

@@ -40,6 +40,7 @@ __all__ = [
     "GPUStorage",
     "GTNoSuchBufferError",
     "GivenArray",
+    "HaloBoxes",
     "HostBackedStorage",
     "LayoutWarning",
     "MemoryCopyWarning",
@@ -1027,6 +1028,24 @@ class CopyBatch:
         DeviceUnavailable
             If CUDA fails.
         """
+
+@final
+class HaloBoxes:
+    """."""
+
+    def __new__(
+        cls,
+        storage: Storage,
+        dims: Sequence[str],
+        width: Mapping[str, _HaloWidth] | None = None,
+        shared: Mapping[str, SupportsIndex] | None = None,
+    ) -> HaloBoxes: ...
+    def send(self, direction: Sequence[SupportsIndex]) -> tuple[slice, ...] | None: ...
+    def receive(self, direction: Sequence[SupportsIndex]) -> tuple[slice, ...] | None: ...
+    def interior(self, reach: Mapping[str, _HaloWidth]) -> tuple[slice, ...]: ...
+    def edges(self, reach: Mapping[str, _HaloWidth]) -> list[tuple[slice, ...]]: ...
+    @property
+    def widths(self) -> list[tuple[int, int] | None]: ...
 
 @final
 class UsedStream:
