@@ -22,6 +22,7 @@ from pathlib import Path
 
 import pytest
 
+from support.forms import check_messages
 from support.processes import beside_tests
 
 PYTHON = Path(os.environ.get("DLFIELD_TEST_MPI_PYTHON", sys.executable))
@@ -35,6 +36,7 @@ SETTINGS = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_btl": "self,sm",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
     "OMPI_MCA_osc": "^ucx",
     "OMPI_MCA_pml": "ob1",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
@@ -105,6 +107,7 @@ def _run(file, folder):
     """Run on each rank: all tests of a file that have as many ranks as there are."""
     from mpi4py import MPI
 
+    check_messages()
     comm, report = MPI.COMM_WORLD, {}
     faulthandler.dump_traceback_later(PATIENCE, exit=True)
     spec = importlib.util.spec_from_file_location(Path(file).stem, file)
@@ -114,7 +117,9 @@ def _run(file, folder):
     for function, counts in marked:
         if comm.size in counts:
             print(f"rank {comm.rank}: {function.__name__}", file=sys.stderr, flush=True)
+            begin = MPI.Wtime()
             report[function.__name__] = _ended(function, comm)
+            print(f"  {MPI.Wtime() - begin:.1f} s", file=sys.stderr, flush=True)
     Path(folder, f"{comm.rank:04}").write_text(json.dumps(report))
 
 

@@ -80,8 +80,9 @@ class Channel:
 
     def take_tags(self) -> int:
         """Give the first tag of a block for a plan. Every rank makes its plans in one order."""
-        bound = self.comm.Get_attr(_library().TAG_UB)
-        blocks = bound // TAGS_OF_A_PLAN
+        mpi = _library()
+        bound = mpi.COMM_WORLD.Get_attr(mpi.TAG_UB)  # Open MPI tells it there alone
+        blocks = (bound + 1) // TAGS_OF_A_PLAN
         first: int = self._taken % blocks * TAGS_OF_A_PLAN
         self._taken += 1
         return first
@@ -133,7 +134,7 @@ class Requests:
         What must live as long as MPI may read or write it.
     """
 
-    def __init__(self, requests: list[Any], memory: object) -> None:
+    def __init__(self, requests: list[Any], memory: object | None) -> None:
         self._requests = requests
         self._memory = memory
 
@@ -158,7 +159,7 @@ class Requests:
 
     def free(self) -> None:
         """Free requests that are not under way."""
-        requests, self._requests = self._requests, []
+        requests, self._requests, self._memory = self._requests, [], None
         if requests and not _library().Is_finalized():
             for request in requests:
                 request.Free()

@@ -82,6 +82,7 @@ class Packed:
         """Give requests and copies back."""
         self._requests.free()
         self._planned.clear()
+        self._sent, self._received = [], []
 
     def _plan(self, fields: Sequence[Storage]) -> tuple[CopyBatch, CopyBatch]:
         sources, targets = self._route.copies(fields)
