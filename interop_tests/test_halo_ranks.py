@@ -244,6 +244,27 @@ def test_a_duplicate_is_made_once_for_a_communicator_and_goes_with_it(comm):
 
 
 @on_ranks(2)
+def test_explain_names_the_neighbours_with_the_bytes_for_each(comm):
+    cart = grid(comm, (True, False), parts=(2, 1))
+    u = numbered(cart, EXTENTS, 4, ((1, 2), (0, 0)))
+    with dlf.halo_exchange({"u": u}, cart) as plan:
+        told = dlf.explain(plan)
+    other, point = 1 - comm.rank, 14 * 4 * 8
+    assert told.neighbours == ((other, "I-", 2 * point, point), (other, "I+", point, 2 * point))
+    assert f"  I-: {2 * point} bytes to rank {other}, {point} back" in repr(told).splitlines()
+    cart.Free()
+
+
+@on_ranks(2)
+def test_a_communicator_that_is_freed_takes_its_duplicate_along(comm):
+    u = numbered(None, (4, 4), 1, ((1, 1), (1, 1)))
+    for _ in range(1500):  # with duplicates more than MPICH has
+        cart = comm.Create_cart((comm.size, 1), (True, True))
+        dlf.halo_exchange([u], cart).free()
+        cart.Free()
+
+
+@on_ranks(2)
 def test_three_thousand_plans_that_are_freed_leave_nothing(comm):
     import resource
 

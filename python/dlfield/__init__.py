@@ -5,6 +5,9 @@ Importing dlfield imports no framework. It changes two things in xarray, once th
 arrays, see `dlfield.xarray`.
 """
 
+import importlib
+from typing import TYPE_CHECKING
+
 from dlfield import _arithmetic, _methods, _operators, xarray
 from dlfield._core import (
     UNSET,
@@ -48,8 +51,11 @@ from dlfield._core import (
 from dlfield.binding import bind
 from dlfield.explaining import Explanation, PlanExplanation, explain
 from dlfield.gt4py_fields import as_field, from_field
-from dlfield.halo import HaloExchange, halo_exchange
 from dlfield.xarray import from_xarray
+
+if TYPE_CHECKING:
+    from dlfield import halo as halo
+    from dlfield.halo import halo_exchange
 
 __all__ = [
     "UNSET",
@@ -64,7 +70,6 @@ __all__ = [
     "GPUStorage",
     "GT4PySyncedGPUStorage",
     "GTNoSuchBufferError",
-    "HaloExchange",
     "LayoutWarning",
     "MemoryCopyWarning",
     "PlanExplanation",
@@ -116,6 +121,9 @@ _MEANT = {
 
 
 def __getattr__(name: str) -> object:
+    if name in ("halo", "halo_exchange"):  # imported when they are first used: few programs do
+        found = importlib.import_module("dlfield.halo")
+        return found if name == "halo" else found.halo_exchange
     way_out = f"; use dlfield.{_MEANT[name]}" if name in _MEANT else ""
     raise AttributeError(f"module 'dlfield' has no attribute '{name}'{way_out}", name=name)
 

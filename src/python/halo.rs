@@ -1,5 +1,7 @@
 //! `HaloBoxes`: what a halo exchange of a storage sends and receives.
 
+use std::ops::Range;
+
 use pyo3::prelude::*;
 use pyo3::types::{PySlice, PyTuple};
 
@@ -89,8 +91,8 @@ impl PyHaloBoxes {
     /// Parameters
     /// ----------
     /// reach
-    ///     Points that it reads below and above, by name: an int for both, or a pair. None for
-    ///     dimensions that are missing.
+    ///     Points that it reads below and above, by name: an int for both, or a pair. Dimensions that
+    ///     are missing count as 0.
     fn interior<'py>(&self, reach: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
         key(reach.py(), &self.boxes.interior(&self.reach(reach)?))
     }
@@ -101,8 +103,9 @@ impl PyHaloBoxes {
         edges.iter().map(|edge| key(reach.py(), edge)).collect()
     }
 
-    /// Points below and above the domain that neighbours fill, for each divided dimension; None if
-    /// the storage lacks it.
+    /// Points below and above the domain that neighbours fill.
+    ///
+    /// For each divided dimension; None if the storage lacks it.
     #[getter]
     fn widths(&self) -> Vec<Option<HaloWidth>> {
         self.boxes.widths().collect()
@@ -132,7 +135,7 @@ fn steps(direction: &Bound<'_, PyAny>) -> PyResult<Vec<i8>> {
 
 /// A box as a key of the storage.
 fn key<'py>(py: Python<'py>, of: &IndexBox) -> PyResult<Bound<'py, PyTuple>> {
-    let slice = |range: &std::ops::Range<i64>| {
+    let slice = |range: &Range<i64>| {
         let [start, stop] = [range.start, range.end].map(isize::try_from);
         Ok(PySlice::new(py, start?, stop?, 1))
     };

@@ -209,6 +209,15 @@ def test_interior_and_edges_are_every_point_of_the_domain_once():
     )
 
 
+def test_explain_names_the_engine_the_fields_and_what_goes_where():
+    told = dlf.explain(dlf.halo_exchange({"u": field(dtype="float32")}, None))
+    assert (told.engine, told.neighbours, len(told.copies)) == ("packed", (), 8)
+    lines = repr(told).splitlines()
+    assert lines[1].startswith("  engine packed: packed in kept buffers")
+    assert lines[2] == "  field u: float32 ('I', 'J', 'K') (10, 11, 4)"
+    assert "  I+: 192 bytes copied on this rank" in lines  # the two lowest points of the halo
+
+
 def test_a_plan_stays_in_its_process():
     with pytest.raises(TypeError, match=r"HaloExchange: expected to stay in its process"):
         pickle.dumps(dlf.halo_exchange([field()], None))

@@ -42,7 +42,7 @@ SETTINGS = {
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
 #: Seconds for all tests of a file on one number of ranks.
-PATIENCE = 150
+PATIENCE = 240
 
 
 def mpi_is_needed():
@@ -54,7 +54,7 @@ def mpi_is_needed():
 def end_of_ranks(count, code, *options, **settings):
     """Run a snippet on some ranks, and give how it ended."""
     command = ["-X", "faulthandler", *options, "-c", textwrap.dedent(code)]
-    return started(count, command, timeout=60, **settings)
+    return started(count, command, timeout=120, **settings)
 
 
 def started(count, command, *, timeout, **settings):

@@ -5,7 +5,16 @@
 
 from dlfield.halo.decomposition import Block, decompose
 from dlfield.halo.exchange import HaloExchange
+from dlfield.halo.explanation import ExchangeExplanation
 from dlfield.halo.neighbours import Edge, Neighbours
 from dlfield.halo.plan import halo_exchange
 
-__all__ = ["Block", "Edge", "HaloExchange", "Neighbours", "decompose", "halo_exchange"]
+__all__ = [
+    "Block",
+    "Edge",
+    "ExchangeExplanation",
+    "HaloExchange",
+    "Neighbours",
+    "decompose",
+    "halo_exchange",
+]
