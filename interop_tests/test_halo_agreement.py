@@ -158,6 +158,18 @@ def test_fields_that_differ_in_a_sequence_are_errors_on_all_ranks(comm):
 
 
 @on_ranks(2, 4)
+def test_fields_that_share_memory_on_one_rank_are_an_error_on_all_ranks(comm):
+    cart = grid(comm)
+    u, v = field(cart), field(cart)
+    refused_everywhere(
+        cart,
+        "^rank 1: CopyBatch: expected targets that share no element with a source or another",
+        {"u": u, "v": u if comm.rank == 1 else v},
+    )
+    cart.Free()
+
+
+@on_ranks(2, 4)
 def test_gpu_aware_exchange_and_unknown_engines_are_refused_on_all_ranks(comm):
     cart, other = grid(comm), comm.rank == 1
     u = field(cart)

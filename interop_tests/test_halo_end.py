@@ -27,6 +27,7 @@ def end_of(engine, code, *options):
 
 def expect_success(done):
     assert done.returncode == 0, f"{done.returncode}\n{done.stdout}{done.stderr}"
+    assert "Exception ignored" not in done.stderr
 
 
 @ENGINES

@@ -133,6 +133,10 @@ def test_something_else_than_a_communicator_is_refused():
         dlf.halo_exchange([field()], "world")
     with pytest.raises(ValueError, match=r"fields: expected at least one field, got none"):
         dlf.halo_exchange([], None)
+    with pytest.raises(
+        ValueError, match=r"fields: expected a mapping or a sequence of fields, got on"
+    ):
+        dlf.halo_exchange(field(), None)
 
 
 def test_start_and_wait_come_in_turns():

@@ -46,7 +46,7 @@ PATIENCE = 240
 
 
 def mpi_is_needed():
-    """Skip the test, or the file, unless ranks can be started."""
+    """Skip the test, or the file, unless ranks can be started; `on_ranks` does."""
     if importlib.util.find_spec("mpi4py") is None or not MPIEXEC.exists():
         pytest.skip("mpi4py or an mpiexec beside Python is not installed", allow_module_level=True)
 
@@ -75,6 +75,7 @@ def on_ranks(*counts):
     def decorate(function):
         @pytest.mark.parametrize("ranks", counts)
         def test(ranks):
+            mpi_is_needed()
             outcome = _outcomes(inspect.getfile(function), ranks)
             if (text := outcome.get(function.__name__, outcome.get("", "it did not run"))) != "":
                 pytest.fail(text, pytrace=False)

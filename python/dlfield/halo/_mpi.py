@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 #: Tags that one plan may take. Plans of one communicator have different ones, so that their
-#: messages never meet; after more than a million plans the first tags come again.
+#: messages never meet; the first tags come again after half a million plans.
 TAGS_OF_A_PLAN = 1024
 
 
@@ -160,7 +160,7 @@ class Requests:
     def free(self) -> None:
         """Free requests that are not under way."""
         requests, self._requests, self._memory = self._requests, [], None
-        if requests and not _library().Is_finalized():
+        if requests and not sys.is_finalizing() and not _library().Is_finalized():
             for request in requests:
                 request.Free()
 

@@ -96,7 +96,7 @@ class PlannedField:
         view = self._view(storage, flipped)
         return view.rename(names) if names else view
 
-    def check(self, edges: Sequence[Edge], refuse: Callable[[Storage], str | None]) -> None:
+    def check(self, edges: Sequence[Edge], refuse: Callable[[Storage], str | None] | None) -> None:
         """Refuse edges with other names or directions, or that need more points.
 
         Parameters
@@ -104,14 +104,14 @@ class PlannedField:
         edges
             All edges of this rank.
         refuse
-            Says why the engine cannot take a storage.
+            Says why the engine cannot send a storage. None if nothing is sent.
 
         Raises
         ------
         ValueError
             With the name of the field.
         """
-        if (reason := refuse(self.storage)) is not None:
+        if refuse is not None and (reason := refuse(self.storage)) is not None:
             raise ValueError(f"field '{self.name}': {reason}")
         for edge in edges:
             self._check_names(edge)
@@ -167,6 +167,10 @@ def planned(
     ValueError
         For what cannot be exchanged.
     """
+    if isinstance(fields, Storage) or hasattr(fields, "dtype"):
+        raise ValueError(
+            "fields: expected a mapping or a sequence of fields, got one field; put it into a list"
+        )
     if not isinstance(fields, Mapping):
         fields = {str(number): one for number, one in enumerate(fields)}
     if not fields:

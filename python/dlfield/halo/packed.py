@@ -48,6 +48,7 @@ class Packed:
             _with_parts(self._sent, route.messages), _with_parts(self._received, route.messages)
         )
         self._planned = Remembered(self._plan)
+        self._planned.of(fields)  # what cannot be copied is refused now
         self._unpack: CopyBatch | None = None
 
     @staticmethod

@@ -85,15 +85,33 @@ def halo_exchange(
         edges = edges_of_grid(dims, comm) if edges is None else edges
         read = planned(fields, dims, width, shared)
         for one in read:
-            one.check(edges, ENGINES[engine].refuse)
+            one.check(edges, None if group is None else ENGINES[engine].refuse)
     except Exception as error:
         problem = error
     agree(group, problem, _description(read, dims, engine))
     order = wire_dims(read[0])
     rank, order = (0, order) if group is None else (group.rank, group.bcast(order))
     route = Route(read, edges or (), order, rank)
-    agree(group, _problem_of_shapes(group, route, tags))
-    return HaloExchange(channel, route, tags, engine, named=isinstance(fields, Mapping))
+    plan, problem = None, _problem_of_shapes(group, route, tags)
+    try:
+        if problem is None:
+            plan = HaloExchange(channel, route, tags, engine, named=isinstance(fields, Mapping))
+    except Exception as error:
+        problem = error
+    return _agreed(group, plan, problem)
+
+
+def _agreed(group: Any, plan: HaloExchange | None, problem: Exception | None) -> HaloExchange:  # noqa: ANN401
+    """Give the plan if all ranks could make theirs."""
+    try:
+        agree(group, problem)
+    except Exception:
+        if plan is not None:
+            plan.free()
+        raise
+    if plan is None:
+        raise AssertionError("plan: expected one, or a problem, got neither")
+    return plan
 
 
 def _connected(comm: Any) -> tuple[_mpi.Channel | None, Sequence[Edge] | None]:  # noqa: ANN401
