@@ -1078,15 +1078,16 @@ class HaloBoxes:
         Parameters
         ----------
         reach
-            Points that it reads below and above, by name: an int for both, or a pair. None for
-            dimensions that are missing.
+            Points that it reads below and above, by name: an int for both, or a pair. Dimensions that
+            are missing count as 0.
         """
     def edges(self, reach: Mapping[str, _HaloWidth]) -> list[tuple[slice, ...]]:
         """Give the points of the domain that `interior` leaves, in boxes without overlap."""
     @property
     def widths(self) -> list[tuple[int, int] | None]:
-        """Points below and above the domain that neighbours fill, for each divided dimension; None if
-        the storage lacks it.
+        """Points below and above the domain that neighbours fill.
+
+        For each divided dimension; None if the storage lacks it.
         """
 
 @final
