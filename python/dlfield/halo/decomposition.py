@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from dlfield import _core
@@ -170,13 +171,12 @@ def _read(
     periodic: Any,  # noqa: ANN401
     comm: Any,  # noqa: ANN401
 ) -> dict[str, Any]:
-    dims, shape = tuple(dims), tuple(map(int, shape))
+    dims, shape = tuple(dims), tuple(map(index, shape))
     if len(dims) != len(shape):
         raise ValueError(
             f"shape: expected an extent for each of the dims {dims}, got {len(shape)} extents"
         )
-    widths = _by_name("halo", halo, dims, 0)
-    pairs = tuple((one, one) if isinstance(one, int) else tuple(one) for one in widths)
+    pairs = tuple(map(_width, dims, _by_name("halo", halo, dims, 0)))
     wanted = () if periodic is None else periodic
     around = tuple(map(bool, _by_name("periodic", wanted, dims, default=False)))
     if _mpi.is_cart(comm):
@@ -194,12 +194,22 @@ def _read(
     return {"shape": shape, "dims": dims, "halo": pairs, "periodic": around}
 
 
+def _width(dim: str, given: Any) -> tuple[int, int]:  # noqa: ANN401
+    """Read the points below and above: an int for both, or a pair."""
+    low, high = (given, given) if hasattr(given, "__index__") else given
+    if index(low) < 0 or index(high) < 0:
+        raise ValueError(f"halo: expected at least 0 points along {dim}, got {given!r}")
+    return index(low), index(high)
+
+
 def _by_name(what: str, given: Any, dims: tuple[str, ...], default: object) -> list[Any]:  # noqa: ANN401
     """Read values by name or in the order of dims; those that are missing have the default."""
     if isinstance(given, Mapping):
         if strange := [name for name in given if name not in dims]:
             raise ValueError(f"{what}: expected names among {dims}, got {strange[0]!r}")
         return [given.get(dim, default) for dim in dims]
+    if isinstance(given, str) or not hasattr(given, "__iter__"):
+        raise TypeError(f"{what}: expected values by name or in the order of {dims}, got {given!r}")
     values = list(given)
     if len(values) > len(dims):
         raise ValueError(f"{what}: expected one for each of the dims {dims}, got {len(values)}")
