@@ -11,11 +11,12 @@ from support.ranks import mpi_is_needed, on_ranks
 
 mpi_is_needed()
 
-from mpi4py import MPI  # noqa: E402 (after the skip)
+import ml_dtypes  # noqa: E402, F401 (bfloat16; after the skip)
+from mpi4py import MPI  # noqa: E402
 
 EXTENTS, HALO = (13, 14), ((2, 1), (3, 2))
 ENGINES = ["packed", "datatypes"]
-DTYPES = ["bool", "int8", "float16", "float32", "float64", "complex64", "complex128"]
+DTYPES = ["bool", "int8", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
 
 
 def grid(comm, periodic=(True, True), parts=None):
