@@ -115,6 +115,7 @@ def test_edges_that_make_no_sense_are_errors_on_all_ranks(comm):
     other = 1 - comm.rank
     good = Edge(other, {"I": 1}, {"I": 1})
     for bad, text in [
+        ([3], "edges: expected objects of class Edge, got 3"),
         ([Edge(7, {"I": 1}, {"I": 1})], "edges: expected ranks from 0 to 1, got 7"),
         ([Edge(other, {"I": 1}, {"I": 1}, tag=5000)], "edges: expected tags from 0 to 1023, got"),
         ([good, good], "edges: expected one message with each tag to a rank, got two with tag 0"),

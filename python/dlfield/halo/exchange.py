@@ -33,7 +33,7 @@ class HaloExchange:
     Between `start` and `wait`, nobody writes the fields or reads their halos.
 
     A plan keeps its fields, and those of the last exchanges, until it is freed. It is for one
-    thread at a time; other threads need plans of their own, made on communicators of their own.
+    thread at a time; other threads need plans of their own.
 
     Examples
     --------

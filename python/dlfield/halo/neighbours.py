@@ -85,9 +85,13 @@ class Neighbours:
                 f"comm: expected an intracommunicator of mpi4py, got {type(comm).__name__}"
             )
         self.comm = comm
-        self.edges = tuple(edges)
         channel = _mpi.channel_of(comm)
-        problem = _problem_of_edges(self.edges, channel.comm.size)
+        problem: Exception | None
+        try:
+            self.edges = tuple(edges)
+            problem = _problem_of_edges(self.edges, channel.comm.size)
+        except Exception as error:
+            problem = error
         agree(channel.comm, problem)
         sent: list[list[int]] = [[] for _ in range(channel.comm.size)]
         for edge in self.edges:
@@ -101,6 +105,8 @@ class Neighbours:
 
 def _problem_of_edges(edges: Sequence[Edge], size: int) -> ValueError | None:
     for edge in edges:
+        if not isinstance(edge, Edge):
+            return ValueError(f"edges: expected objects of class Edge, got {edge!r}")
         if not 0 <= edge.rank < size:
             return ValueError(f"edges: expected ranks from 0 to {size - 1}, got {edge.rank}")
         for tag in (edge.tag, edge.expected_tag):

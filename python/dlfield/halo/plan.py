@@ -36,9 +36,9 @@ def halo_exchange(
     Parameters
     ----------
     fields
-        Storages with dims and halo, or arrays that `as_storage` takes so. Layouts and halos may
-        differ among ranks. Names of a mapping are the same on all ranks, in the same order; of a
-        sequence, only the descriptions of the fields are compared.
+        Storages with dims and halo, or arrays that `as_storage` takes so. Layouts may differ among
+        ranks, and halos if `width` is given. Names of a mapping are the same on all ranks, in the
+        same order; of a sequence, only the descriptions of the fields are compared.
     comm
         A Cartesian communicator of mpi4py, whose dimensions are `dims` in their order; the `cart`
         of a `dlfield.halo.decompose`; or a `dlfield.halo.Neighbours`. None is a run of one rank,
@@ -55,7 +55,7 @@ def halo_exchange(
         "packed": one message per neighbour, packed in buffers. "datatypes": MPI reads and writes
         the fields itself. On one host, Open MPI may be faster so with few fields; MPICH is slower.
     gpu_aware
-        Whether MPI takes addresses of a GPU. None asks it. Fields have a buffer on the host today.
+        None or False: whatever MPI takes, messages come from host memory. True is refused.
 
     Returns
     -------
