@@ -41,7 +41,7 @@ class PlannedField:
         shared: Widths | None,
     ) -> None:
         self.name, self.divided = name, tuple(dims)
-        self.storage = _writable(array)
+        self.storage: Storage = _writable(array)
         self.boxes = HaloBoxes(self.storage, dims, width, shared)
         self.dims: tuple[str, ...] = self.storage.dims or ()
         self.dtype, self.shape = self.storage.dtype, self.storage.shape
@@ -69,12 +69,14 @@ class PlannedField:
         ValueError
             For a field of another one.
         """
+        if array is self.storage and self.storage.halo == self.halo:
+            return self.storage  # nothing else of it can change
         storage = _writable(array)
-        expected, got = ((str(one.dtype), one.shape, one.dims, one.halo) for one in (self, storage))
+        expected, got = ((one.dtype, one.shape, one.dims, one.halo) for one in (self, storage))
         if got != expected:
             raise ValueError(
-                f"field '{self.name}': expected dtype, shape, dims and halo {expected}, as when "
-                f"the plan was made, got {got}; make another plan for it"
+                f"field '{self.name}': expected dtype, shape, dims and halo {_shown(*expected)}, "
+                f"as when the plan was made, got {_shown(*got)}; make another plan for it"
             )
         return storage
 
@@ -148,6 +150,10 @@ def _writable(array: Any) -> Storage:  # noqa: ANN401
             "copy()"
         )
     return storage
+
+
+def _shown(dtype: object, *others: object) -> str:
+    return ", ".join(map(str, (dtype, *others)))
 
 
 def _backwards(part: slice) -> slice:
