@@ -70,7 +70,8 @@ class PlannedField:
             For a field of another one.
         """
         if array is self.storage and self.storage.halo == self.halo:
-            return self.storage  # nothing else of it can change
+            same: Storage = array  # of which nothing else can change
+            return same
         storage = _writable(array)
         expected, got = ((one.dtype, one.shape, one.dims, one.halo) for one in (self, storage))
         if got != expected:
