@@ -22,13 +22,22 @@ export GT4PY_EXTRA_COMPILE_OPT_FLAGS := -std=c++20
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-pythons pages check bench soak asan valgrind cuda-waits aarch64-test wheel gpu-test gpu-bench clean
+.PHONY: help demo halo-demo test test-pythons pages check bench soak asan valgrind cuda-waits aarch64-test wheel gpu-test gpu-bench clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
 
 demo: $(EXTENSION) $(VENV)/.stamp-demo ## one field through NumPy, torch, JAX, xarray, Arrow and a stencil
 	$(BIN)/python examples/quickstart.py
+
+halo-demo: $(EXTENSION) $(VENV)/.stamp-test ## a tracer on 1, 2 and 4 ranks of MPI, into one zarr and a picture
+	$(BIN)/python examples/tracer.py --out target/tracer-1
+	$(ON_RANKS) -n 2 $(BIN)/python -m mpi4py examples/tracer.py --out target/tracer-2
+	$(ON_RANKS) -n 4 $(BIN)/python -m mpi4py examples/tracer.py --out target/tracer-4
+
+# More ranks than cores, on this machine alone.
+ON_RANKS := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl=self,sm OMPI_MCA_pml=ob1 OMPI_MCA_osc=^ucx \
+	OMPI_MCA_mpi_yield_when_idle=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe $(BIN)/mpiexec
 
 # A stand-in for the CUDA driver: a crate of its own, for tests alone.
 STAND_IN := tests/fake_cuda/target/release/libfake_cuda.so
