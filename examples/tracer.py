@@ -113,8 +113,9 @@ def draw(path: Path, values: np.ndarray, regions: list[dict[str, slice]]) -> Non
     for rank, region in enumerate(regions):
         colour = [60 + 50 * (rank % 4), 60 + 70 * (rank // 2 % 3), 220 - 45 * (rank % 5)]
         owners[region["J"], region["I"]] = colour
-    both = np.concatenate([shown, (owners + shown // 3).clip(0, 255).astype(np.uint8)])
-    Image.fromarray(both[::-1].repeat(6, 0).repeat(6, 1)).save(path)
+    mixed = np.maximum(owners, shown)
+    both = np.concatenate([shown[::-1], mixed[::-1]])
+    Image.fromarray(both.repeat(6, 0).repeat(6, 1)).save(path)
 
 
 def communicator() -> Any:  # noqa: ANN401 - of mpi4py, or None
