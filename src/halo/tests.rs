@@ -1,4 +1,5 @@
 //! Boxes of neighbours, for every small width, halo and number of shared points.
+#![allow(clippy::arithmetic_side_effects, reason = "tests: an overflow panics")]
 
 use std::iter::zip;
 
