@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dlfield._core import CopyBatch, GPUStorage, Storage, as_storage, empty
 from dlfield.halo.remembered import Remembered
@@ -49,17 +49,12 @@ class Packed:
         )
         self._planned = Remembered(self._plan)
         self._planned.of(fields)  # what cannot be copied is refused now
-        self._unpack: CopyBatch | None = None
+        self._unpack: _Copies | None = None
 
     @staticmethod
-    def refuse(field: Storage) -> str | None:
-        """Say why a field cannot go this way; None if it can."""
-        if not isinstance(field, GPUStorage):
-            return None
-        return (
-            "device: expected a field with a buffer on the host, got one on a GPU alone; have "
-            "dlfield or CUDA manage both sides (managed=)"
-        )
+    def refuse(_field: Storage) -> str | None:
+        """Say why a field cannot go this way: every field can."""
+        return None
 
     def start(self, fields: Sequence[Storage]) -> None:
         """Pack, and start the messages."""
@@ -85,7 +80,7 @@ class Packed:
         self._planned.clear()
         self._sent, self._received = [], []
 
-    def _plan(self, fields: Sequence[Storage]) -> tuple[CopyBatch, CopyBatch]:
+    def _plan(self, fields: Sequence[Storage]) -> tuple[_Copies, _Copies]:
         sources, targets = self._route.copies(fields)
         arrived, halos = [], []
         for edge, sent, received in zip(
@@ -95,11 +90,39 @@ class Packed:
             targets += sent.parts
             arrived += received.parts
             halos += self._route.received(fields, edge)
-        return CopyBatch(sources, targets), CopyBatch(arrived, halos)
+        return _Copies(sources, targets), _Copies(arrived, halos)
+
+
+class _Copies:
+    """Copies between fields and buffers, each on the side that it needs.
+
+    Memory of the host, and memory of a GPU alone, are a batch each. Between the two, copies are
+    assignments, for which the host waits.
+    """
+
+    def __init__(self, sources: Sequence[Storage], targets: Sequence[Storage]) -> None:
+        pairs = list(zip(sources, targets, strict=True))
+        sides = [(isinstance(one, GPUStorage), isinstance(two, GPUStorage)) for one, two in pairs]
+        placed = list(zip(pairs, sides, strict=True))
+        same = [[pair for pair, side in placed if side == (gpu, gpu)] for gpu in (False, True)]
+        self._across = [pair for pair, (one, other) in placed if one != other]
+        self._batches = [
+            CopyBatch([source for source, _ in some], [target for _, target in some])
+            for some in same
+        ]
+
+    def run(self) -> None:
+        """Make the copies."""
+        for batch in self._batches:
+            batch.run()
+        for source, target in self._across:
+            target[...] = source
 
 
 class _Buffer:
-    """The memory of a message, with a storage over each part of it.
+    """The memory of a message on the host, with a storage over each part of it.
+
+    It is pinned if a field has memory of a GPU alone, which is copied from and to there.
 
     Parameters
     ----------
@@ -112,7 +135,11 @@ class _Buffer:
         for view in views:
             starts.append(end)
             end += -(-view.nbytes // BOUNDARY) * BOUNDARY
-        self.bytes = empty((end,), dtype="uint8").to_numpy()
+        pinned = {"device": "gpu", "managed": "gt4py"}
+        options: dict[str, Any] = (
+            pinned if any(isinstance(view, GPUStorage) for view in views) else {}
+        )
+        self.bytes = empty((end,), dtype="uint8", **options).to_numpy()
         self.parts = [self._part(at, view) for at, view in zip(starts, views, strict=True)]
 
     def _part(self, start: int, view: Storage) -> Storage:
