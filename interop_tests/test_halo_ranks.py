@@ -96,6 +96,42 @@ def test_many_fields_of_several_dtypes_and_dims_go_in_one_message_per_neighbour(
     cart.Free()
 
 
+@on_ranks(1, 2, 4)
+def test_random_plans_fill_what_they_say_and_nothing_else(comm):
+    for number in range(60):
+        alike, own = np.random.default_rng(number), np.random.default_rng([number, comm.rank])
+        periodic = [bool(one) for one in alike.integers(2, size=2)]
+        ways = [(n, comm.size // n) for n in (1, 2, 4) if comm.size % n == 0 and n <= comm.size]
+        cart = grid(comm, periodic, ways[alike.integers(len(ways))])
+        shared = tuple(int(one) for one in alike.integers(2, size=2))
+        width = tuple(tuple(int(n) for n in alike.integers(4, size=2)) for _ in range(2))
+        fields, seeds = {}, range(alike.integers(1, 4))
+        for seed in seeds:
+            levels, dtype = int(alike.integers(1, 5)), DTYPES[alike.integers(1, len(DTYPES))]
+            halo = tuple((a + int(own.integers(3)), b + int(own.integers(3))) for a, b in width)
+            layout = ORDERS[own.integers(len(ORDERS))]
+            fields[f"f{seed}"] = numbered(
+                cart, (17, 18), levels, halo, layout=layout, dtype=dtype, seed=seed, shared=shared
+            )
+        engine = ENGINES[alike.integers(2)]
+        by_name = [dict(zip("IJ", pair, strict=True)) for pair in (width, shared)]
+        with dlf.halo_exchange(
+            fields, cart, width=by_name[0], shared=by_name[1], engine=engine
+        ) as plan:
+            plan.exchange()
+        for seed in seeds:
+            assert_filled(
+                fields[f"f{seed}"],
+                cart,
+                (17, 18),
+                width,
+                seed=seed,
+                periodic=periodic,
+                shared=shared,
+            )
+        cart.Free()
+
+
 @on_ranks(2, 4)
 def test_time_levels_take_turns_in_one_plan(comm):
     cart = grid(comm)
