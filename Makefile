@@ -24,7 +24,7 @@ export GT4PY_EXTRA_COMPILE_OPT_FLAGS := -std=c++20
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo picture test test-pythons pages check bench soak gt4py-suite asan valgrind cuda-waits aarch64-test wheel gpu-test gpu-bench clean
+.PHONY: help demo halo-demo picture test test-pythons pages check bench soak gt4py-suite asan valgrind cuda-waits aarch64-test wheel gpu-test gpu-bench clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
@@ -34,6 +34,15 @@ demo: $(EXTENSION) $(VENV)/.stamp-demo ## one field through NumPy, torch, JAX, x
 
 picture: $(EXTENSION) $(VENV)/.stamp-bench ## diffusion on an icosahedral mesh, drawn into docs/icosahedral.png
 	$(BIN)/python examples/icosahedral.py --plot docs/icosahedral.png
+
+halo-demo: $(EXTENSION) $(VENV)/.stamp-test ## a tracer on 1, 2 and 4 ranks of MPI, into one zarr and a picture
+	$(BIN)/python examples/tracer.py --out target/tracer-1
+	$(ON_RANKS) -n 2 $(BIN)/python -m mpi4py examples/tracer.py --out target/tracer-2
+	$(ON_RANKS) -n 4 $(BIN)/python -m mpi4py examples/tracer.py --out target/tracer-4
+
+# More ranks than cores, on this machine alone.
+ON_RANKS := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl=self,sm OMPI_MCA_pml=ob1 OMPI_MCA_osc=^ucx \
+	OMPI_MCA_mpi_yield_when_idle=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe $(BIN)/mpiexec
 
 # A stand-in for the CUDA driver: a crate of its own, for tests alone.
 STAND_IN := tests/fake_cuda/target/release/libfake_cuda.so
@@ -141,7 +150,7 @@ asan: $(VENV)/.stamp-test $(STAND_IN) ## Rust tests and pytest under AddressSani
 	$(call under_asan,) -k "not ($(MEMORY_TESTS) or $(TIME_TESTS) or $(OTHER_TESTS))"
 	$(call under_asan,:quarantine_size_mb=1:thread_local_quarantine_size_kb=64) -k "$(MEMORY_TESTS)"
 
-beside_python = mkdir -p target/$(1)/python/dlfield && cp python/dlfield/*.py python/dlfield/*.pyi target/$(1)/python/dlfield && \
+beside_python = mkdir -p target/$(1)/python/dlfield && cp -r python/dlfield/*.py python/dlfield/*.pyi python/dlfield/halo target/$(1)/python/dlfield && \
 	cp target/$(1)/$(2)/libdlfield.so target/$(1)/python/dlfield/_core.abi3.so
 under_asan = ulimit -s 65536 && LD_PRELOAD=$$(g++ -print-file-name=libasan.so) \
 	ASAN_OPTIONS=detect_leaks=0$(1) PYTHONMALLOC=malloc PYTHONPATH=$(CURDIR)/target/asan/python \

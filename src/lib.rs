@@ -22,6 +22,7 @@ mod dtype;
 mod device;
 mod layout;
 mod field;
+mod halo;
 mod preset;
 
 // Memory.
@@ -59,6 +60,7 @@ pub use dtype::DType;
 pub use element::Element;
 pub use error::{Error, Result};
 pub use field::{Dim, Dims, Field, Halo};
+pub use halo::{Divided, HaloBoxes, IndexBox};
 pub use layout::{Extents, Item, Layout, MAX_NDIM, Span};
 pub use managed::{Managed, Untrusted};
 pub use preset::Preset;

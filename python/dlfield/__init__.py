@@ -5,6 +5,9 @@ Importing dlfield imports no framework. It changes two things in xarray, once th
 arrays, see `dlfield.xarray`.
 """
 
+import importlib
+from typing import TYPE_CHECKING
+
 from dlfield import _arithmetic, _methods, _operators, xarray
 from dlfield._core import (
     UNSET,
@@ -51,6 +54,10 @@ from dlfield.gt4py_allocator import field_allocator
 from dlfield.gt4py_fields import as_field, from_field
 from dlfield.xarray import from_xarray
 
+if TYPE_CHECKING:
+    from dlfield import halo as halo
+    from dlfield.halo import halo_exchange
+
 __all__ = [
     "UNSET",
     "BoundStencil",
@@ -89,6 +96,7 @@ __all__ = [
     "get_huge_pages",
     "get_num_threads",
     "get_pool_limit",
+    "halo_exchange",
     "ones",
     "ones_like",
     "pool_bytes",
@@ -115,6 +123,9 @@ _MEANT = {
 
 
 def __getattr__(name: str) -> object:
+    if name in ("halo", "halo_exchange"):  # imported when they are first used: few programs do
+        found = importlib.import_module("dlfield.halo")
+        return found if name == "halo" else found.halo_exchange
     way_out = f"; use dlfield.{_MEANT[name]}" if name in _MEANT else ""
     raise AttributeError(f"module 'dlfield' has no attribute '{name}'{way_out}", name=name)
 
@@ -126,4 +137,4 @@ xarray.install()
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "annotations", "xarray"])
+    return sorted([*__all__, "annotations", "halo", "xarray"])

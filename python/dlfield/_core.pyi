@@ -41,6 +41,7 @@ __all__ = [
     "GPUStorage",
     "GTNoSuchBufferError",
     "GivenArray",
+    "HaloBoxes",
     "HostBackedStorage",
     "LayoutWarning",
     "MemoryCopyWarning",
@@ -1029,6 +1030,67 @@ class CopyBatch:
             uses an element.
         DeviceUnavailable
             If CUDA fails.
+        """
+
+@final
+class HaloBoxes:
+    """The boxes of a storage for each direction in which it has a neighbour.
+
+    A direction has -1, 0 or 1 for each divided dimension, in the order of `dims`. A box is a key of
+    the storage: a slice for each axis.
+
+    Parameters
+    ----------
+    storage
+        A storage with dims and a known halo.
+    dims
+        The divided dimensions. The storage may lack some: it has no box in their directions.
+    width
+        Points that neighbours fill, by name: an int for both ends, or a pair. None, and names that
+        are missing, mean the whole halo.
+    shared
+        Points at an end of the domain that the neighbour there has too, by name.
+
+    Raises
+    ------
+    ValueError
+        For a storage without names or with an unknown halo, a width beyond the halo, and names that
+        are not among `dims`.
+    """
+
+    def __new__(
+        cls,
+        storage: Storage,
+        dims: Sequence[str],
+        width: Mapping[str, _HaloWidth] | None = None,
+        shared: Mapping[str, SupportsIndex] | None = None,
+    ) -> HaloBoxes: ...
+    def send(self, direction: Sequence[SupportsIndex]) -> tuple[slice, ...] | None:
+        """Give the points that the neighbour in a direction needs; None if there are none.
+
+        Raises
+        ------
+        ValueError
+            If the domain has fewer points than the neighbour needs.
+        """
+    def receive(self, direction: Sequence[SupportsIndex]) -> tuple[slice, ...] | None:
+        """Give the points of the halo that the neighbour in a direction fills; None if there are none."""
+    def interior(self, reach: Mapping[str, _HaloWidth]) -> tuple[slice, ...]:
+        """Give the points of the domain that a stencil can compute without a halo.
+
+        Parameters
+        ----------
+        reach
+            Points that it reads below and above, by name: an int for both, or a pair. Dimensions that
+            are missing count as 0.
+        """
+    def edges(self, reach: Mapping[str, _HaloWidth]) -> list[tuple[slice, ...]]:
+        """Give the points of the domain that `interior` leaves, in boxes without overlap."""
+    @property
+    def widths(self) -> list[tuple[int, int] | None]:
+        """Points below and above the domain that neighbours fill.
+
+        For each divided dimension; None if the storage lacks it.
         """
 
 @final

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dlfield._core import CallPlan, FieldPlan
+    from dlfield.halo import ExchangeExplanation
 
 __all__ = ["Explanation", "PlanExplanation", "explain"]
 
@@ -93,7 +95,7 @@ def explain(
     *args: Any,  # noqa: ANN401
     backend: str | None = None,
     **keywords: Any,  # noqa: ANN401
-) -> Explanation | PlanExplanation:
+) -> Explanation | PlanExplanation | ExchangeExplanation:
     """Say how an array would come in, or what a call of a bound stencil would do.
 
     Parameters
@@ -102,7 +104,7 @@ def explain(
         Anything: an array of any library, a storage, an object that is none. It is imported as by
         `as_storage`, and let go when the explanation is dropped: what can be read once, as a
         RecordBatchReader or a DLPack capsule, has been read then. Nothing is acquired. Or a bound
-        stencil.
+        stencil, or a plan of `halo_exchange`.
     backend
         For an array: a GT4Py backend, whose wishes for the layout and alignment are compared too.
     *args, **keywords
@@ -112,10 +114,10 @@ def explain(
 
     Returns
     -------
-    Explanation or PlanExplanation
+    Explanation, PlanExplanation or ExchangeExplanation
         Prints as a few lines: doors, the one taken, what was found, what is in the way; for a
         stencil the domain, and for each field its door, the order of its axes, origin, copies and
-        warnings.
+        warnings; for an exchange of halos its engine, the neighbours and the bytes for each.
 
     Raises
     ------
@@ -136,6 +138,10 @@ def explain(
         if backend is not None:
             keywords["backend"] = backend
         return PlanExplanation(data, args, keywords)
+    exchanges = sys.modules.get("dlfield.halo")
+    if exchanges is not None and isinstance(data, exchanges.HaloExchange):
+        told: ExchangeExplanation = exchanges.ExchangeExplanation(data)
+        return told
     if args or keywords:
         got = ", ".join([*("a further argument" for _ in args[:1]), *keywords])
         raise TypeError(f"explain: expected an array alone, or a bound stencil, got {got}")

@@ -1,5 +1,7 @@
 //! Basic indexing with NumPy's rules: keys of integers, slices, new axes and an ellipsis. Pure.
 
+use std::ops::Range;
+
 use smallvec::SmallVec;
 
 use super::geometry::{Layout, MAX_NDIM};
@@ -24,6 +26,12 @@ pub enum Item {
     NewAxis,
     /// All remaining dimensions, whole.
     Ellipsis,
+}
+
+impl From<Range<i64>> for Item {
+    fn from(range: Range<i64>) -> Self {
+        Self::Slice { start: Some(range.start), stop: Some(range.end), step: None }
+    }
 }
 
 /// Selection along one dimension, in the order of the result.

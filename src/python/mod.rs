@@ -15,6 +15,7 @@ mod jax;
 mod storage;
 mod elementwise;
 mod batch;
+mod halo;
 mod names;
 mod create;
 mod entries;
@@ -70,6 +71,8 @@ mod _core {
     };
     #[pymodule_export]
     use super::elementwise::{elementwise, reduced, reducing_functions};
+    #[pymodule_export]
+    use super::halo::PyHaloBoxes;
     #[pymodule_export]
     use super::names::{check_names, get_dims, gt4py_names, names_are_unrelated};
     #[pymodule_export]

@@ -299,30 +299,47 @@ pub(super) fn alignment(value: &Bound<'_, PyAny>) -> PyResult<usize> {
 /// of the dimensions `dims`; those that it lacks have none.
 pub(super) fn read_halo(value: &Bound<'_, PyAny>, dims: Option<&Dims>) -> PyResult<Halo> {
     if let Some(entries) = entries(value) {
-        return entries.take(MAX_NDIM + 1).map(|entry| Ok(width(&entry?)?)).collect();
+        return entries.take(MAX_NDIM + 1).map(|entry| Ok(width("halo", &entry?)?)).collect();
     }
-    let Ok(by_name) = value.cast::<PyMapping>() else {
+    if value.cast::<PyMapping>().is_err() {
         let expected = "a sequence with an int or a pair for each dimension, or a dict of them";
         return Err(wrong_type("halo", expected, value).into());
-    };
+    }
     let dims = dims.ok_or_else(|| {
         let text = "halo: expected dims for widths by name, got none; pass dims= too, or a width \
                     for each dimension";
         PyValueError::new_err(text)
     })?;
-    let mut halo = Halo::from_elem((0, 0), dims.len());
-    for entry in by_name.items()?.iter() {
+    let widths = by_name("halo", value, dims, width)?;
+    Ok(widths.into_iter().map(Option::unwrap_or_default).collect())
+}
+
+/// Reads values by name, of the dimensions `dims`; `None` for those that are missing.
+///
+/// # Errors
+/// `TypeError` for something else than a mapping, `ValueError` for other names, and what `read`
+/// refuses.
+pub(super) fn by_name<T: Clone>(
+    what: &str,
+    value: &Bound<'_, PyAny>,
+    dims: &Dims,
+    read: impl Fn(&str, &Bound<'_, PyAny>) -> Result<T, Failure>,
+) -> PyResult<Vec<Option<T>>> {
+    let wrong = |_| wrong_type(what, "a dict by the names of dimensions", value);
+    let mapping = value.cast::<PyMapping>().map_err(wrong)?;
+    let mut found = vec![None; dims.len()];
+    for entry in mapping.items()?.iter() {
         let (name, entry) = entry.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
         let [name] = &names(PyTuple::new(value.py(), [name])?.as_any())?[..] else { continue };
         let axis = dims.iter().position(|dim| dim == name);
-        let Some(place) = axis.and_then(|axis| halo.get_mut(axis)) else {
+        let Some(place) = axis.and_then(|axis| found.get_mut(axis)) else {
             let known = show_dims(dims);
-            let text = format!("halo: expected names among {known}, got '{name}'");
+            let text = format!("{what}: expected names among {known}, got '{name}'");
             return Err(PyValueError::new_err(text));
         };
-        *place = width(&entry)?;
+        *place = Some(read(what, &entry)?);
     }
-    Ok(halo)
+    Ok(found)
 }
 
 /// True for widths of a halo by name.
@@ -330,12 +347,16 @@ fn is_by_name(halo: &Bound<'_, PyAny>) -> bool {
     entries(halo).is_none() && halo.cast::<PyMapping>().is_ok()
 }
 
-fn width(entry: &Bound<'_, PyAny>) -> Result<HaloWidth, Failure> {
-    match ints_or_int("halo", entry)?.as_slice() {
+/// Reads points below and above: an int for both, or a pair.
+///
+/// # Errors
+/// `TypeError` and `ValueError` for anything else.
+pub(super) fn width(what: &str, entry: &Bound<'_, PyAny>) -> Result<HaloWidth, Failure> {
+    match ints_or_int(what, entry)?.as_slice() {
         &[both] if entries(entry).is_none() => Ok((both, both)),
         &[low, high] => Ok((low, high)),
         other => Err(Error::Argument(format!(
-            "halo: expected an int or a pair for each dimension, got {other:?}"
+            "{what}: expected an int or a pair for each dimension, got {other:?}"
         ))
         .into()),
     }

@@ -76,7 +76,7 @@ def test_without_a_library_its_door_says_what_to_install(method):
 
 def test_the_names_of_dlfield_are_those_of_its_interface():
     assert set(dlf.__all__) <= set(dir(dlf))
-    assert set(dir(dlf)) - set(dlf.__all__) == {"annotations", "xarray"}
+    assert set(dir(dlf)) - set(dlf.__all__) == {"annotations", "halo", "xarray"}
 
 
 # --- rename --------------------------------------------------------------------------------------

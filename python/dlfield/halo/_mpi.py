@@ -1,0 +1,233 @@
+"""What the halo exchange takes from mpi4py: the only file that names it."""
+
+from __future__ import annotations
+
+import atexit
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "TAGS_OF_A_PLAN",
+    "Channel",
+    "Requests",
+    "cart_neighbour",
+    "channel_of",
+    "described",
+    "is_cart",
+    "is_communicator",
+    "most",
+    "periodic_of",
+    "persistent",
+]
+
+#: Tags that one plan may take. Plans of one communicator have different ones, so that their
+#: messages never meet; the first tags come again after half a million plans.
+TAGS_OF_A_PLAN = 1024
+
+
+def _library() -> Any:  # noqa: ANN401 - a module without types
+    """Give mpi4py's MPI, which whoever has a communicator has imported."""
+    from mpi4py import MPI
+
+    return MPI
+
+
+def is_communicator(comm: object) -> bool:
+    """Tell whether an object is an intracommunicator of mpi4py. Imports nothing."""
+    module = sys.modules.get("mpi4py.MPI")
+    return module is not None and isinstance(comm, module.Intracomm) and comm != module.COMM_NULL
+
+
+def is_cart(comm: object) -> bool:
+    """Tell whether an object is a Cartesian communicator of mpi4py."""
+    return is_communicator(comm) and isinstance(comm, _library().Cartcomm)
+
+
+def cart_neighbour(comm: Any, direction: Sequence[int]) -> int | None:  # noqa: ANN401
+    """Give the rank in a direction of a Cartesian communicator; None beyond an edge."""
+    extents, periodic, own = comm.Get_topo()
+    place = [at + step for at, step in zip(own, direction, strict=True)]
+    for axis, extent in enumerate(extents):
+        if not periodic[axis] and not 0 <= place[axis] < extent:
+            return None
+        place[axis] %= extent
+    rank: int = comm.Get_cart_rank(place)
+    return rank
+
+
+def periodic_of(cart: Any) -> tuple[bool, ...]:  # noqa: ANN401
+    """Tell along which dimensions a Cartesian communicator is periodic."""
+    return tuple(map(bool, cart.Get_topo()[1]))
+
+
+class Channel:
+    """The duplicate of a user's communicator on which all plans of that communicator exchange.
+
+    MPI has few communicators (2046 in MPICH): it is made once, and freed with the user's
+    communicator, or with the last plan if that comes later.
+    """
+
+    def __init__(self, comm: Any) -> None:  # noqa: ANN401
+        self.comm = comm.Dup()
+        self.plans = 0
+        self._orphaned = False
+        self._taken = 0
+
+    def take_tags(self) -> int:
+        """Give the first tag of a block for a plan. Every rank makes its plans in one order."""
+        mpi = _library()
+        bound = mpi.COMM_WORLD.Get_attr(mpi.TAG_UB)  # Open MPI tells it there alone
+        blocks = (bound + 1) // TAGS_OF_A_PLAN
+        first: int = self._taken % blocks * TAGS_OF_A_PLAN
+        self._taken += 1
+        return first
+
+    def let_go(self, *_: object) -> None:
+        """Free the duplicate once the user's communicator is gone. MPI calls it with that one."""
+        self._orphaned = True
+        self._free_unused()
+
+    def leave(self) -> None:
+        """Take one plan less into account."""
+        self.plans -= 1
+        self._free_unused()
+
+    def _free_unused(self) -> None:
+        if self._orphaned and not self.plans and not _library().Is_finalized():
+            self.comm.Free()
+
+
+_keyval: int | None = None
+
+
+def channel_of(comm: Any) -> Channel:  # noqa: ANN401
+    """Give the channel of a communicator. Collective where it does not have one yet."""
+    global _keyval
+    mpi = _library()
+    if _keyval is None:
+        _keyval = mpi.Comm.Create_keyval(delete_fn=lambda _comm, _key, channel: channel.let_go())
+    channel: Channel | None = comm.Get_attr(_keyval)
+    if channel is None:
+        channel = Channel(comm)
+        comm.Set_attr(_keyval, channel)
+    return channel
+
+
+#: Requests that are under way. They keep the memory that MPI reads and writes, whatever becomes of
+#: the plan.
+_active: dict[int, Requests] = {}
+
+
+class Requests:
+    """Persistent requests, with all that MPI needs while they are under way.
+
+    Parameters
+    ----------
+    requests
+        Inactive persistent requests; receives first.
+    memory
+        What must live as long as MPI may read or write it.
+    """
+
+    def __init__(self, requests: list[Any], memory: object | None) -> None:
+        self._requests = requests
+        self._memory = memory
+
+    def start(self) -> None:
+        """Start all."""
+        if self._requests:
+            _active[id(self)] = self
+            _library().Prequest.Startall(self._requests)
+
+    def wait(self) -> None:
+        """Wait until all are done."""
+        if self._requests:
+            _library().Request.Waitall(self._requests)
+        _active.pop(id(self), None)
+
+    def test(self) -> bool:
+        """Tell whether all are done; lets MPI make progress."""
+        done = not self._requests or bool(_library().Request.Testall(self._requests))
+        if done:
+            _active.pop(id(self), None)
+        return done
+
+    def free(self) -> None:
+        """Free requests that are not under way."""
+        requests, self._requests, self._memory = self._requests, [], None
+        if requests and not sys.is_finalizing() and not _library().Is_finalized():
+            for request in requests:
+                request.Free()
+
+
+@atexit.register
+def _finish() -> None:
+    """Wait for what is under way when Python ends: MPI would write into freed memory."""
+    for requests in list(_active.values()):
+        if not _library().Is_finalized():
+            requests.wait()
+
+
+def persistent(
+    comm: Any,  # noqa: ANN401
+    sends: Sequence[tuple[Any, int, int]],
+    receives: Sequence[tuple[Any, int, int]],
+    keep: object,
+) -> Requests:
+    """Make persistent requests of (buffer, rank, tag). They keep the buffers, and `keep`."""
+    requests = [comm.Recv_init(buffer, rank, tag) for buffer, rank, tag in receives]
+    requests += [comm.Send_init(buffer, rank, tag) for buffer, rank, tag in sends]
+    return Requests(requests, (sends, receives, keep))
+
+
+def most(comm: Any, numbers: Sequence[int]) -> list[int]:  # noqa: ANN401
+    """Give the largest of the numbers of all ranks, each by itself. Collective."""
+    own = np.array(numbers, np.int64)
+    largest = np.empty_like(own)
+    comm.Allreduce(own, largest, _library().MAX)
+    return [int(one) for one in largest]
+
+
+#: Address of the first element, bytes of an item, and (extent, stride in bytes) of each axis.
+Place = tuple[int, int, tuple[tuple[int, int], ...]]
+
+
+def described(places: Sequence[Place]) -> tuple[Any, int, Any]:
+    """Describe elements at absolute addresses, in C order of their axes, as one buffer of MPI.
+
+    The caller frees the datatype. Nothing keeps the memory.
+    """
+    mpi = _library()
+    parts = [_strided(itemsize, axes) for _, itemsize, axes in places]
+    addresses = [address for address, _, _ in places]
+    whole = mpi.Datatype.Create_struct([1] * len(parts), addresses, parts).Commit()
+    for part in parts:
+        part.Free()
+    return mpi.BOTTOM, 1, whole
+
+
+def _strided(itemsize: int, axes: Sequence[tuple[int, int]]) -> Any:  # noqa: ANN401
+    """Make a datatype of the fewest loops.
+
+    Items are unsigned integers of their size: no MPI has a type for every floating one.
+    """
+    loops: list[tuple[int, int]] = []
+    for extent, stride in reversed([axis for axis in axes if axis[0] != 1]):
+        if loops and loops[-1][0] * loops[-1][1] == stride:
+            loops[-1] = (loops[-1][0] * extent, loops[-1][1])
+        else:
+            loops.append((extent, stride))
+    mpi = _library()
+    whole = next(size for size in (8, 4, 2, 1) if itemsize % size == 0)
+    unsigned = {8: mpi.UINT64_T, 4: mpi.UINT32_T, 2: mpi.UINT16_T, 1: mpi.UINT8_T}[whole]
+    run = loops.pop(0)[0] if loops and loops[0][1] == itemsize else 1
+    made = unsigned.Create_contiguous(run * itemsize // whole)
+    for extent, stride in loops:
+        inner, made = made, made.Create_hvector(extent, 1, stride)
+        inner.Free()
+    return made

@@ -1,0 +1,272 @@
+"""`decompose`: which points of a grid each rank has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+from operator import index
+from typing import TYPE_CHECKING, Any
+
+from dlfield import _core
+from dlfield.halo import _mpi
+from dlfield.halo.agreement import agree
+from dlfield.halo.neighbours import OneRank
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    Width = int | tuple[int, int]
+
+__all__ = ["Block", "decompose"]
+
+#: Dimensions along which a communicator without a topology divides a grid, at most: the levels of a
+#: column stay together.
+DIVIDED = 2
+
+
+class Block:
+    """The part of a grid that one rank has. `decompose` makes it.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Points of the whole grid.
+    dims : tuple of str
+        Its dimensions.
+    divided : tuple of str
+        Those that are divided, the dimensions of `cart`: the `dims` of `halo_exchange`.
+    cart
+        The communicator for `halo_exchange`. It belongs to the block if `decompose` made it.
+    region : dict of slice
+        The points of the domain in the whole grid, for each divided dimension, as
+        ``to_zarr(region=)`` takes them.
+    halo : tuple of pairs of int
+        Points below and above the domain, along each dimension.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        dims: tuple[str, ...],
+        halo: tuple[tuple[int, int], ...],
+        cart: Any,  # noqa: ANN401
+        region: dict[str, slice],
+        *,
+        owned: bool,
+    ) -> None:
+        self.shape, self.dims, self.halo, self.cart = shape, dims, halo, cart
+        self.region, self.divided, self._owned = region, tuple(region), owned
+
+    @property
+    def domain(self) -> tuple[int, ...]:
+        """Points of this rank without halo, along each dimension."""
+        whole = dict(zip(self.dims, self.shape, strict=True))
+        own = {dim: part.stop - part.start for dim, part in self.region.items()}
+        return tuple((whole | own).values())
+
+    @property
+    def local_shape(self) -> tuple[int, ...]:
+        """Extents of a field of this rank, halo included."""
+        pairs = zip(self.domain, self.halo, strict=True)
+        return tuple(low + points + high for points, (low, high) in pairs)
+
+    def empty(self, **options: Any) -> _core.Storage:  # noqa: ANN401
+        """Make a field of this rank without values.
+
+        Parameters
+        ----------
+        **options
+            Of `dlfield.empty`. ``dims`` may be some of the block's, in any order; `shape` and
+            `halo` are the block's.
+        """
+        made: _core.Storage = _core.empty(self._extents(options), **options)
+        return made
+
+    def zeros(self, **options: Any) -> _core.Storage:  # noqa: ANN401
+        """Make a field of this rank with zeros. Options as of `empty`."""
+        made: _core.Storage = _core.zeros(self._extents(options), **options)
+        return made
+
+    def free(self) -> None:
+        """Free the communicator, if `decompose` made it. Collective."""
+        if self._owned:
+            self._owned = False
+            self.cart.Free()
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{dim} {one.start}:{one.stop}" for dim, one in self.region.items())
+        return f"<dlfield.halo.Block {parts} of {self.shape} as {self.dims}, halo {self.halo}>"
+
+    def _extents(self, options: dict[str, Any]) -> list[int]:
+        """Give the extents of a field with the dims among options, and put its halo there."""
+        named = options.setdefault("dims", self.dims)
+        extents = dict(zip(self.dims, self.local_shape, strict=True))
+        if strange := [dim for dim in named if dim not in extents]:
+            raise ValueError(f"dims: expected names among {self.dims}, got {strange[0]!r}")
+        halo = dict(zip(self.dims, self.halo, strict=True))
+        options["halo"] = tuple(halo[dim] for dim in named)
+        return [extents[dim] for dim in named]
+
+
+def decompose(
+    shape: Sequence[int],
+    comm: Any,  # noqa: ANN401 - a communicator of mpi4py
+    dims: Sequence[str] = ("I", "J", "K"),
+    halo: Mapping[str, Width] | Sequence[Width] = (),
+    periodic: Mapping[str, bool] | Sequence[bool] | None = None,
+) -> Block:
+    """Divide a grid among ranks, as evenly as it can be. Collective.
+
+    Parameters
+    ----------
+    shape
+        Points of the grid along each dimension, without halo.
+    comm
+        A communicator of mpi4py: the first two of `dims` are divided so that blocks have few points
+        at their edges. A Cartesian one is used as it is; its dimensions are the first of `dims`.
+        None is a run of one rank without MPI.
+    dims
+        Names of the dimensions.
+    halo
+        Points below and above the domain of each block, by name or in the order of `dims`: an int
+        for both, or a pair. Those that are missing have none.
+    periodic
+        Whether the grid is periodic along a divided dimension, by name or in the order of `dims`. A
+        Cartesian communicator tells it; else False.
+
+    Returns
+    -------
+    Block
+
+    Raises
+    ------
+    TypeError
+        For something else than a communicator.
+    ValueError
+        On all ranks, for a dimension with fewer points than ranks along it, and if one rank has
+        other arguments than rank 0.
+    """
+    if not (comm is None or _mpi.is_communicator(comm)):
+        raise TypeError(
+            f"comm: expected a communicator of mpi4py or None, got {type(comm).__name__}"
+        )
+    group = None if comm is None else _mpi.channel_of(comm).comm
+    problem: Exception | None = None
+    parts: tuple[int, ...] = ()
+    given: dict[str, Any] = {}
+    try:
+        given = _read(shape, dims, halo, periodic, comm)
+        parts = _parts(given["shape"], comm)
+        _check_points(given, parts)
+    except (TypeError, ValueError) as error:
+        problem = error
+    agree(group, problem, given)
+    return _block(given, comm, parts)
+
+
+def _read(
+    shape: Sequence[int],
+    dims: Sequence[str],
+    halo: Any,  # noqa: ANN401
+    periodic: Any,  # noqa: ANN401
+    comm: Any,  # noqa: ANN401
+) -> dict[str, Any]:
+    dims, shape = tuple(dims), tuple(map(index, shape))
+    if len(dims) != len(shape):
+        raise ValueError(
+            f"shape: expected an extent for each of the dims {dims}, got {len(shape)} extents"
+        )
+    pairs = tuple(map(_width, dims, _by_name("halo", halo, dims, 0)))
+    wanted = () if periodic is None else periodic
+    around = tuple(map(bool, _by_name("periodic", wanted, dims, default=False)))
+    if _mpi.is_cart(comm):
+        own = _mpi.periodic_of(comm)
+        if len(own) > len(dims):
+            raise ValueError(
+                f"dims: expected at least the {len(own)} dimensions of the communicator, got {dims}"
+            )
+        if periodic is not None and around[: len(own)] != own:
+            raise ValueError(
+                f"periodic: expected {own}, as the communicator is, got {around[: len(own)]}; "
+                "leave it out"
+            )
+        around = own
+    return {"shape": shape, "dims": dims, "halo": pairs, "periodic": around}
+
+
+def _width(dim: str, given: Any) -> tuple[int, int]:  # noqa: ANN401
+    """Read the points below and above: an int for both, or a pair."""
+    low, high = (given, given) if hasattr(given, "__index__") else given
+    if index(low) < 0 or index(high) < 0:
+        raise ValueError(f"halo: expected at least 0 points along {dim}, got {given!r}")
+    return index(low), index(high)
+
+
+def _by_name(what: str, given: Any, dims: tuple[str, ...], default: object) -> list[Any]:  # noqa: ANN401
+    """Read values by name or in the order of dims; those that are missing have the default."""
+    if isinstance(given, Mapping):
+        if strange := [name for name in given if name not in dims]:
+            raise ValueError(f"{what}: expected names among {dims}, got {strange[0]!r}")
+        return [given.get(dim, default) for dim in dims]
+    if isinstance(given, str) or not hasattr(given, "__iter__"):
+        raise TypeError(f"{what}: expected values by name or in the order of {dims}, got {given!r}")
+    values = list(given)
+    if len(values) > len(dims):
+        raise ValueError(f"{what}: expected one for each of the dims {dims}, got {len(values)}")
+    return values + [default] * (len(dims) - len(values))
+
+
+def _parts(shape: tuple[int, ...], comm: Any) -> tuple[int, ...]:  # noqa: ANN401
+    """Give the number of blocks along each dimension that is divided."""
+    if _mpi.is_cart(comm):
+        return tuple(comm.dims)
+    extents = shape[:DIVIDED]
+    size = 1 if comm is None else comm.size
+    fitting = [
+        parts
+        for parts in _factors(size, len(extents))
+        if all(part <= extent for part, extent in zip(parts, extents, strict=True))
+    ]
+    return min(
+        fitting or [(size,) + (1,) * (len(extents) - 1)], key=lambda one: _edge(extents, one)
+    )
+
+
+def _factors(size: int, count: int) -> Iterator[tuple[int, ...]]:
+    if count <= 1:
+        yield (size,) * count
+        return
+    for first in range(1, size + 1):
+        if size % first == 0:
+            for rest in _factors(size // first, count - 1):
+                yield (first, *rest)
+
+
+def _edge(extents: Sequence[int], parts: Sequence[int]) -> float:
+    """Give the points on the edges of a block, along the dimensions that are cut."""
+    points = [extent / part for extent, part in zip(extents, parts, strict=True)]
+    return sum(prod(points) / own for own, part in zip(points, parts, strict=True) if part > 1)
+
+
+def _check_points(given: Mapping[str, Any], parts: Sequence[int]) -> None:
+    for dim, extent, count in zip(given["dims"], given["shape"], parts, strict=False):
+        if extent < count:
+            raise ValueError(
+                f"shape: expected at least {count} points along {dim}, one for each rank, got "
+                f"{extent}"
+            )
+
+
+def _block(given: Mapping[str, Any], comm: Any, parts: tuple[int, ...]) -> Block:  # noqa: ANN401
+    around = given["periodic"][: len(parts)]
+    made = comm is not None and not _mpi.is_cart(comm)
+    if comm is None:
+        cart: Any = OneRank(around)
+    else:
+        cart = comm.Create_cart(parts, around) if made else comm
+    at = (0,) * len(parts) if comm is None else cart.coords
+    region = {
+        dim: slice(extent * place // count, extent * (place + 1) // count)
+        for dim, extent, place, count in zip(given["dims"], given["shape"], at, parts, strict=False)
+    }
+    return Block(given["shape"], given["dims"], given["halo"], cart, region, owned=made)

@@ -1,0 +1,276 @@
+"""`HaloExchange`: a plan that is agreed upon once and carried out many times."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+from dlfield.halo import _mpi
+from dlfield.halo.datatypes import Datatypes
+from dlfield.halo.packed import Packed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from types import TracebackType
+
+    from dlfield._core import Storage
+    from dlfield.halo.neighbours import Edge
+    from dlfield.halo.route import Route
+
+    Place = tuple[dict[str, int], dict[str, int]]
+
+__all__ = ["ENGINES", "HaloExchange"]
+
+#: What carries messages, by name.
+ENGINES: dict[str, type[Packed | Datatypes]] = {"packed": Packed, "datatypes": Datatypes}
+
+
+class HaloExchange:
+    """A planned exchange of halos. `halo_exchange` makes it; it is not picklable.
+
+    Between `start` and `wait`, nobody writes the fields or reads their halos.
+
+    A plan keeps its fields, and those of the last exchanges, until it is freed. It is for one
+    thread at a time; other threads need plans of their own.
+
+    Examples
+    --------
+    >>> with dlf.halo_exchange({"u": u}, cart) as plan:
+    ...     for _ in range(steps):
+    ...         with plan.overlap():
+    ...             run(u, out, **inner)
+    """
+
+    def __init__(
+        self,
+        channel: _mpi.Channel | None,
+        route: Route,
+        tags: int,
+        engine: str,
+        *,
+        named: bool,
+    ) -> None:
+        self._route, self._channel, self._named = route, channel, named
+        self._state, self._lock = "idle", threading.Lock()
+        self._own = [field.storage for field in route.fields]
+        self._engine = ENGINES[engine](route, self._own, _connect(channel, tags))
+        sent = [sum(view.nbytes for view in route.sent(self._own, edge)) for edge in route.messages]
+        self._bytes_sent, self._messages = sum(sent), sum(map(bool, sent))
+        if channel is not None:
+            channel.plans += 1
+
+    @property
+    def fields(self) -> Mapping[str, Storage] | tuple[Storage, ...]:
+        """The fields that the plan was made with, as it was given them."""
+        if not self._named:
+            return tuple(self._own)
+        names = (field.name for field in self._route.fields)
+        return dict(zip(names, self._own, strict=True))
+
+    @property
+    def engine(self) -> str:
+        """Name of the engine."""
+        return self._engine.name
+
+    @property
+    def bytes_sent(self) -> int:
+        """Bytes of the elements that this rank sends to others in one exchange."""
+        return self._bytes_sent
+
+    @property
+    def messages(self) -> int:
+        """Messages that this rank sends to others in one exchange."""
+        return self._messages
+
+    def exchange(self, *fields: Any) -> None:  # noqa: ANN401
+        """Fill the halos: `start` and `wait`.
+
+        Parameters
+        ----------
+        *fields
+            Other fields than the plan's, in the same order: of the same dtypes, shapes, dims and
+            halos. Their layouts may differ.
+
+        Raises
+        ------
+        ValueError
+            On this rank alone, for fields of another description. The other ranks would wait for
+            it: run programs with ``python -m mpi4py``, which ends all ranks.
+        RuntimeError
+            While an exchange is under way, another thread uses the plan, and after `free`.
+        """
+        with self._one_thread("exchange"):
+            self._start("exchange", fields)
+            self._wait()
+
+    def start(self, *fields: Any) -> None:  # noqa: ANN401
+        """Read what goes to the neighbours, and begin to send it. Parameters as of `exchange`."""
+        with self._one_thread("start"):
+            self._start("start", fields)
+
+    def wait(self) -> None:
+        """Wait for the neighbours, and write the halos.
+
+        Raises
+        ------
+        RuntimeError
+            If nothing was started.
+        """
+        with self._one_thread("wait"):
+            self._check("wait", "started")
+            self._wait()
+
+    def test(self) -> bool:
+        """Tell whether `wait` would return at once. Lets MPI make progress.
+
+        Raises
+        ------
+        RuntimeError
+            If nothing was started.
+        """
+        with self._one_thread("test"):
+            self._check("test", "started")
+            return self._engine.test()
+
+    @contextmanager
+    def overlap(self, *fields: Any) -> Iterator[None]:  # noqa: ANN401
+        """Compute in a block while messages travel: `start`, the block, `wait`.
+
+        An exception in the block waits too. Parameters as of `exchange`.
+        """
+        self.start(*fields)
+        try:
+            yield
+        finally:
+            self.wait()
+
+    def interior(self, extent: Mapping[str, Any]) -> Place:
+        """Give the part of the domain that needs no halo, of the first field.
+
+        Parameters
+        ----------
+        extent
+            How far a stencil reads below and above along the divided dimensions, by name: an int
+            for both, or a pair.
+
+        Returns
+        -------
+        origin, domain : dict of int
+            By the names of the field's dimensions, as a bound stencil takes them.
+        """
+        return self._place(self._route.fields[0].boxes.interior(extent))
+
+    def edges(self, extent: Mapping[str, Any]) -> list[Place]:
+        """Give the rest of the domain in parts without overlap, each as `interior` does."""
+        return [self._place(part) for part in self._route.fields[0].boxes.edges(extent)]
+
+    def free(self) -> None:
+        """Give buffers and requests back. Collective. Waits for an exchange that is under way."""
+        with self._one_thread("free"):
+            if self._state == "started":
+                self._wait()
+            if self._state != "freed":
+                self._state = "freed"
+                self._engine.free()
+                if self._channel is not None:
+                    self._channel.leave()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.free()
+
+    def __del__(self) -> None:
+        state = getattr(self, "_state", "freed")
+        if state == "started":
+            text = (
+                f"{self!r} was dropped between start and wait; its messages stay until Python ends"
+            )
+            warnings.warn(text, ResourceWarning, source=self, stacklevel=2)
+        elif state == "idle":
+            self._engine.free()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "HaloExchange: expected to stay in its process, got pickled; make a plan there"
+        )
+
+    def __repr__(self) -> str:
+        names = ", ".join(field.name for field in self._route.fields)
+        return (
+            f"<dlfield.HaloExchange of ({names}), engine {self.engine}, {self.messages} messages, "
+            f"{self.bytes_sent} bytes, {self._state}>"
+        )
+
+    @contextmanager
+    def _one_thread(self, verb: str) -> Iterator[None]:
+        if not self._lock.acquire(blocking=False):
+            raise RuntimeError(
+                f"{verb}: expected one thread at a time in a plan, got a second one; make a plan "
+                "for each thread"
+            )
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def _check(self, verb: str, expected: str) -> None:
+        if self._state != expected:
+            way_out = {
+                "idle": "start it first",
+                "started": "wait for it first",
+                "freed": "make another plan",
+            }[self._state]
+            raise RuntimeError(
+                f"{verb}: expected an exchange that is {expected}, got one that is {self._state}; "
+                f"{way_out}"
+            )
+
+    def _start(self, verb: str, others: Sequence[Any]) -> None:
+        self._check(verb, "idle")
+        planned = self._route.fields
+        if others and len(others) != len(planned):
+            raise ValueError(
+                f"fields: expected {len(planned)}, as many as the plan has, got {len(others)}"
+            )
+        given = others or self._own
+        accepted = [field.accept(one) for field, one in zip(planned, given, strict=True)]
+        self._engine.start(accepted)
+        self._state = "started"
+
+    def _wait(self) -> None:
+        self._state = "idle"
+        self._engine.wait()
+
+    def _place(self, part: tuple[slice, ...]) -> Place:
+        pairs = list(zip(self._route.fields[0].dims, part, strict=True))
+        origin = {dim: one.start for dim, one in pairs}
+        return origin, {dim: one.stop - one.start for dim, one in pairs}
+
+
+def _connect(channel: _mpi.Channel | None, tags: int) -> Callable[..., _mpi.Requests]:
+    """Give a function that makes requests of (buffer, edge) to send and to receive."""
+
+    def connect(
+        sends: Sequence[tuple[Any, Edge]],
+        receives: Sequence[tuple[Any, Edge]],
+        keep: object = None,
+    ) -> _mpi.Requests:
+        if channel is None:
+            return _mpi.Requests([], None)
+        return _mpi.persistent(
+            channel.comm,
+            [(one, edge.rank, tags + edge.tag) for one, edge in sends],
+            [(one, edge.rank, tags + edge.expected_tag) for one, edge in receives],
+            keep,
+        )
+
+    return connect

@@ -1,0 +1,80 @@
+"""What `dlfield.explain` says of a plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from dlfield.halo.exchange import HaloExchange
+    from dlfield.halo.neighbours import Edge
+
+__all__ = ["ExchangeExplanation", "NeighbourSizes"]
+
+#: Why a plan has its engine.
+_WHY = {
+    "packed": "packed in kept buffers, one message per neighbour for all fields",
+    "datatypes": "read and written by MPI in the fields themselves, one message per neighbour",
+}
+
+
+class NeighbourSizes(NamedTuple):
+    """A neighbour of a rank, and what goes there and comes from there in one exchange.
+
+    Parameters
+    ----------
+    rank
+        The neighbour.
+    edge
+        Where it is: the direction of the points that it gets.
+    sent, received
+        Bytes of the elements.
+    """
+
+    rank: int
+    edge: str
+    sent: int
+    received: int
+
+
+class ExchangeExplanation:
+    """Result of `explain` for a plan of a halo exchange. Prints as a few lines.
+
+    Attributes
+    ----------
+    engine : str
+        What carries the messages.
+    neighbours : tuple of NeighbourSizes
+        Other ranks with messages, one entry for each edge and corner.
+    copies : tuple of NeighbourSizes
+        Edges and corners over which this rank copies within itself.
+    """
+
+    def __init__(self, plan: HaloExchange) -> None:
+        route = plan._route
+        own = [field.storage for field in route.fields]
+
+        def sizes(edge: Edge) -> NeighbourSizes:
+            parts = (route.sent(own, edge), route.received(own, edge))
+            sent, received = (sum(view.nbytes for view in views) for views in parts)
+            return NeighbourSizes(edge.rank, _direction(edge), sent, received)
+
+        self._plan, self._rank = repr(plan), route.rank
+        self._fields = [f"{one.name}: {one.dtype} {one.dims} {one.shape}" for one in route.fields]
+        self.engine = plan.engine
+        self.neighbours = tuple(map(sizes, route.messages))
+        self.copies = tuple(sizes(edge) for edge, _ in route.within)
+
+    def __repr__(self) -> str:
+        lines = [f"{self._plan} on rank {self._rank}", f"  engine {self.engine}: "]
+        lines[1] += _WHY[self.engine]
+        lines += [f"  field {one}" for one in self._fields]
+        for one in self.neighbours:
+            lines.append(f"  {one.edge}: {one.sent} bytes to rank {one.rank}, {one.received} back")
+        lines += [f"  {one.edge}: {one.sent} bytes copied on this rank" for one in self.copies]
+        return "\n".join(lines)
+
+
+def _direction(edge: Edge) -> str:
+    """Write a direction as I+ J-."""
+    steps = [(dim, step) for dim, step in edge.send.items() if step]
+    return " ".join(f"{dim}{'+' if step > 0 else '-'}" for dim, step in steps)

@@ -1,0 +1,182 @@
+"""Which rank is where: the edges over which a plan exchanges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from dlfield.halo import _mpi
+from dlfield.halo.agreement import agree
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+__all__ = ["Edge", "Neighbours", "OneRank"]
+
+
+@dataclass(frozen=True)
+class Edge:
+    """An edge or a corner of a block, and the neighbour there.
+
+    Parameters
+    ----------
+    rank
+        The neighbour; may be the own rank.
+    send, receive
+        Directions, with -1 or 1 by the names of dimensions: ``{"I": 1}`` is the upper edge along I.
+        The points inside the edge `send` go to the neighbour; the halo outside the edge `receive`
+        is filled with what it sends.
+    axes
+        The neighbour's dimension for each own one, where they differ: ``{"I": "J", "J": "I"}``
+        across an edge at which the neighbour is turned.
+    flip
+        Own dimensions along which the neighbour counts the other way round.
+    tag
+        Number of the message that is sent, from 0 to 1023. Messages to one rank have different
+        tags.
+    receive_tag
+        Number of the message that is received: the `tag` of the neighbour's edge. `tag` by default.
+    """
+
+    rank: int
+    send: Mapping[str, int]
+    receive: Mapping[str, int]
+    axes: Mapping[str, str] = field(default_factory=dict)
+    flip: Collection[str] = ()
+    tag: int = 0
+    receive_tag: int | None = None
+
+    @property
+    def expected_tag(self) -> int:
+        """The tag of the message that is received."""
+        return self.tag if self.receive_tag is None else self.receive_tag
+
+
+class Neighbours:
+    """The neighbours of a rank in any topology. Collective.
+
+    Components of vectors are exchanged as they are: turning them, and their signs, are the
+    caller's.
+
+    Parameters
+    ----------
+    comm
+        A communicator of mpi4py.
+    edges
+        The edges of this rank. For each there is one of the neighbour that sends what it receives,
+        and receives what it sends.
+
+    Raises
+    ------
+    ValueError
+        On all ranks, if an edge of one has no counterpart.
+
+    Examples
+    --------
+    Two tiles side by side; the second one is turned by a quarter:
+
+    >>> edge = {0: Edge(1, {"I": 1}, {"I": 1}, axes={"I": "J", "J": "I"}, flip=["J"]), ...}
+    """
+
+    def __init__(self, comm: Any, edges: Sequence[Edge]) -> None:  # noqa: ANN401
+        if not _mpi.is_communicator(comm):
+            raise TypeError(
+                f"comm: expected an intracommunicator of mpi4py, got {type(comm).__name__}"
+            )
+        self.comm = comm
+        channel = _mpi.channel_of(comm)
+        problem: Exception | None
+        try:
+            self.edges = tuple(edges)
+            problem = _problem_of_edges(self.edges, channel.comm.size)
+        except Exception as error:
+            problem = error
+        agree(channel.comm, problem)
+        sent: list[list[int]] = [[] for _ in range(channel.comm.size)]
+        for edge in self.edges:
+            sent[edge.rank].append(edge.tag)
+        agree(channel.comm, _problem_of_pairs(self.edges, channel.comm.alltoall(sent)))
+
+    def __repr__(self) -> str:
+        ranks = sorted({edge.rank for edge in self.edges})
+        return f"Neighbours({len(self.edges)} edges, ranks {ranks})"
+
+
+def _problem_of_edges(edges: Sequence[Edge], size: int) -> ValueError | None:
+    for edge in edges:
+        if not isinstance(edge, Edge):
+            return ValueError(f"edges: expected objects of class Edge, got {edge!r}")
+        if not 0 <= edge.rank < size:
+            return ValueError(f"edges: expected ranks from 0 to {size - 1}, got {edge.rank}")
+        for tag in (edge.tag, edge.expected_tag):
+            if not 0 <= tag < _mpi.TAGS_OF_A_PLAN:
+                last = _mpi.TAGS_OF_A_PLAN - 1
+                return ValueError(f"edges: expected tags from 0 to {last}, got {tag}")
+    return _problem_of_repeats(edges)
+
+
+def _problem_of_repeats(edges: Sequence[Edge]) -> ValueError | None:
+    for what in ("tag", "expected_tag"):
+        seen = set()
+        for edge in edges:
+            if (one := (edge.rank, getattr(edge, what))) in seen:
+                verb = "to" if what == "tag" else "from"
+                return ValueError(
+                    f"edges: expected one message with each tag {verb} a rank, got two with tag "
+                    f"{one[1]} {verb} rank {one[0]}; number them"
+                )
+            seen.add(one)
+    return None
+
+
+def _problem_of_pairs(edges: Sequence[Edge], sent: Sequence[list[int]]) -> ValueError | None:
+    for rank, tags in enumerate(sent):
+        expected = sorted(edge.expected_tag for edge in edges if edge.rank == rank)
+        if sorted(tags) != expected:
+            return ValueError(
+                f"edges: expected messages from rank {rank} with the tags {expected}, got its "
+                f"edges with the tags {sorted(tags)}; each edge needs its counterpart there"
+            )
+    return None
+
+
+@dataclass(frozen=True)
+class OneRank:
+    """What stands for a Cartesian communicator in a run without MPI.
+
+    Parameters
+    ----------
+    periodic
+        For each dimension, whether the block is its own neighbour along it.
+    """
+
+    periodic: tuple[bool, ...]
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.periodic)
+
+
+def edges_of_grid(dims: Sequence[str], grid: Any) -> tuple[Edge, ...]:  # noqa: ANN401
+    """Give the edges of a Cartesian communicator, or of one rank, whose dimensions are `dims`.
+
+    They are in the order of directions. A message has the number of the sender's direction.
+    """
+    directions = [one for one in product((-1, 0, 1), repeat=len(dims)) if any(one)]
+    edges = []
+    for number, direction in enumerate(directions):
+        rank = _neighbour(grid, direction)
+        if rank is not None:
+            towards = dict(zip(dims, direction, strict=True))
+            opposite = len(directions) - 1 - number
+            edges.append(Edge(rank, towards, towards, tag=number, receive_tag=opposite))
+    return tuple(edges)
+
+
+def _neighbour(grid: Any, direction: Sequence[int]) -> int | None:  # noqa: ANN401
+    if isinstance(grid, OneRank):
+        steps = zip(direction, grid.periodic, strict=True)
+        return None if any(step and not periodic for step, periodic in steps) else 0
+    return _mpi.cart_neighbour(grid, direction)

@@ -1,0 +1,171 @@
+"""`halo_exchange`: a plan that all ranks agree upon."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dlfield.halo import _mpi
+from dlfield.halo.agreement import agree
+from dlfield.halo.exchange import ENGINES, HaloExchange
+from dlfield.halo.fields import PlannedField, planned, wire_dims
+from dlfield.halo.neighbours import Edge, Neighbours, OneRank, edges_of_grid
+from dlfield.halo.route import Route
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["halo_exchange"]
+
+
+def halo_exchange(
+    fields: Mapping[str, Any] | Sequence[Any],
+    comm: Any,  # noqa: ANN401 - a communicator of mpi4py
+    *,
+    dims: Sequence[str] = ("I", "J"),
+    width: Mapping[str, Any] | None = None,
+    shared: Mapping[str, int] | None = None,
+    engine: str = "packed",
+    gpu_aware: bool | None = None,
+) -> HaloExchange:
+    """Plan the exchange of halos between the ranks among which fields are divided. Collective.
+
+    Each rank checks its own fields, then all ranks together: all of them raise the same error, or
+    none does.
+
+    Parameters
+    ----------
+    fields
+        Storages with dims and halo, or arrays that `as_storage` takes so. Layouts may differ among
+        ranks, and halos if `width` is given. Names of a mapping are the same on all ranks, in the
+        same order; of a sequence, only the descriptions of the fields are compared.
+    comm
+        A Cartesian communicator of mpi4py, whose dimensions are `dims` in their order; the `cart`
+        of a `dlfield.halo.decompose`; or a `dlfield.halo.Neighbours`. None is a run of one rank,
+        periodic along `dims`, which needs no mpi4py.
+    dims
+        The dimensions along which the fields are divided. A field may lack some.
+    width
+        Points of the halo to fill, by name, an int for both ends or a pair: fewer than the halo
+        has. By default the whole halo.
+    shared
+        Points at an end of the domain that both neighbours have, by name, as fields on interfaces
+        do.
+    engine
+        "packed": one message per neighbour, packed in buffers. "datatypes": MPI reads and writes
+        the fields itself. On one host, Open MPI may be faster so with few fields; MPICH is slower.
+    gpu_aware
+        None or False: whatever MPI takes, messages come from host memory. True is refused.
+
+    Returns
+    -------
+    HaloExchange
+
+    Raises
+    ------
+    TypeError
+        For something else than a communicator.
+    ValueError
+        On all ranks, if one of them has a field that cannot be exchanged, or other fields than rank
+        0, or than its neighbours need. The text begins with its rank.
+
+    Notes
+    -----
+    Physical edges are left alone. The halo there, corners included, holds boundary conditions: set
+    them after `HaloExchange.wait`.
+    """
+    comm = OneRank((True,) * len(dims)) if comm is None else comm
+    channel, edges = _connected(comm)
+    group = None if channel is None else channel.comm
+    tags = 0 if channel is None else channel.take_tags()
+    read: list[PlannedField] = []
+    problem: Exception | None = None
+    try:
+        _check_options(comm, dims, engine, gpu_aware)
+        edges = edges_of_grid(dims, comm) if edges is None else edges
+        read = planned(fields, dims, width, shared)
+        for one in read:
+            one.check(edges, None if group is None else ENGINES[engine].refuse)
+    except Exception as error:
+        problem = error
+    agree(group, problem, _description(read, dims, engine))
+    order = wire_dims(read[0])
+    rank, order = (0, order) if group is None else (group.rank, group.bcast(order))
+    route = Route(read, edges or (), order, rank)
+    plan, problem = None, _problem_of_shapes(group, route, tags)
+    try:
+        if problem is None:
+            plan = HaloExchange(channel, route, tags, engine, named=isinstance(fields, Mapping))
+    except Exception as error:
+        problem = error
+    return _agreed(group, plan, problem)
+
+
+def _agreed(group: Any, plan: HaloExchange | None, problem: Exception | None) -> HaloExchange:  # noqa: ANN401
+    """Give the plan if all ranks could make theirs."""
+    try:
+        agree(group, problem)
+    except Exception:
+        if plan is not None:
+            plan.free()
+        raise
+    if plan is None:
+        raise AssertionError("plan: expected one, or a problem, got neither")
+    return plan
+
+
+def _connected(comm: Any) -> tuple[_mpi.Channel | None, Sequence[Edge] | None]:  # noqa: ANN401
+    """Give the channel of a communicator, and the edges if they are given."""
+    if isinstance(comm, OneRank):
+        return None, None
+    if isinstance(comm, Neighbours):
+        return _mpi.channel_of(comm.comm), comm.edges
+    if not _mpi.is_cart(comm):
+        raise TypeError(
+            "comm: expected a Cartesian communicator of mpi4py, Neighbours, or None for a serial "
+            f"run, got {type(comm).__name__}; Create_cart makes one"
+        )
+    return _mpi.channel_of(comm), None
+
+
+def _check_options(comm: Any, dims: Sequence[str], engine: str, gpu_aware: object) -> None:  # noqa: ANN401
+    if engine not in ENGINES:
+        raise ValueError(f"engine: expected one of {', '.join(ENGINES)}, got {engine!r}")
+    if not isinstance(comm, Neighbours) and len(dims) != comm.ndim:
+        raise ValueError(
+            f"dims: expected a name for each of the {comm.ndim} dimensions of the communicator, "
+            f"got {len(dims)}"
+        )
+    if gpu_aware not in (None, False):
+        raise ValueError(
+            f"gpu_aware: expected None or False, since fields go through the host, got "
+            f"{gpu_aware!r}"
+        )
+
+
+def _description(
+    read: Sequence[PlannedField], dims: Sequence[str], engine: str
+) -> dict[str, object]:
+    description: dict[str, object] = {
+        "engine": engine,
+        "dims": tuple(dims),
+        "fields": tuple(field.name for field in read),
+    }
+    for field in read:
+        description |= field.description()
+    return description
+
+
+def _problem_of_shapes(group: Any, route: Route, tags: int) -> ValueError | None:  # noqa: ANN401
+    """Compare what comes over each edge with the halo there. Collective."""
+    remote = [edge for edge in route.edges if edge.rank != route.rank]
+    sends = [group.isend(route.shapes(one)[0], one.rank, tags + one.tag) for one in remote]
+    problems = []
+    for edge in remote:
+        got = group.recv(source=edge.rank, tag=tags + edge.expected_tag)
+        problems.append(route.problem_of_shapes(edge, got))
+    for start, end in route.within:
+        problems.append(route.problem_of_shapes(end, route.shapes(start)[0]))
+    for send in sends:
+        send.wait()
+    return next((problem for problem in problems if problem is not None), None)

@@ -1,0 +1,56 @@
+"""What was planned for the last sets of fields: time levels are swapped from step to step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dlfield._core import Storage
+
+__all__ = ["Remembered"]
+
+#: Sets of fields that stay planned. They are kept alive.
+REMEMBERED = 4
+
+
+class Remembered:
+    """Plans by the memory of their fields.
+
+    Parameters
+    ----------
+    plan
+        Plans for a new set.
+    forget
+        Gives back what was planned for a set.
+    """
+
+    def __init__(
+        self,
+        plan: Callable[[Sequence[Storage]], Any],
+        forget: Callable[[Any], None] = lambda _: None,
+    ) -> None:
+        self._plan, self._forget = plan, forget
+        self._sets: list[tuple[Sequence[Storage], Any]] = []
+
+    def of(self, fields: Sequence[Storage]) -> Any:  # noqa: ANN401 - what `plan` gave
+        """Give what is planned for a set of fields."""
+        for at, (known, planned) in enumerate(self._sets):
+            if all(map(_is_same, known, fields)):
+                self._sets.insert(0, self._sets.pop(at))
+                return planned
+        planned = self._plan(fields)
+        self._sets.insert(0, (fields, planned))
+        while len(self._sets) > REMEMBERED:
+            self._forget(self._sets.pop()[1])
+        return planned
+
+    def clear(self) -> None:
+        """Forget all sets."""
+        while self._sets:
+            self._forget(self._sets.pop()[1])
+
+
+def _is_same(one: Storage, other: Storage) -> bool:
+    return one is other or (one.ptr == other.ptr and one.strides == other.strides)

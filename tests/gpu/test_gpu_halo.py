@@ -1,0 +1,93 @@
+"""Halo exchange of storages with buffers on a GPU: which side is read, written and newer."""
+
+import dlfield as dlf
+import numpy as np
+import pytest
+
+from support.cuda.buffers import pair, values
+from support.cuda.kinds import DEVICE_NEWER, HOST_NEWER, every_class, every_state
+from support.ranks import on_ranks
+
+LABELS = {"dims": "IJ", "halo": (1, 1)}
+VALUES = np.pad(np.arange(20.0).reshape(4, 5), 1, constant_values=-1)
+FILLED = np.pad(VALUES[1:-1, 1:-1], 1, mode="wrap")
+
+
+@every_class
+def test_one_rank_wraps_the_halo_of_every_class_around(name, options):
+    u = dlf.storage(VALUES, **LABELS, **options)
+    assert type(u).__name__ == name
+    plan = dlf.halo_exchange({"u": u}, None)
+    for _ in range(2):
+        plan.exchange()
+        assert np.array_equal(values(u), FILLED)
+    other = dlf.storage(VALUES, **LABELS, **options)
+    plan.exchange(other)
+    assert np.array_equal(values(other), FILLED)
+
+
+@every_state
+def test_one_rank_copies_a_pair_on_the_side_with_the_newest_values(state):
+    u = pair(VALUES, state, **LABELS)
+    dlf.halo_exchange({"u": u}, None).exchange()
+    assert u.sync_state.state == (HOST_NEWER if state == HOST_NEWER else DEVICE_NEWER)
+    assert np.array_equal(values(u), FILLED)
+
+
+@on_ranks(2)
+def test_a_pair_goes_through_the_host_to_another_rank(comm):
+    cart = comm.Create_cart((1, 2), (True, True))
+    columns = np.s_[:, [0, 1, 2, 3, 6]] if comm.rank == 0 else np.s_[:, [0, 4, 5, 6]]
+    for state in (HOST_NEWER, DEVICE_NEWER):
+        u = pair(VALUES[columns], state, **LABELS)
+        with dlf.halo_exchange({"u": u}, cart) as plan:
+            plan.exchange()
+        assert u.sync_state.state == HOST_NEWER
+        first = 0 if comm.rank == 0 else 3
+        assert np.array_equal(values(u), FILLED[:, first : first + u.shape[1]])
+    cart.Free()
+
+
+@on_ranks(2)
+def test_memory_of_a_gpu_alone_is_packed_there_and_goes_through_the_host(comm):
+    cart = comm.Create_cart((1, 2), (True, True))
+    columns = np.s_[:, [0, 1, 2, 3, 6]] if comm.rank == 0 else np.s_[:, [0, 4, 5, 6]]
+    first = 0 if comm.rank == 0 else 3
+    for layout in [(0, 1), (1, 0)]:
+        make = {"device": "gpu", "managed": None, **LABELS, "layout": layout}
+        u, v = dlf.storage(VALUES[columns], **make), dlf.storage(-VALUES[columns], **LABELS)
+        assert type(u) is dlf.GPUStorage
+        with dlf.halo_exchange({"u": u, "v": v}, cart) as plan:
+            for _ in range(3):
+                u[1:-1, 1:-1] = values(u)[1:-1, 1:-1] + 1
+                plan.exchange()
+        expected = FILLED[:, first : first + u.shape[1]]
+        assert np.array_equal(values(u), expected + 3)
+        assert np.array_equal(values(v), -expected)
+    cart.Free()
+
+
+@on_ranks(2)
+def test_ranks_may_have_a_field_on_the_host_and_on_a_gpu(comm):
+    cart = comm.Create_cart((1, 2), (True, True))
+    options = {"device": "gpu", "managed": None} if comm.rank == 1 else {}
+    columns = np.s_[:, [0, 1, 2, 3, 6]] if comm.rank == 0 else np.s_[:, [0, 4, 5, 6]]
+    u = dlf.storage(VALUES[columns], **LABELS, **options)
+    with dlf.halo_exchange({"u": u}, cart) as plan:
+        plan.exchange()
+    first = 0 if comm.rank == 0 else 3
+    assert np.array_equal(values(u), FILLED[:, first : first + u.shape[1]])
+    cart.Free()
+
+
+@on_ranks(2)
+def test_datatypes_of_memory_that_is_not_the_host_s_alone_are_refused_on_all_ranks(comm):
+    cart = comm.Create_cart((1, 2), (True, True))
+    for managed in (None, "gt4py"):
+        options = {"device": "gpu", "managed": managed} if comm.rank == 1 else {}
+        u = dlf.zeros((4, 5), **LABELS, **options)
+        with pytest.raises(
+            ValueError, match=r"^rank 1: field 'u': engine: expected fields in host"
+        ):
+            dlf.halo_exchange({"u": u}, cart, engine="datatypes")
+    cart.Free()
