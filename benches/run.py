@@ -35,6 +35,7 @@ AREAS = (
     "arithmetic",
     "sizes",
     "calls",
+    "next_calls",
     "allocation",
     "copies",
     "batch",

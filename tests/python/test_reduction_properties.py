@@ -58,6 +58,8 @@ def of_numpy(function, operand, axis, options):
     plain = dict(options)
     if isinstance(plain.get("where"), dlf.Storage):
         plain["where"] = rules.aligned(plain["where"], operand.dims or ())
+    if operand.size == 0 and operand.dtype == bool and function in NEEDED:
+        return None  # NumPy refuses percentiles of truth values, but not if there are none
     try:
         return function(operand.to_numpy(), *NEEDED.get(function, ()), axis=axis, **plain)
     except REFUSED:
