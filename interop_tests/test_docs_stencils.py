@@ -135,6 +135,20 @@ def on_edges(edges, *, right):
     run(np.ones((3, 2)), np.ones((edges, 2)))
 
 
+def operator(name, *inputs, out, **options):
+    """Call an operator of gt4py.next."""
+    from support.stencils import next_programs as programs
+
+    given = {"out": out, **options}
+    dlf.bind(programs.on("embedded", name))(*inputs, **given)
+
+
+def scan_without_fields():
+    from support.stencils import next_programs as programs
+
+    dlf.bind(programs.running_sum)
+
+
 RAISES = {
     "argument 'inp': expected dtype": lambda: laplacian()(zeros(dtype="f4"), zeros(), **IN),
     "argument 'inp': expected 3 dimensions": lambda: laplacian()(zeros(6, 6), zeros(), **IN),
@@ -150,6 +164,16 @@ RAISES = {
         zeros(), zeros(), origin=(1, 1, 0), domain=(5, 4, 4)
     ),
     "argument 'inp': expected points": lambda: next_program("laplacian", 4, (4, 5, 3)),
+    "argument 'out': expected points 1": lambda: operator(
+        "next_level", zeros(6, 5, 3), out=zeros(5, 5, 3), domain={"I": (1, 6), "J": 5, "K": 2}
+    ),
+    "argument 'out[1]': expected points": lambda: operator(
+        "both_ways", zeros(5, 5, 3), out=(zeros(5, 5, 3), zeros(4, 5, 3))
+    ),
+    "argument 'wind': expected a tuple": lambda: operator(
+        "blown", zeros(5, 5, 3), out=zeros(5, 5, 3)
+    ),
+    "fields: expected the fields": scan_without_fields,
     "argument 'out': expected a domain of 0": lambda: next_program("laplacian", -1, (6, 7, 3)),
     "offset_provider['E2C']: expected a row": lambda: on_edges(5, right=True),
     "offset_provider['E2C']: expected indices": lambda: on_edges(4, right=False),

@@ -140,6 +140,21 @@ def test_outputs_with_different_domains_are_refused_with_the_way_out():
     assert (up[4] == -1.0).all()
 
 
+def test_a_domain_for_each_output_is_refused_with_the_way_out():
+    up, down = untouched(), untouched()
+    domains = ({I: (0, 5), J: (0, 4), K: (0, 3)}, {I: (0, 4), J: (0, 4), K: (0, 3)})
+    with refused(ValueError, "domain: expected one for all outputs, got 2", "in a program"):
+        dlf.bind(programs.both_ways)(values(), out=(up, down), domain=domains)
+
+
+def test_an_explanation_says_where_an_operator_and_a_program_compute():
+    moved, out = field(values(), 5, -2, 1), field(untouched(), 5, -2, 1)
+    said = repr(dlf.explain(dlf.bind(same), moved, out=out))
+    assert ": domain I=5:10, J=-2:2, K=1:4\n" in said
+    said = repr(dlf.explain(dlf.bind(programs.lift), values(), untouched()))
+    assert ": domain as the program decides\n" in said
+
+
 def test_an_output_without_dimensions_is_computed(bound):
     out = np.zeros(())
     bound(twice)(np.array(3.0), out=out)

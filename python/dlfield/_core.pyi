@@ -1264,6 +1264,9 @@ class CallPlan:
     def backend(self) -> str | None:
         """Name of the preset that the stencil is fast with."""
     @property
+    def decided_by(self) -> Literal["fields", "outputs", "stencil"]:
+        """What decides about `domain`; if it is the stencil itself, `domain` says nothing."""
+    @property
     def collections(self) -> dict[str, DeclaredCollection]:
         """Those arguments of the stencil that are tuples or named collections, by name."""
 

@@ -182,13 +182,24 @@ class PlanExplanation:
     def __repr__(self) -> str:
         if self.plan is None:
             return f"{self.name}: refused\n  {type(self.refusal).__name__}: {self.refusal}"
-        plan = self.plan
-        points = zip(plan.axes, plan.start, plan.domain, strict=True)
-        ranges = (f"{axis}={f'{at}:{at + n}' if at else n}" for axis, at, n in points)
-        lines = [f"{self.name}: domain {', '.join(ranges)}"]
+        lines = [f"{self.name}: domain {_domain_of(self.plan)}"]
         lines += [f"  {name}: {_of_field(name, field)}" for name, field in self.plan.fields.items()]
         lines += [f"  slow: {text}" for text in self.plan.slow]
         return "\n".join(lines)
+
+
+def _domain_of(plan: CallPlan) -> str:
+    """Spell the points along each axis that an output has; as a range, if they begin elsewhere."""
+    if plan.decided_by == "stencil":
+        return "as the program decides"
+    outputs = [one for one in plan.fields.values() if one.access in ("write", "update")]
+    axes = {dim for field in outputs for dim in field.dims}
+    ranges = zip(plan.axes, plan.start, plan.domain, strict=True)
+    return ", ".join(
+        f"{axis}={f'{first}:{first + points}' if first else points}"
+        for axis, first, points in ranges
+        if plan.decided_by == "fields" or axis in axes
+    )
 
 
 def _of_field(name: str, field: FieldPlan) -> str:

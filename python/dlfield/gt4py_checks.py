@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dlfield._boxes import Box
+    from dlfield.gt4py_signatures import Signature
 
 __all__ = ["Checks"]
 
@@ -61,8 +62,8 @@ class Checks:
         Names of the dimensions of every field.
     axes
         Dimensions of the iteration.
-    collections
-        For each argument that is a collection, the names of its parts.
+    signature
+        What it takes.
     outputs
         The outputs of an operator, which computes on the domain of a call. Empty for a program.
     """
@@ -72,13 +73,15 @@ class Checks:
         stencil: Any,  # noqa: ANN401
         dims: Mapping[str, tuple[str, ...]],
         axes: tuple[str, ...],
-        collections: Mapping[str, Any],
+        signature: Signature,
         outputs: Sequence[str],
     ) -> None:
         self.name, self.dims, self.axes = stencil.__name__, dims, axes
-        self.collections, self.outputs = collections, outputs
+        self.names = {name: name for name in dims} | dict(signature.nested())
+        self.outputs = outputs
         self.bound: Mapping[str, Any] = getattr(stencil, "bound_args", {})
-        self.program = representation(stencil, is_operator=bool(outputs))
+        kinds = tuple(signature.kinds.values())
+        self.program = representation(stencil, kinds if outputs else None)
         self._last: _Checked | None = None
 
     def __call__(
@@ -132,9 +135,8 @@ class Checks:
     ) -> Accesses | None:
         if self.program is None:
             return None
-        names = {name: name for name in self.dims} | dict(self.collections)
         try:
-            return accesses(self.program, boxes, scalars, self.dims, names, Tables(provider))
+            return accesses(self.program, boxes, scalars, self.dims, self.names, Tables(provider))
         except UnknownError:
             return None
 

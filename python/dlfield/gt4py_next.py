@@ -92,7 +92,7 @@ def declare(
     device = _device(stencil.backend)
     names = {name: names_of(kind.dims) for name, kind in signature.fields.items()}
     outputs = [name for name in names if is_operator and signature.access(name) == "write"]
-    checks = Checks(stencil, names, names_of(axes), signature.nested(), outputs)
+    checks = Checks(stencil, names, names_of(axes), signature, outputs)
     typed = stencil.backend is not None and not stencil.backend.name.startswith("roundtrip")
     field_class = array_field(device)
     provider = {} if offset_provider is None else offset_provider
@@ -106,7 +106,7 @@ def declare(
         },
         signature.scalars,
         {name: tuple(map(axes.index, signature.fields[name].dims)) for name in outputs},
-        signature.order,
+        tuple(signature.kinds),
         signature.collections,
     )
     return Declaration(
@@ -120,8 +120,8 @@ def declare(
             ),
             DeclaredScalar("offset_provider", None, used=False, default=(provider,)),
         ],
-        order=(*signature.order, "offset_provider"),
-        positional=len(signature.order) - is_operator,
+        order=(*signature.kinds, "offset_provider"),
+        positional=len(signature.kinds) - is_operator,
         axes=names_of(axes),
         typed=typed,
         asks_writable=typed,

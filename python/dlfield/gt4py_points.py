@@ -19,7 +19,7 @@ from dlfield.gt4py_reach import is_known_version
 from dlfield.gt4py_tables import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from dlfield._boxes import Box, Needed
     from dlfield.gt4py_tables import Tables
@@ -82,14 +82,17 @@ class Accesses:
     depends: set[str] = field(default_factory=set)
 
 
-def representation(stencil: Any, *, is_operator: bool) -> Any:  # noqa: ANN401
-    """Give the representation of a program or field operator; None where it cannot be had."""
+def representation(stencil: Any, kinds: Sequence[Any] | None) -> Any:  # noqa: ANN401
+    """Give the representation of a program or operator; None where it cannot be had.
+
+    `kinds` are the types of the arguments of an operator, `out` last; None for a program.
+    """
     if not is_known_version():
         return None
     from gt4py.next.iterator.transforms import inline_fundefs
 
     try:
-        program = _of_operator(stencil) if is_operator else stencil.gtir
+        program = stencil.gtir if kinds is None else _of_operator(stencil, kinds)
         inlined = inline_fundefs.InlineFundefs().visit(program)
         return inline_fundefs.prune_unreferenced_fundefs(inlined)
     except Exception as reason:  # whatever is in the way, the reach is unknown
@@ -97,15 +100,12 @@ def representation(stencil: Any, *, is_operator: bool) -> Any:  # noqa: ANN401
         return None
 
 
-def _of_operator(operator: Any) -> Any:  # noqa: ANN401
+def _of_operator(operator: Any, kinds: Sequence[Any]) -> Any:  # noqa: ANN401
     """Make the program that GT4Py makes of an operator which is called with `out`."""
     from gt4py.next.otf import arguments, toolchain
 
-    definition, steps = operator.__gt_type__().definition, operator._frontend_transforms
-    inputs = (*definition.pos_only_args, *definition.pos_or_kw_args.values())
-    every = (*inputs, *definition.kw_only_args.values(), definition.returns)
-    empty = arguments.CompileTimeArgs.empty()
-    types = arguments.CompileTimeArgs(every, {}, {}, None, {})
+    steps, empty = operator._frontend_transforms, arguments.CompileTimeArgs.empty()
+    types = arguments.CompileTimeArgs(tuple(kinds), {}, {}, None, {})
     program = steps.field_view_op_to_prog(toolchain.ConcreteArtifact(operator.foast_stage, types))
     return steps.past_to_itir(toolchain.ConcreteArtifact(program.data, empty)).data
 

@@ -26,8 +26,8 @@ class Signature:
     ----------
     reads, writes
         Names of the arguments that are used so.
-    order
-        Names of all arguments, in the order of the definition.
+    kinds
+        Types of all arguments by name, in the order of the definition.
     fields, scalars
         Types of the fields, and dtypes of the scalars; of a collection, of each part, which is
         named as Python names it: ``uv[0]``, ``state.u``.
@@ -37,7 +37,7 @@ class Signature:
 
     reads: set[str]
     writes: set[str]
-    order: list[str] = field(default_factory=list)
+    kinds: dict[str, Any] = field(default_factory=dict)
     fields: dict[str, Any] = field(default_factory=dict)
     scalars: dict[str, np.dtype[Any]] = field(default_factory=dict)
     collections: dict[str, DeclaredCollection] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Signature:
 
     def add(self, argument: str, kind: Any) -> None:  # noqa: ANN401
         """Append an argument."""
-        self.order.append(argument)
+        self.kinds[argument] = kind
         parts = self._part(argument, argument, kind)
         if not isinstance(parts, str):
             self.collections[argument] = parts

@@ -232,16 +232,25 @@ fn access(name: &Bound<'_, PyAny>) -> PyResult<Access> {
     })
 }
 
+const DECIDED_BY: [(&str, DecidedBy); 3] = [
+    ("fields", DecidedBy::Fields),
+    ("outputs", DecidedBy::Outputs),
+    ("stencil", DecidedBy::Stencil),
+];
+
 fn decided_by(name: &Bound<'_, PyAny>) -> PyResult<DecidedBy> {
     let name: String = name.extract()?;
-    match name.as_str() {
-        "fields" => Ok(DecidedBy::Fields),
-        "outputs" => Ok(DecidedBy::Outputs),
-        "stencil" => Ok(DecidedBy::Stencil),
-        _ => Err(PyValueError::new_err(format!(
+    let found = DECIDED_BY.iter().find(|(known, _)| *known == name);
+    found.map(|&(_, decided_by)| decided_by).ok_or_else(|| {
+        PyValueError::new_err(format!(
             "decided_by: expected 'fields', 'outputs' or 'stencil', got '{name}'"
-        ))),
-    }
+        ))
+    })
+}
+
+/// The name in Python of what decides where a stencil computes.
+pub(super) fn decided_by_name(decided_by: DecidedBy) -> &'static str {
+    DECIDED_BY.iter().find(|one| one.1 == decided_by).map_or("", |one| one.0)
 }
 
 /// The name of a use in Python.

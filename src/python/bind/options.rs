@@ -46,7 +46,10 @@ fn window(
             }
             named
         }
-        _ => return Ok((None, Some(along(declared, "domain", given, axes)?))),
+        _ => {
+            check_single(given)?;
+            return Ok((None, Some(along(declared, "domain", given, axes)?)));
+        }
     };
     let (starts, points) = (PyDict::new(py), PyDict::new(py));
     for (name, range) in &named {
@@ -62,6 +65,22 @@ fn window(
     }
     let read = |named| along(declared, "domain", named, axes).map(Some);
     Ok((read(&starts)?, read(&points)?))
+}
+
+/// Refuses a domain for each output.
+fn check_single(given: &Bound<'_, PyAny>) -> PyResult<()> {
+    let Ok(parts) = given.cast::<PyTuple>() else { return Ok(()) };
+    let is_domain = |one: Bound<'_, PyAny>| {
+        one.is_instance_of::<PyDict>() || one.hasattr("ranges").unwrap_or(false)
+    };
+    if !parts.iter().any(is_domain) {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(format!(
+        "domain: expected one for all outputs, got {}; call the operator in a program that has a \
+         domain for each",
+        parts.len()
+    )))
 }
 
 /// True if an output has the dimension.

@@ -6,7 +6,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::declared::name_of;
+use super::declared::{decided_by_name, name_of};
 use super::incoming::{Incoming, IncomingFields};
 use super::planned::{Planned, PlannedField};
 use crate::device::{DeviceKind, Target};
@@ -27,6 +27,7 @@ pub(super) struct PyCallPlan {
     device: Py<PyAny>,
     backend: Option<&'static str>,
     collections: Py<PyDict>,
+    decided_by: &'static str,
 }
 
 /// A field of a stencil in a `CallPlan`, as declared, with the array that was given for it.
@@ -78,6 +79,7 @@ impl PyCallPlan {
             device: device(py, spec.target, &call.fields)?.unbind(),
             backend: Some(spec.backend).filter(|name| !name.is_empty()),
             collections: call.declared.collections.clone_ref(py),
+            decided_by: decided_by_name(spec.decided_by),
         })
     }
 }

@@ -99,6 +99,11 @@ def advance_reference(state, step):
 
 
 @gtx.field_operator
+def blown(wind: tuple[IJK, IJK]) -> IJK:
+    return wind[0] + wind[1]
+
+
+@gtx.field_operator
 def both_ways(inp: IJK) -> tuple[IJK, IJK]:
     return inp + 1.0, inp - 1.0
 
