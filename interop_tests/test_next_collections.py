@@ -43,6 +43,11 @@ def nested(one: IJK, scaled: tuple[IJK, float64]) -> tuple[IJK, tuple[IJK, IJK]]
     return one, (scaled[0] * scaled[1], one + scaled[0])
 
 
+@gtx.field_operator
+def weighted(mixed: tuple[float64, tuple[float64, IJK]]) -> IJK:
+    return mixed[0] * 2.0 + mixed[1][0] + mixed[1][1]
+
+
 @gtx.program
 def momenta(state: State, factor: float64, out: Wind, ni: int32):
     momentum(state, factor, out=out, domain={I: (0, ni), J: (0, 4), K: (0, 3)})
@@ -108,6 +113,13 @@ def test_scalars_may_be_parts(bound):
     assert np.array_equal(out[1][1], one + other)
 
 
+def test_scalars_that_are_added_leave_the_reach_of_a_field_beside_them_known(bound):
+    (one,) = fields(1)
+    call = str(dlf.explain(bound(weighted), (1.0, (2.0, one)), out=untouched()))
+    assert "mixed[1][1]" in call
+    assert "reach unknown" not in call
+
+
 def test_functional_gives_collections_back_as_they_are_declared(bound):
     one, other, density = fields(3)
     _first, (second, _third) = bound(nested).functional(one, (other, 3.0))
@@ -161,6 +173,14 @@ def test_a_scan_operator_is_bound_with_the_types_of_its_fields(bound):
     run(values, out=(sums, products))
     np.testing.assert_allclose(sums, np.cumsum(values, axis=2))
     np.testing.assert_allclose(products, np.cumprod(values, axis=2))
+
+
+def test_the_points_that_a_scan_operator_reads_are_checked(bound):
+    (values,), outs = fields(1), (untouched(6), untouched(6))
+    run = bound(sum_and_product, fields={"value": IJK, "out": IJK})
+    with refused(ValueError, "argument 'value': expected points 0 to 6 along I", "got 0 to 5"):
+        run(values, out=outs)
+    assert "reach unknown" not in str(dlf.explain(run, values, out=(untouched(), untouched())))
 
 
 def test_a_scan_operator_without_types_is_refused_with_the_way_out():

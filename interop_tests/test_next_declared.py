@@ -149,6 +149,16 @@ def test_an_object_that_is_not_a_stencil_is_refused():
         declare(1)
 
 
+def test_an_operator_that_is_made_of_nodes_of_gt4py_is_refused_with_the_way_out():
+    from gt4py.next.ffront.decorator import FieldOperatorFromFoast
+
+    made = programs.laplacian_of
+    made = FieldOperatorFromFoast(None, None, made.compilation_options, made.foast_stage)
+    expected = "expected a program or operator that is defined in Python"
+    with refused(TypeError, expected, "'FieldOperatorFromFoast'", "@gtx.field_operator"):
+        declare(made)
+
+
 def test_an_operator_that_returns_a_scalar_is_refused():
     @gtx.field_operator
     def constant(factor: programs.float64) -> programs.float64:

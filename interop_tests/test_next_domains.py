@@ -17,6 +17,7 @@ from support.stencils.next_programs import (
     connectivities,
     float64,
     gtx,
+    int32,
     on,
 )
 
@@ -40,6 +41,16 @@ def level_number(inp: IJK) -> IJK:
 @gtx.field_operator
 def with_boundary(boundary: IJK, interior: IJK) -> IJK:
     return concat_where(K == 0, boundary, interior)
+
+
+@gtx.field_operator
+def joined(low: IJK, high: IJK, level: int32) -> IJK:
+    return concat_where(K < level, low, high)  # noqa: SIM300 (an axis, no constant)
+
+
+@gtx.field_operator
+def joined_above(low: IJK, high: IJK, level: int32) -> IJK:
+    return joined(low, high, level + 2)
 
 
 @gtx.field_operator
@@ -81,6 +92,17 @@ def test_an_input_that_does_not_reach_as_far_as_the_output_is_refused(bound):
     with refused(ValueError, "argument 'inp': expected points 0 to 6 along I", "got 0 to 5"):
         bound(same)(values(), out=out)
     assert (out == -1.0).all()
+
+
+def test_a_scalar_that_an_inner_operator_gets_under_the_same_name_is_its_own(bound):
+    low, high, out = values(5, 4, 2), values(5, 4, 4), untouched(5, 4, 4)
+    run = bound(joined_above)
+    with refused(ValueError, "argument 'low': expected points 0 to 3 along K", "got 0 to 2"):
+        run(low, high, 1, out=out)
+    run(low, high, 0, out=out)
+    assert np.array_equal(out, np.concatenate((low, high[..., 2:]), axis=-1))
+    with refused(ValueError, "argument 'low': expected points 0 to 3 along K", "got 0 to 2"):
+        run(low, high, 1, out=out)
 
 
 def test_fields_that_do_not_begin_at_zero_keep_their_numbers(bound):

@@ -11,7 +11,7 @@ from support.optional import library
 
 library("gt4py.next")
 
-from dlfield import gt4py_points, gt4py_reach  # noqa: E402 (after the skip)
+from dlfield import gt4py_points, gt4py_reach, gt4py_representation  # noqa: E402 (after the skip)
 
 from support.stencils.next_programs import (  # noqa: E402
     BACKENDS,
@@ -137,7 +137,7 @@ def test_a_program_of_an_unknown_version_warns_once_and_is_not_checked(monkeypat
 
 def test_a_program_that_the_checks_do_not_understand_warns_once_and_runs(monkeypatch):
     monkeypatch.setattr(gt4py_points, "_ARITHMETIC", {})
-    gt4py_points._warn_unknown.cache_clear()
+    gt4py_representation.warn_unknown.cache_clear()
     lift = dlf.bind(on("embedded", "lift"))
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("always")
@@ -150,11 +150,11 @@ def test_a_program_that_the_checks_do_not_understand_warns_once_and_runs(monkeyp
 
 
 def test_an_operator_whose_representation_cannot_be_had_warns_when_it_is_bound(monkeypatch):
-    def fails(operator):
+    def fails(operator, kinds):
         raise NotImplementedError("no such node")
 
-    monkeypatch.setattr(gt4py_points, "_of_operator", fails)
-    gt4py_points._warn_unknown.cache_clear()
+    monkeypatch.setattr(gt4py_representation, "_of_operator", fails)
+    gt4py_representation.warn_unknown.cache_clear()
     with pytest.warns(UserWarning, match="NotImplementedError: no such node; bounds are not"):
         dlf.bind(on("embedded", "laplacian_of"))
 

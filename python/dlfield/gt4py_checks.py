@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dlfield.gt4py_points import Accesses, UnknownError, accesses, representation
+from dlfield.gt4py_points import Accesses, UnknownError, accesses
+from dlfield.gt4py_representation import representation
 from dlfield.gt4py_tables import Tables
 
 if TYPE_CHECKING:

@@ -74,7 +74,8 @@ def declare(
     Raises
     ------
     TypeError
-        For anything else, and for arguments that are neither fields nor scalars nor collections.
+        For anything else, for arguments that are neither fields nor scalars nor collections, and
+        for an operator that was made without a definition in Python.
     ValueError
         For a scan operator without `fields`, and for an operator that returns a scalar. For two
         dimensions of one name.
@@ -85,6 +86,12 @@ def declare(
         raise TypeError(
             "declare: expected a program or field operator of gt4py.next, got an object of type "
             f"'{type(stencil).__name__}'; decorate the definition with @gtx.program"
+        )
+    if stencil.definition_stage is None:
+        raise TypeError(
+            "declare: expected a program or operator that is defined in Python, got an object of "
+            f"type '{type(stencil).__name__}', made of GT4Py's own nodes; decorate a definition "
+            "with @gtx.field_operator"
         )
     is_operator = is_a(stencil, "decorator.FieldOperator")
     signature = read_operator(stencil, fields) if is_operator else read_program(stencil)

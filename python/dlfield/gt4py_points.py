@@ -9,22 +9,20 @@ is the only one that knows that representation.
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dlfield._boxes import common, has_points, hull, join, leaves, moved, union, within
-from dlfield.gt4py_reach import is_known_version
+from dlfield.gt4py_representation import warn_unknown
 from dlfield.gt4py_tables import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from dlfield._boxes import Box, Needed
     from dlfield.gt4py_tables import Tables
 
-__all__ = ["Accesses", "UnknownError", "accesses", "representation"]
+__all__ = ["Accesses", "UnknownError", "accesses"]
 
 _ARITHMETIC: dict[str, Callable[..., int]] = {
     "plus": lambda one, other: one + other,
@@ -82,34 +80,6 @@ class Accesses:
     depends: set[str] = field(default_factory=set)
 
 
-def representation(stencil: Any, kinds: Sequence[Any] | None) -> Any:  # noqa: ANN401
-    """Give the representation of a program or operator; None where it cannot be had.
-
-    `kinds` are the types of the arguments of an operator, `out` last; None for a program.
-    """
-    if not is_known_version():
-        return None
-    from gt4py.next.iterator.transforms import inline_fundefs
-
-    try:
-        program = stencil.gtir if kinds is None else _of_operator(stencil, kinds)
-        inlined = inline_fundefs.InlineFundefs().visit(program)
-        return inline_fundefs.prune_unreferenced_fundefs(inlined)
-    except Exception as reason:  # whatever is in the way, the reach is unknown
-        _warn_unknown(stencil.__name__, f"{type(reason).__name__}: {reason}")
-        return None
-
-
-def _of_operator(operator: Any, kinds: Sequence[Any]) -> Any:  # noqa: ANN401
-    """Make the program that GT4Py makes of an operator which is called with `out`."""
-    from gt4py.next.otf import arguments, toolchain
-
-    steps, empty = operator._frontend_transforms, arguments.CompileTimeArgs.empty()
-    types = arguments.CompileTimeArgs(tuple(kinds), {}, {}, None, {})
-    program = steps.field_view_op_to_prog(toolchain.ConcreteArtifact(operator.foast_stage, types))
-    return steps.past_to_itir(toolchain.ConcreteArtifact(program.data, empty)).data
-
-
 def accesses(
     program: Any,  # noqa: ANN401
     fields: Mapping[str, Box],
@@ -140,19 +110,9 @@ def accesses(
         for statement in program.body:
             walk.statement(statement)
     except UnknownError as what:
-        _warn_unknown(str(program.id), f"'{what}' in its representation")
+        warn_unknown(str(program.id), f"'{what}' in its representation")
         raise
     return walk.found
-
-
-@cache
-def _warn_unknown(name: str, got: str) -> None:
-    """Say once of a program that bounds are not checked."""
-    warnings.warn(
-        f"{name}: expected a representation that tells which points are read, got {got}; bounds "
-        "are not checked",
-        stacklevel=2,
-    )
 
 
 @dataclass
@@ -163,6 +123,8 @@ class _Walk:
     names: Mapping[str, Any]
     tables: Tables
     found: Accesses = field(default_factory=Accesses)
+    #: For each parameter of the lambdas around, the argument, and the parameters around that.
+    bound: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
 
     def statement(self, node: Any) -> None:  # noqa: ANN401
         if type(node).__name__ == "IfStmt":
@@ -180,12 +142,26 @@ class _Walk:
     def named(self, node: Any) -> Any:  # noqa: ANN401
         """Name what a reference stands for; of a collection, nested tuples of names."""
         if type(node).__name__ == "SymRef":
-            return self.names.get(str(node.id), str(node.id))
+            name = str(node.id)
+            return (
+                self.behind(name, self.named) if name in self.bound else self.names.get(name, name)
+            )
         if _call(node) == "make_tuple":
             return tuple(map(self.named, node.args))
         if _call(node) == "tuple_get":
-            return self.named(node.args[1])[int(node.args[0].value)]
+            names = self.named(node.args[1])
+            if isinstance(names, tuple):
+                return names[int(node.args[0].value)]
         raise UnknownError(node)
+
+    def behind(self, name: str, use: Callable[[Any], Any]) -> Any:  # noqa: ANN401
+        """Use the argument that a parameter of a lambda stands for, outside of the lambda."""
+        inside = self.bound
+        argument, self.bound = inside[name]
+        try:
+            return use(argument)
+        finally:
+            self.bound = inside
 
     def structure(self, domain: Any, boxes: Iterator[Box]) -> Needed:  # noqa: ANN401
         if _call(domain) == "make_tuple":
@@ -207,6 +183,8 @@ class _Walk:
         if call == "tuple_get" and _call(node.args[1]) == "get_domain_range":
             of, axis = node.args[1].args
             return self.fields[self.named(of)][axis.value][int(node.args[0].value)]
+        if kind == "SymRef" and str(node.id) in self.bound:
+            return int(self.behind(str(node.id), self.number))
         if kind == "SymRef" or call == "tuple_get":
             name = self.named(node)
             if name not in self.scalars:
@@ -223,9 +201,15 @@ class _Walk:
         self.found.depends |= self.names_in(node) & self.scalars.keys()
 
     def names_in(self, node: Any) -> set[str]:  # noqa: ANN401
-        """Name the fields and scalars that an expression refers to."""
-        found = (one for one in node.walk_values() if type(one).__name__ == "SymRef")
-        return {name for one in found for name in _flat_names(self.named(one))}
+        """Name the fields and scalars that an expression refers to; of collections, the parts."""
+        try:
+            return set(_flat_names(self.named(node)))
+        except UnknownError:
+            if type(node).__name__ == "SymRef":
+                return set(self.behind(str(node.id), self.names_in))
+            inner = [getattr(node, "fun", None), getattr(node, "expr", None)]
+            inner = [one for one in (*inner, *getattr(node, "args", ())) if one is not None]
+            return {name for one in inner for name in self.names_in(one)}
 
     def expression(self, node: Any, needed: Needed, local: dict[str, Needed]) -> None:  # noqa: ANN401
         """Find what an expression reads that is `needed` somewhere."""
@@ -294,7 +278,13 @@ class _Walk:
     def let(self, node: Any, needed: Needed, local: dict[str, Needed]) -> None:  # noqa: ANN401
         names = [str(one.id) for one in node.fun.params]
         inner = {**local, **dict.fromkeys(names)}
+        around = self.bound
+        self.bound = {
+            **around,
+            **{name: (value, around) for name, value in zip(names, node.args, strict=True)},
+        }
         self.expression(node.fun.expr, needed, inner)
+        self.bound = around
         for name in local.keys() - set(names):
             local[name] = inner[name]
         for name, value in zip(names, node.args, strict=True):
