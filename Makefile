@@ -62,10 +62,22 @@ $(RUST_KERNEL): $(wildcard examples/rust_kernel/src/*.rs) examples/rust_kernel/C
 TEST_PROCESSES ?= 2
 IN_PARALLEL := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder --max-worker-restart=0
 
-test: $(EXTENSION) $(VENV)/.stamp-test $(STAND_IN) $(RUST_KERNEL) ## Rust tests, doc tests, pytest
+# Halo exchange by another MPI: an environment with its own mpi4py, which has all else from .venv. A line of
+# a .pth file names a folder, whose own .pth files do not count.
+MPICH := target/mpich
+MPICH_TESTS := $(patsubst %,interop_tests/test_halo_%.py,agreement end neighbours ranks stencil)
+$(MPICH)/.stamp: $(VENV)/.stamp-test
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(MPICH)
+	$(BIN)/uv pip install --quiet --python $(MPICH)/bin/python --group mpich
+	printf '%s\n' $(CURDIR)/python $(call packages,$(VENV)) > $(call packages,$(MPICH))/dlfield.pth
+	touch $@
+packages = $$($(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+
+test: $(EXTENSION) $(VENV)/.stamp-test $(STAND_IN) $(RUST_KERNEL) $(MPICH)/.stamp ## Rust tests, doc tests, pytest
 	cargo test --features $(CRATE_FEATURES)
 	cargo test --no-default-features --features ndarray,arrow --lib
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(IN_PARALLEL) interop_tests tests/python
+	DLFIELD_TEST_MPI_PYTHON=$(CURDIR)/$(MPICH)/bin/python $(BIN)/python -m pytest $(IN_PARALLEL) $(MPICH_TESTS)
 	DLFIELD_TEST_CUDA=stand-in $(BIN)/python -m pytest $(IN_PARALLEL) tests/gpu
 
 # The extension of `make test` in other Pythons, each in an environment of its own with what
@@ -101,7 +113,7 @@ check: $(EXTENSION) $(VENV)/.stamp-dev ## formatting, lints, documentation, type
 	MYPYPATH=python:examples $(BIN)/mypy --strict examples
 	MYPYPATH=python $(BIN)/python -m mypy.stubtest --allowlist stubtest-allowed.txt dlfield._core
 
-bench: $(EXTENSION) $(VENV)/.stamp-bench ## exchanges, calls, allocation, copies beside their peers
+bench: $(EXTENSION) $(VENV)/.stamp-bench $(MPICH)/.stamp ## exchanges, calls, allocation, copies beside their peers
 	$(BIN)/python benches/run.py $(BENCH)
 
 soak: $(EXTENSION) $(VENV)/.stamp-test ## a million random operations on several threads, then what is left

@@ -39,6 +39,7 @@ AREAS = (
     "allocation",
     "copies",
     "batch",
+    "halo",
     "memory",
     "starts",
     "startup",

@@ -155,15 +155,27 @@ def test_a_storage_holds_its_pickled_buffer_and_releases_it():
     memory.close()
 
 
-@pytest.mark.parametrize("shift", [8, 16, 32])
-def test_a_buffer_off_the_boundary_that_every_storage_has_is_copied(shift):
+def arrived_at(storage, shift):
+    """Unpickle a storage out of memory that begins so many bytes behind a boundary of 64."""
     buffers = []
-    text = pickle.dumps(dlf.ones(3), 5, buffer_callback=buffers.append)
-    memory = dlf.zeros(128, "uint8").to_numpy()[shift : shift + 24]
-    memory[:] = np.frombuffer(buffers[0], np.uint8)
-    arrived = pickle.loads(text, buffers=[memory])
-    assert arrived.to_numpy().ctypes.data % 64 == 0
-    assert arrived.to_numpy().tolist() == [1, 1, 1]
+    text = pickle.dumps(storage, 5, buffer_callback=buffers.append)
+    values = np.frombuffer(buffers[0], np.uint8)
+    memory = dlf.zeros(128 + len(values), "uint8").to_numpy()[shift : shift + len(values)]
+    memory[:] = values
+    return pickle.loads(text, buffers=[memory]), memory.ctypes.data
+
+
+@pytest.mark.parametrize("shift", [0, 8, 16, 32])
+def test_a_buffer_that_lies_as_numpy_allocates_is_not_copied(shift):
+    arrived, address = arrived_at(dlf.full(3, 2.5), shift)
+    assert address_of(arrived) == address
+    assert arrived.to_numpy().tolist() == [2.5, 2.5, 2.5]
+
+
+def test_a_buffer_off_the_boundary_that_a_storage_asked_for_is_copied():
+    arrived, _ = arrived_at(dlf.full(16, 2.5, alignment_size=64), 16)
+    assert address_of(arrived) % 64 == 0
+    assert arrived.to_numpy().tolist() == [2.5] * 16
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 //! Pickling: the values in the order of memory, and the labels of the field; never a pointer.
 //!
 //! With protocol 5 the values are a `PickleBuffer`, which may travel out of band (PEP 574). A dense
-//! storage is pickled without a copy. A buffer that comes back writable, and aligned as requested,
-//! becomes the memory of the new storage.
+//! storage is pickled without a copy. A buffer that comes back writable, with aligned elements, and on
+//! the boundary that the storage asked for, becomes the memory of the new storage.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyMemoryView, PyTuple};
 
 use super::class::{PyStorage, copy_with};
-use crate::alloc::{Fill, HOST_ALIGNMENT};
+use crate::alloc::Fill;
 use crate::device::Target;
 use crate::dtype::DType;
 use crate::field::{Dim, Dims, Field};
@@ -108,9 +108,7 @@ pub(in crate::python) fn rebuild_storage(
     }
     let bytes = view.call_method1(intern!(py, "cast"), ("B",))?;
     let memory = import(&bytes, Request::SHARED)?.memory.retyped(dtype, layout)?;
-    // JAX shares only memory that is aligned as every block that dlfield allocates.
-    let aligned = memory.position().is_multiple_of(HOST_ALIGNMENT);
-    let fits = managed.is_none() && !memory.readonly() && aligned;
+    let fits = managed.is_none() && !memory.readonly() && memory.is_aligned();
     let shared = fits.then(|| Storage::wrap(memory.clone(), &spec).ok()).flatten();
     let storage = shared.map_or_else(|| copy_with(py, &memory, &spec), Ok)?;
     PyStorage::wrap(py, storage, None)
