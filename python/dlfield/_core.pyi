@@ -74,6 +74,7 @@ __all__ = [
     "gt4py_names",
     "live_allocations",
     "look_at",
+    "message_part",
     "names_are_unrelated",
     "ones",
     "ones_like",
@@ -1092,6 +1093,24 @@ class HaloBoxes:
 
         For each divided dimension; None if the storage lacks it.
         """
+
+def message_part(message: Storage, start: int, model: Storage) -> Storage:
+    """Describe some bytes of a message as elements of a field.
+
+    Parameters
+    ----------
+    message
+        A storage of bytes in one dimension. The part shares its memory, and the state of its buffers.
+    start
+        First byte of the part.
+    model
+        A storage with the dtype, shape and dims of the part, which has no gaps.
+
+    Raises
+    ------
+    ValueError
+        If the message does not have these bytes.
+    """
 
 @final
 class UsedStream:

@@ -112,6 +112,31 @@ impl PyHaloBoxes {
     }
 }
 
+/// Describe some bytes of a message as elements of a field.
+///
+/// Parameters
+/// ----------
+/// message
+///     A storage of bytes in one dimension. The part shares its memory, and the state of its buffers.
+/// start
+///     First byte of the part.
+/// model
+///     A storage with the dtype, shape and dims of the part, which has no gaps.
+///
+/// Raises
+/// ------
+/// ValueError
+///     If the message does not have these bytes.
+#[pyfunction]
+pub(super) fn message_part(
+    message: &Bound<'_, PyStorage>,
+    start: i64,
+    model: &Bound<'_, PyStorage>,
+) -> PyResult<Py<PyStorage>> {
+    let part = message.get().storage().part_like(start, model.get().storage())?;
+    PyStorage::wrap(message.py(), part, None)
+}
+
 impl PyHaloBoxes {
     fn reach(&self, reach: &Bound<'_, PyAny>) -> PyResult<Vec<HaloWidth>> {
         let widths = widths("extent", Some(reach), &self.dims)?;

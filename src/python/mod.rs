@@ -72,7 +72,7 @@ mod _core {
     #[pymodule_export]
     use super::elementwise::{elementwise, reduced, reducing_functions};
     #[pymodule_export]
-    use super::halo::PyHaloBoxes;
+    use super::halo::{PyHaloBoxes, message_part};
     #[pymodule_export]
     use super::names::{check_names, get_dims, gt4py_names, names_are_unrelated};
     #[pymodule_export]

@@ -8,7 +8,8 @@ use super::buffers::{Buffers, Residence};
 use super::data::Storage;
 use crate::error::{Error, Result};
 use crate::field::{Dim, Field, Halo, HaloWidth};
-use crate::layout::{Item, steps};
+use crate::layout::{Item, Layout, steps};
+use crate::managed::Managed;
 
 impl Storage {
     /// The part inside the halo, as a view whose halo is 0.
@@ -97,6 +98,20 @@ impl Storage {
     pub fn with_halo(&self, halo: Option<Halo>) -> Result<Self> {
         let field = self.changed_field(|field| field.halo = halo)?;
         Ok(Self::new(self.buffers.clone(), field))
+    }
+
+    /// Some bytes of a row of bytes, as elements without gaps of the dtype, shape and names of `model`.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for another storage than a row of bytes, and for bytes that it does not
+    /// have.
+    pub(crate) fn part_like(&self, start: i64, model: &Self) -> Result<Self> {
+        let dtype = model.dtype();
+        let layout = Layout::compact(model.shape().into(), dtype.itemsize())?;
+        let bytes = i64::try_from(layout.nbytes()).unwrap_or(i64::MAX);
+        let part = |row: &Managed| row.narrow(0, start, bytes)?.retyped(dtype, layout.clone());
+        let field = Field { dims: model.field().dims.clone(), ..Field::default() };
+        Ok(Self::new(self.buffers.map(part)?, Arc::new(field)))
     }
 
     /// The buffer of the device as a storage of its own, which shares the state of a pair.

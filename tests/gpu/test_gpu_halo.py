@@ -1,10 +1,13 @@
 """Halo exchange of storages with buffers on a GPU: which side is read, written and newer."""
 
+from unittest import mock
+
 import dlfield as dlf
 import numpy as np
 import pytest
+from dlfield.halo import _mpi
 
-from support.cuda.buffers import pair, values
+from support.cuda.buffers import Counted, pair, values
 from support.cuda.kinds import DEVICE_NEWER, HOST_NEWER, every_class, every_state
 from support.ranks import on_ranks
 
@@ -64,6 +67,102 @@ def test_memory_of_a_gpu_alone_is_packed_there_and_goes_through_the_host(comm):
         expected = FILLED[:, first : first + u.shape[1]]
         assert np.array_equal(values(u), expected + 3)
         assert np.array_equal(values(v), -expected)
+    cart.Free()
+
+
+def on_gpu(values, layout=(0, 1)):
+    return dlf.storage(values, **LABELS, device="gpu", managed=None, layout=layout)
+
+
+def part_of(comm):
+    """Give the values of a rank, with its halo, before an exchange and after it."""
+    columns = [0, 1, 2, 3, 6] if comm.rank == 0 else [0, 4, 5, 6]
+    first = 0 if comm.rank == 0 else 3
+    return VALUES[:, columns], FILLED[:, first : first + len(columns)]
+
+
+@on_ranks(2)
+def test_a_message_of_fields_on_a_gpu_goes_to_the_host_in_one_copy(comm):
+    cart = comm.Create_cart((1, 2), (True, True))
+    before, after = part_of(comm)
+    fields = [on_gpu(before), on_gpu(-before, (1, 0)), on_gpu(2 * before)]
+    with dlf.halo_exchange(fields, cart) as plan:
+        plan.exchange()
+        with Counted() as copies:
+            plan.exchange()
+        assert (copies.to_host, copies.to_device) == (plan.messages, plan.messages)
+    for field, factor in zip(fields, (1, -1, 2), strict=True):
+        assert np.array_equal(values(field), factor * after)
+    cart.Free()
+
+
+class TakesGpu:
+    """Stands for requests of an MPI that takes memory of a GPU: it copies to the host and back."""
+
+    def __init__(self, comm, sends, receives, keep):
+        self.taken = [type(buffer) for buffer, _, _ in (*sends, *receives)]
+        self.sends, sends = self._on_host(sends)
+        self.receives, receives = self._on_host(receives)
+        self.real = REAL_REQUESTS(comm, sends, receives, keep)
+
+    @staticmethod
+    def _on_host(messages):
+        pairs = [(given, np.empty(given.shape, "uint8")) for given, _, _ in messages]
+        host = [
+            (array, rank, tag) for (_, array), (_, rank, tag) in zip(pairs, messages, strict=True)
+        ]
+        return pairs, host
+
+    def start(self):
+        for given, array in self.sends:
+            array[...] = values(given) if isinstance(given, dlf.GPUStorage) else given
+        self.real.start()
+
+    def wait(self):
+        self.real.wait()
+        for given, array in self.receives:
+            given[...] = array
+
+    def free(self):
+        self.real.free()
+
+
+REAL_REQUESTS = _mpi.persistent
+
+
+@on_ranks(2)
+def test_an_mpi_that_takes_memory_of_a_gpu_gets_it_for_fields_that_are_there_alone(comm):
+    cart = comm.Create_cart((1, 2), (True, True))
+    before, after = part_of(comm)
+    made = []
+
+    def persistent(*arguments):
+        made.append(TakesGpu(*arguments))
+        return made[-1]
+
+    for gpu_aware, taken in ((None, dlf.GPUStorage), (True, dlf.GPUStorage), (False, np.ndarray)):
+        u = on_gpu(before)
+        with (
+            mock.patch.object(_mpi, "takes_gpu", return_value=True),
+            mock.patch.object(_mpi, "persistent", persistent),
+            dlf.halo_exchange({"u": u}, cart, gpu_aware=gpu_aware) as plan,
+        ):
+            for _ in range(2):
+                plan.exchange()
+        assert set(made[-1].taken) == {taken}
+        assert np.array_equal(values(u), after)
+    cart.Free()
+
+
+@on_ranks(2)
+def test_an_mpi_that_does_not_say_that_it_takes_memory_of_a_gpu_never_gets_it(comm):
+    cart = comm.Create_cart((1, 2), (True, True))
+    u = on_gpu(part_of(comm)[0])
+    with pytest.raises(ValueError, match=r"^rank 0: gpu_aware: expected an MPI that takes memory"):
+        dlf.halo_exchange({"u": u}, cart, gpu_aware=True)
+    with dlf.halo_exchange({"u": u}, cart) as plan:
+        plan.exchange()
+    assert np.array_equal(values(u), part_of(comm)[1])
     cart.Free()
 
 

@@ -120,7 +120,7 @@ def test_read_only_fields_are_refused():
         ({"width": 1}, r"field '0': width: expected a dict by the names of dimensions, got 1"),
         ({"shared": {"I": -1}}, r"field '0': shared: expected at least 0 points along I, got -1"),
         ({"engine": "pigeons"}, r"engine: expected one of packed, .*got 'pigeons'"),
-        ({"gpu_aware": True}, r"gpu_aware: expected None or False"),
+        ({"gpu_aware": "yes"}, r"gpu_aware: expected None, True or False, got 'yes'"),
     ],
 )
 def test_options_that_cannot_be_met_are_refused(options, text):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import ctypes
 import sys
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +26,7 @@ __all__ = [
     "most",
     "periodic_of",
     "persistent",
+    "takes_gpu",
 ]
 
 #: Tags that one plan may take. Plans of one communicator have different ones, so that their
@@ -63,6 +67,41 @@ def cart_neighbour(comm: Any, direction: Sequence[int]) -> int | None:  # noqa: 
 def periodic_of(cart: Any) -> tuple[bool, ...]:  # noqa: ANN401
     """Tell along which dimensions a Cartesian communicator is periodic."""
     return tuple(map(bool, cart.Get_topo()[1]))
+
+
+def takes_gpu(comm: Any) -> bool:  # noqa: ANN401
+    """Tell whether MPI takes memory of a GPU of CUDA, as far as it says so."""
+    return _kinds_of_memory(comm) or _supports_cuda()
+
+
+def _kinds_of_memory(comm: Any) -> bool:  # noqa: ANN401
+    """Ask by the info of MPI 4.1."""
+    info = comm.Get_info()
+    kinds = info.Get("mpi_memory_alloc_kinds") or ""
+    info.Free()
+    return any(kind.split(":")[0] == "cuda" for kind in kinds.split(","))
+
+
+@cache
+def _supports_cuda() -> bool:
+    """Ask the library by the function that Open MPI and MPICH have for it."""
+    _library()  # loads it, or nothing is known
+    for name in (None, *_loaded()):
+        try:
+            return bool(ctypes.CDLL(name).MPIX_Query_cuda_support())
+        except (AttributeError, OSError):
+            continue
+    return False
+
+
+def _loaded() -> list[str]:
+    """Give the paths of the libraries of MPI that this process has loaded, on Linux."""
+    try:
+        maps = Path("/proc/self/maps").read_text("utf-8")
+    except OSError:
+        return []
+    paths = {line.split(maxsplit=5)[-1] for line in maps.splitlines() if "/libmpi" in line}
+    return sorted(paths)
 
 
 class Channel:

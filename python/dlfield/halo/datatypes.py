@@ -28,13 +28,21 @@ class Datatypes:
         The fields of the plan.
     connect
         Makes persistent requests of the messages to send and to receive.
+    gpu_aware
+        Whether MPI takes memory of a GPU. Without effect: fields are in host memory.
     """
 
     name = "datatypes"
 
     def __init__(
-        self, route: Route, fields: Sequence[Storage], connect: Callable[..., _mpi.Requests]
+        self,
+        route: Route,
+        fields: Sequence[Storage],
+        connect: Callable[..., _mpi.Requests],
+        *,
+        gpu_aware: bool,
     ) -> None:
+        del gpu_aware
         self._route, self._connect = route, connect
         self._planned = Remembered(self._plan, lambda planned: planned[1].free())
         self._requests: _mpi.Requests = self._planned.of(fields)[1]

@@ -51,11 +51,15 @@ class HaloExchange:
         engine: str,
         *,
         named: bool,
+        gpu_aware: bool,
     ) -> None:
         self._route, self._channel, self._named = route, channel, named
         self._state, self._lock = "idle", threading.Lock()
+        self._gpu_aware = gpu_aware
         self._own = [field.storage for field in route.fields]
-        self._engine = ENGINES[engine](route, self._own, _connect(channel, tags))
+        self._engine = ENGINES[engine](
+            route, self._own, _connect(channel, tags), gpu_aware=gpu_aware
+        )
         sent = [sum(view.nbytes for view in route.sent(self._own, edge)) for edge in route.messages]
         self._bytes_sent, self._messages = sum(sent), sum(map(bool, sent))
         if channel is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from dlfield._core import GPUStorage
+
 if TYPE_CHECKING:
     from dlfield.halo.exchange import HaloExchange
     from dlfield.halo.neighbours import Edge
@@ -15,6 +17,9 @@ _WHY = {
     "packed": "packed in kept buffers, one message per neighbour for all fields",
     "datatypes": "read and written by MPI in the fields themselves, one message per neighbour",
 }
+
+#: How messages of fields in memory of a GPU alone travel, by whether MPI takes them there.
+_ROADS = {True: "given to MPI, which takes it", False: "through pinned memory of the host"}
 
 
 class NeighbourSizes(NamedTuple):
@@ -59,6 +64,8 @@ class ExchangeExplanation:
             return NeighbourSizes(edge.rank, _direction(edge), sent, received)
 
         self._plan, self._rank = repr(plan), route.rank
+        on_gpu = any(isinstance(one, GPUStorage) for one in own)
+        self._road = ["  memory of a GPU: " + _ROADS[plan._gpu_aware]] if on_gpu else []
         self._fields = [f"{one.name}: {one.dtype} {one.dims} {one.shape}" for one in route.fields]
         self.engine = plan.engine
         self.neighbours = tuple(map(sizes, route.messages))
@@ -67,7 +74,7 @@ class ExchangeExplanation:
     def __repr__(self) -> str:
         lines = [f"{self._plan} on rank {self._rank}", f"  engine {self.engine}: "]
         lines[1] += _WHY[self.engine]
-        lines += [f"  field {one}" for one in self._fields]
+        lines += [*(f"  field {one}" for one in self._fields), *self._road]
         for one in self.neighbours:
             lines.append(f"  {one.edge}: {one.sent} bytes to rank {one.rank}, {one.received} back")
         lines += [f"  {one.edge}: {one.sent} bytes copied on this rank" for one in self.copies]

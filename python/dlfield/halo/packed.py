@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dlfield._core import CopyBatch, GPUStorage, Storage, as_storage, empty
+from dlfield._core import CopyBatch, GPUStorage, Storage, as_storage, empty, message_part
 from dlfield.halo.remembered import Remembered
 
 if TYPE_CHECKING:
@@ -34,16 +34,25 @@ class Packed:
         The fields of the plan.
     connect
         Makes persistent requests of the messages to send and to receive.
+    gpu_aware
+        Whether MPI takes memory of a GPU.
     """
 
     name = "packed"
 
     def __init__(
-        self, route: Route, fields: Sequence[Storage], connect: Callable[..., Requests]
+        self,
+        route: Route,
+        fields: Sequence[Storage],
+        connect: Callable[..., Requests],
+        *,
+        gpu_aware: bool,
     ) -> None:
         self._route = route
-        self._sent = [_Buffer(route.sent(fields, edge)) for edge in route.messages]
-        self._received = [_Buffer(route.received(fields, edge)) for edge in route.messages]
+        self._sent, self._received = (
+            [_Message(side(fields, edge), gpu_aware=gpu_aware) for edge in route.messages]
+            for side in (route.sent, route.received)
+        )
         self._requests = connect(
             _with_parts(self._sent, route.messages), _with_parts(self._received, route.messages)
         )
@@ -60,6 +69,8 @@ class Packed:
         """Pack, and start the messages."""
         pack, unpack = self._planned.of(fields)
         pack.run()
+        for message in self._sent:
+            message.send()
         self._requests.start()
         self._unpack = unpack
 
@@ -67,6 +78,8 @@ class Packed:
         """Wait for the messages, and unpack."""
         self._requests.wait()
         unpack, self._unpack = self._unpack, None
+        for message in self._received:
+            message.arrive()
         if unpack is not None:
             unpack.run()
 
@@ -119,38 +132,56 @@ class _Copies:
             target[...] = source
 
 
-class _Buffer:
-    """The memory of a message on the host, with a storage over each part of it.
+class _Message:
+    """The memory of a message, with a storage over each part of it.
 
-    It is pinned if a field has memory of a GPU alone, which is copied from and to there.
+    Parts of fields that all lie in memory of a GPU alone are packed and unpacked there, and go
+    through pinned memory of the host in one copy, unless MPI takes them from the GPU. Beside others
+    they go through the host one by one.
 
     Parameters
     ----------
     views
         What the parts stand for.
+    gpu_aware
+        Whether MPI takes memory of a GPU.
     """
 
-    def __init__(self, views: Sequence[Storage]) -> None:
+    def __init__(self, views: Sequence[Storage], *, gpu_aware: bool) -> None:
         starts, end = [], 0
         for view in views:
             starts.append(end)
             end += -(-view.nbytes // BOUNDARY) * BOUNDARY
-        pinned = {"device": "gpu", "managed": "gt4py"}
-        options: dict[str, Any] = (
-            pinned if any(isinstance(view, GPUStorage) for view in views) else {}
-        )
-        self.bytes = empty((end,), dtype="uint8", **options).to_numpy()
-        self.parts = [self._part(at, view) for at, view in zip(starts, views, strict=True)]
+        on_gpu = [isinstance(view, GPUStorage) for view in views]
+        self._packed_on_gpu = bool(views) and all(on_gpu)
+        self._in_mpi_on_gpu = self._packed_on_gpu and gpu_aware
+        managed = None if self._in_mpi_on_gpu else "gt4py"
+        options: dict[str, Any] = {"device": "gpu", "managed": managed} if any(on_gpu) else {}
+        self._row: Storage = empty((end,), dtype="uint8", **options)
+        #: What MPI reads or writes.
+        self.buffer: Any = self._row if self._in_mpi_on_gpu else self._row.to_numpy()
+        side = self._row._device_side() if self._packed_on_gpu else as_storage(self.buffer)
+        self.parts: list[Storage] = [
+            message_part(side, at, view) for at, view in zip(starts, views, strict=True)
+        ]
 
-    def _part(self, start: int, view: Storage) -> Storage:
-        items = self.bytes[start : start + view.nbytes].view(view.dtype)
-        part: Storage = as_storage(items.reshape(view.shape), dims=view.dims)
-        return part
+    def send(self) -> None:
+        """Bring what was packed to where MPI reads it."""
+        if self._in_mpi_on_gpu:
+            self._row._finish()
+        elif self._packed_on_gpu:
+            self._row.synchronize()
+
+    def arrive(self) -> None:
+        """Bring what MPI has written to where it is unpacked."""
+        if self._packed_on_gpu and not self._in_mpi_on_gpu:
+            self._row.set_host_modified()
+            self._row.synchronize()
 
 
 def _with_parts(
-    buffers: Sequence[_Buffer], edges: Sequence[Edge]
-) -> list[tuple[npt.NDArray[np.uint8], Edge]]:
+    messages: Sequence[_Message], edges: Sequence[Edge]
+) -> list[tuple[npt.NDArray[np.uint8] | Storage, Edge]]:
     """Give the memory of each message that is not empty, and its edge."""
-    pairs = zip(buffers, edges, strict=True)
-    return [(buffer.bytes, edge) for buffer, edge in pairs if buffer.parts]
+    pairs = zip(messages, edges, strict=True)
+    return [(message.buffer, edge) for message, edge in pairs if message.parts]

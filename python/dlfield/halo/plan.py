@@ -55,7 +55,9 @@ def halo_exchange(
         "packed": one message per neighbour, packed in buffers. "datatypes": MPI reads and writes
         the fields itself. On one host, Open MPI may be faster so with few fields; MPICH is slower.
     gpu_aware
-        None or False: whatever MPI takes, messages come from host memory. True is refused.
+        Whether MPI gets messages in memory of a GPU, of fields that are there alone. None: if the
+        MPI says that it takes them; else they go through pinned memory of the host. True is refused
+        if it does not.
 
     Returns
     -------
@@ -78,10 +80,11 @@ def halo_exchange(
     channel, edges = _connected(comm)
     group = None if channel is None else channel.comm
     tags = 0 if channel is None else channel.take_tags()
+    takes_gpu = group is None or _mpi.takes_gpu(group)
     read: list[PlannedField] = []
     problem: Exception | None = None
     try:
-        _check_options(comm, dims, engine, gpu_aware)
+        _check_options(comm, dims, engine, gpu_aware, takes_gpu=takes_gpu)
         edges = edges_of_grid(dims, comm) if edges is None else edges
         read = planned(fields, dims, width, shared)
         for one in read:
@@ -95,7 +98,14 @@ def halo_exchange(
     plan, problem = None, _problem_of_shapes(group, route, tags)
     try:
         if problem is None:
-            plan = HaloExchange(channel, route, tags, engine, named=isinstance(fields, Mapping))
+            plan = HaloExchange(
+                channel,
+                route,
+                tags,
+                engine,
+                named=isinstance(fields, Mapping),
+                gpu_aware=takes_gpu and gpu_aware is not False,
+            )
     except Exception as error:
         problem = error
     return _agreed(group, plan, problem)
@@ -128,7 +138,14 @@ def _connected(comm: Any) -> tuple[_mpi.Channel | None, Sequence[Edge] | None]: 
     return _mpi.channel_of(comm), None
 
 
-def _check_options(comm: Any, dims: Sequence[str], engine: str, gpu_aware: object) -> None:  # noqa: ANN401
+def _check_options(
+    comm: Any,  # noqa: ANN401
+    dims: Sequence[str],
+    engine: str,
+    gpu_aware: object,
+    *,
+    takes_gpu: bool,
+) -> None:
     if engine not in ENGINES:
         raise ValueError(f"engine: expected one of {', '.join(ENGINES)}, got {engine!r}")
     if not isinstance(comm, Neighbours) and len(dims) != comm.ndim:
@@ -136,10 +153,12 @@ def _check_options(comm: Any, dims: Sequence[str], engine: str, gpu_aware: objec
             f"dims: expected a name for each of the {comm.ndim} dimensions of the communicator, "
             f"got {len(dims)}"
         )
-    if gpu_aware not in (None, False):
+    if gpu_aware not in (None, False, True):
+        raise ValueError(f"gpu_aware: expected None, True or False, got {gpu_aware!r}")
+    if gpu_aware and not takes_gpu:
         raise ValueError(
-            f"gpu_aware: expected None or False, since fields go through the host, got "
-            f"{gpu_aware!r}"
+            "gpu_aware: expected an MPI that takes memory of a GPU, got one that does not say so; "
+            "pass None, and messages go through the host"
         )
 
 
