@@ -10,6 +10,7 @@ import warnings
 import dlfield as dlf
 import numpy as np
 import pytest
+from dlfield._core import message_part
 
 from support.halo import ORDERS, assert_filled, numbered
 
@@ -256,3 +257,20 @@ def test_a_serial_run_imports_no_mpi():
     code = "import sys, dlfield as dlf; u = dlf.zeros((4, 4), dims='IJ', halo=(1, 1)); "
     code += "dlf.halo_exchange([u], None).exchange(); assert 'mpi4py' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_a_part_of_a_message_shares_its_bytes():
+    message, model = dlf.zeros(64, "uint8"), dlf.zeros((2, 3), dims="IJ", layout=(1, 0))
+    part = message_part(message, 16, model)
+    assert (part.dims, part.shape, part.strides) == (("I", "J"), (2, 3), (24, 8))
+    part[...] = np.arange(6.0).reshape(2, 3)
+    assert message.to_numpy()[16:].view("f8").tolist() == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("message", "start"),
+    [(64, 17), (64, -8), (64, 2**62), ((8, 8), 0), ((), 0)],
+)
+def test_a_part_that_a_message_does_not_have_is_refused(message, start):
+    with pytest.raises(ValueError, match="expected a range inside shape"):
+        message_part(dlf.zeros(message, "uint8"), start, dlf.zeros((2, 3)))
