@@ -144,7 +144,7 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 # Tests that measure how much memory the process has, which here is mostly the tool's own.
 MEMORY_TESTS := nothing_behind or short_lived or own_memory_is_freed or needs_no_memory
 # A test that measures how long it takes to load the extension, which is many times as large here.
-TIME_TESTS := a_twentieth_of_the_time
+TIME_TESTS := a_tenth_of_the_time
 # Tests that a tool cannot run: in a stack for optimised frames; a compiler that looks for its files beside itself,
 # where the sanitizer's own loader does not.
 OTHER_TESTS := on_a_small_stack or committed_ptx

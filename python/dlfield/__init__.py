@@ -49,13 +49,13 @@ from dlfield._core import (
     zeros_like,
 )
 from dlfield.binding import bind
-from dlfield.explaining import Explanation, PlanExplanation, explain
-from dlfield.gt4py_fields import as_field, from_field
 from dlfield.xarray import from_xarray
 
 if TYPE_CHECKING:
     from dlfield import halo as halo
+    from dlfield.explaining import Explanation, PlanExplanation, explain
     from dlfield.gt4py_allocator import field_allocator
+    from dlfield.gt4py_fields import as_field, from_field
     from dlfield.halo import halo_exchange
 
 __all__ = [
@@ -123,13 +123,23 @@ _MEANT = {
 
 
 #: Modules that are imported when they or their functions are first used: few programs do.
-_LATER = {"field_allocator": "gt4py_allocator", "halo": "halo", "halo_exchange": "halo"}
+_LATER = {
+    "Explanation": "explaining",
+    "PlanExplanation": "explaining",
+    "as_field": "gt4py_fields",
+    "explain": "explaining",
+    "field_allocator": "gt4py_allocator",
+    "from_field": "gt4py_fields",
+    "halo": "halo",
+    "halo_exchange": "halo",
+}
 
 
 def __getattr__(name: str) -> object:
     if name in _LATER:
-        found = importlib.import_module(f"dlfield.{_LATER[name]}")
-        return found if name == "halo" else getattr(found, name)
+        module = importlib.import_module(f"dlfield.{_LATER[name]}")
+        found = globals()[name] = module if name == "halo" else getattr(module, name)
+        return found
     way_out = f"; use dlfield.{_MEANT[name]}" if name in _MEANT else ""
     raise AttributeError(f"module 'dlfield' has no attribute '{name}'{way_out}", name=name)
 

