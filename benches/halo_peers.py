@@ -117,6 +117,7 @@ class Ghex:
 
     def __init__(self, arrays: Sequence[np.ndarray], cart: MPI.Cartcomm, halo: int) -> None:
         from ghex.context import make_context
+        from ghex.structured.cartesian_sets import ProductSet, UnitRange
         from ghex.structured.regular import (
             DomainDescriptor,
             HaloGenerator,
@@ -124,30 +125,26 @@ class Ghex:
             make_field_descriptor,
             make_pattern,
         )
-        from ghex.util import Architecture
 
-        inner = [extent - 2 * halo for extent in arrays[0].shape[: cart.dim]]
-        inner += list(arrays[0].shape[cart.dim :])
-        coords = [*cart.coords, *([0] * (len(inner) - cart.dim))]
-        extents = [*cart.dims, *([1] * (len(inner) - cart.dim))]
-        first = [at * points for at, points in zip(coords, inner, strict=True)]
-        last = [at + points - 1 for at, points in zip(first, inner, strict=True)]
-        whole = [points * many - 1 for points, many in zip(inner, extents, strict=True)]
-        divided = [axis < cart.dim for axis in range(len(inner))]
-        widths = [(halo, halo) if one else (0, 0) for one in divided]
-        self.context = make_context(cart, thread_safe=True)
-        domain = DomainDescriptor(cart.rank, first, last)
-        halos = HaloGenerator([0] * len(inner), whole, widths, divided)
-        pattern = make_pattern(self.context, halos, [domain])
-        self.object = make_communication_object(self.context, pattern)
-        offsets = [halo if one else 0 for one in divided]
+        own, whole, widths, periodic = [], [], [], []
+        for axis, extent in enumerate(arrays[0].shape):
+            divided = axis < cart.dim
+            at, parts, width = (cart.coords[axis], cart.dims[axis], halo) if divided else (0, 1, 0)
+            points = extent - 2 * width
+            own.append(UnitRange(at * points, (at + 1) * points))
+            whole.append(UnitRange(0, parts * points))
+            widths.append((width, width))
+            periodic.append(divided)
+        domain = DomainDescriptor(cart.rank, ProductSet(*own))
+        context = make_context(cart, MPI.Query_thread() == MPI.THREAD_MULTIPLE)
+        halos = HaloGenerator(ProductSet(*whole), tuple(widths), tuple(periodic))
+        pattern = make_pattern(context, halos, [domain])
+        offsets = tuple(low for low, _ in widths)
+        self.object = make_communication_object(context)
         self.fields = [
-            pattern(
-                make_field_descriptor(domain, array, offsets, array.shape, arch=Architecture.CPU)
-            )
-            for array in arrays
+            pattern(make_field_descriptor(domain, array, offsets, array.shape)) for array in arrays
         ]
-        self.arrays = arrays
+        self.arrays, self.context = arrays, context
 
     def exchange(self) -> None:
         """Fill the halos."""

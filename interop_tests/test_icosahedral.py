@@ -1,6 +1,5 @@
 """The examples on an icosahedral mesh: the mesh itself, what they compute, and on several ranks."""
 
-import os
 import re
 import runpy
 import subprocess
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 from support.optional import library
+from support.ranks import is_needed_beside_mpi, started
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
@@ -80,11 +80,10 @@ def test_lengths_are_those_of_great_circles(mesh):
 # --- diffusion -----------------------------------------------------------------------------------
 
 
-def run(*arguments, environment=None):
+def run(*arguments):
     return subprocess.run(
         [*map(str, arguments)],
         cwd=ROOT,
-        env=environment,
         capture_output=True,
         text=True,
         check=False,
@@ -117,23 +116,13 @@ def test_the_picture_shows_each_cell_before_and_isolines_after(tmp_path, monkeyp
 
 # --- on several ranks ----------------------------------------------------------------------------
 
-#: Lets the superuser and more processes than cores in, as in a container.
-OF_OPEN_MPI = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-    "OMPI_MCA_osc": "^ucx",
-}
-
 
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_ranks_find_the_same_as_one_with_halos_by_ghex(ranks):
-    for name in ("gt4py.next", "torch", "xarray", "mpi4py", "ghex"):
+    for name in ("gt4py.next", "torch", "xarray"):
         library(name)
-    mpiexec = Path(sys.executable).parent / "mpiexec"
-    if not mpiexec.exists():
-        pytest.skip("mpiexec is not beside this Python")
-    program = [sys.executable, "-m", "mpi4py", EXAMPLES / "icosahedral_ranks.py"]
-    done = run(mpiexec, "-n", ranks, *program, environment={**os.environ, **OF_OPEN_MPI})
+    is_needed_beside_mpi("ghex")
+    program = str(EXAMPLES / "icosahedral_ranks.py")
+    done = started(ranks, ["-m", "mpi4py", program], timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"checked: {ranks} ranks find the same as one, bit by bit" in done.stdout

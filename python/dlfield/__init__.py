@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from dlfield.explaining import Explanation, PlanExplanation, explain
     from dlfield.gt4py_allocator import field_allocator
     from dlfield.gt4py_fields import as_field, from_field
-    from dlfield.halo import halo_exchange
+    from dlfield.halo import ghex_field, halo_exchange
 
 __all__ = [
     "UNSET",
@@ -96,6 +96,7 @@ __all__ = [
     "get_huge_pages",
     "get_num_threads",
     "get_pool_limit",
+    "ghex_field",
     "halo_exchange",
     "ones",
     "ones_like",
@@ -130,6 +131,7 @@ _LATER = {
     "explain": "explaining",
     "field_allocator": "gt4py_allocator",
     "from_field": "gt4py_fields",
+    "ghex_field": "halo",
     "halo": "halo",
     "halo_exchange": "halo",
 }

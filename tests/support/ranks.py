@@ -51,6 +51,14 @@ def mpi_is_needed():
         pytest.skip("mpi4py or an mpiexec beside Python is not installed", allow_module_level=True)
 
 
+def is_needed_beside_mpi(module):
+    """Skip the test, or the file, unless the Python of the ranks has a module."""
+    mpi_is_needed()
+    command = [str(PYTHON), "-c", f"import {module}"]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip(f"{module} is not installed beside this MPI", allow_module_level=True)
+
+
 def end_of_ranks(count, code, *options, **settings):
     """Run a snippet on some ranks, and give how it ended."""
     command = ["-X", "faulthandler", *options, "-c", textwrap.dedent(code)]

@@ -6,6 +6,7 @@
 from dlfield.halo.decomposition import Block, decompose
 from dlfield.halo.exchange import HaloExchange
 from dlfield.halo.explanation import ExchangeExplanation
+from dlfield.halo.ghex_fields import ghex_field
 from dlfield.halo.neighbours import Edge, Neighbours
 from dlfield.halo.plan import halo_exchange
 
@@ -16,5 +17,6 @@ __all__ = [
     "HaloExchange",
     "Neighbours",
     "decompose",
+    "ghex_field",
     "halo_exchange",
 ]

@@ -14,13 +14,17 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dlfield.halo.neighbours import Edge
+
 __all__ = [
     "TAGS_OF_A_PLAN",
     "Channel",
+    "Connection",
     "Requests",
     "cart_neighbour",
     "channel_of",
     "described",
+    "has_threads",
     "is_cart",
     "is_communicator",
     "most",
@@ -67,6 +71,12 @@ def cart_neighbour(comm: Any, direction: Sequence[int]) -> int | None:  # noqa: 
 def periodic_of(cart: Any) -> tuple[bool, ...]:  # noqa: ANN401
     """Tell along which dimensions a Cartesian communicator is periodic."""
     return tuple(map(bool, cart.Get_topo()[1]))
+
+
+def has_threads() -> bool:
+    """Tell whether several threads may call MPI at the same time."""
+    mpi = _library()
+    return bool(mpi.Query_thread() == mpi.THREAD_MULTIPLE)
 
 
 def takes_gpu(comm: Any) -> bool:  # noqa: ANN401
@@ -222,6 +232,39 @@ def persistent(
     requests = [comm.Recv_init(buffer, rank, tag) for buffer, rank, tag in receives]
     requests += [comm.Send_init(buffer, rank, tag) for buffer, rank, tag in sends]
     return Requests(requests, (sends, receives, keep))
+
+
+class Connection:
+    """The communicator and the tags of one plan.
+
+    Parameters
+    ----------
+    channel
+        Where it exchanges; None for a run of one rank.
+    tags
+        The first of its tags.
+    """
+
+    def __init__(self, channel: Channel | None, tags: int) -> None:
+        #: A duplicate of the user's communicator; None for a run of one rank.
+        self.comm: Any = None if channel is None else channel.comm
+        self._tags = tags
+
+    def requests(
+        self,
+        sends: Sequence[tuple[Any, Edge]],
+        receives: Sequence[tuple[Any, Edge]],
+        keep: object = None,
+    ) -> Requests:
+        """Make requests of (buffer, edge) to send and to receive. They keep `keep`."""
+        if self.comm is None:
+            return Requests([], None)
+        return persistent(
+            self.comm,
+            [(one, edge.rank, self._tags + edge.tag) for one, edge in sends],
+            [(one, edge.rank, self._tags + edge.expected_tag) for one, edge in receives],
+            keep,
+        )
 
 
 def most(comm: Any, numbers: Sequence[int]) -> list[int]:  # noqa: ANN401

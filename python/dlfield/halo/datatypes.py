@@ -9,9 +9,11 @@ from dlfield.halo import _mpi
 from dlfield.halo.remembered import Remembered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from dlfield._core import Storage
+    from dlfield.halo._mpi import Connection
+    from dlfield.halo.fields import PlannedField
     from dlfield.halo.route import Route
 
 __all__ = ["Datatypes"]
@@ -26,8 +28,8 @@ class Datatypes:
         What goes where.
     fields
         The fields of the plan.
-    connect
-        Makes persistent requests of the messages to send and to receive.
+    connection
+        Makes requests of the messages to send and to receive.
     gpu_aware
         Whether MPI takes memory of a GPU. Without effect: fields are in host memory.
     """
@@ -38,23 +40,23 @@ class Datatypes:
         self,
         route: Route,
         fields: Sequence[Storage],
-        connect: Callable[..., _mpi.Requests],
+        connection: Connection,
         *,
         gpu_aware: bool,
     ) -> None:
         del gpu_aware
-        self._route, self._connect = route, connect
+        self._route, self._connection = route, connection
         self._planned = Remembered(self._plan, lambda planned: planned[1].free())
         self._requests: _mpi.Requests = self._planned.of(fields)[1]
 
     @staticmethod
-    def refuse(field: Storage) -> str | None:
+    def refuse(field: PlannedField) -> str | None:
         """Say why a field cannot go this way; None if it can."""
-        if isinstance(field, CPUStorage):
+        if isinstance(field.storage, CPUStorage):
             return None
         return (
             "engine: expected fields in host memory alone for 'datatypes', got "
-            f"{type(field).__name__}; use 'packed'"
+            f"{type(field.storage).__name__}; use 'packed'"
         )
 
     def start(self, fields: Sequence[Storage]) -> None:
@@ -78,7 +80,7 @@ class Datatypes:
     def _plan(self, fields: Sequence[Storage]) -> tuple[CopyBatch, _mpi.Requests]:
         messages = self._route.messages
         ends = ([], []) if not messages else self._typed(fields)
-        requests = self._connect(*ends, keep=fields)
+        requests = self._connection.requests(*ends, keep=fields)
         for (_, _, datatype), _ in [*ends[0], *ends[1]]:
             datatype.Free()  # the requests have it
         return CopyBatch(*self._route.copies(fields)), requests

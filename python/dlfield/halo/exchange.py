@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from dlfield.halo import _mpi
 from dlfield.halo.datatypes import Datatypes
+from dlfield.halo.ghex import Ghex
 from dlfield.halo.packed import Packed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from types import TracebackType
 
     from dlfield._core import Storage
-    from dlfield.halo.neighbours import Edge
     from dlfield.halo.route import Route
 
     Place = tuple[dict[str, int], dict[str, int]]
@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 __all__ = ["ENGINES", "HaloExchange"]
 
 #: What carries messages, by name.
-ENGINES: dict[str, type[Packed | Datatypes]] = {"packed": Packed, "datatypes": Datatypes}
+ENGINES: dict[str, type[Packed | Datatypes | Ghex]] = {
+    "packed": Packed,
+    "datatypes": Datatypes,
+    "ghex": Ghex,
+}
 
 
 class HaloExchange:
@@ -58,7 +62,7 @@ class HaloExchange:
         self._gpu_aware = gpu_aware
         self._own = [field.storage for field in route.fields]
         self._engine = ENGINES[engine](
-            route, self._own, _connect(channel, tags), gpu_aware=gpu_aware
+            route, self._own, _mpi.Connection(channel, tags), gpu_aware=gpu_aware
         )
         sent = [sum(view.nbytes for view in route.sent(self._own, edge)) for edge in route.messages]
         self._bytes_sent, self._messages = sum(sent), sum(map(bool, sent))
@@ -258,23 +262,3 @@ class HaloExchange:
         pairs = list(zip(self._route.fields[0].dims, part, strict=True))
         origin = {dim: one.start for dim, one in pairs}
         return origin, {dim: one.stop - one.start for dim, one in pairs}
-
-
-def _connect(channel: _mpi.Channel | None, tags: int) -> Callable[..., _mpi.Requests]:
-    """Give a function that makes requests of (buffer, edge) to send and to receive."""
-
-    def connect(
-        sends: Sequence[tuple[Any, Edge]],
-        receives: Sequence[tuple[Any, Edge]],
-        keep: object = None,
-    ) -> _mpi.Requests:
-        if channel is None:
-            return _mpi.Requests([], None)
-        return _mpi.persistent(
-            channel.comm,
-            [(one, edge.rank, tags + edge.tag) for one, edge in sends],
-            [(one, edge.rank, tags + edge.expected_tag) for one, edge in receives],
-            keep,
-        )
-
-    return connect

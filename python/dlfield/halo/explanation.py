@@ -15,6 +15,7 @@ __all__ = ["ExchangeExplanation", "NeighbourSizes"]
 #: Why a plan has its engine.
 _WHY = {
     "packed": "packed in kept buffers, one message per neighbour for all fields",
+    "ghex": "by GHEX, one message per neighbour for fields of one layout",
     "datatypes": "read and written by MPI in the fields themselves, one message per neighbour",
 }
 

@@ -40,7 +40,7 @@ class PlannedField:
         width: Widths | None,
         shared: Widths | None,
     ) -> None:
-        self.name, self.divided = name, tuple(dims)
+        self.name, self.divided, self.shared = name, tuple(dims), dict(shared or {})
         self.storage: Storage = _writable(array)
         self.boxes = HaloBoxes(self.storage, dims, width, shared)
         self.dims: tuple[str, ...] = self.storage.dims or ()
@@ -99,7 +99,9 @@ class PlannedField:
         view = self._view(storage, flipped)
         return view.rename(names) if names else view
 
-    def check(self, edges: Sequence[Edge], refuse: Callable[[Storage], str | None] | None) -> None:
+    def check(
+        self, edges: Sequence[Edge], refuse: Callable[[PlannedField], str | None] | None
+    ) -> None:
         """Refuse edges with other names or directions, or that need more points.
 
         Parameters
@@ -107,14 +109,14 @@ class PlannedField:
         edges
             All edges of this rank.
         refuse
-            Says why the engine cannot send a storage. None if nothing is sent.
+            Says why the engine cannot send a field. None if nothing is sent.
 
         Raises
         ------
         ValueError
             With the name of the field.
         """
-        if refuse is not None and (reason := refuse(self.storage)) is not None:
+        if refuse is not None and (reason := refuse(self)) is not None:
             raise ValueError(f"field '{self.name}': {reason}")
         for edge in edges:
             self._check_names(edge)

@@ -8,12 +8,13 @@ from dlfield._core import CopyBatch, GPUStorage, Storage, as_storage, empty, mes
 from dlfield.halo.remembered import Remembered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     import numpy as np
     import numpy.typing as npt
 
-    from dlfield.halo._mpi import Requests
+    from dlfield.halo._mpi import Connection
+    from dlfield.halo.fields import PlannedField
     from dlfield.halo.neighbours import Edge
     from dlfield.halo.route import Route
 
@@ -32,8 +33,8 @@ class Packed:
         What goes where.
     fields
         The fields of the plan.
-    connect
-        Makes persistent requests of the messages to send and to receive.
+    connection
+        Makes requests of the messages to send and to receive.
     gpu_aware
         Whether MPI takes memory of a GPU.
     """
@@ -44,7 +45,7 @@ class Packed:
         self,
         route: Route,
         fields: Sequence[Storage],
-        connect: Callable[..., Requests],
+        connection: Connection,
         *,
         gpu_aware: bool,
     ) -> None:
@@ -53,7 +54,7 @@ class Packed:
             [_Message(side(fields, edge), gpu_aware=gpu_aware) for edge in route.messages]
             for side in (route.sent, route.received)
         )
-        self._requests = connect(
+        self._requests = connection.requests(
             _with_parts(self._sent, route.messages), _with_parts(self._received, route.messages)
         )
         self._planned = Remembered(self._plan)
@@ -61,7 +62,7 @@ class Packed:
         self._unpack: _Copies | None = None
 
     @staticmethod
-    def refuse(_field: Storage) -> str | None:
+    def refuse(_field: PlannedField) -> str | None:
         """Say why a field cannot go this way: every field can."""
         return None
 

@@ -54,6 +54,7 @@ def halo_exchange(
     engine
         "packed": one message per neighbour, packed in buffers. "datatypes": MPI reads and writes
         the fields itself. On one host, Open MPI may be faster so with few fields; MPICH is slower.
+        "ghex": GHEX exchanges fields in host memory, between ranks of a Cartesian communicator.
     gpu_aware
         Whether MPI gets messages in memory of a GPU, of fields that are there alone. None: if the
         MPI says that it takes them; else they go through pinned memory of the host. True is refused
@@ -148,6 +149,10 @@ def _check_options(
 ) -> None:
     if engine not in ENGINES:
         raise ValueError(f"engine: expected one of {', '.join(ENGINES)}, got {engine!r}")
+    if engine == "ghex" and isinstance(comm, Neighbours):
+        raise ValueError(
+            "engine: expected a Cartesian communicator for 'ghex', got Neighbours; use 'packed'"
+        )
     if not isinstance(comm, Neighbours) and len(dims) != comm.ndim:
         raise ValueError(
             f"dims: expected a name for each of the {comm.ndim} dimensions of the communicator, "
@@ -172,6 +177,8 @@ def _description(
     }
     for field in read:
         description |= field.description()
+        if engine == "ghex":  # which sends points in the order of memory
+            description[f"field '{field.name}': order of memory"] = tuple(wire_dims(field))
     return description
 
 

@@ -57,13 +57,13 @@ class Route:
         """View what goes over an edge."""
         pairs = zip(self.fields, storages, strict=True)
         views = (field.sent(storage, edge) for field, storage in pairs)
-        return [self._ordered(view) for view in views if view is not None]
+        return [self.ordered(view) for view in views if view is not None]
 
     def received(self, storages: Sequence[Storage], edge: Edge) -> list[Storage]:
         """View the halo that what comes over an edge fills."""
         pairs = zip(self.fields, storages, strict=True)
         views = (field.received(storage, edge) for field, storage in pairs)
-        return [self._ordered(view) for view in views if view is not None]
+        return [self.ordered(view) for view in views if view is not None]
 
     def copies(self, storages: Sequence[Storage]) -> tuple[list[Storage], list[Storage]]:
         """View what this rank copies to itself, and where to."""
@@ -91,7 +91,7 @@ class Route:
                 (sent, field.sent(field.storage, edge)),
                 (received, field.received(field.storage, edge)),
             ):
-                ordered = None if view is None else self._ordered(view)
+                ordered = None if view is None else self.ordered(view)
                 views.append(
                     ()
                     if ordered is None
@@ -99,7 +99,8 @@ class Route:
                 )
         return tuple(sent), tuple(received)
 
-    def _ordered(self, view: Storage) -> Storage:
+    def ordered(self, view: Storage) -> Storage:
+        """Put the axes of a view in the order of the wire."""
         dims: tuple[str, ...] = view.dims or ()
         known = {name: place for place, name in enumerate(self._order)}
         order = sorted(dims, key=lambda name: (known.get(name, len(known)), name))
