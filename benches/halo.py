@@ -16,7 +16,7 @@ from tables import Row, Table, table_of
 from timing import EFFORT, Comparison, Peer, Samples, summarise
 
 HERE = Path(__file__).parent
-#: Environments of their own: with another MPI, which `make bench` makes, and with GHEX (`make ghex`).
+#: Environments with another MPI, which `make bench` makes, and with GHEX, by `make ghex`.
 MPICH, GHEX = (HERE.parent / "target" / name / "bin/python" for name in ("mpich", "ghex"))
 #: Everything stays on this machine.
 SETTINGS = {

@@ -91,6 +91,7 @@ class Alltoallw:
         ones, zeros = [1] * len(every), [0] * len(every)
         out = [_struct(arrays, sent(direction, halo)) for direction in every]
         into = [_struct(arrays, received(opposite(direction), halo)) for direction in every]
+        self.arrays = arrays  # datatypes have addresses, and keep nothing
         self.out = [MPI.BOTTOM, ones, zeros, out]
         self.into = [MPI.BOTTOM, ones, zeros, into]
 
@@ -144,7 +145,7 @@ class Ghex:
         self.fields = [
             pattern(make_field_descriptor(domain, array, offsets, array.shape)) for array in arrays
         ]
-        self.arrays, self.context = arrays, context
+        self.kept = arrays, context, domain, pattern
 
     def exchange(self) -> None:
         """Fill the halos."""

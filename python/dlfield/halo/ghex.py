@@ -179,6 +179,7 @@ class _Group:
         halos = HaloGenerator(ProductSet(*whole), tuple(widths), tuple(periodic))
         self._pattern = make_pattern(context, halos, [self._domain])
         self._object = make_communication_object(context)
+        self._context = context  # GHEX's objects do not keep each other
 
     def described(self, fields: Sequence[Storage]) -> tuple[Any, list[Any]]:
         """Give what exchanges fields, and their descriptions. They keep the memory."""
