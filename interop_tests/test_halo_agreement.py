@@ -160,11 +160,18 @@ def test_fields_that_differ_in_a_sequence_are_errors_on_all_ranks(comm):
 @on_ranks(2, 4)
 def test_fields_that_share_memory_on_one_rank_are_an_error_on_all_ranks(comm):
     cart = grid(comm)
-    u, v = field(cart), field(cart)
+    u, v, other = field(cart), field(cart), comm.rank == 1
+    for engine in ("packed", "datatypes"):
+        refused_everywhere(
+            cart,
+            "^rank 1: field 'v': expected memory of its own, got that of field 'u'; give each",
+            {"u": u, "v": u if other else v},
+            engine=engine,
+        )
     refused_everywhere(
         cart,
         "^rank 1: CopyBatch: expected targets that share no element with a source or another",
-        {"u": u, "v": u if comm.rank == 1 else v},
+        {"u": u, "v": u[:, :, ::-1] if other else v},
     )
     cart.Free()
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from dlfield._core import HaloBoxes, Storage, as_storage
+from dlfield.halo.remembered import is_same
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -190,6 +192,12 @@ def planned(
             read.append(PlannedField(name, array, dims, width, shared))
         except Exception as error:
             raise ValueError(f"field '{name}': {error}") from error
+    for one, other in combinations(read, 2):
+        if one.storage.size > 0 and is_same(one.storage, other.storage):
+            raise ValueError(
+                f"field '{other.name}': expected memory of its own, got that of field "
+                f"'{one.name}'; give each field once"
+            )
     return read
 
 

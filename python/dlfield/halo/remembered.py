@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from dlfield._core import Storage
 
-__all__ = ["Remembered"]
+__all__ = ["Remembered", "is_same"]
 
 #: Sets of fields that stay planned. They are kept alive.
 REMEMBERED = 4
@@ -37,7 +37,7 @@ class Remembered:
     def of(self, fields: Sequence[Storage]) -> Any:  # noqa: ANN401 - what `plan` gave
         """Give what is planned for a set of fields."""
         for at, (known, planned) in enumerate(self._sets):
-            if all(map(_is_same, known, fields)):
+            if all(map(is_same, known, fields)):
                 self._sets.insert(0, self._sets.pop(at))
                 return planned
         planned = self._plan(fields)
@@ -52,5 +52,6 @@ class Remembered:
             self._forget(self._sets.pop()[1])
 
 
-def _is_same(one: Storage, other: Storage) -> bool:
+def is_same(one: Storage, other: Storage) -> bool:
+    """Tell whether two storages of one shape have the same memory."""
     return one is other or (one.ptr == other.ptr and one.strides == other.strides)
