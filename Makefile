@@ -145,12 +145,13 @@ SUITE_NEXT ?= integration_tests -k "(numpy_execution or roundtrip.default or gtf
 gt4py-suite: $(EXTENSION) $(VENV)/.stamp-test ## GT4Py's own tests with bind in front of every call: SOURCE=<checkout of GT4Py>
 	@test -d "$(SOURCE)/tests/next_tests" || { echo "gt4py-suite: expected SOURCE=<checkout of GT4Py>, got '$(SOURCE)'"; exit 1; }
 	mkdir -p $(GT_CACHE_ROOT) $(CALLS)
-	-$(call in_gt4py,cartesian) $(SUITE_CARTESIAN)
-	-$(call in_gt4py,next) $(SUITE_NEXT)
+	-$(call in_gt4py,storage,drop_in) -k "not gpu"
+	-$(call in_gt4py,cartesian,drop_in) integration_tests -k "numpy and not gpu"
+	-$(call in_gt4py,cartesian,suite) --calls $(CALLS)/cartesian.json $(SUITE_CARTESIAN)
+	-$(call in_gt4py,next,suite) --calls $(CALLS)/next.json $(SUITE_NEXT)
 
 in_gt4py = cd $(SOURCE)/tests/$(1)_tests && PYTHONPATH=$(CURDIR)/python:$(CURDIR)/tests OMP_NUM_THREADS=1 \
-	$(CURDIR)/$(BIN)/python -m pytest -q -W ignore --tb=short -p support.gt4py_suite -p no:cacheprovider \
-	--calls $(CALLS)/$(1).json
+	$(CURDIR)/$(BIN)/python -m pytest -q -W ignore --tb=short -p no:cacheprovider -p support.gt4py_$(2)
 
 # asan and valgrind build the extension once more, unoptimised, and put it beside a copy of the
 # Python files: the one in use stays as it is. PYTHONMALLOC=malloc shows them each object of Python's.
