@@ -38,6 +38,16 @@ def momentum(state: State, factor: float64) -> Wind:
     return Wind(state.wind.east * state.density * factor, state.wind.north * state.density * factor)
 
 
+class Named(NamedTuple):
+    count: IJK
+    index: IJK
+
+
+@gtx.field_operator
+def difference(named: Named) -> IJK:
+    return named.count - named.index
+
+
 @gtx.field_operator
 def nested(one: IJK, scaled: tuple[IJK, float64]) -> tuple[IJK, tuple[IJK, IJK]]:
     return one, (scaled[0] * scaled[1], one + scaled[0])
@@ -159,6 +169,31 @@ def test_anything_but_a_tuple_of_all_parts_is_refused(given, got):
 def test_a_collection_without_an_attribute_is_refused():
     with refused(TypeError, "argument 'state': expected a collection of wind, density"):
         dlf.bind(momentum)(fields(1)[0], 2.0, out=Wind(untouched(), untouched()))
+
+
+def test_a_tuple_is_taken_by_position_whatever_methods_it_has(bound):
+    one, other = fields(2)
+    out = untouched()
+    bound(difference)((one, other), out=out)
+    assert np.array_equal(out, one - other)
+
+
+def test_a_collection_of_a_class_that_no_module_has_is_refused_with_the_way_out():
+    class Local(NamedTuple):
+        one: IJK
+
+    @gtx.field_operator
+    def same(given: Local) -> IJK:
+        return given.one
+
+    with refused(TypeError, "given: expected a class at the top of a module", "Local", "move it"):
+        dlf.bind(same)
+
+
+def test_a_part_that_is_given_twice_is_refused():
+    one, other = fields(2)
+    with refused(TypeError, "expected one value for 'wind[0]', got two"):
+        dlf.bind(turned)((one, other), **{"wind[0]": one}, out=(untouched(4), untouched(4)))
 
 
 def test_outputs_that_are_one_memory_are_refused():

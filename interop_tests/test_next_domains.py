@@ -147,6 +147,36 @@ def test_a_domain_without_an_axis_of_the_output_is_refused():
         dlf.bind(same)(values(), out=untouched(), domain={I: (1, 4), J: (0, 4)})
 
 
+@pytest.mark.parametrize("given", [(1, 4), [1, 4], np.array([1, 4]), slice(1, 4)])
+def test_a_range_is_any_two_numbers(given):
+    inp, out = values(), untouched()
+    dlf.bind(same)(inp, out=out, domain={I: given, J: 4, K: 3})
+    assert np.array_equal(out[1:4], inp[1:4])
+    assert (out == -1.0).sum() == out.size - 3 * 4 * 3
+
+
+@pytest.mark.parametrize("given", [range(0, 5, 2), slice(0, 5, 2), range(5, 0, -1)])
+def test_a_range_that_leaves_points_out_is_refused(given):
+    out = untouched()
+    with refused(ValueError, "domain: expected every point of a range", f"got {given!r}"):
+        dlf.bind(same)(values(), out=out, domain={I: given, J: 4, K: 3})
+    assert (out == -1.0).all()
+
+
+def test_anything_but_two_numbers_is_no_range():
+    with refused(TypeError, "domain: expected a first point and the end, got (1, 4, 2)"):
+        dlf.bind(same)(values(), out=untouched(), domain={I: (1, 4, 2), J: 4, K: 3})
+
+
+def test_numbers_of_points_are_those_of_the_dimensions_of_the_output():
+    run = dlf.bind(programs.sum_over_cells, offset_provider=programs.connectivities())
+    cells, edges = np.ones((3, 2)), np.full((4, 2), -1.0)
+    run(cells, out=edges, domain=(3, 2))
+    assert edges.tolist() == [[2.0, 2.0]] * 3 + [[-1.0, -1.0]]
+    with refused(ValueError, "domain: expected 2 numbers for Edge, K, got [3]"):
+        run(cells, out=edges, domain=(3,))
+
+
 def test_ranges_are_refused_for_a_program_which_decides_itself():
     with refused(TypeError, "domain: expected none for 'lift'"):
         dlf.bind(programs.lift)(values(), untouched(), domain={I: (0, 4)})

@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
+from weakref import finalize
 
 from dlfield._core import HOST_DEVICE_TYPE, DeviceUnavailable
 from dlfield.declaration import Declaration, DeclaredField, DeclaredScalar
@@ -39,6 +40,9 @@ __all__ = [
 
 #: GT4Py's order of dimensions: by kind, then by name.
 _KINDS = ("horizontal", "local", "vertical")
+
+#: By the id of a compiled stencil, the connectivities that it was called with, by theirs.
+_kept: dict[int, dict[int, Any]] = {}
 
 
 def is_next(stencil: object) -> bool:
@@ -115,6 +119,7 @@ def declare(
         {name: tuple(map(axes.index, signature.fields[name].dims)) for name in outputs},
         tuple(signature.kinds),
         signature.collections,
+        None if stencil.backend is None else _tables_of(stencil),
     )
     return Declaration(
         stencil.__name__,
@@ -163,6 +168,9 @@ class NextRun:
     #: Names of the arguments of the stencil, and those that are collections.
     order: Sequence[str]
     collections: Mapping[str, DeclaredCollection]
+    #: The connectivities of all calls of a compiled stencil by their ids, by which GT4Py finds the
+    #: code for them: another one must not get the id. None if nothing is compiled.
+    tables: dict[int, Any] | None
 
     def run(
         self,
@@ -191,8 +199,11 @@ class NextRun:
         if self.collections:
             made = {name: one.built(given) for name, one in self.collections.items()}
             given = {name: made[name] if name in made else given[name] for name in self.order}
+        provider = offset_provider or {}
+        if self.tables is not None:
+            self.tables.update(zip(map(id, provider.values()), provider.values(), strict=True))
         started = time.perf_counter()
-        self.call(**given, offset_provider=offset_provider or {})
+        self.call(**given, offset_provider=provider)
         if exec_info is not None:
             exec_info["call_run_start_time"] = started
             exec_info["call_run_end_time"] = time.perf_counter()
@@ -203,6 +214,13 @@ class NextRun:
         if value is None:
             raise TypeError(f"{name}: expected an array, got None; unused fields are needed, too")
         return self.array_field(self.domains[name](value.shape, origins[name]), value)
+
+
+def _tables_of(stencil: Any) -> dict[int, Any]:  # noqa: ANN401
+    """Give what keeps connectivities alive as long as the stencil is, however often it is bound."""
+    if id(stencil) not in _kept:
+        finalize(stencil, _kept.pop, id(stencil), None)
+    return _kept.setdefault(id(stencil), {})
 
 
 def _call_of(stencil: Any) -> Callable[..., Any]:  # noqa: ANN401

@@ -58,7 +58,7 @@ class Signature:
             keys = tuple(getattr(kind, "keys", ()))
             labels = [f"{name}.{key}" for key in keys] or [f"{name}[{i}]" for i in range(len(kind))]
             parts = (self._part(argument, *one) for one in zip(labels, kind, strict=True))
-            return DeclaredCollection(tuple(parts), _maker(kind, keys), keys)
+            return DeclaredCollection(tuple(parts), _maker(name, kind, keys), keys)
         self._arguments[name] = argument
         if isinstance(kind, types.FieldType):
             self.fields[name] = kind
@@ -169,10 +169,15 @@ def _with_dimensions(
     return found
 
 
-def _maker(kind: Any, keys: tuple[str, ...]) -> Any:  # noqa: ANN401
+def _maker(name: str, kind: Any, keys: tuple[str, ...]) -> Any:  # noqa: ANN401
     if not keys:
         return lambda *parts: parts
-    made: Any = pkgutil.resolve_name(kind.original_python_type)
+    try:
+        made: Any = pkgutil.resolve_name(kind.original_python_type)
+    except (AttributeError, ImportError, ValueError) as reason:
+        expected = "expected a class at the top of a module, where GT4Py looks for it by its name"
+        got = f"got '{kind.original_python_type}'; move it out of the function"
+        raise TypeError(f"{name}: {expected}, {got}") from reason
     return lambda *parts: made(**dict(zip(keys, parts, strict=True)))
 
 

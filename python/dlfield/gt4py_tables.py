@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import finalize
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = ["Rows", "Tables"]
+
+#: By the id of a table, the end behind the largest index that it had when it was first counted.
+_counted: dict[int, int] = {}
 
 
 @dataclass(frozen=True)
@@ -34,11 +38,33 @@ class Tables:
             got = ", ".join(map(repr, self.provider)) or "none"
             way_out = "give it to bind, or with the call"
             raise ValueError(f"offset_provider: expected '{tag}', got {got}; {way_out}")
-        return self.provider[tag]
+        found = self.provider[tag]
+        if hasattr(found, "__gt_type__") or hasattr(found, "kind"):  # a table or a dimension
+            return found
+        raise TypeError(
+            f"offset_provider['{tag}']: expected a connectivity, got an object of type "
+            f"'{type(found).__name__}'; make one of a table with gtx.as_connectivity"
+        )
+
+    def table(self, tag: str) -> Any:  # noqa: ANN401
+        """Give the connectivity of an offset, whose rows and skip value compiled code knows."""
+        table, what = self.get(tag), f"offset_provider['{tag}']"
+        if table.skip_value not in (None, -1):
+            raise ValueError(
+                f"{what}: expected the skip value -1, which alone GT4Py knows, got "
+                f"{table.skip_value}; write -1 where a neighbour is missing"
+            )
+        rows = table.domain.ranges[0]
+        if rows.start:
+            raise ValueError(
+                f"{what}: expected rows from point 0 on, got {rows.start} to {rows.stop} along "
+                f"{table.domain.dims[0].value}; give as_connectivity the dimensions, no domain"
+            )
+        return table
 
     def bounds(self, rows: Rows) -> tuple[int, int]:
         """Find the first index that rows hold, and the end behind the last one."""
-        table = self.get(rows.tag)
+        table = self.table(rows.tag)
         what, (count, width) = f"offset_provider['{rows.tag}']", table.ndarray.shape
         if rows.first < 0 or rows.end > count:
             raise ValueError(
@@ -67,13 +93,32 @@ class Tables:
         return first, int(found.max()) + 1 if found.size else first
 
     def size(self, dim: str) -> int:
-        """Points of a dimension, as GT4Py counts them for what it computes in between."""
-        found = 0
-        for table in self.provider.values():
+        """Points of a dimension, as GT4Py counts them for what it computes in between.
+
+        GT4Py compiles the number in, and knows a table again by its id alone, whatever was written
+        into it since. So a table counts as it was first counted, and larger indices are refused.
+        """
+        count, largest = 0, {}
+        for tag, table in self.provider.items():
             if hasattr(table, "ndarray") and table.ndarray.size:
                 kind = table.__gt_type__()
                 if kind.source_dim.value == dim:
-                    found = max(found, table.ndarray.shape[0])
+                    count = max(count, table.ndarray.shape[0])
                 if kind.codomain.value == dim:
-                    found = max(found, int(table.ndarray.max()) + 1)
-        return found
+                    largest[tag] = int(table.ndarray.max())
+                    count = max(count, _first_counted(table, largest[tag] + 1))
+        for tag, index in largest.items():
+            if index >= count:
+                raise ValueError(
+                    f"offset_provider['{tag}']: expected indices below {count}, as when it was "
+                    f"first used, since GT4Py has compiled the number in, got {index}; make a new "
+                    "connectivity with gtx.as_connectivity"
+                )
+        return count
+
+
+def _first_counted(table: Any, count: int) -> int:  # noqa: ANN401
+    """Give the number that was counted first, as long as the table lives."""
+    if id(table) not in _counted:
+        finalize(table, _counted.pop, id(table), None)
+    return _counted.setdefault(id(table), count)

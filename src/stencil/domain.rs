@@ -6,6 +6,7 @@ use super::origin::{self, WAY_OUT};
 use super::placed::{Placed, PlacedCall, Spatial};
 use super::{DecidedBy, FieldSpec, StencilSpec};
 use crate::error::{Error, Result};
+use crate::field::Dim;
 use crate::layout::Extents;
 
 impl PlacedCall<'_> {
@@ -212,12 +213,18 @@ fn check_length(spec: &StencilSpec, given: Option<&Extents>) -> Result<()> {
     let axes = &spec.axes;
     match given.filter(|domain| domain.len() != axes.len()) {
         None => Ok(()),
-        Some(domain) => Err(Error::Argument(format!(
-            "domain: expected {} numbers for {}, got {:?}",
-            axes.len(),
-            axes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
-            domain.as_slice()
-        ))),
+        Some(domain) => {
+            let by_outputs = spec.decided_by == DecidedBy::Outputs;
+            let outputs = || spec.fields.iter().filter(|field| field.access.writes());
+            let counts = |axis: &&Dim| !by_outputs || outputs().any(|one| one.dims.contains(axis));
+            let names: Vec<_> = axes.iter().filter(counts).map(Dim::to_string).collect();
+            Err(Error::Argument(format!(
+                "domain: expected {} numbers for {}, got {:?}",
+                names.len(),
+                names.join(", "),
+                domain.as_slice()
+            )))
+        }
     }
 }
 

@@ -73,10 +73,14 @@ fn taken_apart<'py>(
     value: &Bound<'py, PyAny>,
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let py = value.py();
-    let attributes = keys.iter().map(|key| value.getattr_opt(key.bind(py)));
-    let attributes: Option<Vec<_>> = attributes.collect::<PyResult<_>>()?;
-    if let Some(attributes) = attributes.filter(|found| !found.is_empty()) {
-        return Ok(attributes);
+    // A plain tuple or list has methods of its own: count and index.
+    let is_plain =
+        value.is_exact_instance_of::<PyTuple>() || value.is_exact_instance_of::<PyList>();
+    if !(keys.is_empty() || is_plain) {
+        let attributes = keys.iter().map(|key| value.getattr_opt(key.bind(py)));
+        if let Some(attributes) = attributes.collect::<PyResult<Option<Vec<_>>>>()? {
+            return Ok(attributes);
+        }
     }
     let items: Option<Vec<_>> = match (value.cast::<PyTuple>(), value.cast::<PyList>()) {
         (Ok(tuple), _) => Some(tuple.iter().collect()),

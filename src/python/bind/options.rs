@@ -7,7 +7,7 @@ use pyo3::types::{PyDict, PyTuple};
 use super::declared::Declared;
 use crate::field::{Dim, Dims, show_dims};
 use crate::layout::Extents;
-use crate::protocol::read::{int, ints, pair};
+use crate::protocol::read::{entries, int, ints, shown, wrong_type};
 use crate::stencil::{CallOptions, DecidedBy, FieldSpec, StencilSpec};
 
 /// Reads the options of a call.
@@ -48,7 +48,8 @@ fn window(
         }
         _ => {
             check_single(given)?;
-            return Ok((None, Some(along(declared, "domain", given, axes)?)));
+            let points = along(declared, "domain", given, axes)?;
+            return Ok((None, Some(of_all(declared, points))));
         }
     };
     let (starts, points) = (PyDict::new(py), PyDict::new(py));
@@ -65,6 +66,17 @@ fn window(
     }
     let read = |named| along(declared, "domain", named, axes).map(Some);
     Ok((read(&starts)?, read(&points)?))
+}
+
+/// Numbers of points along all axes, where those that no output has may be left out.
+fn of_all(declared: &Declared, points: Extents) -> Extents {
+    let axes = &declared.spec.axes;
+    if points.len() != axes.iter().filter(|dim| is_computed(declared, dim)).count() {
+        return points; // along all of them, or an error that resolve reports
+    }
+    let mut given = points.into_iter();
+    let of = |dim| if is_computed(declared, dim) { given.next() } else { Some(1) };
+    axes.iter().filter_map(of).collect()
 }
 
 /// Refuses a domain for each output.
@@ -89,15 +101,23 @@ fn is_computed(declared: &Declared, dim: &Dim) -> bool {
     fields.any(|field| field.access.writes() && field.dims.contains(dim))
 }
 
-/// First point of a range, and the end behind the last: of an int, a pair, a `range` or a
-/// `gtx.UnitRange`.
+/// First point of a range, and the end behind the last: of an int, two of them, a `range`, a `slice`
+/// or a `gtx.UnitRange`.
 fn range_of(given: &Bound<'_, PyAny>) -> PyResult<(i64, i64)> {
     if let (Some(start), Some(stop)) = (given.getattr_opt("start")?, given.getattr_opt("stop")?) {
+        let step = given.getattr_opt("step")?.filter(|step| !step.is_none());
+        if step.is_some_and(|step| step.extract::<i64>().is_ok_and(|step| step != 1)) {
+            let text = format!("domain: expected every point of a range, got {}", shown(given));
+            return Err(PyValueError::new_err(text));
+        }
         return Ok((int("domain", &start)?, int("domain", &stop)?));
     }
-    match given.cast::<PyTuple>() {
-        Ok(_) => Ok(pair("domain", given)?),
-        Err(_) => Ok((0, int("domain", given)?)),
+    if entries(given).is_none() {
+        return Ok((0, int("domain", given)?));
+    }
+    match ints("domain", given)?.as_slice() {
+        &[first, end] => Ok((first, end)),
+        _ => Err(wrong_type("domain", "a first point and the end", given).into()),
     }
 }
 

@@ -48,7 +48,8 @@ pub(super) fn by_name<'py>(
     let mut values: Vec<_> = args.iter().map(Some).collect();
     if values.len() > declared.positional {
         let (most, got) = (declared.positional, values.len());
-        let expected = format!("at most {most} arguments without a name, got {got}");
+        let plural = if most == 1 { "" } else { "s" };
+        let expected = format!("at most {most} argument{plural} without a name, got {got}");
         return Err(declared.wrong_call(args.py(), &expected));
     }
     if functional && values.len() < declared.positional {
@@ -80,6 +81,12 @@ pub(super) fn by_name<'py>(
     }
     for ((own, name), value) in declared.parts.iter().zip(&declared.parameters).zip(values) {
         if let Some(value) = value {
+            let is_given = |&at: &usize| parts.get(at).is_some_and(Option::is_some);
+            let twice = own.names_at().into_iter().find(is_given);
+            if let Some(name) = twice.and_then(|at| declared.name(args.py(), at)) {
+                let expected = format!("one value for '{name}', got two");
+                return Err(declared.wrong_call(args.py(), &expected));
+            }
             own.spread(&name.bind(args.py()).to_cow()?, &value, &mut parts)?;
         }
     }
