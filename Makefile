@@ -24,7 +24,7 @@ export GT4PY_EXTRA_COMPILE_OPT_FLAGS := -std=c++20
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo halo-demo picture test test-pythons pages check bench soak gt4py-suite ghex asan valgrind cuda-waits aarch64-test wheel gpu-test gpu-bench clean
+.PHONY: help demo halo-demo picture test test-pythons pages check bench soak docs gt4py-suite ghex asan valgrind cuda-waits aarch64-test wheel gpu-test gpu-bench clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
@@ -112,7 +112,11 @@ pages: $(EXTENSION) $(VENV)/.stamp-test ## write docs/sources.md, tables of docs
 	PYTHONPATH=tests $(BIN)/python -m support.libraries.table_of_pairs
 	PYTHONPATH=tests $(BIN)/python -m support.function_tables
 
-check: $(EXTENSION) $(VENV)/.stamp-dev ## formatting, lints, documentation, types
+docs: $(EXTENSION) $(VENV)/.stamp-docs ## the site, into docs/_build/html
+	rm -rf docs/_build docs/api
+	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
+
+check: $(EXTENSION) $(VENV)/.stamp-dev docs ## formatting, lints, documentation, types
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings
 	cargo clippy --all-targets --features $(ALL_FEATURES) -- -D warnings
@@ -238,7 +242,7 @@ wheel: $(VENV)/.stamp-build ## one abi3 wheel in dist/
 	$(BIN)/maturin build --release --out dist
 
 clean: ## remove all that make has made
-	rm -rf $(VENV) target examples/rust_kernel/target dist .cache .hypothesis .pytest_cache .mypy_cache .ruff_cache $(EXTENSION)
+	rm -rf $(VENV) target examples/rust_kernel/target dist docs/_build docs/api .cache .hypothesis .pytest_cache .mypy_cache .ruff_cache $(EXTENSION)
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.stamp-venv:
@@ -247,7 +251,7 @@ $(VENV)/.stamp-venv:
 	$(BIN)/python -m pip install --quiet uv
 	touch $@
 
-# .stamp-build, .stamp-demo, .stamp-test, .stamp-bench, .stamp-dev: one per dependency group.
+# .stamp-build, .stamp-demo, .stamp-test, .stamp-bench, .stamp-docs, .stamp-dev: one per dependency group.
 $(VENV)/.stamp-%: pyproject.toml $(VENV)/.stamp-venv
 	$(BIN)/uv pip install --group $*
 	touch $@

@@ -26,15 +26,20 @@ def test_the_demo_finds_every_row_right():
     assert "zero-copy" in done.stdout
 
 
-BLOCKS = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text("utf-8"), re.M | re.S)
+def blocks_of(page):
+    found = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text("utf-8"), re.M | re.S)
+    return [pytest.param(block, id=f"{page} {number}") for number, block in enumerate(found)]
 
 
-def test_the_readme_shows_python():
-    assert BLOCKS
+BLOCKS = {page: blocks_of(page) for page in ("README.md", "docs/index.md")}
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
-def test_the_python_of_the_readme_runs(block, tmp_path):
+def test_the_readme_and_the_first_page_show_python():
+    assert all(BLOCKS.values())
+
+
+@pytest.mark.parametrize("block", sum(BLOCKS.values(), []))
+def test_the_python_of_the_readme_and_of_the_first_page_runs(block, tmp_path):
     for name in re.findall(r"^(?:from|import) (xarray|gt4py|torch)", block, re.M):
         library(name)
     program = tmp_path / "readme.py"  # a stencil is read from its file
