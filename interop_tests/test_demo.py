@@ -38,7 +38,7 @@ def test_the_readme_and_the_first_page_show_python():
     assert all(BLOCKS.values())
 
 
-@pytest.mark.parametrize("block", sum(BLOCKS.values(), []))
+@pytest.mark.parametrize("block", [one for blocks in BLOCKS.values() for one in blocks])
 def test_the_python_of_the_readme_and_of_the_first_page_runs(block, tmp_path):
     for name in re.findall(r"^(?:from|import) (xarray|gt4py|torch)", block, re.M):
         library(name)
