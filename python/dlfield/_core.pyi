@@ -721,6 +721,33 @@ class Storage:
         ImportError
             Without torch.
         """
+    def to_quantity(self, units: str, *, backend: Any) -> Any:
+        """Give an NDSL ``Quantity`` over the memory of a storage. Copies nothing.
+
+        Its origin and extent are those of the domain, and its halo is the storage's. I, J and K have
+        NDSL's names; other dims keep theirs.
+
+        Parameters
+        ----------
+        units
+            Units of the values.
+        backend
+            An ``ndsl.Backend``, or what makes one, such as "st:gt:cpu:KJI".
+
+        Returns
+        -------
+        ndsl.Quantity
+            It holds the NumPy array of `to_numpy()`, or the CuPy array of `to_cupy()` of a storage in
+            memory of a GPU alone.
+
+        Raises
+        ------
+        ValueError
+            For a storage without dims, with an unknown halo, or in a layout or on a device that is
+            not the backend's: NDSL would copy.
+        ImportError
+            Without NDSL.
+        """
     def to_xarray(
         self,
         coords: Any = None,

@@ -39,6 +39,11 @@ class _Methods(Storage):
 
     to_xarray = to_xarray
 
+    def to_quantity(self, units: str, *, backend: Any) -> Any:  # noqa: ANN401 - of NDSL
+        from dlfield.ndsl import to_quantity
+
+        return to_quantity(self, units, backend=backend)
+
     @property
     def flags(self) -> Flags:
         """Facts about the memory, as `numpy.ndarray.flags`; read-only."""

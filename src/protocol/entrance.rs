@@ -9,6 +9,7 @@ use super::door::{Door, Memory, Offer, Request};
 use super::ending::Inside;
 use super::gt4py;
 use super::inspect::no_protocol;
+use super::ndsl;
 use super::nested::Nested;
 use super::producer::{Producer, Recognised};
 use super::table::doors;
@@ -38,6 +39,11 @@ pub(crate) fn import(obj: &Bound<'_, PyAny>, request: Request) -> Result<Arrival
     }
     if obj.is_instance_of::<PyType>() {
         return Err(no_protocol(obj).into()); // its attributes are for its instances
+    }
+    if known.producer == Producer::Quantity {
+        let mut arrival = try_doors(obj, request, known)?;
+        arrival.labels = ndsl::labels(obj, arrival.memory.layout().shape())?;
+        return Ok(arrival);
     }
     let (dims, origin) = (gt4py::dims(obj)?, gt4py::origin(obj)?);
     let mut arrival = try_doors(obj, request, known)?;

@@ -8,7 +8,7 @@ use super::door::Door;
 use super::producer::{Producer, Recognised};
 use super::read::class_name;
 use super::table;
-use super::{buffer, class, gt4py, xarray};
+use super::{buffer, class, gt4py, ndsl, xarray};
 use crate::error::{Error, Failure};
 use crate::field::Dims;
 
@@ -40,8 +40,10 @@ pub(crate) fn dims(obj: &Bound<'_, PyAny>) -> Result<Option<Dims>, Failure> {
     if let Some((storage, _)) = class::read(obj) {
         return Ok(storage.dims());
     }
-    if Recognised::new(obj)?.producer == Producer::Xarray {
-        return xarray::dims(obj).map(Some);
+    match Recognised::new(obj)?.producer {
+        Producer::Xarray => return xarray::dims(obj).map(Some),
+        Producer::Quantity => return ndsl::dims(obj).map(Some),
+        _ => {}
     }
     match gt4py::dims(obj)? {
         Some(dims) => Ok(Some(dims)),

@@ -42,6 +42,8 @@ pub(crate) mod arrow;
 pub(crate) mod ndarray;
 #[cfg(feature = "python")]
 mod xarray;
+
+mod ndsl;
 #[cfg(feature = "python")]
 mod storage;
 #[cfg(feature = "python")]

@@ -36,6 +36,8 @@ pub(super) enum Producer {
     Pandas,
     /// `xarray.DataArray`.
     Xarray,
+    /// NDSL's `Quantity`.
+    Quantity,
     /// The package's own class of storages.
     Storage,
     /// Everything else.
@@ -179,6 +181,9 @@ fn by_module(class: &Bound<'_, PyType>) -> PyResult<Producer> {
             // Of an xarray that was imported anew.
             Some("xarray") if base.getattr(intern!(class.py(), "__name__"))?.eq("DataArray")? => {
                 return Ok(Producer::Xarray);
+            }
+            Some("ndsl") if base.getattr(intern!(class.py(), "__name__"))?.eq("Quantity")? => {
+                return Ok(Producer::Quantity);
             }
             _ => {}
         }

@@ -1,0 +1,84 @@
+"""NDSL's `Quantity` over the memory of a storage.
+
+The other way needs nothing: `as_storage` and bound stencils take a `Quantity` with its dims, and
+with what is outside of its domain as halo.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dlfield._core import Storage
+
+__all__ = ["to_quantity"]
+
+
+def to_quantity(self: Storage, units: str, *, backend: Any) -> Any:  # noqa: ANN401 - of NDSL
+    """Give an NDSL ``Quantity`` over the memory of a storage. Copies nothing.
+
+    Its origin and extent are those of the domain, and its halo is the storage's. I, J and K have
+    NDSL's names; other dims keep theirs.
+
+    Parameters
+    ----------
+    units
+        Units of the values.
+    backend
+        An ``ndsl.Backend``, or what makes one, such as "st:gt:cpu:KJI".
+
+    Returns
+    -------
+    ndsl.Quantity
+        It holds the NumPy array of `to_numpy()`, or the CuPy array of `to_cupy()` of a storage in
+        memory of a GPU alone.
+
+    Raises
+    ------
+    ValueError
+        For a storage without dims, with an unknown halo, or in a layout or on a device that is not
+        the backend's: NDSL would copy.
+    ImportError
+        Without NDSL.
+    """
+    try:
+        from ndsl import Backend, Quantity, constants
+    except ImportError as error:
+        text = f"to_quantity: expected NDSL to be installed, got {error}; install ndsl"
+        raise ImportError(text) from error
+    if self.dims is None or self.halo is None:
+        missing = "dims" if self.dims is None else "a known halo"
+        raise ValueError(
+            f"to_quantity: expected a storage with {missing}, got one of shape {self.shape} "
+            "without; give as_storage(storage, dims=..., halo=...)"
+        )
+    names = {"I": constants.I_DIM, "J": constants.J_DIM, "K": constants.K_DIM}
+    data = self.to_numpy() if hasattr(type(self), "__array_interface__") else self.to_cupy()
+    origin = tuple(low for low, _ in self.halo)
+    extent = (n - low - high for n, (low, high) in zip(self.shape, self.halo, strict=True))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of a copy, which is refused below
+        quantity = Quantity(
+            data,
+            tuple(names.get(dim, dim) for dim in self.dims),
+            units,
+            backend=Backend(backend) if isinstance(backend, str) else backend,
+            origin=origin,
+            extent=tuple(extent),
+            allow_mismatch_float_precision=True,
+            number_of_halo_points=max((max(pair) for pair in self.halo), default=0),
+        )
+    if _address(quantity) != _address(data):
+        raise ValueError(
+            f"to_quantity: expected a layout and a device that suit backend '{backend}', got "
+            f"layout {self.layout} of {self.dims}; make the storage with backend= of GT4Py's name"
+        )
+    return quantity
+
+
+def _address(array: Any) -> int:  # noqa: ANN401
+    for name in ("__array_interface__", "__cuda_array_interface__"):
+        if (found := getattr(array, name, None)) is not None:
+            return int(found["data"][0])
+    raise AssertionError("address: expected an array interface, got none")
