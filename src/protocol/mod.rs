@@ -42,7 +42,7 @@ pub(crate) mod arrow;
 pub(crate) mod ndarray;
 #[cfg(feature = "python")]
 mod xarray;
-
+#[cfg(feature = "python")]
 mod ndsl;
 #[cfg(feature = "python")]
 mod storage;
