@@ -23,6 +23,7 @@ import numpy.typing as npt
 from typing_extensions import CapsuleType
 
 from dlfield._flags import Flags
+from dlfield._layout import LayoutDrawing
 from dlfield._sides import Device
 from dlfield.declaration import DeclaredCollection
 
@@ -720,6 +721,19 @@ class Storage:
             For a read-only storage, since torch writes what it shares.
         ImportError
             Without torch.
+        """
+    def plot_layout(self, size: int = 240) -> LayoutDrawing:
+        """Draw how the storage lies in memory: extents, halo, order, padding, alignment, buffers.
+
+        Parameters
+        ----------
+        size
+            The longer side of the face that is drawn, in pixels.
+
+        Returns
+        -------
+        LayoutDrawing
+            A notebook shows it. `save(path)` writes it as SVG, which is in `svg`. No element is read.
         """
     def to_quantity(self, units: str, *, backend: Any) -> Any:
         """Give an NDSL ``Quantity`` over the memory of a storage. Copies nothing.

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from dlfield._core import Storage
     from dlfield._flags import Flags
+    from dlfield._layout import LayoutDrawing
 else:
     Storage = object
 
@@ -57,6 +58,11 @@ class _Methods(Storage):
 
     def __reversed__(self) -> Iterator[Any]:
         return (self[index] for index in reversed(range(len(self))))
+
+    def plot_layout(self, size: int = 240) -> LayoutDrawing:
+        from dlfield._layout import LayoutDrawing
+
+        return LayoutDrawing(self, size)
 
     def _repr_html_(self) -> str:
         """Show the storage in a notebook."""

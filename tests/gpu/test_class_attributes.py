@@ -258,3 +258,19 @@ def test_numpy_takes_what_has_a_buffer_on_the_host_without_a_copy(managed):
     assert np.asarray(made, dtype="int8").tolist() == [[1] * 3] * 2
     with pytest.raises(ValueError, match="copy=False"):
         np.asarray(made, dtype="int8", copy=False)
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        (CLEAN, "host ●, GPU ● equal"),
+        (HOST_NEWER, "host ● newer, GPU ○"),
+        (DEVICE_NEWER, "host ○, GPU ● newer"),
+    ],
+)
+def test_the_drawing_of_a_pair_tells_which_buffer_is_newer(state, told):
+    assert told in pair(np.zeros((3, 4)), state).plot_layout().svg
+
+
+def test_the_drawing_of_memory_of_a_gpu_alone_says_so():
+    assert "on the GPU" in dlf.zeros((3, 4), device="gpu", managed=None).plot_layout().svg
