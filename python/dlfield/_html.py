@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from dlfield._layout import LayoutDrawing, names_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dlfield._core import Storage
 
-__all__ = ["render"]
+__all__ = ["page_of_plan", "render"]
 
 #: The longer side of the drawing, in pixels.
 _SIZE = 120
@@ -61,3 +63,22 @@ def _contiguity(storage: Storage, order: list[int]) -> str:
 
 def _widths(halo: tuple[tuple[int, int], ...]) -> str:
     return ", ".join(f"{low}+{high}" for low, high in halo) if any(map(any, halo)) else "none"
+
+
+def page_of_plan(title: str, rows: Sequence[Sequence[str]], remarks: Sequence[str]) -> str:
+    """Make a table of the plan of a call: a row for each argument, and remarks below.
+
+    What is copied, or not checked, is bold.
+    """
+    body = "".join(
+        "<tr>" + "".join(map(_cell, (*row, *[""] * (8 - len(row))))) + "</tr>" for row in rows
+    )
+    below = "".join(f"<div>{escape(text)}</div>" for text in remarks)
+    return f"<div><b>{escape(title)}</b><table>{body}</table>{below}</div>"
+
+
+def _cell(text: str) -> str:
+    shown = escape(text)
+    if text.startswith("copied") or text == "reach unknown":
+        shown = f"<b>{shown}</b>"
+    return f"<td style='text-align:left'>{shown}</td>"

@@ -187,6 +187,16 @@ class PlanExplanation:
         lines += [f"  slow: {text}" for text in self.plan.slow]
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        """Show the plan in a notebook: a row for each argument."""
+        from dlfield._html import page_of_plan
+
+        if self.plan is None:
+            return page_of_plan(f"{self.name}: refused", [], [str(self.refusal)])
+        rows = [(name, *_told(name, field)) for name, field in self.plan.fields.items()]
+        title = f"{self.name}: domain {_domain_of(self.plan)}"
+        return page_of_plan(title, rows, [f"slow: {text}" for text in self.plan.slow])
+
 
 def _domain_of(plan: CallPlan) -> str:
     """Spell the points along each axis that an output has; as a range, if they begin elsewhere."""
@@ -203,19 +213,26 @@ def _domain_of(plan: CallPlan) -> str:
 
 
 def _of_field(name: str, field: FieldPlan) -> str:
+    return ", ".join(filter(None, _told(name, field)))
+
+
+def _told(name: str, field: FieldPlan) -> tuple[str, ...]:
+    """Tell access, door, shape, order of axes, origin, whether it is copied, and the reach."""
     given = field.given
     if given is None:
-        return f"{field.access}, not given"
+        return field.access, "not given"
     own, declared = _joined(given.dims or field.dims), _joined(field.dims)
     ordered = given.axes == tuple(range(len(given.axes)))
     order = "axes as they are" if ordered else f"axes transposed by {given.axes} to {declared}"
     reason = (given.copy or "").removeprefix(f"argument '{name}': ")
-    copied = f"copied: {reason}" if reason else "not copied"
-    door = given.door or "a storage of dlfield's own memory"
-    reach = "" if field.reach_known else ", reach unknown"
     return (
-        f"{field.access}, through {door}, shape {given.shape} as {own}, {order}, "
-        f"origin {given.origin}, {copied}{reach}"
+        field.access,
+        "through " + (given.door or "a storage of dlfield's own memory"),
+        f"shape {given.shape} as {own}",
+        order,
+        f"origin {given.origin}",
+        f"copied: {reason}" if reason else "not copied",
+        "" if field.reach_known else "reach unknown",
     )
 
 

@@ -4,7 +4,10 @@ import re
 import xml.etree.ElementTree as ET
 
 import dlfield as dlf
+import numpy as np
 import pytest
+from dlfield._html import page_of_plan
+from dlfield.annotations import Field
 
 
 def cells(storage):
@@ -163,3 +166,34 @@ def test_no_element_is_read():
 def test_a_type_that_numpy_lacks_is_named():
     pytest.importorskip("ml_dtypes")
     assert cells(dlf.zeros((2,), "bfloat16"))["dtype"] == "bfloat16"
+
+
+def test_the_plan_of_a_call_is_a_table_with_a_row_for_each_argument():
+    def copy(inp, out, *, origin, domain):
+        out[...] = inp
+
+    fields = {"inp": Field[np.float64, "IJ"], "out": Field[np.float64, "IJ"]}
+    run = dlf.bind(copy, fields=fields, on_mismatch="copy")
+    plan = dlf.explain(run, np.ones((4, 5)), np.ones((4, 5)))
+    page = ET.fromstring(plan._repr_html_())
+    rows = [["".join(cell.itertext()) for cell in row] for row in page.iter("tr")]
+    assert [row[:2] for row in rows] == [["inp", "read"], ["out", "write"]]
+    assert page.find("b").text.endswith("domain I=4, J=5, K=1")
+    for field, row in zip(plan.plan.fields.values(), rows, strict=True):
+        assert f"shape {field.given.shape} as IJ" in row
+        assert ("not copied" in row) == (field.given.copy is None)
+
+
+def test_what_is_copied_is_bold():
+    page = ET.fromstring(page_of_plan("run", [("inp", "copied: another layout")], []))
+    assert [bold.text for bold in page.findall(".//td/b")] == ["copied: another layout"]
+
+
+def test_a_refused_call_is_shown_with_its_reason():
+    def nothing(inp, *, origin, domain):
+        pass
+
+    run = dlf.bind(nothing, fields={"inp": Field[np.float64, "IJ"]})
+    page = ET.fromstring(dlf.explain(run, np.ones((4, 5), "float32"))._repr_html_())
+    assert "refused" in page.find("b").text
+    assert "expected dtype float64, got float32" in page.find("div").text
