@@ -44,6 +44,17 @@ def with_boundary(boundary: IJK, interior: IJK) -> IJK:
 
 
 @gtx.field_operator
+def with_boundary_by_unequal(boundary: IJK, interior: IJK) -> IJK:
+    return concat_where(K != 0, interior, boundary)
+
+
+@gtx.field_operator
+def moved_behind_first_row(left: IJK, right: IJK) -> IJK:
+    both = left + right
+    return concat_where(J > 0, both(I - 2), both)
+
+
+@gtx.field_operator
 def joined(low: IJK, high: IJK, level: int32) -> IJK:
     return concat_where(K < level, low, high)  # noqa: SIM300 (an axis, no constant)
 
@@ -91,6 +102,20 @@ def test_an_input_that_does_not_reach_as_far_as_the_output_is_refused(bound):
     out = untouched(6, 4, 3)
     with refused(ValueError, "argument 'inp': expected points 0 to 6 along I", "got 0 to 5"):
         bound(same)(values(), out=out)
+    assert (out == -1.0).all()
+
+
+def test_a_value_where_an_axis_is_not_unequal_is_needed_everywhere_as_gt4py_takes_it_there(bound):
+    boundary, interior, out = values(5, 4, 1), values(), untouched()
+    with refused(ValueError, "argument 'boundary': expected points 0 to 3 along K", "got 0 to 1"):
+        bound(with_boundary_by_unequal)(boundary, interior, out=out)
+    assert (out == -1.0).all()
+
+
+def test_a_region_without_points_counts_for_a_value_that_gt4py_stores_for_others(bound):
+    left, out = values(5, 1, 3), untouched(5, 1, 3)
+    with refused(ValueError, "argument 'left': expected points -2 to 5 along I", "got 0 to 5"):
+        bound(moved_behind_first_row)(left, left.copy(), out=out)
     assert (out == -1.0).all()
 
 

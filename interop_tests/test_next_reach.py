@@ -15,15 +15,20 @@ from dlfield import gt4py_points, gt4py_reach, gt4py_representation  # noqa: E40
 
 from support.stencils.next_programs import (  # noqa: E402
     BACKENDS,
+    E2C,
     QUIET,
     TABLE,
     Cell,
     E2CDim,
     Edge,
     K,
+    OnCells,
+    OnEdges,
     connectivities,
     gtx,
+    neighbor_sum,
     on,
+    running_sum,
 )
 
 pytestmark = [pytest.mark.filterwarnings(line) for line in QUIET]
@@ -114,6 +119,66 @@ def test_a_table_that_is_written_between_two_calls_is_checked_again(run):
 def test_an_offset_without_its_connectivity_is_refused(run):
     with refused(ValueError, "offset_provider: expected 'E2C', got none"):
         run("to_edges")(np.ones((3, 2)), untouched(4, 2))
+
+
+@gtx.field_operator
+def doubled(cells: OnCells) -> OnCells:
+    return 2.0 * cells
+
+
+@gtx.field_operator
+def sum_of_doubled(cells: OnCells) -> OnEdges:
+    return neighbor_sum(doubled(cells)(E2C), axis=E2CDim)
+
+
+@gtx.field_operator
+def difference_in_pair(pair: tuple[OnCells, OnEdges]) -> OnEdges:
+    cells, edges = pair
+    return cells(E2C[1]) - cells(E2C[0]) + edges
+
+
+@gtx.field_operator
+def sum_of_sums(cells: OnCells, others: OnCells) -> OnEdges:
+    return neighbor_sum((cells + others)(E2C), axis=E2CDim)
+
+
+@gtx.field_operator
+def sum_of_columns(cells: OnCells) -> OnEdges:
+    return neighbor_sum(running_sum(cells)(E2C), axis=E2CDim)
+
+
+#: Three edges between four cells; the first two edges touch the first three cells.
+LONG = [[0, 1], [1, 2], [2, 3]]
+
+
+@pytest.mark.parametrize("backend", ["roundtrip", "gtfn_cpu"])
+def test_a_value_of_one_field_needs_the_points_that_are_read_of_it(backend):
+    run = dlf.bind(sum_of_doubled.with_backend(BACKENDS[backend]), offset_provider=table(LONG))
+    cells, edges = np.array([[1.0], [2.0], [4.0]]), untouched(2, 1)
+    run(cells, out=edges)
+    np.testing.assert_array_equal(edges, [[6.0], [12.0]])
+    with refused(ValueError, "argument 'cells': expected points 0 to 3 along Cell", "got 0 to 2"):
+        run(cells[:2], out=edges)
+
+
+def test_a_field_in_a_tuple_needs_the_points_that_are_read_of_it():
+    run = dlf.bind(difference_in_pair.with_backend(gtx.itir_python), offset_provider=table(LONG))
+    edges = untouched(2, 1)
+    run((np.array([[1.0], [2.0], [4.0]]), np.ones((2, 1))), out=edges)
+    np.testing.assert_array_equal(edges, [[2.0], [3.0]])
+
+
+@pytest.mark.parametrize(
+    ("of", "backend"),
+    [(sum_of_sums, "roundtrip"), (sum_of_columns, "roundtrip"), (sum_of_doubled, "embedded")],
+    ids=["of_two_fields", "of_a_scan", "embedded"],
+)
+def test_a_value_that_gt4py_stores_needs_all_points_of_the_mesh(of, backend):
+    run = dlf.bind(of.with_backend(BACKENDS[backend]), offset_provider=table(LONG))
+    cells, edges = (np.ones((3, 1)),) * (2 if of is sum_of_sums else 1), untouched(2, 1)
+    with refused(ValueError, "argument 'cells': expected points 0 to 4 along Cell", "got 0 to 3"):
+        run(*cells, out=edges)
+    assert (edges == -1.0).all()
 
 
 def test_no_second_call_derives_anything(run, monkeypatch):

@@ -2,7 +2,7 @@
 
 The arrays lie between pages that end the process when they are touched, so the calls are made in
 processes of their own. What a stencil touches is seen where GT4Py computes point by point, in
-Python.
+Python: in its backends "debug" and "roundtrip".
 DLFIELD_TEST_EXAMPLES=20 makes twenty times as many, DLFIELD_TEST_SEED=7 others.
 """
 
@@ -15,6 +15,7 @@ from support.optional import library
 from support.processes import end_of_module
 
 library("gt4py.cartesian")
+library("gt4py.next")
 
 TIMES = int(os.environ.get("DLFIELD_TEST_EXAMPLES", "1"))
 SEED = os.environ.get("DLFIELD_TEST_SEED", "1")
@@ -36,6 +37,7 @@ def outcomes(kind, backend, subjects, calls, folder):
 def expect_both(found):
     """A run in which no call is taken, or none is refused, shows nothing."""
     assert min(found["taken"], found["refused"]) >= sum(found.values()) // 10, found
+    return found
 
 
 def test_a_cartesian_call_is_taken_if_and_only_if_it_stays_inside(tmp_path):
@@ -45,3 +47,12 @@ def test_a_cartesian_call_is_taken_if_and_only_if_it_stays_inside(tmp_path):
 @pytest.mark.parametrize("backend", ["gt:cpu_kfirst", "gt:cpu_ifirst"])
 def test_a_compiled_cartesian_call_that_is_taken_touches_no_guard_page(tmp_path, backend):
     expect_both(outcomes("cartesian", backend, 1, 150, tmp_path))
+
+
+def test_a_call_of_next_is_taken_if_and_only_if_it_stays_inside(tmp_path):
+    found = expect_both(outcomes("next", "roundtrip", 12, 20, tmp_path))
+    assert found.get("in memory", 0) <= sum(found.values()) // 4, found
+
+
+def test_a_compiled_call_of_next_that_is_taken_touches_no_guard_page(tmp_path):
+    expect_both(outcomes("next", "gtfn_cpu", 3, 40, tmp_path))

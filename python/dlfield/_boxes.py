@@ -37,15 +37,12 @@ def common(
     return both
 
 
-def within(needed: Needed, region: list[dict[str, tuple[float, float]]]) -> Needed:
-    """Give what is needed within a region, which is some boxes."""
-    if needed is None:
-        return None
+def within(needed: Needed, region: Mapping[str, tuple[float, float]]) -> Needed:
+    """Give what is needed within a region, which may be without points."""
     if isinstance(needed, tuple):
         return tuple(within(one, region) for one in needed)
-    parts: list[Any] = [common(needed, part) for part in region]
-    parts = [part for part in parts if has_points(part)]
-    return hull(parts) if parts else None
+    inside: Any = None if needed is None else common(needed, region)
+    return inside  # type: ignore[no-any-return]
 
 
 def leaves(needed: Needed) -> list[Box]:

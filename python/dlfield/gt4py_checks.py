@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dlfield.gt4py_points import Accesses, UnknownError, accesses
-from dlfield.gt4py_representation import representation
+from dlfield.gt4py_points import Accesses, accesses
+from dlfield.gt4py_representation import UnknownError, representation
 from dlfield.gt4py_tables import Tables
 
 if TYPE_CHECKING:
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Checks"]
 
+#: How the names of backends begin that compute a value in between where it is read, if they can.
+#: An embedded program computes it for all points, as those of dace may do.
+_FUSING = ("run_gtfn", "roundtrip")
 #: Shape and origin of a field.
 Placed = tuple[tuple[int, ...], tuple[int, ...]]
 #: First point and the end behind the last along each axis; of a program, what means nothing.
@@ -83,6 +86,7 @@ class Checks:
         self.bound: Mapping[str, Any] = getattr(stencil, "bound_args", {})
         kinds = tuple(signature.kinds.values())
         self.program = representation(stencil, kinds if outputs else None)
+        self.fuses = getattr(stencil.backend, "name", "").startswith(_FUSING)
         self._last: _Checked | None = None
 
     def __call__(
@@ -137,7 +141,10 @@ class Checks:
         if self.program is None:
             return None
         try:
-            return accesses(self.program, boxes, scalars, self.dims, self.names, Tables(provider))
+            tables = Tables(provider)
+            return accesses(
+                self.program, boxes, scalars, self.dims, self.names, tables, fuses=self.fuses
+            )
         except UnknownError:
             return None
 

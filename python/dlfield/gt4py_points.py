@@ -3,17 +3,22 @@
 gt4py.next tells neither the domain of a program nor how far its offsets reach. Both stand in the
 iterator representation that GT4Py's frontend makes of a definition. `accesses` goes through it from
 every output to the arguments, with the extents, scalars and connectivities of one call. This file
-is the only one that knows that representation.
+and gt4py_representation.py are the only ones that know that representation.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dlfield._boxes import common, has_points, hull, join, leaves, moved, union, within
-from dlfield.gt4py_representation import warn_unknown
+from dlfield._boxes import has_points, hull, join, leaves, moved, union, within
+from dlfield.gt4py_representation import (
+    UnknownError,
+    call_of,
+    inputs_of,
+    warn_unknown,
+    where,
+)
 from dlfield.gt4py_tables import Rows
 
 if TYPE_CHECKING:
@@ -22,7 +27,7 @@ if TYPE_CHECKING:
     from dlfield._boxes import Box, Needed
     from dlfield.gt4py_tables import Tables
 
-__all__ = ["Accesses", "UnknownError", "accesses"]
+__all__ = ["Accesses", "accesses"]
 
 _ARITHMETIC: dict[str, Callable[..., int]] = {
     "plus": lambda one, other: one + other,
@@ -35,23 +40,6 @@ _ARITHMETIC: dict[str, Callable[..., int]] = {
     "neg": lambda one: -one,
     "cast_": lambda one, _: int(one),
 }
-#: The points of an axis for which ``axis OP value`` is true.
-_WHERE: dict[str, Callable[[int], list[tuple[float, float]]]] = {
-    "less": lambda value: [(-math.inf, value)],
-    "less_equal": lambda value: [(-math.inf, value + 1)],
-    "greater": lambda value: [(value + 1, math.inf)],
-    "greater_equal": lambda value: [(value, math.inf)],
-    "eq": lambda value: [(value, value + 1)],
-    "not_eq": lambda value: [(-math.inf, value), (value + 1, math.inf)],
-}
-_NEGATED = {"less": "greater_equal", "less_equal": "greater", "eq": "not_eq"}
-_NEGATED |= {other: one for one, other in _NEGATED.items()}
-_MIRRORED = {"less": "greater", "less_equal": "greater_equal", "eq": "eq", "not_eq": "not_eq"}
-_MIRRORED |= {other: one for one, other in _MIRRORED.items()}
-
-
-class UnknownError(Exception):
-    """Something in the representation that this file does not know."""
 
 
 @dataclass
@@ -87,6 +75,8 @@ def accesses(
     dims: Mapping[str, tuple[str, ...]],
     names: Mapping[str, Any],
     tables: Tables,
+    *,
+    fuses: bool,
 ) -> Accesses:
     """Walk through a program.
 
@@ -104,8 +94,10 @@ def accesses(
         For each argument the name of its field or scalar; of a collection, nested tuples of them.
     tables
         The connectivities of the call.
+    fuses
+        Whether the backend computes a value in between where it is read, if it can.
     """
-    walk = _Walk(fields, scalars, dims, names, tables)
+    walk = _Walk(fields, scalars, dims, names, tables, fuses)
     try:
         for statement in program.body:
             walk.statement(statement)
@@ -122,6 +114,7 @@ class _Walk:
     dims: Mapping[str, tuple[str, ...]]
     names: Mapping[str, Any]
     tables: Tables
+    fuses: bool
     found: Accesses = field(default_factory=Accesses)
     #: For each parameter of the lambdas around, the argument, and the parameters around that.
     bound: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
@@ -146,9 +139,9 @@ class _Walk:
             return (
                 self.behind(name, self.named) if name in self.bound else self.names.get(name, name)
             )
-        if _call(node) == "make_tuple":
+        if call_of(node) == "make_tuple":
             return tuple(map(self.named, node.args))
-        if _call(node) == "tuple_get":
+        if call_of(node) == "tuple_get":
             names = self.named(node.args[1])
             if isinstance(names, tuple):
                 return names[int(node.args[0].value)]
@@ -164,13 +157,12 @@ class _Walk:
             self.bound = inside
 
     def structure(self, domain: Any, boxes: Iterator[Box]) -> Needed:  # noqa: ANN401
-        if _call(domain) == "make_tuple":
+        if call_of(domain) == "make_tuple":
             return tuple(self.structure(one, boxes) for one in domain.args)
-        box = next(boxes)
-        return box if has_points(box) else None
+        return next(boxes)
 
     def box(self, domain: Any) -> Box:  # noqa: ANN401
-        if _call(domain) not in ("cartesian_domain", "unstructured_domain"):
+        if call_of(domain) not in ("cartesian_domain", "unstructured_domain"):
             raise UnknownError(domain)
         ranges = (one.args for one in domain.args)
         return {axis.value: (self.number(low), self.number(high)) for axis, low, high in ranges}
@@ -179,8 +171,8 @@ class _Walk:
         kind = type(node).__name__
         if kind == "Literal":
             return int(node.value)
-        call = _call(node)
-        if call == "tuple_get" and _call(node.args[1]) == "get_domain_range":
+        call = call_of(node)
+        if call == "tuple_get" and call_of(node.args[1]) == "get_domain_range":
             of, axis = node.args[1].args
             return self.fields[self.named(of)][axis.value][int(node.args[0].value)]
         if kind == "SymRef" and str(node.id) in self.bound:
@@ -212,12 +204,15 @@ class _Walk:
             return {name for one in inner for name in self.names_in(one)}
 
     def expression(self, node: Any, needed: Needed, local: dict[str, Needed]) -> None:  # noqa: ANN401
-        """Find what an expression reads that is `needed` somewhere."""
-        kind, call = type(node).__name__, _call(node)
+        """Find what an expression reads that is `needed` somewhere.
+
+        A box without points counts where it is joined with others, as it does in GT4Py.
+        """
+        kind, call = type(node).__name__, call_of(node)
         if needed is None or kind == "Literal":
             return
         if kind == "SymRef":
-            self.reference(str(node.id), needed, local)
+            self.reference(node, needed, local)
         elif call == "make_tuple":
             parts = needed if isinstance(needed, tuple) else (needed,) * len(node.args)
             for one, part in zip(node.args, parts, strict=False):
@@ -235,13 +230,16 @@ class _Walk:
             self.expression(node.args[0], needed, local)
         elif type(getattr(node, "fun", None)).__name__ == "Lambda":
             self.let(node, needed, local)
-        elif _call(getattr(node, "fun", None)) == "as_fieldop":
+        elif call_of(getattr(node, "fun", None)) == "as_fieldop":
             self.operation(node, needed, local)
         else:
             self.unknown(node)
 
-    def reference(self, name: str, needed: Needed, local: dict[str, Needed]) -> None:
-        if name in local:
+    def reference(self, node: Any, needed: Needed, local: dict[str, Needed]) -> None:  # noqa: ANN401
+        name = str(node.id)
+        if name in self.bound and self.is_argument(node):
+            self.behind(name, lambda argument: self.expression(argument, needed, local))
+        elif name in self.bound:
             local[name] = union(local[name], needed)
         elif name in self.names:
             self.read(self.names[name], needed)
@@ -256,7 +254,7 @@ class _Walk:
                 self.read(one, part)
         elif isinstance(needed, tuple):
             raise UnknownError(names)
-        elif names in self.fields:
+        elif names in self.fields and has_points(needed):
             join(self.found.read, names, self.own(names, needed))
 
     def own(self, name: str, needed: Box) -> Box:
@@ -272,7 +270,7 @@ class _Walk:
     def unknown(self, node: Any) -> None:  # noqa: ANN401
         """Note the fields in an expression that is computed nobody knows where."""
         self.found.unknown |= self.names_in(node) & self.dims.keys()
-        if any(_call(one) == "as_fieldop" for one in node.walk_values()):
+        if any(call_of(one) == "as_fieldop" for one in node.walk_values()):
             raise UnknownError(node)
 
     def let(self, node: Any, needed: Needed, local: dict[str, Needed]) -> None:  # noqa: ANN401
@@ -298,20 +296,35 @@ class _Walk:
         for value, shifts in zip(
             node.args, trace_shifts.trace_stencil(stencil, num_args=len(node.args)), strict=True
         ):
-            if type(value).__name__ == "Literal":
+            direct = self.is_direct(value)
+            if type(value).__name__ == "Literal" or (direct and not has_points(box)):
                 continue
-            direct = type(value).__name__ == "SymRef" and str(value.id) not in local
             if any(self.is_dynamic(shift) for shift in shifts):
                 self.unknown(value)
                 continue
             reached = [self.shifted(box, shift, direct=direct) for shift in shifts]
             self.expression(value, hull(reached) if reached else None, local)
 
+    def is_direct(self, value: Any) -> bool:  # noqa: ANN401
+        """Tell whether a value is an argument, or GT4Py computes it of one where it is read."""
+        parts = {str(one): one for one in (inputs_of(value) if self.fuses else [value])}
+        return len(parts) == 1 and all(map(self.is_argument, parts.values()))
+
+    def is_argument(self, node: Any) -> bool:  # noqa: ANN401
+        """Tell whether a reference stands for an argument of the program, or a part of one."""
+        while call_of(node) == "tuple_get":
+            node = node.args[1]
+        name = str(getattr(node, "id", ""))
+        if name in self.bound:
+            return bool(self.behind(name, self.is_argument))
+        return type(node).__name__ == "SymRef"
+
     @staticmethod
     def is_dynamic(shift: tuple[Any, ...]) -> bool:
         return any(str(one) == "VALUE" for one in shift[1::2])
 
     def shifted(self, box: Box, shift: tuple[Any, ...], *, direct: bool) -> Box:
+        reads, box = has_points(box), dict(box)
         for offset, by in zip(shift[::2], shift[1::2], strict=True):
             if type(offset).__name__ == "CartesianOffset":
                 box = moved(box, offset.domain.value, offset.codomain.value, by.value)
@@ -322,16 +335,14 @@ class _Walk:
                 box = moved(box, name, name, by.value)
                 continue
             kind = table.__gt_type__()
-            first, end = box[kind.source_dim.value]
+            first, end = box.pop(source := kind.source_dim.value)
             column = None if str(by) == "ALL_NEIGHBORS" else by.value
-            rows = Rows(offset.value, kind.source_dim.value, first, end, column)
-            if rows not in self.found.rows:
+            rows = Rows(offset.value, source, first, end, column)
+            if reads and rows not in self.found.rows:
                 self.found.rows[rows] = self.tables.bounds(rows)
-            reached = self.found.rows[rows]
-            box = {dim: one for dim, one in box.items() if dim != kind.source_dim.value}
-            # GT4Py may compute what stands in between for all points.
+            # What stands in between goes into memory first, for all points.
             codomain = kind.codomain.value
-            box[codomain] = reached if direct else (0, self.size(codomain))
+            box[codomain] = self.found.rows[rows] if direct else (0, self.size(codomain))
         return box
 
     def size(self, dim: str) -> int:
@@ -342,26 +353,8 @@ class _Walk:
     def concatenation(self, node: Any, needed: Needed, local: dict[str, Needed]) -> None:  # noqa: ANN401
         self.depend(node.args[0])
         for value, negated in zip(node.args[1:], (False, True), strict=True):
-            region = self.region(node.args[0], negated=negated)
-            self.expression(value, within(needed, region), local)
-
-    def region(self, node: Any, *, negated: bool) -> list[dict[str, tuple[float, float]]]:  # noqa: ANN401
-        """Where a condition of axes is true, in boxes that are open where it says nothing."""
-        call = _call(node)
-        if call == "not_":
-            return self.region(node.args[0], negated=not negated)
-        if call in ("and_", "or_"):
-            one, other = (self.region(part, negated=negated) for part in node.args)
-            if (call == "or_") != negated:
-                return one + other
-            return [common(left, right) for left in one for right in other]
-        if call not in _WHERE:
-            raise UnknownError(node)
-        left, right = node.args
-        if type(right).__name__ == "AxisLiteral":
-            left, right, call = right, left, _MIRRORED[call]
-        call = _NEGATED[call] if negated else call
-        return [{left.value: one} for one in _WHERE[call](self.number(right))]
+            for part in where(node.args[0], self.number, negated=negated):
+                self.expression(value, within(needed, part), local)
 
 
 def _flat_names(names: Any) -> Iterator[str]:  # noqa: ANN401
@@ -372,14 +365,8 @@ def _flat_names(names: Any) -> Iterator[str]:  # noqa: ANN401
         yield from _flat_names(one)
 
 
-def _call(node: Any) -> str:  # noqa: ANN401
-    """Name the builtin that is called."""
-    function: Any = getattr(node, "fun", None)
-    return str(function.id) if type(function).__name__ == "SymRef" else ""
-
-
 def _flat(node: Any) -> Iterator[Any]:  # noqa: ANN401
-    if _call(node) != "make_tuple":
+    if call_of(node) != "make_tuple":
         yield node
         return
     for one in node.args:

@@ -1,17 +1,40 @@
-"""The iterator representation of a program of ``gt4py.next``, which GT4Py's frontend makes."""
+"""The iterator representation of a program of ``gt4py.next``, and what single nodes of it mean."""
 
 from __future__ import annotations
 
+import math
 import warnings
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from dlfield._boxes import common
 from dlfield.gt4py_reach import is_known_version
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["representation", "warn_unknown"]
+__all__ = ["UnknownError", "call_of", "inputs_of", "representation", "warn_unknown", "where"]
+
+#: The points of an axis for which ``axis OP value`` is true.
+_WHERE: dict[str, Callable[[int], list[tuple[float, float]]]] = {
+    "less": lambda value: [(-math.inf, value)],
+    "less_equal": lambda value: [(-math.inf, value + 1)],
+    "greater": lambda value: [(value + 1, math.inf)],
+    "greater_equal": lambda value: [(value, math.inf)],
+    "eq": lambda value: [(value, value + 1)],
+    "not_eq": lambda value: [(-math.inf, value), (value + 1, math.inf)],
+    "true": lambda _: [(-math.inf, math.inf)],
+}
+_NEGATED = {"less": "greater_equal", "less_equal": "greater", "eq": "not_eq"}
+_NEGATED |= {other: one for one, other in _NEGATED.items()}
+# GT4Py 1.1.12 takes `!=` for a condition that is true nowhere; embedded programs lack it.
+_NEGATED["not_eq"] = "true"
+_MIRRORED = {"less": "greater", "less_equal": "greater_equal", "eq": "eq", "not_eq": "not_eq"}
+_MIRRORED |= {other: one for one, other in _MIRRORED.items()}
+
+
+class UnknownError(Exception):
+    """Something in the representation that dlfield does not know."""
 
 
 def representation(stencil: Any, kinds: Sequence[Any] | None) -> Any:  # noqa: ANN401
@@ -21,12 +44,14 @@ def representation(stencil: Any, kinds: Sequence[Any] | None) -> Any:  # noqa: A
     """
     if not is_known_version():
         return None
-    from gt4py.next.iterator.transforms import inline_fundefs
+    from gt4py.next.iterator.transforms import inline_fundefs, inline_lambdas
 
     try:
         program = stencil.gtir if kinds is None else _of_operator(stencil, kinds)
         inlined = inline_fundefs.InlineFundefs().visit(program)
-        return inline_fundefs.prune_unreferenced_fundefs(inlined)
+        pruned = inline_fundefs.prune_unreferenced_fundefs(inlined)
+        # Operators that call others give names to values; one that is used once loses its name.
+        return inline_lambdas.InlineLambdas.apply(pruned, opcount_preserving=True)
     except Exception as reason:  # whatever is in the way, the reach is unknown
         warn_unknown(stencil.__name__, f"{type(reason).__name__}: {reason}")
         return None
@@ -40,6 +65,66 @@ def _of_operator(operator: Any, kinds: Sequence[Any]) -> Any:  # noqa: ANN401
     given = arguments.CompileTimeArgs(tuple(kinds), {}, {}, None, {})
     program = steps.field_view_op_to_prog(toolchain.ConcreteArtifact(operator.foast_stage, given))
     return steps.past_to_itir(toolchain.ConcreteArtifact(program.data, empty)).data
+
+
+def call_of(node: Any) -> str:  # noqa: ANN401
+    """Name the builtin that is called."""
+    function: Any = getattr(node, "fun", None)
+    return str(function.id) if type(function).__name__ == "SymRef" else ""
+
+
+def inputs_of(node: Any) -> Iterator[Any]:  # noqa: ANN401
+    """Give what the operations begin with that a value is computed by, point by point.
+
+    Where that is one name, GT4Py computes the value where it is read (`FuseAsFieldOp`): a program
+    that reads ``(2.0 * cells)(E2C)`` doubles those cells that it reads. A value of several, like
+    ``cells + edges(C2E[0])``, goes into memory first, for all points of the mesh.
+    """
+    function: Any = getattr(node, "fun", None)
+    if call_of(function) == "as_fieldop" and call_of(function.args[0]) != "scan":
+        for one in node.args:
+            yield from inputs_of(one)
+    elif type(node).__name__ != "Literal":
+        yield node
+
+
+def where(
+    node: Any,  # noqa: ANN401
+    number: Callable[[Any], int],
+    *,
+    negated: bool,
+) -> list[dict[str, tuple[float, float]]]:
+    """Find where a condition of axes is true, in boxes that are open where it says nothing.
+
+    Parameters
+    ----------
+    node
+        The condition.
+    number
+        Gives the value of an expression.
+    negated
+        Whether to find where it is false.
+
+    Raises
+    ------
+    UnknownError
+        If it is no condition of axes.
+    """
+    call = call_of(node)
+    if call == "not_":
+        return where(node.args[0], number, negated=not negated)
+    if call in ("and_", "or_"):
+        one, other = (where(part, number, negated=negated) for part in node.args)
+        if (call == "or_") != negated:
+            return one + other
+        return [common(left, right) for left in one for right in other]
+    if call not in _WHERE:
+        raise UnknownError(node)
+    left, right = node.args
+    if type(right).__name__ == "AxisLiteral":
+        left, right, call = right, left, _MIRRORED[call]
+    call = _NEGATED[call] if negated else call
+    return [{left.value: one} for one in _WHERE[call](number(right))]
 
 
 @cache

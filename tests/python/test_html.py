@@ -177,7 +177,7 @@ def test_the_plan_of_a_call_is_a_table_with_a_row_for_each_argument():
     plan = dlf.explain(run, np.ones((4, 5)), np.ones((4, 5)))
     page = ET.fromstring(plan._repr_html_())
     rows = [["".join(cell.itertext()) for cell in row] for row in page.iter("tr")]
-    assert [row[:2] for row in rows] == [["inp", "read"], ["out", "write"]]
+    assert [row[:2] for row in rows] == [["inp", "update"], ["out", "update"]]
     assert page.find("b").text.endswith("domain I=4, J=5, K=1")
     for field, row in zip(plan.plan.fields.values(), rows, strict=True):
         assert f"shape {field.given.shape} as IJ" in row
