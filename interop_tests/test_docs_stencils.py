@@ -135,6 +135,16 @@ def on_edges(edges, *, right):
     run(np.ones((3, 2)), np.ones((edges, 2)))
 
 
+def second_cells_of_a_boundary():
+    from support.stencils import next_programs as programs
+
+    rows = np.array([[0, 1], [1, -1], [2, 0], [0, 2]], dtype=np.int32)
+    dims = (programs.Edge, programs.E2CDim)
+    given = programs.gtx.as_connectivity(dims, programs.Cell, rows, skip_value=-1)
+    cells, edges = np.ones((3, 2)), np.ones((4, 2))
+    operator("second_cell", cells, out=edges, offset_provider={"E2C": given})
+
+
 def operator(name, *inputs, out, **options):
     """Call an operator of gt4py.next."""
     from support.stencils import next_programs as programs
@@ -177,6 +187,10 @@ RAISES = {
     "argument 'out': expected a domain of 0": lambda: next_program("laplacian", -1, (6, 7, 3)),
     "offset_provider['E2C']: expected a row": lambda: on_edges(5, right=True),
     "offset_provider['E2C']: expected indices": lambda: on_edges(4, right=False),
+    "offset_provider['E2C']: expected a neighbour": second_cells_of_a_boundary,
+    "domain: expected one for all": lambda: operator(
+        "both_ways", zeros(), out=(zeros(), zeros()), domain=({}, {})
+    ),
     "offset_provider: expected 'E2C'": lambda: on_edges(4, right=None),
     "argument 'inp': expected a domain=": lambda: laplacian()(
         with_halo(1), zeros(), origin={"inp": (2, 1, 0)}

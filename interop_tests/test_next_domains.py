@@ -98,6 +98,13 @@ def test_an_operator_computes_wherever_its_output_is(bound):
     assert np.array_equal(out[..., 1:], interior[..., 1:])
 
 
+def test_an_operator_in_place_is_refused_with_the_way_out(bound):
+    inp = values()
+    with refused(BufferError, "arguments 'inp' and 'out'", "arrays that overlap; pass a copy"):
+        bound(same)(inp, out=inp)
+    assert np.array_equal(inp, values())
+
+
 def test_an_input_that_does_not_reach_as_far_as_the_output_is_refused(bound):
     out = untouched(6, 4, 3)
     with refused(ValueError, "argument 'inp': expected points 0 to 6 along I", "got 0 to 5"):

@@ -101,6 +101,28 @@ def test_neighbours_that_are_skipped_are_no_indices(run):
     np.testing.assert_array_equal(edges, [[1.0, 2.0], [4.0, 6.0]])
 
 
+def test_a_neighbour_that_is_asked_for_by_its_number_must_not_be_skipped(run):
+    cells, edges = np.array([[1.0, 2.0], [3.0, 4.0]]), untouched(2, 2)
+    second = run("second_cell", offset_provider=table([[0, -1], [1, 0]], skip_value=-1))
+    with refused(ValueError, "a neighbour 1 of all points 0 to 2 along Edge, got the skip"):
+        second(cells, out=edges)
+    assert (edges == -1.0).all()
+    second(cells, out=edges, domain={Edge: (1, 2), K: (0, 2)})
+    np.testing.assert_array_equal(edges, [[-1.0, -1.0], [1.0, 2.0]])
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("second_cell", [[2.0, 3.0], [0.0, 1.0]]), ("sum_over_cells", [[2, 4]] * 2)],
+)
+def test_an_operator_takes_an_input_that_begins_at_the_first_cell_it_reads(run, name, expected):
+    begins_at_two = gtx.domain({Cell: (2, 4), K: (0, 2)})
+    cells = gtx.as_field(begins_at_two, np.arange(4.0).reshape(2, 2))
+    edges = untouched(2, 2)
+    run(name, offset_provider=table([[2, 3], [3, 2]]))(cells, out=edges)
+    np.testing.assert_array_equal(edges, expected)
+
+
 def test_a_table_that_is_written_between_two_calls_is_checked_again(run):
     given, cells, edges = connectivities(), np.ones((3, 2)), untouched(4, 2)
     sums = run("to_edges", offset_provider=given)

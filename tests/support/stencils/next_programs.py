@@ -133,6 +133,11 @@ def to_edges(cells: OnCells, edges: OnEdges):
     sum_over_cells(cells, out=edges)
 
 
+@gtx.field_operator
+def second_cell(cells: OnCells) -> OnEdges:
+    return cells(E2C[1])
+
+
 #: Four edges between three cells in a ring.
 TABLE = np.array([[0, 1], [1, 2], [2, 0], [0, 2]], dtype=np.int32)
 
