@@ -145,6 +145,24 @@ def second_cells_of_a_boundary():
     operator("second_cell", cells, out=edges, offset_provider={"E2C": given})
 
 
+def a_table_written_larger():
+    from support.stencils import next_programs as programs
+
+    rows = np.array([[0, 1], [5, 2]], dtype=np.int32)
+    table = programs.gtx.as_connectivity((programs.Edge, programs.E2CDim), programs.Cell, rows)
+    run = dlf.bind(programs.on("embedded", "sums_to_edges"), offset_provider={"E2C": table})
+    run(np.ones((9, 2)), np.ones((2, 2)), 2, 2)
+    table.ndarray[0, 0] = 7
+    run(np.ones((9, 2)), np.ones((2, 2)), 2, 2)
+
+
+def a_table_by_itself():
+    from support.stencils import next_programs as programs
+
+    run = dlf.bind(programs.on("embedded", "to_edges"), offset_provider={"E2C": programs.TABLE})
+    run(np.ones((3, 2)), np.ones((4, 2)))
+
+
 def operator(name, *inputs, out, **options):
     """Call an operator of gt4py.next."""
     from support.stencils import next_programs as programs
@@ -186,7 +204,9 @@ RAISES = {
     "fields: expected the fields": scan_without_fields,
     "argument 'out': expected a domain of 0": lambda: next_program("laplacian", -1, (6, 7, 3)),
     "offset_provider['E2C']: expected a row": lambda: on_edges(5, right=True),
-    "offset_provider['E2C']: expected indices": lambda: on_edges(4, right=False),
+    "offset_provider['E2C']: expected indices of": lambda: on_edges(4, right=False),
+    "offset_provider['E2C']: expected indices below": a_table_written_larger,
+    "offset_provider['E2C']: expected a connectivity": a_table_by_itself,
     "offset_provider['E2C']: expected a neighbour": second_cells_of_a_boundary,
     "domain: expected one for all": lambda: operator(
         "both_ways", zeros(), out=(zeros(), zeros()), domain=({}, {})

@@ -14,35 +14,17 @@ library("gt4py.next")
 
 from support.stencils.next_programs import (  # noqa: E402 (after the skip)
     BACKENDS,
-    E2C,
     QUIET,
     TABLE,
     Cell,
     E2CDim,
     Edge,
-    K,
-    OnCells,
-    OnEdges,
     connectivities,
     gtx,
-    int32,
-    neighbor_sum,
     on,
-    running_sum,
 )
 
 pytestmark = [pytest.mark.filterwarnings(line) for line in QUIET]
-
-
-@gtx.field_operator
-def sums_over_cells(cells: OnCells) -> OnEdges:
-    return neighbor_sum(running_sum(cells)(E2C), axis=E2CDim)
-
-
-@gtx.program
-def sums_to_edges(cells: OnCells, edges: OnEdges, count: int32, levels: int32):
-    """Sums along K in every cell, which no compiler merges with the sum over neighbours."""
-    sums_over_cells(cells, out=edges, domain={Edge: (0, count), K: (0, levels)})
 
 
 @pytest.fixture(params=BACKENDS)
@@ -52,7 +34,7 @@ def to_edges(request):
 
 @pytest.fixture(params=["embedded", "roundtrip"])
 def sums(request):
-    return dlf.bind(sums_to_edges.with_backend(BACKENDS[request.param]))
+    return dlf.bind(on(request.param, "sums_to_edges"))
 
 
 def connectivity(rows, where=(Edge, E2CDim), **options):
@@ -86,7 +68,7 @@ def test_a_table_whose_rows_begin_elsewhere_is_refused(to_edges):
 
 
 def test_a_table_lives_as_long_as_the_program_that_was_compiled_for_it():
-    program = sums_to_edges.with_backend(gtx.itir_python)
+    program = on("roundtrip", "sums_to_edges")
     known = [dlf.bind(program), dlf.bind(program)]
     seen = []
     for _ in range(5):

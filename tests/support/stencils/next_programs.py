@@ -138,6 +138,17 @@ def second_cell(cells: OnCells) -> OnEdges:
     return cells(E2C[1])
 
 
+@gtx.field_operator
+def sums_over_cells(cells: OnCells) -> OnEdges:
+    return neighbor_sum(running_sum(cells)(E2C), axis=E2CDim)
+
+
+@gtx.program
+def sums_to_edges(cells: OnCells, edges: OnEdges, count: int32, levels: int32):
+    """Sums along K in every cell, which no compiler merges with the sum over neighbours."""
+    sums_over_cells(cells, out=edges, domain={Edge: (0, count), K: (0, levels)})
+
+
 #: Four edges between three cells in a ring.
 TABLE = np.array([[0, 1], [1, 2], [2, 0], [0, 2]], dtype=np.int32)
 
