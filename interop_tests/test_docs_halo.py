@@ -1,14 +1,12 @@
 """`docs/halo.md`: its program gives the same on one process and on four ranks."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from support.optional import library
-from support.processes import beside_tests
+from support.processes import printed_by
 from support.ranks import mpi_is_needed, started
 
 library("gt4py.cartesian.gtscript")
@@ -38,16 +36,7 @@ def on_many_ranks(program):
 def one_process(tmp_path_factory):
     file = tmp_path_factory.mktemp("docs") / "model.py"
     file.write_text("\n".join(BLOCKS), "utf-8")
-    done = subprocess.run(
-        [sys.executable, str(file)],
-        env=beside_tests(),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return printed_by(file)
 
 
 def test_the_program_runs_on_one_process_and_so_do_the_blocks_after_it(one_process):

@@ -1,14 +1,12 @@
 """`docs/recipes.md`: every program runs as it stands."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from support.optional import library
-from support.processes import beside_tests
+from support.processes import printed_by
 
 TEXT = (Path(__file__).resolve().parent.parent / "docs" / "recipes.md").read_text("utf-8")
 PROGRAMS = {
@@ -25,16 +23,7 @@ def test_the_program_runs(title, tmp_path):
         library(name)
     if "to_netcdf" in program:
         library("netCDF4")
-    done = subprocess.run(
-        [sys.executable, "-W", "error::ResourceWarning", "-c", program],
-        cwd=tmp_path,
-        env=beside_tests(),
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    printed_by("-W", "error::ResourceWarning", "-c", program, folder=tmp_path)
 
 
 def test_every_section_has_a_program():

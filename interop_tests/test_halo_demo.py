@@ -1,13 +1,11 @@
 """The model of `make halo-demo`: every number of ranks writes the same bits."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 
 from support.optional import library
-from support.processes import beside_tests
+from support.processes import printed_by
 from support.ranks import mpi_is_needed, started
 
 library("gt4py.cartesian.gtscript")
@@ -24,15 +22,7 @@ def result_of(folder):
 
 def test_the_model_writes_the_same_bits_on_one_and_on_four_ranks(tmp_path):
     options = ["--steps", "30", "--out"]
-    alone = subprocess.run(
-        [sys.executable, PROGRAM, *options, str(tmp_path / "1")],
-        env=beside_tests(),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert alone.returncode == 0, alone.stderr
+    printed_by(PROGRAM, *options, tmp_path / "1")
     many = started(4, ["-m", "mpi4py", PROGRAM, *options, str(tmp_path / "4")], timeout=300)
     assert many.returncode == 0, many.stderr
     assert many.stdout.startswith("4 ranks, 30 steps, sum ")

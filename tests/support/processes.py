@@ -40,9 +40,17 @@ def end_of_module(name, *arguments, timeout=120, **settings):
     return _ended(["-m", name, *arguments], timeout, settings)
 
 
-def _ended(options, timeout, settings):
+def printed_by(*arguments, folder=None):
+    """Run a program of Python, with its options, in a folder, and give what it printed."""
+    done = _ended(map(str, arguments), 300, {}, folder)
+    expect_success(done, " ".join(map(str, arguments)))
+    return done.stdout
+
+
+def _ended(options, timeout, settings, folder=None):
     return subprocess.run(
         [sys.executable, "-X", "faulthandler", *options],
+        cwd=folder,
         env=beside_tests(**settings),
         capture_output=True,
         text=True,
