@@ -182,7 +182,7 @@ asan: $(VENV)/.stamp-test $(STAND_IN) ## Rust tests and pytest under AddressSani
 	$(call under_asan,) -k "not ($(MEMORY_TESTS) or $(TIME_TESTS) or $(OTHER_TESTS))"
 	$(call under_asan,:quarantine_size_mb=1:thread_local_quarantine_size_kb=64) -k "$(MEMORY_TESTS)"
 
-beside_python = mkdir -p target/$(1)/python/dlfield && cp -r python/dlfield/*.py python/dlfield/*.pyi python/dlfield/halo target/$(1)/python/dlfield && \
+beside_python = mkdir -p target/$(1)/python/dlfield && cp -r python/dlfield/*.py python/dlfield/*.pyi python/dlfield/halo python/dlfield/doctor target/$(1)/python/dlfield && \
 	cp target/$(1)/$(2)/libdlfield.so target/$(1)/python/dlfield/_core.abi3.so
 under_asan = ulimit -s 65536 && LD_PRELOAD=$$(g++ -print-file-name=libasan.so) \
 	ASAN_OPTIONS=detect_leaks=0$(1) PYTHONMALLOC=malloc PYTHONPATH=$(CURDIR)/target/asan/python \

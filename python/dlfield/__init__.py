@@ -53,6 +53,7 @@ from dlfield.xarray import from_xarray
 
 if TYPE_CHECKING:
     from dlfield import halo as halo
+    from dlfield.doctor import show_versions
     from dlfield.explaining import Explanation, PlanExplanation, explain
     from dlfield.gt4py_allocator import field_allocator
     from dlfield.gt4py_fields import as_field, from_field
@@ -105,6 +106,7 @@ __all__ = [
     "set_huge_pages",
     "set_num_threads",
     "set_pool_limit",
+    "show_versions",
     "storage",
     "use_stream",
     "zeros",
@@ -134,6 +136,7 @@ _LATER = {
     "ghex_field": "halo",
     "halo": "halo",
     "halo_exchange": "halo",
+    "show_versions": "doctor",
 }
 
 

@@ -57,9 +57,12 @@ __all__ = [
     "as_cupy",
     "as_numpy",
     "as_storage",
+    "build_features",
     "call_functional",
     "check_names",
     "class_options",
+    "copy_registers",
+    "cuda_driver",
     "device_of",
     "doors_of",
     "elementwise",
@@ -1921,6 +1924,27 @@ def pool_bytes() -> int:
 
 def free_pool() -> None:
     """Give all memory that is kept for new fields back to the system. The limit stays."""
+
+def build_features() -> tuple[str, ...]:
+    """Give the features of the crate that this build has, in the order of Cargo.toml."""
+
+def copy_registers() -> str:
+    """Name the processor's registers that copies use: avx512, avx2, sse2, neon or plain."""
+
+def cuda_driver() -> tuple[tuple[int, int], list[tuple[str, int, tuple[int, int]]]]:
+    """Ask the CUDA driver for its version and devices. Starts the driver.
+
+    Returns
+    -------
+    tuple
+        The newest version of CUDA that the driver has, and for each device its name, memory in bytes
+        and compute capability.
+
+    Raises
+    ------
+    DeviceUnavailable
+        Without a driver or a device, or with a driver that is too old.
+    """
 
 def live_allocations() -> int:
     """Count the blocks of memory, on the host and on GPUs, that dlfield has allocated and not freed."""

@@ -15,7 +15,7 @@ mod route;
 mod cuda;
 
 pub(crate) use batch::{HostBatch, first_overlap};
-pub(crate) use host::settle;
+pub(crate) use host::{registers, settle};
 
 use crate::error::{Error, Result};
 use crate::managed::Managed;

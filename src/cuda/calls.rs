@@ -137,11 +137,14 @@ macro_rules! caller {
 // - everything behind a pointer is as in cuda.h.
 functions! {
     cuInit(flags: c_uint);
+    cuDriverGetVersion() -> c_int;
     [unsafe] cuGetErrorName(code: u32, name: *mut *const c_char);
     [unsafe] cuGetErrorString(code: u32, text: *mut *const c_char);
     cuDeviceGet(ordinal: c_int) -> c_int;
     cuDeviceGetCount() -> c_int;
     cuDeviceGetAttribute(attribute: c_uint, device: c_int) -> c_int;
+    [unsafe] cuDeviceGetName(name: *mut c_char, room: c_int, device: c_int);
+    cuDeviceTotalMem_v2(device: c_int) -> usize;
     cuDevicePrimaryCtxRetain(device: c_int) -> usize;
     cuCtxGetCurrent() -> usize;
     cuCtxGetDevice() -> c_int;

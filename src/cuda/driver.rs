@@ -1,5 +1,6 @@
 //! Presence of a driver and its devices: probed once and remembered.
 
+use std::ffi::{CStr, c_int};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::calls::{self, Refused};
@@ -49,6 +50,48 @@ fn start() -> Result<Driver> {
 /// forked from one that used it.
 pub(crate) fn device_count() -> Result<i32> {
     Ok(driver()?.devices)
+}
+
+/// Newest version of CUDA that the driver has, such as (12, 4).
+///
+/// # Errors
+/// As [`device_count`].
+pub(crate) fn version() -> Result<(i32, i32)> {
+    driver()?;
+    let number = calls::cuDriverGetVersion()?;
+    Ok((number / 1000, number % 1000 / 10))
+}
+
+/// Properties of a device that a user knows it by.
+pub(crate) struct Properties {
+    pub(crate) name: String,
+    pub(crate) bytes: usize,
+    pub(crate) compute_capability: (i32, i32),
+}
+
+/// Asks the driver what a device is. Makes no context on it.
+///
+/// # Errors
+/// [`Error::Device`] if there is no such device, or the driver fails.
+pub(crate) fn properties(ordinal: i32) -> Result<Properties> {
+    const MAJOR: u32 = 75; // of CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY
+    const MINOR: u32 = 76;
+    check_ordinal(ordinal)?;
+    let device = calls::cuDeviceGet(ordinal)?;
+    let capability = |attribute| calls::cuDeviceGetAttribute(attribute, device);
+    Ok(Properties {
+        name: name(device)?,
+        bytes: calls::cuDeviceTotalMem_v2(device)?,
+        compute_capability: (capability(MAJOR)?, capability(MINOR)?),
+    })
+}
+
+fn name(device: c_int) -> Result<String> {
+    let mut text = [0_u8; 256];
+    // SAFETY: room for 256 bytes; the driver writes no more than that, NUL included.
+    unsafe { calls::cuDeviceGetName(text.as_mut_ptr().cast(), 256, device) }?;
+    let name = CStr::from_bytes_until_nul(&text).unwrap_or_default();
+    Ok(name.to_string_lossy().into_owned())
 }
 
 /// True if there is a CUDA driver with a device. This loads the driver, which only what meets memory

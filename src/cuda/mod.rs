@@ -25,7 +25,7 @@ mod kernel;
 pub(crate) use block::{Block, Kind, locate};
 pub(crate) use calls::{Pitched, PitchedSide};
 pub(crate) use context::{current_ordinal, enter, ordinal_of, synchronize};
-pub(crate) use driver::{check_ordinal, device_count, is_available};
+pub(crate) use driver::{check_ordinal, device_count, is_available, properties, version};
 pub(crate) use event::Event;
 pub(crate) use kernel::{Arguments, MAX_WALKS, Walk, launch};
 pub(crate) use stream::{Stream, choose, unchoose};

@@ -11,6 +11,7 @@ mod options;
 mod sync_state;
 mod stream;
 mod settings;
+mod machine;
 mod jax;
 mod storage;
 mod elementwise;
@@ -73,6 +74,8 @@ mod _core {
     use super::elementwise::{elementwise, reduced, reducing_functions};
     #[pymodule_export]
     use super::halo::{PyHaloBoxes, message_part};
+    #[pymodule_export]
+    use super::machine::{build_features, copy_registers, cuda_driver};
     #[pymodule_export]
     use super::names::{check_names, get_dims, gt4py_names, names_are_unrelated};
     #[pymodule_export]

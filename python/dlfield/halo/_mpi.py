@@ -27,6 +27,7 @@ __all__ = [
     "has_threads",
     "is_cart",
     "is_communicator",
+    "loaded",
     "most",
     "periodic_of",
     "persistent",
@@ -96,7 +97,7 @@ def _kinds_of_memory(comm: Any) -> bool:  # noqa: ANN401
 def _supports_cuda() -> bool:
     """Ask the library by the function that Open MPI and MPICH have for it."""
     _library()  # loads it, or nothing is known
-    for name in (None, *_loaded()):
+    for name in (None, *loaded()):
         try:
             return bool(ctypes.CDLL(name).MPIX_Query_cuda_support())
         except (AttributeError, OSError):
@@ -104,7 +105,7 @@ def _supports_cuda() -> bool:
     return False
 
 
-def _loaded() -> list[str]:
+def loaded() -> list[str]:
     """Give the paths of the libraries of MPI that this process has loaded, on Linux."""
     try:
         maps = Path("/proc/self/maps").read_text("utf-8")

@@ -65,6 +65,11 @@ pub(super) fn prepare(source: &Managed, target: &Managed) -> Result<Option<Prepa
     Ok((bytes > 0).then(|| copying.prepare(way, past_caches)))
 }
 
+/// Name of the registers that copies use on this processor.
+pub(crate) fn registers() -> &'static str {
+    Level::best().name()
+}
+
 /// Looks up constants of the process. A fork during the lookup would leave it half done.
 pub(crate) fn settle() {
     last_cache();

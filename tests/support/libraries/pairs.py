@@ -1,78 +1,42 @@
-"""A producer, a storage and a consumer: the three proofs, for every pair of libraries.
+"""Freed once, references unchanged: what the tests prove beside `dlfield.doctor.pairs`.
 
-Same address: each side is asked by its own words. Write-through: in both directions, or refused.
-Freed once: how often the owner has given its memory up, while the consumer lives and afterwards.
+Counted is how often the owner has given its memory up, while the consumer lives and afterwards.
 """
 
 import gc
 import sys
-from dataclasses import dataclass
 
-from support.libraries.known_deviations import Cell, deviation
-from support.libraries.sides import CONSUMERS, PRODUCERS, Consumer, Producer
+from dlfield.doctor import pairs
+from dlfield.doctor.pairs import REFUSALS
 
-REFUSALS = (BufferError, TypeError)
+from support.libraries.sides import CONSUMERS, COUNTED, PRODUCERS
+from support.optional import library
 
 
-class Linked:
-    """The array of a producer and what a consumer has made of the storage over it."""
+class Linked(pairs.Linked):
+    """The two arrays; a missing library is a skip."""
 
     def __init__(self, pair):
-        self.giver, self.taker = pair.producer.library, pair.consumer.library
-        self.array = pair.producer.own()
-        self.storage = pair.producer.storage(self.array)
-        self.taken = pair.consumer.take(self.storage)
-
-    def addresses(self):
-        return self.giver.address(self.array), self.taker.address(self.taken)
-
-    def values(self):
-        return self.giver.read(self.array), self.taker.read(self.taken)
-
-    def write_as_producer(self, value):
-        return self.giver.writes(self.array, value)
-
-    def write_as_consumer(self, value):
-        return self.taker.writes(self.taken, value)
+        pair.need()
+        super().__init__(pair)
 
 
-@dataclass(frozen=True)
-class Pair:
-    """A way from one library through a storage into another."""
+class Pair(pairs.Pair):
+    """A way from one library through a storage into another; a missing library is a skip."""
 
-    producer: Producer
-    consumer: Consumer
-
-    def __str__(self):
-        return f"{self.producer.library.name} to {self.consumer.entry}"
-
-    @property
-    def deviation(self):
-        return deviation(self.producer.library.name, self.consumer.entry)
-
-    @property
-    def expected(self):
-        return self.deviation.cell if self.deviation else Cell.SHARED
+    def need(self):
+        for name in self.modules:
+            library(name)
 
     def measured(self):
-        """Find out what the pair does, without looking at what is known of it."""
-        try:
-            linked = Linked(self)
-        except REFUSALS:
-            return Cell.REFUSED
-        given, taken = linked.addresses()
-        if given != taken:
-            return Cell.COPIES
-        if not linked.write_as_consumer(7.0):
-            return Cell.READ_ONLY
-        if linked.values() != (7.0, 7.0):
-            return Cell.COPIES
-        return Cell.UNGUARDED if linked.storage.readonly else Cell.SHARED
+        self.need()
+        return super().measured()
 
     def deletions(self):
         """Count how often the memory was given up: while only the consumer lives, and after it."""
+        self.need()
         gc.freeze()  # a collection then looks at the chain only
-        array, deletions = self.producer.counted()
+        array, deletions = COUNTED[self.producer.library.name]()
         storage = self.producer.storage(array)
         taken = self._take(storage)
         del array, storage
@@ -84,6 +48,7 @@ class Pair:
 
     def references(self):
         """Count the references to the producer's array before and after all that was made of it."""
+        self.need()
         array = self.producer.own()
         before = sys.getrefcount(array)
         storage = self.producer.storage(array)

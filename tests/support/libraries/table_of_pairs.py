@@ -6,7 +6,9 @@ Run by `make pages`.
 import os
 from pathlib import Path
 
-from support.libraries.known_deviations import DEVIATIONS, Cell
+from dlfield.doctor.deviations import Cell
+from dlfield.doctor.table import noted, notes, table
+
 from support.libraries.pairs import PAIRS, Pair
 from support.libraries.sides import CONSUMERS, PRODUCERS
 
@@ -15,50 +17,26 @@ BEGIN = "<!-- made by support.libraries.table_of_pairs: begin -->\n"
 END = "<!-- made by support.libraries.table_of_pairs: end -->\n"
 
 
-def note(known):
-    """The number of a deviation, as it stands in a cell."""
-    return "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(digit)] for digit in str(DEVIATIONS.index(known) + 1))
-
-
-def checked(pair):
+def checked(producer, consumer):
     """Run the proofs of a pair; anything but what is known of it is an error."""
+    pair = Pair(producer, consumer)
     found, deletions, references = pair.measured(), pair.deletions(), pair.references()
     kept = (1, 1) if found in (Cell.COPIES, Cell.REFUSED) else (0, 1)
     if found is not pair.expected or deletions != kept or len(set(references)) != 1:
         raise AssertionError(
             f"{pair}: expected {pair.expected}, deletions {kept} and references unchanged, "
-            f"got {found}, {deletions} and {references}; a change belongs into known_deviations.py"
+            f"got {found}, {deletions} and {references}; a change belongs into "
+            f"dlfield/doctor/deviations.py"
         )
-    return found + (note(pair.deviation) if pair.deviation else "")
-
-
-def row(cells):
-    return f"| {' | '.join(cells)} |\n"
-
-
-def table():
-    """Check every pair and lay the results out, producers down, consumers across."""
-    text = row(["", *(f"`{consumer.entry}`" for consumer in CONSUMERS)])
-    text += row(["---"] * (len(CONSUMERS) + 1))
-    for producer in PRODUCERS:
-        cells = [checked(Pair(producer, consumer)) for consumer in CONSUMERS]
-        text += row([f"**{producer.library.name}**", *cells])
-    return text
-
-
-def notes():
-    """List the reasons of the numbered pairs."""
-    return "".join(
-        f"{number}. {known.reason} [source]({known.link})\n"
-        for number, known in enumerate(DEVIATIONS, start=1)
-    )
+    return noted(found, pair.deviation)
 
 
 def with_table(document):
     """Put what is found now between the marks of a document."""
     before, _, rest = document.partition(BEGIN)
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{table()}\n{notes()}\n{END}{after}"
+    made = table(PRODUCERS, CONSUMERS, checked)
+    return f"{before}{BEGIN}\n{made}\n{notes()}\n{END}{after}"
 
 
 if __name__ == "__main__":

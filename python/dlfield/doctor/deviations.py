@@ -1,11 +1,15 @@
 """The pairs of producer and consumer that do not simply share writable memory, and why.
 
 This is the only list of them. The tests assert that each still behaves as described here, and
-`table_of_pairs.py` makes the notes of docs/protocols.md of it.
+`table.py` makes the notes of docs/protocols.md of it.
 """
+
+from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+
+__all__ = ["DEVIATIONS", "Cell", "Deviation", "deviation"]
 
 
 class Cell(StrEnum):
@@ -39,7 +43,8 @@ class Deviation:
     says: str = ""
     """What the error says where the pair is refused."""
 
-    def concerns(self, producer, consumer):
+    def concerns(self, producer: str, consumer: str) -> bool:
+        """Tell whether a library and an entry are among its pairs."""
         if self.producers is not None and producer not in self.producers:
             return False
         return self.consumers is None or consumer in self.consumers
@@ -173,7 +178,7 @@ DEVIATIONS = (
 )
 
 
-def deviation(producer, consumer):
+def deviation(producer: str, consumer: str) -> Deviation | None:
     """Find the reason why a library and an entry do not simply share, or None where they do."""
     found = [known for known in DEVIATIONS if known.concerns(producer, consumer)]
     return found[-1] if found else None

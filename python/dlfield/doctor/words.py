@@ -4,20 +4,26 @@ The words are the library's own, never those of dlfield, and those of a third li
 the library has none: PIL gives the address of its pixels only by Arrow, which pyarrow reads.
 """
 
+from __future__ import annotations
+
 import ctypes
 import re
 import struct
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from support.addresses import address_of
-from support.libraries.extension import extension
-from support.optional import library
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Foreign", "Library"]
+
+#: An array of any library, or a module of one.
+Foreign: TypeAlias = Any
 
 SIZE = 18  # 144 bytes: some blocks of that size lie where JAX shares them, see `sides.aligned`
 AT = 7  # the element that is read and written
@@ -27,7 +33,8 @@ AT = 7  # the element that is read and written
 REFUSAL = r"read-?only|immutable|item assignment|destination is a view"
 
 
-def assign(held, value):
+def assign(held: Foreign, value: float) -> None:
+    """Write the element."""
     held[AT] = value
 
 
@@ -36,11 +43,13 @@ class Library:
     """How a library reads and writes an array of its own."""
 
     name: str
-    address: Callable[[Any], int]
-    read: Callable[[Any], float] = lambda held: float(held[AT])
-    write: Callable[[Any, float], None] = assign
+    address: Callable[[Foreign], int]
+    read: Callable[[Foreign], float] = lambda held: float(held[AT])
+    write: Callable[[Foreign, float], None] = assign
+    modules: tuple[str, ...] = ()
+    """What has to be installed."""
 
-    def writes(self, held, value):
+    def writes(self, held: Foreign, value: float) -> bool:
         """Write an element; False where the library refuses because the memory is read-only."""
         try:
             self.write(held, value)
@@ -51,57 +60,60 @@ class Library:
         return True
 
 
-def buffer_address(exporter):
+def buffer_address(exporter: Foreign) -> int:
     """Return the address of a memoryview's memory, which Python gives only in C."""
     view, full_read_only = (ctypes.c_void_p * 16)(), 0x11C  # a Py_buffer begins with the address
     get, release = ctypes.pythonapi.PyObject_GetBuffer, ctypes.pythonapi.PyBuffer_Release
     get.argtypes = (ctypes.py_object, ctypes.c_void_p, ctypes.c_int)
     release.argtypes, release.restype = (ctypes.c_void_p,), None
     get(exporter, view, full_read_only)
-    address = view[0]
+    address = view[0] or 0
     release(view)
     return address
 
 
 @cache
-def compiled():
-    """The functions that numba compiles; what they are given never leaves compiled code."""
-    numba = library("numba")
+def compiled() -> SimpleNamespace:
+    """Give functions that numba compiles; what they are given never leaves compiled code."""
 
-    @numba.njit
-    def zeros(size):
+    def zeros(size: int) -> Foreign:
         return np.zeros(size)
 
-    @numba.njit
-    def take(held):
+    def take(held: Foreign) -> Foreign:
         return held
 
-    @numba.njit
-    def address(held):
+    def address(held: Foreign) -> Foreign:
         return held.ctypes.data
 
-    @numba.njit
-    def read(held, at):
+    def read(held: Foreign, at: int) -> Foreign:
         return held[at]
 
-    @numba.njit
-    def write(held, at, value):
+    def write(held: Foreign, at: int, value: float) -> None:
         held[at] = value
 
-    return SimpleNamespace(zeros=zeros, take=take, address=address, read=read, write=write)
+    njit = import_module("numba").njit
+    functions = (zeros, take, address, read, write)
+    return SimpleNamespace(**{function.__name__: njit(function) for function in functions})
 
 
-def numbers_of(buffer):
+def numbers_of(buffer: Foreign) -> Foreign:
+    """Look at a buffer as at numbers."""
     return memoryview(buffer).cast("B").cast("d")
 
 
-def chunk_of(dask_array):
-    """The only chunk of a Dask array, as it is in the graph: `dask_array.compute()` copies it."""
+def chunk_of(dask_array: Foreign) -> Foreign:
+    """Give the only chunk of a Dask array, as it is in the graph: `compute()` of the array copies.
+
+    Examples
+    --------
+    >>> chunk_of(dask.array.zeros(3))
+    array([0., 0., 0.])
+    """
     return dask_array.to_delayed().item().compute(scheduler="synchronous")
 
 
-def numpy_of(series):
-    """The view that polars gives of what a series has now.
+def numpy_of(series: Foreign) -> Foreign:
+    """Give the view that polars has of what a series has now.
 
     `series[i] = value` does not write that memory: polars gives the series memory of its own as
     soon as the old one has another owner.
@@ -113,84 +125,94 @@ def numpy_of(series):
 PIXELS = range(8 * AT, 8 * AT + 8)
 
 
-def number_in(image):
-    return struct.unpack("d", bytes(image.getpixel((x, 0)) for x in PIXELS))[0]
+def number_in(image: Foreign) -> float:
+    """Put the element of an image together."""
+    number: float = struct.unpack("d", bytes(image.getpixel((x, 0)) for x in PIXELS))[0]
+    return number
 
 
-def set_pixels(image, value):
+def set_pixels(image: Foreign, value: float) -> None:
+    """Write the element of an image."""
     pixels = image.load()  # putpixel would give a read-only image memory of its own
     for x, byte in zip(PIXELS, struct.pack("d", value), strict=True):
         pixels[x, 0] = byte
 
 
-NUMPY = Library("NumPy", lambda held: held.ctypes.data)
-TORCH = Library("torch", lambda held: held.data_ptr())
-JAX = Library("JAX", lambda held: held.unsafe_buffer_pointer())
+def address_by_interface(held: Foreign) -> int:
+    """Give the address of the first element by the array interface."""
+    address: int = held.__array_interface__["data"][0]
+    return address
+
+
+NUMPY = Library("NumPy", lambda held: held.ctypes.data, modules=("numpy",))
+TORCH = Library("torch", lambda held: held.data_ptr(), modules=("torch",))
+JAX = Library("JAX", lambda held: held.unsafe_buffer_pointer(), modules=("jax",))
 ARROW_ARRAY = Library(
-    "pyarrow.Array", lambda held: held.buffers()[1].address, lambda held: held[AT].as_py()
+    "pyarrow.Array",
+    lambda held: held.buffers()[1].address,
+    lambda held: held[AT].as_py(),
+    modules=("pyarrow",),
 )
 ARROW_TENSOR = Library(
-    "pyarrow.Tensor", lambda held: held.to_numpy().ctypes.data, lambda held: held.to_numpy()[AT]
+    "pyarrow.Tensor",
+    lambda held: held.to_numpy().ctypes.data,
+    lambda held: held.to_numpy()[AT],
+    modules=("pyarrow",),
 )
 ARROW_LIST = Library(
     "pyarrow.FixedShapeTensorArray",
     lambda held: held.storage.values.buffers()[1].address,
     lambda held: held[AT].as_py()[0],
+    modules=("pyarrow",),
 )
 ARROW_BUFFER = Library(
     "pyarrow.Buffer",
     lambda held: held.address,
     lambda held: numbers_of(held)[AT],
     lambda held, value: assign(numbers_of(held), value),
+    modules=("pyarrow",),
 )
 POLARS = Library(
     "polars",
     lambda held: numpy_of(held).ctypes.data,
     write=lambda held, value: assign(numpy_of(held), value),
+    modules=("polars",),
 )
 PIL = Library(
     "PIL",
-    lambda held: library("pyarrow").array(held).buffers()[1].address,
+    lambda held: import_module("pyarrow").array(held).buffers()[1].address,
     number_in,
     set_pixels,
+    modules=("PIL.Image", "pyarrow"),
 )
 TVM = Library(  # has tensors, but no words to read or write an element
     "tvm-ffi",
     lambda held: held.data_ptr(),
     lambda held: float(np.from_dlpack(held)[AT]),
     lambda held, value: assign(np.from_dlpack(held), value),
+    modules=("tvm_ffi",),
 )
 NUMBA = Library(
     "numba",
     lambda held: compiled().address(held),
     lambda held: compiled().read(held, AT),
     lambda held, value: compiled().write(held, AT, value),
-)
-NANOBIND = Library(  # an object with an `ndarray<double>` or an `ndarray<const double>`
-    "nanobind",
-    lambda held: held.address(),
-    lambda held: held.read(AT),
-    lambda held, value: held.write(AT, value),
-)
-NANOBIND_ARRAY = Library(  # an array that the extension has made, given back to it
-    "nanobind",
-    lambda held: extension().Keeper(held).address(),
-    lambda held: extension().Keeper(held).read(AT),
-    lambda held, value: extension().Keeper(held).write(AT, value),
+    modules=("numba",),
 )
 MEMORYVIEW = Library("memoryview", buffer_address)
 ARRAY = Library("array", lambda held: held.buffer_info()[0])
 CTYPES = Library("ctypes", ctypes.addressof)
-XARRAY = Library("xarray", lambda held: held.values.ctypes.data)
+XARRAY = Library("xarray", lambda held: held.values.ctypes.data, modules=("xarray",))
 DASK = Library(
     "Dask",
     lambda held: np.asarray(chunk_of(held)).ctypes.data,
     lambda held: float(np.asarray(chunk_of(held))[AT]),
     lambda held, value: assign(chunk_of(held), value),
+    modules=("dask.array",),
 )
 STORAGE = Library(
     "Storage",
-    address_of,
+    address_by_interface,
     lambda held: held.to_numpy()[AT],
     lambda held, value: assign(held.to_numpy(), value),
 )

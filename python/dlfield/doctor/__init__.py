@@ -1,0 +1,61 @@
+"""A doctor: what dlfield finds on this machine, what works, and what lies in the way."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from dlfield.doctor.printing import text_of
+from dlfield.doctor.report import report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import TextIO
+
+__all__ = ["show_versions"]
+
+
+def show_versions(
+    only: str | Iterable[str] = (),
+    *,
+    imports: bool = True,
+    as_json: bool = False,
+    file: TextIO | None = None,
+) -> None:
+    """Print what dlfield finds on this machine, as ``python -m dlfield`` does.
+
+    Versions, build and settings; the driver of CUDA and its devices; every library that is
+    installed, with its version, its doors in both directions, whether they share memory, and the
+    time of one exchange; traps of the environment, each with the way out.
+
+    Libraries are imported, and the driver is asked, in a process of their own. This one stays as it
+    is, even if one of them fails or crashes. That takes a minute with all of them.
+
+    Parameters
+    ----------
+    only
+        Name of a library, or several; all of them by default.
+    imports
+        If False, no library is imported: their versions are those that are installed.
+    as_json
+        Print JSON, whose keys stay the same.
+    file
+        Where to print; by default the standard output.
+
+    Raises
+    ------
+    ValueError
+        For the name of a library that is not looked for.
+
+    Examples
+    --------
+    >>> show_versions("torch")
+    dlfield     0.1.0
+    build       python, cuda, arrow, ndarray; abi3
+    ...
+    """
+    names = (only,) if isinstance(only, str) else tuple(only)
+    found = report(names, imports=imports)
+    text = json.dumps(found, indent=2) + "\n" if as_json else text_of(found)
+    (file or sys.stdout).write(text)

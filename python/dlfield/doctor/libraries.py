@@ -1,0 +1,92 @@
+"""The libraries that the doctor looks for."""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+from dataclasses import dataclass
+from importlib import metadata
+
+__all__ = ["LIBRARIES", "Known", "chosen"]
+
+
+@dataclass(frozen=True)
+class Known:
+    """A library by its name, module and distribution."""
+
+    name: str
+    module: str
+    distribution: str
+    sides: tuple[str, ...] = ()
+    """Its names in `sides.py` and `further.py`."""
+
+    def installed(self) -> str | None:
+        """Return the version that is installed, without an import; None if there is none."""
+        if not self.distribution:
+            return platform.python_version()
+        try:
+            return metadata.version(self.distribution)
+        except metadata.PackageNotFoundError:
+            return self._found()
+
+    def _found(self) -> str | None:
+        """Look for a module of another distribution, such as CuPy has one for each CUDA."""
+        try:
+            return "unknown" if importlib.util.find_spec(self.module.split(".")[0]) else None
+        except ValueError:  # of a module in sys.modules without a spec
+            return "unknown"
+
+
+LIBRARIES = (
+    Known("Python", "array", "", ("memoryview", "array", "ctypes")),
+    Known("NumPy", "numpy", "numpy", ("NumPy",)),
+    Known("torch", "torch", "torch", ("torch",)),
+    Known("JAX", "jax", "jax", ("JAX",)),
+    Known("CuPy", "cupy", "cupy", ("CuPy",)),
+    Known("xarray", "xarray", "xarray", ("xarray",)),
+    Known("Dask", "dask.array", "dask", ("Dask",)),
+    Known("distributed", "distributed", "distributed"),
+    Known(
+        "pyarrow",
+        "pyarrow",
+        "pyarrow",
+        ("pyarrow.Array", "pyarrow.Tensor", "pyarrow.FixedShapeTensorArray", "pyarrow.Buffer"),
+    ),
+    Known("polars", "polars", "polars", ("polars",)),
+    Known("nanoarrow", "nanoarrow", "nanoarrow", ("nanoarrow",)),
+    Known("arro3", "arro3.core", "arro3-core", ("arro3",)),
+    Known("PIL", "PIL.Image", "pillow", ("PIL",)),
+    Known("tvm-ffi", "tvm_ffi", "apache-tvm-ffi", ("tvm-ffi",)),
+    Known("numba", "numba", "numba", ("numba",)),
+    Known("numba-cuda", "numba_cuda", "numba-cuda", ("numba-cuda",)),
+    Known("cuda-core", "cuda.core", "cuda-core", ("cuda-core",)),
+    Known("nanobind", "nanobind", "nanobind"),
+    Known("ml_dtypes", "ml_dtypes", "ml_dtypes"),
+    Known("gt4py", "gt4py.next", "gt4py", ("gt4py",)),
+    Known("dace", "dace", "dace"),
+    Known("mpi4py", "mpi4py", "mpi4py", ("mpi4py",)),
+    Known("GHEX", "ghex", "ghex"),
+    Known("zarr", "zarr", "zarr"),
+    Known("netCDF4", "netCDF4", "netCDF4"),
+    Known("h5netcdf", "h5netcdf", "h5netcdf"),
+    Known("h5py", "h5py", "h5py"),
+    Known("matplotlib", "matplotlib", "matplotlib"),
+)
+
+
+def chosen(names: tuple[str, ...]) -> tuple[Known, ...]:
+    """Give the libraries of these names, whatever their case; all of them for no name.
+
+    Raises
+    ------
+    ValueError
+        For a name that the doctor does not know.
+    """
+    by_name = {known.name.lower(): known for known in LIBRARIES}
+    for name in names:
+        if name.lower() not in by_name:
+            listed = ", ".join(known.name for known in LIBRARIES)
+            raise ValueError(
+                f"argument 'only': expected names of {listed}, got {name!r}; pip tells about others"
+            )
+    return tuple(by_name[name.lower()] for name in names) or LIBRARIES
