@@ -24,7 +24,7 @@ export GT4PY_EXTRA_COMPILE_OPT_FLAGS := -std=c++20
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo halo-demo picture test test-pythons pages check bench soak docs gt4py-suite ghex asan valgrind cuda-waits aarch64-test wheel gpu-test gpu-bench clean
+.PHONY: help demo halo-demo picture test test-pythons test-oldest pages check workflows deny bench soak docs gt4py-suite ghex asan valgrind cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
@@ -106,6 +106,20 @@ test-pythons: $(EXTENSION) $(VENV)/.stamp-venv ## tests/python in other versions
 		PYTHONPATH=$(CURDIR)/python $$environment/bin/python -m pytest $(IN_PARALLEL) -k "not ($(TIME_TESTS))" tests/python || exit 1; \
 	done
 
+# The lower bounds of pyproject.toml: an environment with the oldest version of all that it names. What those
+# bring themselves is as new as they allow.
+OLDEST := target/oldest
+OLDEST_TESTS ?= tests/python interop_tests
+$(OLDEST)/.stamp: pyproject.toml $(VENV)/.stamp-venv
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(OLDEST)
+	$(BIN)/uv pip install --quiet --resolution lowest-direct --python $(OLDEST)/bin/python --group test-libraries
+	touch $@
+
+test-oldest: $(EXTENSION) $(OLDEST)/.stamp $(RUST_KERNEL) ## Python tests with the oldest versions of the libraries
+	PATH=$(CURDIR)/$(OLDEST)/bin:$(PATH) PYTHONPATH=$(CURDIR)/python OMP_NUM_THREADS=1 \
+	GT_CACHE_ROOT=$(CURDIR)/$(OLDEST)/cache GT4PY_BUILD_CACHE_DIR=$(CURDIR)/$(OLDEST)/cache \
+		$(OLDEST)/bin/python -m pytest $(IN_PARALLEL) -k "not ($(TIME_TESTS))" $(OLDEST_TESTS)
+
 pages: $(EXTENSION) $(VENV)/.stamp-test ## write docs/sources.md, tables of docs/protocols.md and docs/functions.md, docstrings of the stub
 	PYTHONPATH=tests $(BIN)/python -m support.stub_docs
 	PYTHONPATH=tests $(BIN)/python -m support.sources
@@ -116,7 +130,17 @@ docs: $(EXTENSION) $(VENV)/.stamp-docs ## the site, into docs/_build/html
 	rm -rf docs/_build docs/api
 	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
 
-check: $(EXTENSION) $(VENV)/.stamp-dev docs ## formatting, lints, documentation, types
+# Those of the workflows that GitHub runs, by what can be said of them here. actionlint comes from GitHub alone.
+workflows: $(VENV)/.stamp-dev ## syntax and safety of the workflows
+	$(BIN)/zizmor --quiet --offline --strict-collection .github
+	if command -v actionlint; then actionlint; else echo "workflows: actionlint is not installed, and left out"; fi
+
+# Crates are checked with the advisories of today, which takes a network.
+deny: ## licences, sources, versions and advisories of the crates
+	command -v cargo-deny || cargo install --locked cargo-deny
+	cargo deny --all-features check
+
+check: $(EXTENSION) $(VENV)/.stamp-dev docs workflows ## formatting, lints, documentation, types
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings
 	cargo clippy --all-targets --features $(ALL_FEATURES) -- -D warnings
@@ -238,8 +262,67 @@ gpu-test: target/on-gpu ## tests/gpu on the GPU of this machine, with the wheel 
 gpu-bench: target/on-gpu ## copies and exchanges on the GPU of this machine, beside their peers
 	$(ON_GPU) benches/gpu.py $(GPU_BENCH)
 
-wheel: $(VENV)/.stamp-build ## one abi3 wheel in dist/
-	$(BIN)/maturin build --release --out dist
+# On Linux zig links against the glibc that the tag names, whatever this machine has, and auditwheel looks at the
+# symbols. maturin finds zig by the Python that comes first. Then the wheel is used with NumPy alone.
+ifeq ($(shell uname -s),Linux)
+PORTABLE := --zig --compatibility manylinux_2_28
+AUDITED := $(BIN)/auditwheel show --json dist/*.whl | grep '"overall_tag": "manylinux_2_28_'
+else
+AUDITED := true
+endif
+BARE := target/bare
+wheel: $(VENV)/.stamp-wheel ## an abi3 wheel in dist/, for this kind of machine
+	rm -f dist/*.whl
+	PATH=$(CURDIR)/$(BIN):$(PATH) $(BIN)/maturin build --release --locked --out dist $(PORTABLE)
+	$(AUDITED)
+	$(call in_bare,dist/*.whl)
+
+# An environment with a wheel, or the source, and NumPy; what builds it is there before.
+in_bare = $(BIN)/uv venv --quiet --clear --python $(BIN)/python $(BARE) && \
+	$(BIN)/uv pip install --quiet --python $(BARE)/bin/python $(1) && $(BARE)/bin/python -I tests/wheel.py
+
+# The sdist has the crates of the extension with it, so that cargo needs no network; those of tests and benches are left out.
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
+SOURCE_NAME = dlfield-$(VERSION)
+STAGE := target/sdist
+define VENDORED
+[source.crates-io]
+replace-with = "vendored-sources"
+
+[source.vendored-sources]
+directory = "vendor"
+endef
+export VENDORED
+sdist: $(VENV)/.stamp-build ## the source in dist/, with the crates that it is built from
+	rm -rf $(STAGE) dist/*.tar.gz
+	mkdir -p dist
+	$(BIN)/maturin sdist --out $(STAGE)
+	tar -xzf $(STAGE)/$(SOURCE_NAME).tar.gz -C $(STAGE)
+	cd $(STAGE)/$(SOURCE_NAME) && sed '/^\[dev-dependencies\]/,/^$$/d' Cargo.toml > Cargo.short && mv Cargo.short Cargo.toml && \
+		cargo vendor --quiet > /dev/null && mkdir .cargo && echo "$$VENDORED" > .cargo/config.toml
+	tar -czf dist/$(SOURCE_NAME).tar.gz -C $(STAGE) $(SOURCE_NAME)
+
+# cargo has an empty home, and may fetch nothing.
+sdist-test: $(VENV)/.stamp-build ## build the sdist in dist/ without a network for cargo, and use it
+	rm -rf $(STAGE)/home
+	mkdir -p $(STAGE)/home
+	export CARGO_HOME=$(CURDIR)/$(STAGE)/home CARGO_NET_OFFLINE=true && $(call in_bare,--reinstall-package dlfield dist/*.tar.gz)
+
+# Run by the release workflow, for the tag of this version.
+release-notes: ## the section of this version in CHANGELOG.md, into target/release-notes.md
+	mkdir -p target
+	awk -v version='$(VERSION)' '/^## / { here = $$2 == version; next } here { print; found = 1 } END { exit !found }' \
+		CHANGELOG.md > target/release-notes.md || { echo "release-notes: CHANGELOG.md has no section '## $(VERSION)'"; exit 1; }
+
+for_its_tag = test "$$TAG" = "v$(VERSION)" || { echo "$@: expected TAG=v$(VERSION), got '$$TAG'; Cargo.toml has the version"; exit 1; }
+
+publish: $(VENV)/.stamp-venv release-notes ## upload dist/ to PyPI: TAG=v<version>
+	@$(for_its_tag)
+	$(BIN)/uv publish --trusted-publishing always dist/*
+
+release: release-notes ## make a release on GitHub of dist/, with its notes: TAG=v<version>
+	@$(for_its_tag)
+	gh release create "$$TAG" --verify-tag --title "dlfield $(VERSION)" --notes-file target/release-notes.md dist/*
 
 clean: ## remove all that make has made
 	rm -rf $(VENV) target examples/rust_kernel/target dist docs/_build docs/api .cache .hypothesis .pytest_cache .mypy_cache .ruff_cache $(EXTENSION)
