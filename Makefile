@@ -83,7 +83,7 @@ $(GHEX)/.stamp: $(VENV)/.stamp-test
 	touch $@
 
 ghex: $(EXTENSION) $(GHEX)/.stamp ## tests of the halo exchange by GHEX
-	DLFIELD_TEST_MPI_PYTHON=$(CURDIR)/$(GHEX)/bin/python $(BIN)/python -m pytest interop_tests/test_halo_ghex.py \
+	DLFIELD_TEST_MPI_PYTHON=$(CURDIR)/$(GHEX)/bin/python $(BIN)/python -m pytest interop_tests/test_halo_ghex.py interop_tests/test_halo_end.py \
 		interop_tests/test_icosahedral.py
 
 packages = $$($(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')

@@ -213,3 +213,67 @@ def test_a_communicator_without_a_topology_is_refused(comm):
         TypeError, match=r"comm: expected a Cartesian communicator .* got Intracomm; "
     ):
         dlf.halo_exchange([np.zeros(3)], comm)
+
+
+@on_ranks(2, 4)
+def test_another_number_of_shared_points_is_an_error_on_all_ranks(comm):
+    cart = grid(comm)
+    refused_everywhere(
+        cart,
+        r"^rank 1: field 'u': shared: expected \(\('I', 0\), \('J', 0\)\), as on rank 0, got "
+        r"\(\('I', 1\), \('J', 0\)\); make the same",
+        {"u": field(cart)},
+        shared={"I": 1} if comm.rank == 1 else None,
+    )
+    cart.Free()
+
+
+@on_ranks(2)
+def test_arguments_of_the_wrong_type_on_one_rank_are_an_error_on_all_ranks(comm):
+    cart, wrong = grid(comm), comm.rank == 1
+    u = {"u": field(cart)}
+    match = "^rank 1: 'NoneType' object is not iterable$"
+    refused_everywhere(cart, match, u, dims=None if wrong else ("I", "J"))
+    match = "^rank 1: engine: expected one of packed, .*, got <function"
+    refused_everywhere(cart, match, u, engine=(lambda: 0) if wrong else "packed")
+    match = "^rank 1: fields: expected a mapping or a sequence of fields, got NoneType$"
+    refused_everywhere(cart, match, None if wrong else u)
+    match = "^rank 1: fields: expected names that are strings, got 1$"
+    refused_everywhere(cart, match, {1: u["u"]} if wrong else u)
+    cart.Free()
+
+
+@on_ranks(2)
+def test_names_of_numpy_are_names(comm):
+    cart, u = grid(comm), numbered(None, (4, 4), 1, ((1, 1), (1, 1)))
+    names = map(np.str_, "IJ") if comm.rank == 1 else "IJ"
+    dlf.halo_exchange([u], cart, dims=tuple(names)).free()
+    cart.Free()
+
+
+@on_ranks(2)
+def test_a_grid_that_one_rank_cannot_divide_is_an_error_on_all_ranks(comm):
+    shape = (0, 5) if comm.rank == 1 else (8, 5)
+    with pytest.raises(ValueError, match=r"^rank 1: shape: expected at least [12] points? along"):
+        dlf.halo.decompose(shape, comm, "IJ")
+    with pytest.raises(
+        ValueError, match=r"^rank 0: dims: expected at least one dimension, got none"
+    ):
+        dlf.halo.decompose((), comm, "")
+
+
+@on_ranks(2)
+def test_a_plan_that_could_not_be_made_is_dropped_without_a_word(comm):
+    import gc
+    import sys
+    from unittest import mock
+
+    cart = grid(comm)
+    whole = dlf.zeros((12, 12), dims="IJ", halo=(1, 1))
+    u = dlf.as_storage(whole.to_numpy()[1:], dims="IJ", halo=(1, 1))
+    with mock.patch.object(sys, "unraisablehook") as ignored:
+        with pytest.raises(ValueError, match="expected targets that share no element"):
+            dlf.halo_exchange([whole, u], cart)
+        gc.collect()
+    assert not ignored.called
+    cart.Free()

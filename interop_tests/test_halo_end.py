@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.ranks import end_of_ranks, mpi_is_needed, started
+from support.ranks import end_of_ranks, is_needed_beside_mpi, mpi_is_needed, started
 
 mpi_is_needed()
 
@@ -18,10 +18,12 @@ EXTENTS, HALO = (12, 10), ((2, 2), (2, 2))
 u = numbered(cart, EXTENTS, 40, HALO)
 plan = dlf.halo_exchange({"u": u}, cart, engine=ENGINE)
 """
-ENGINES = pytest.mark.parametrize("engine", ["packed", "datatypes"])
+ENGINES = pytest.mark.parametrize("engine", ["packed", "datatypes", "ghex"])
 
 
 def end_of(engine, code, *options):
+    if engine == "ghex":
+        is_needed_beside_mpi("ghex")
     return end_of_ranks(2, f"ENGINE = {engine!r}\n{START}\n{code}", *options)
 
 

@@ -100,6 +100,10 @@ def test_what_ghex_cannot_move_is_refused_on_all_ranks_with_the_way_out(comm):
             dlf.halo_exchange([given], cart, engine="ghex", **options)
     with dlf.halo_exchange([u], cart, engine="ghex") as plan:
         plan.exchange()
+        with pytest.raises(
+            ValueError, match=r"^field '0': engine: expected steps forwards for GHEX"
+        ):
+            plan.exchange(u.copy()[:, :, ::-1])
     assert_filled(u, cart, EXTENTS)
     turned = numbered(cart, EXTENTS, 4, HALO, layout="KJI") if other else u
     with pytest.raises(ValueError, match=r"^rank 1: field '0': order of memory: expected \('I', "):

@@ -131,3 +131,15 @@ def test_edges_that_make_no_sense_are_errors_on_all_ranks(comm):
             dlf.halo_exchange([u], Neighbours(comm, [edge]))
     with pytest.raises(TypeError, match="comm: expected an intracommunicator of mpi4py, got int"):
         Neighbours(3, [])
+
+
+@on_ranks(2)
+def test_edges_that_cannot_be_read_on_one_rank_are_errors_on_all_ranks(comm):
+    other, wrong = 1 - comm.rank, comm.rank == 1
+    edge = Edge(float(other) if wrong else other, {"I": 1}, {"I": 1})
+    with pytest.raises(ValueError, match=r"^rank 1: edges: expected ranks that are ints, got 0\.0"):
+        Neighbours(comm, [edge])
+    edge = Edge(other, {"I": 1}, {"I": 1}, axes={"I": "J"} if wrong else {})
+    u = dlf.zeros((6, 6), dims="IJ", halo=(1, 1))
+    with pytest.raises(ValueError, match=r"^rank 1: field '0': .*'J'"):
+        dlf.halo_exchange([u], Neighbours(comm, [edge]))

@@ -281,6 +281,19 @@ def test_a_duplicate_is_made_once_for_a_communicator_and_goes_with_it(comm):
 
 
 @on_ranks(2)
+def test_a_plan_that_is_dropped_does_not_keep_the_duplicate(comm):
+    from dlfield.halo import _mpi
+
+    cart = grid(comm)
+    plan = dlf.halo_exchange([numbered(cart, EXTENTS, 1, HALO)], cart)
+    channel = _mpi.channel_of(cart)
+    del plan
+    gc.collect()
+    cart.Free()
+    assert channel.comm == MPI.COMM_NULL
+
+
+@on_ranks(2)
 def test_explain_names_the_neighbours_with_the_bytes_for_each(comm):
     cart = grid(comm, (True, False), parts=(2, 1))
     u = numbered(cart, EXTENTS, 4, ((1, 2), (0, 0)))

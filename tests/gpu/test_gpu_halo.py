@@ -190,3 +190,24 @@ def test_datatypes_of_memory_that_is_not_the_host_s_alone_are_refused_on_all_ran
         ):
             dlf.halo_exchange({"u": u}, cart, engine="datatypes")
     cart.Free()
+
+
+@on_ranks(2)
+def test_datatypes_refuse_other_fields_with_memory_on_a_gpu(comm):
+    cart = comm.Create_cart((1, 2), (True, True))
+    with dlf.halo_exchange({"u": dlf.zeros((4, 5), **LABELS)}, cart, engine="datatypes") as plan:
+        for managed in (None, "gt4py"):
+            other = dlf.zeros((4, 5), **LABELS, device="gpu", managed=managed)
+            with pytest.raises(ValueError, match=r"^field 'u': engine: expected fields in host"):
+                plan.exchange(other)
+    cart.Free()
+
+
+def test_a_pair_is_not_taken_for_its_host_side():
+    u = pair(VALUES, DEVICE_NEWER, **LABELS)
+    alias = dlf.as_storage(u.to_numpy(), **LABELS)
+    plan = dlf.halo_exchange({"u": alias}, None)
+    u.set_device_modified()
+    plan.exchange(u)
+    assert u.sync_state.state == DEVICE_NEWER
+    assert np.array_equal(values(u), FILLED)

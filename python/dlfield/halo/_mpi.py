@@ -7,7 +7,7 @@ import ctypes
 import sys
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -27,6 +27,8 @@ __all__ = [
     "has_threads",
     "is_cart",
     "is_communicator",
+    "keep",
+    "let_go",
     "loaded",
     "most",
     "periodic_of",
@@ -168,9 +170,26 @@ def channel_of(comm: Any) -> Channel:  # noqa: ANN401
     return channel
 
 
-#: Requests that are under way. They keep the memory that MPI reads and writes, whatever becomes of
+class Awaited(Protocol):
+    """What can be waited for."""
+
+    def wait(self) -> None:
+        """Wait until it is done."""
+
+
+#: Messages that are under way. They keep the memory that MPI reads and writes, whatever becomes of
 #: the plan.
-_active: dict[int, Requests] = {}
+_active: dict[int, Awaited] = {}
+
+
+def keep(messages: Awaited) -> None:
+    """Keep messages that are under way until `let_go`. Python waits for them when it ends."""
+    _active[id(messages)] = messages
+
+
+def let_go(messages: Awaited) -> None:
+    """Keep messages no longer: they have arrived."""
+    _active.pop(id(messages), None)
 
 
 class Requests:
@@ -191,20 +210,20 @@ class Requests:
     def start(self) -> None:
         """Start all."""
         if self._requests:
-            _active[id(self)] = self
+            keep(self)
             _library().Prequest.Startall(self._requests)
 
     def wait(self) -> None:
         """Wait until all are done."""
         if self._requests:
             _library().Request.Waitall(self._requests)
-        _active.pop(id(self), None)
+        let_go(self)
 
     def test(self) -> bool:
         """Tell whether all are done; lets MPI make progress."""
         done = not self._requests or bool(_library().Request.Testall(self._requests))
         if done:
-            _active.pop(id(self), None)
+            let_go(self)
         return done
 
     def free(self) -> None:
@@ -218,9 +237,9 @@ class Requests:
 @atexit.register
 def _finish() -> None:
     """Wait for what is under way when Python ends: MPI would write into freed memory."""
-    for requests in list(_active.values()):
+    for messages in list(_active.values()):
         if not _library().Is_finalized():
-            requests.wait()
+            messages.wait()
 
 
 def persistent(

@@ -50,13 +50,13 @@ class Datatypes:
         self._requests: _mpi.Requests = self._planned.of(fields)[1]
 
     @staticmethod
-    def refuse(field: PlannedField) -> str | None:
-        """Say why a field cannot go this way; None if it can."""
-        if isinstance(field.storage, CPUStorage):
+    def refuse(_field: PlannedField, storage: Storage) -> str | None:
+        """Say why a storage of a field cannot go this way; None if it can."""
+        if isinstance(storage, CPUStorage):
             return None
         return (
             "engine: expected fields in host memory alone for 'datatypes', got "
-            f"{type(field.storage).__name__}; use 'packed'"
+            f"{type(storage).__name__}; use 'packed'"
         )
 
     def start(self, fields: Sequence[Storage]) -> None:

@@ -158,7 +158,7 @@ def decompose(
         given = _read(shape, dims, halo, periodic, comm)
         parts = _parts(given["shape"], comm)
         _check_points(given, parts)
-    except (TypeError, ValueError) as error:
+    except Exception as error:
         problem = error
     agree(group, problem, given)
     return _block(given, comm, parts)
@@ -245,10 +245,13 @@ def _factors(size: int, count: int) -> Iterator[tuple[int, ...]]:
 def _edge(extents: Sequence[int], parts: Sequence[int]) -> float:
     """Give the points on the edges of a block, along the dimensions that are cut."""
     points = [extent / part for extent, part in zip(extents, parts, strict=True)]
-    return sum(prod(points) / own for own, part in zip(points, parts, strict=True) if part > 1)
+    cut = (axis for axis, part in enumerate(parts) if part > 1)
+    return sum(prod(points[:axis] + points[axis + 1 :]) for axis in cut)
 
 
 def _check_points(given: Mapping[str, Any], parts: Sequence[int]) -> None:
+    if not parts:
+        raise ValueError("dims: expected at least one dimension, got none")
     for dim, extent, count in zip(given["dims"], given["shape"], parts, strict=False):
         if extent < count:
             raise ValueError(

@@ -58,7 +58,7 @@ class HaloExchange:
         gpu_aware: bool,
     ) -> None:
         self._route, self._channel, self._named = route, channel, named
-        self._state, self._lock = "idle", threading.Lock()
+        self._lock = threading.Lock()
         self._gpu_aware = gpu_aware
         self._own = [field.storage for field in route.fields]
         self._engine = ENGINES[engine](
@@ -68,6 +68,7 @@ class HaloExchange:
         self._bytes_sent, self._messages = sum(sent), sum(map(bool, sent))
         if channel is not None:
             channel.plans += 1
+        self._state = "idle"
 
     @property
     def fields(self) -> Mapping[str, Storage] | tuple[Storage, ...]:
@@ -205,6 +206,8 @@ class HaloExchange:
             warnings.warn(text, ResourceWarning, source=self, stacklevel=2)
         elif state == "idle":
             self._engine.free()
+            if self._channel is not None:
+                self._channel.plans -= 1  # freeing a communicator is not for a finalizer
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
@@ -251,6 +254,9 @@ class HaloExchange:
             )
         given = others or self._own
         accepted = [field.accept(one) for field, one in zip(planned, given, strict=True)]
+        if others and self._channel is not None:
+            for field, one in zip(planned, accepted, strict=True):
+                field.check_engine(one, self._engine.refuse)
         self._engine.start(accepted)
         self._state = "started"
 

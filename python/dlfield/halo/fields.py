@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import combinations
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from dlfield._core import HaloBoxes, Storage, as_storage
@@ -60,6 +61,9 @@ class PlannedField:
             f"field '{self.name}': dims": tuple(sorted(self.dims)),
             f"field '{self.name}': dtype": str(self.dtype),
             f"field '{self.name}': width": tuple(zip(self.divided, self.boxes.widths, strict=True)),
+            f"field '{self.name}': shared": tuple(
+                (dim, index(self.shared.get(dim, 0))) for dim in self.divided
+            ),
             f"field '{self.name}': extents that are not divided": whole,
         }
 
@@ -102,7 +106,7 @@ class PlannedField:
         return view.rename(names) if names else view
 
     def check(
-        self, edges: Sequence[Edge], refuse: Callable[[PlannedField], str | None] | None
+        self, edges: Sequence[Edge], refuse: Callable[[PlannedField, Storage], str | None] | None
     ) -> None:
         """Refuse edges with other names or directions, or that need more points.
 
@@ -118,14 +122,22 @@ class PlannedField:
         ValueError
             With the name of the field.
         """
-        if refuse is not None and (reason := refuse(self)) is not None:
-            raise ValueError(f"field '{self.name}': {reason}")
+        if refuse is not None:
+            self.check_engine(self.storage, refuse)
         for edge in edges:
             self._check_names(edge)
             try:
                 self.sent(self.storage, edge)
+                self.received(self.storage, edge)
             except ValueError as error:
                 raise ValueError(f"field '{self.name}': {error}") from error
+
+    def check_engine(
+        self, storage: Storage, refuse: Callable[[PlannedField, Storage], str | None]
+    ) -> None:
+        """Refuse a storage for this field that the engine cannot send."""
+        if (reason := refuse(self, storage)) is not None:
+            raise ValueError(f"field '{self.name}': {reason}")
 
     def _check_names(self, edge: Edge) -> None:
         steps = [*edge.send.items(), *edge.receive.items()]
@@ -182,12 +194,18 @@ def planned(
         raise ValueError(
             "fields: expected a mapping or a sequence of fields, got one field; put it into a list"
         )
+    if not isinstance(fields, Mapping) and not hasattr(fields, "__iter__"):
+        raise ValueError(
+            f"fields: expected a mapping or a sequence of fields, got {type(fields).__name__}"
+        )
     if not isinstance(fields, Mapping):
         fields = {str(number): one for number, one in enumerate(fields)}
     if not fields:
         raise ValueError("fields: expected at least one field, got none")
     read = []
     for name, array in fields.items():
+        if not isinstance(name, str):
+            raise ValueError(f"fields: expected names that are strings, got {name!r}")
         try:
             read.append(PlannedField(name, array, dims, width, shared))
         except Exception as error:

@@ -53,14 +53,14 @@ class Ghex:
         self._handles: list[Any] = []
 
     @staticmethod
-    def refuse(field: PlannedField) -> str | None:
-        """Say why a field cannot go this way; None if it can."""
+    def refuse(field: PlannedField, storage: Storage) -> str | None:
+        """Say why a storage of a field cannot go this way; None if it can."""
         try:
             import ghex  # noqa: F401
         except ImportError as error:
             return f"engine: expected GHEX for 'ghex', got {error}; install ghex, or use 'packed'"
-        if not isinstance(field.storage, CPUStorage):
-            got = type(field.storage).__name__
+        if not isinstance(storage, CPUStorage):
+            got = type(storage).__name__
             return (
                 f"engine: expected fields in host memory alone for 'ghex', got {got}; use 'packed'"
             )
@@ -71,13 +71,14 @@ class Ghex:
             )
         if any(field.shared.values()):
             return f"engine: expected no shared points for 'ghex', got {field.shared}; use 'packed'"
-        problem = problem_of(field.storage)
+        problem = problem_of(storage)
         return None if problem is None else f"engine: {problem}"
 
     def start(self, fields: Sequence[Storage]) -> None:
         """Start the messages."""
         within, groups = self._planned.of(fields)
         within.run()
+        _mpi.keep(self)  # GHEX reads and writes until `wait`, whatever becomes of the plan
         self._handles = [exchange(some) for exchange, some in groups]
 
     def wait(self) -> None:
@@ -85,6 +86,7 @@ class Ghex:
         for handle in self._handles:
             handle.wait()
         self._handles = []
+        _mpi.let_go(self)
 
     def test(self) -> bool:
         """Tell whether all messages have arrived."""

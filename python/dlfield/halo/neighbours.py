@@ -109,6 +109,9 @@ def _problem_of_edges(edges: Sequence[Edge], size: int) -> ValueError | None:
             return ValueError(f"edges: expected objects of class Edge, got {edge!r}")
         if not 0 <= edge.rank < size:
             return ValueError(f"edges: expected ranks from 0 to {size - 1}, got {edge.rank}")
+        for what, number in (("ranks", edge.rank), ("tags", edge.tag), ("tags", edge.expected_tag)):
+            if not hasattr(number, "__index__"):
+                return ValueError(f"edges: expected {what} that are ints, got {number!r}")
         for tag in (edge.tag, edge.expected_tag):
             if not 0 <= tag < _mpi.TAGS_OF_A_PLAN:
                 last = _mpi.TAGS_OF_A_PLAN - 1

@@ -62,7 +62,7 @@ class Packed:
         self._unpack: _Copies | None = None
 
     @staticmethod
-    def refuse(_field: PlannedField) -> str | None:
+    def refuse(_field: PlannedField, _storage: Storage) -> str | None:
         """Say why a field cannot go this way: every field can."""
         return None
 

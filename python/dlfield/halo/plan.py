@@ -85,6 +85,7 @@ def halo_exchange(
     read: list[PlannedField] = []
     problem: Exception | None = None
     try:
+        dims = tuple(map(str, dims))
         _check_options(comm, dims, engine, gpu_aware, takes_gpu=takes_gpu)
         edges = edges_of_grid(dims, comm) if edges is None else edges
         read = planned(fields, dims, width, shared)
@@ -92,7 +93,7 @@ def halo_exchange(
             one.check(edges, None if group is None else ENGINES[engine].refuse)
     except Exception as error:
         problem = error
-    agree(group, problem, _description(read, dims, engine))
+    agree(group, problem, None if problem is not None else _description(read, dims, engine))
     order = wire_dims(read[0])
     rank, order = (0, order) if group is None else (group.rank, group.bcast(order))
     route = Route(read, edges or (), order, rank)

@@ -37,7 +37,7 @@ class Remembered:
     def of(self, fields: Sequence[Storage]) -> Any:  # noqa: ANN401 - what `plan` gave
         """Give what is planned for a set of fields."""
         for at, (known, planned) in enumerate(self._sets):
-            if all(map(is_same, known, fields)):
+            if all(map(_is_alike, known, fields)):
                 self._sets.insert(0, self._sets.pop(at))
                 return planned
         planned = self._plan(fields)
@@ -50,6 +50,11 @@ class Remembered:
         """Forget all sets."""
         while self._sets:
             self._forget(self._sets.pop()[1])
+
+
+def _is_alike(one: Storage, other: Storage) -> bool:
+    """Tell whether what is planned for a storage is right for another: a pair is not its side."""
+    return type(one) is type(other) and is_same(one, other)
 
 
 def is_same(one: Storage, other: Storage) -> bool:
