@@ -19,6 +19,7 @@ ERRORS = re.findall(r"^\| `(.+?)` \|", TEXT.partition("\n## Errors\n")[2], re.M)
 pytestmark = [
     # Of programs of gt4py.next that Python runs, which is advice about speed.
     pytest.mark.filterwarnings("ignore:Field View Program:UserWarning"),
+    pytest.mark.filterwarnings("ignore:Python is not running in optimized mode:UserWarning"),
     # A block asks for a copy.
     pytest.mark.filterwarnings("ignore::dlfield.MemoryCopyWarning"),
 ]
@@ -156,6 +157,33 @@ def a_table_written_larger():
     run(np.ones((9, 2)), np.ones((2, 2)), 2, 2)
 
 
+def on_two_edges(rows, write=None, **options):
+    """Sum over cells on a domain that is compiled in, twice, the second time with another index."""
+    from support.stencils import next_programs as programs
+
+    gtx, data = programs.gtx, np.array(rows, dtype=np.int32)
+    table = gtx.as_connectivity((programs.Edge, programs.E2CDim), programs.Cell, data, **options)
+    static = programs.sums_to_edges.with_compilation_options(static_params=("count", "levels"))
+    run = dlf.bind(static.with_backend(gtx.itir_python), offset_provider={"E2C": table})
+    run(np.ones((9, 2)), np.ones((2, 2)), 2, 2)
+    table.ndarray[0, 0] = write
+    run(np.ones((9, 2)), np.ones((2, 2)), 2, 2)
+
+
+def a_table_with_its_dimensions_swapped():
+    from support.stencils import next_programs as programs
+
+    dims = (programs.Cell, programs.E2CDim)
+    given = programs.gtx.as_connectivity(dims, programs.Edge, programs.TABLE)
+    operator("sum_over_cells", zeros(3, 2), out=zeros(4, 2), offset_provider={"E2C": given})
+
+
+def a_definition_without_its_decorator():
+    from support.stencils import next_programs as programs
+
+    dlf.bind(programs.lift.definition_stage.definition)
+
+
 def a_table_by_itself():
     from support.stencils import next_programs as programs
 
@@ -206,8 +234,20 @@ RAISES = {
     "offset_provider['E2C']: expected a row": lambda: on_edges(5, right=True),
     "offset_provider['E2C']: expected indices of": lambda: on_edges(4, right=False),
     "offset_provider['E2C']: expected indices below": a_table_written_larger,
+    "offset_provider['E2C']: expected indices from": lambda: on_two_edges([[0, 1], [5, 2]], 7),
+    "offset_provider['E2C']: expected a neighbour everywhere": lambda: on_two_edges(
+        [[0, 1], [5, -1]], skip_value=-1
+    ),
+    "offset_provider['E2C']: expected rows along": a_table_with_its_dimensions_swapped,
+    "offset_provider: expected a mapping": lambda: operator(
+        "next_level", zeros(5, 5, 3), out=zeros(5, 5, 2), offset_provider="E2C"
+    ),
+    "domain: expected an end": lambda: operator(
+        "next_level", zeros(5, 5, 3), out=zeros(5, 5, 3), domain={"I": (4, 1), "J": 5, "K": 2}
+    ),
+    "bind: expected a definition": a_definition_without_its_decorator,
     "offset_provider['E2C']: expected a connectivity": a_table_by_itself,
-    "offset_provider['E2C']: expected a neighbour": second_cells_of_a_boundary,
+    "offset_provider['E2C']: expected a neighbour 1": second_cells_of_a_boundary,
     "domain: expected one for all": lambda: operator(
         "both_ways", zeros(), out=(zeros(), zeros()), domain=({}, {})
     ),

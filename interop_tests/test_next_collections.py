@@ -9,7 +9,19 @@ import pytest
 
 from support.errors import refused
 from support.optional import library
-from support.stencils.next_programs import BACKENDS, IJK, QUIET, I, J, K, float64, gtx, int32
+from support.stencils.next_programs import (
+    BACKENDS,
+    IJK,
+    QUIET,
+    I,
+    J,
+    K,
+    blown,
+    float64,
+    gtx,
+    int32,
+    sums_to_edges,
+)
 
 SLOW_SCAN = "ignore:Calling generic programs:UserWarning"
 pytestmark = [pytest.mark.filterwarnings(line) for line in (*QUIET, SLOW_SCAN)]
@@ -226,3 +238,33 @@ def test_a_scan_operator_without_types_is_refused_with_the_way_out():
 def test_types_of_fields_are_refused_for_an_operator_that_has_them():
     with refused(TypeError, "fields: expected it for a scan operator only"):
         dlf.bind(turned, fields={"wind": IJK})
+
+
+def test_an_origin_for_a_whole_collection_is_refused_with_the_names_of_its_parts():
+    with refused(ValueError, "origin: expected one for each part of 'wind', wind[0], wind[1]"):
+        dlf.bind(turned)(fields(2), out=fields(2), origin={"wind": (0, 0, 0)})
+
+
+def test_parts_that_are_given_one_by_one_are_refused_with_what_belongs_together():
+    text = "at most 1 argument without a name, got 2", "'wind' is a tuple of 2"
+    with refused(TypeError, *text):
+        dlf.bind(turned)(*fields(2), out=fields(2))
+
+
+def test_a_dict_for_a_named_collection_is_refused_with_the_way_out():
+    text = "argument 'named': expected a collection of count, index", "type 'dict'"
+    with refused(TypeError, *text, "pass an object with these attributes, or a tuple"):
+        dlf.bind(difference)(dict(zip(Named._fields, fields(2), strict=True)), out=untouched())
+
+
+def test_a_number_that_its_type_does_not_hold_is_refused_with_a_way_out_that_works():
+    with refused(ValueError, "argument 'count'", "int32", str(2**40), "declare a wider type"):
+        dlf.bind(sums_to_edges)(np.ones((3, 2)), np.ones((4, 2)), 2**40, 2)
+
+
+@pytest.mark.parametrize("definition", [turned, blown, sums_to_edges], ids=lambda one: one.__name__)
+def test_a_definition_without_its_decorator_is_refused_with_the_way_out(definition):
+    undecorated = definition.definition_stage.definition
+    text = "bind: expected a definition with its decorator", f"got '{undecorated.__name__}'"
+    with refused(TypeError, *text, "@gtx.program or @gtx.field_operator"):
+        dlf.bind(undecorated)

@@ -195,6 +195,15 @@ def test_a_range_that_leaves_points_out_is_refused(given):
     assert (out == -1.0).all()
 
 
+@pytest.mark.parametrize("given", [(4, 1), slice(4, 1), -3])
+def test_a_range_that_ends_before_it_begins_is_refused(given):
+    out = untouched()
+    text = "domain: expected an end of at least", "along I, where it begins, got"
+    with refused(ValueError, *text, "the end behind the last"):
+        dlf.bind(same)(values(), out=out, domain={I: given, J: 4, K: 3})
+    assert (out == -1.0).all()
+
+
 def test_anything_but_two_numbers_is_no_range():
     with refused(TypeError, "domain: expected a first point and the end, got (1, 4, 2)"):
         dlf.bind(same)(values(), out=untouched(), domain={I: (1, 4, 2), J: 4, K: 3})

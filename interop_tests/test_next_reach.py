@@ -12,6 +12,7 @@ from support.optional import library
 library("gt4py.next")
 
 from dlfield import gt4py_points, gt4py_reach, gt4py_representation  # noqa: E402 (after the skip)
+from gt4py.next import broadcast  # noqa: E402 (after the skip)
 
 from support.stencils.next_programs import (  # noqa: E402
     BACKENDS,
@@ -169,6 +170,21 @@ def sum_of_columns(cells: OnCells) -> OnEdges:
     return neighbor_sum(running_sum(cells)(E2C), axis=E2CDim)
 
 
+@gtx.field_operator
+def sum_of_broadcast(flat: gtx.Field[gtx.Dims[Cell], gtx.float64]) -> OnEdges:
+    return neighbor_sum(broadcast(flat, (Cell, K))(E2C), axis=E2CDim)
+
+
+@gtx.field_operator
+def both_scaled(cells: OnCells, others: OnCells) -> tuple[OnCells, OnCells]:
+    return 2.0 * cells, 3.0 * others
+
+
+@gtx.field_operator
+def sum_of_second(cells: OnCells, others: OnCells) -> OnEdges:
+    return neighbor_sum(both_scaled(cells, others)[1](E2C), axis=E2CDim)
+
+
 #: Three edges between four cells; the first two edges touch the first three cells.
 LONG = [[0, 1], [1, 2], [2, 3]]
 
@@ -181,6 +197,25 @@ def test_a_value_of_one_field_needs_the_points_that_are_read_of_it(backend):
     np.testing.assert_array_equal(edges, [[6.0], [12.0]])
     with refused(ValueError, "argument 'cells': expected points 0 to 3 along Cell", "got 0 to 2"):
         run(cells[:2], out=edges)
+
+
+@pytest.mark.parametrize("backend", ["roundtrip", "gtfn_cpu"])
+def test_a_field_that_is_broadcast_needs_the_points_that_are_read_of_it(backend):
+    run = dlf.bind(sum_of_broadcast.with_backend(BACKENDS[backend]), offset_provider=table(LONG))
+    flat, edges = np.array([1.0, 2.0, 4.0]), untouched(2, 1)
+    run(flat, out=edges)
+    np.testing.assert_array_equal(edges, [[3.0], [6.0]])
+    with refused(ValueError, "argument 'flat': expected points 0 to 3 along Cell", "got 0 to 2"):
+        run(flat[:2], out=edges)
+
+
+def test_a_part_of_the_result_of_an_operator_needs_all_points_of_the_mesh():
+    run = dlf.bind(sum_of_second.with_backend(gtx.itir_python), offset_provider=table(LONG))
+    edges = untouched(2, 1)
+    with refused(ValueError, "argument 'others': expected points 0 to 4 along Cell"):
+        run(np.ones((3, 1)), np.ones((3, 1)), out=edges)
+    run(np.ones((3, 1)), np.ones((4, 1)), out=edges)
+    np.testing.assert_array_equal(edges, [[6.0], [6.0]])
 
 
 def test_a_field_in_a_tuple_needs_the_points_that_are_read_of_it():
@@ -224,7 +259,7 @@ def test_a_program_of_an_unknown_version_warns_once_and_is_not_checked(monkeypat
 
 def test_a_program_that_the_checks_do_not_understand_warns_once_and_runs(monkeypatch):
     monkeypatch.setattr(gt4py_points, "_ARITHMETIC", {})
-    gt4py_representation.warn_unknown.cache_clear()
+    gt4py_representation._warned.clear()
     lift = dlf.bind(on("embedded", "lift"))
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("always")
@@ -236,12 +271,42 @@ def test_a_program_that_the_checks_do_not_understand_warns_once_and_runs(monkeyp
     assert warning.startswith("lift: expected a representation that tells which points are read")
 
 
+def test_a_program_in_which_gt4py_cannot_trace_an_offset_warns_and_runs(monkeypatch):
+    def fails(stencil, *, num_args):
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr("gt4py.next.iterator.transforms.trace_shifts.trace_stencil", fails)
+    gt4py_representation._warned.clear()
+    lift, out = dlf.bind(on("embedded", "lift")), untouched(2, 3, 4)
+    with pytest.warns(UserWarning, match="'RecursionError: too deep' in its representation"):
+        lift(np.ones((2, 3, 4)), out)
+    assert (out[..., :-1] == 1.0).all()
+
+
+def program_named_twice():
+    @gtx.program
+    def twice(cells: OnCells, out: OnCells):
+        doubled(cells, out=out)
+
+    return twice
+
+
+def test_each_of_two_programs_of_one_name_warns_that_it_is_not_checked(monkeypatch):
+    def unknown(*_):
+        raise gt4py_representation.UnknownError("it")
+
+    monkeypatch.setattr(gt4py_points._Walk, "statement", unknown)
+    for program in (program_named_twice(), program_named_twice()):
+        with pytest.warns(UserWarning, match="twice: expected a representation"):
+            dlf.bind(program)(np.ones((3, 2)), untouched(3, 2))
+
+
 def test_an_operator_whose_representation_cannot_be_had_warns_when_it_is_bound(monkeypatch):
     def fails(operator, kinds):
         raise NotImplementedError("no such node")
 
     monkeypatch.setattr(gt4py_representation, "_of_operator", fails)
-    gt4py_representation.warn_unknown.cache_clear()
+    gt4py_representation._warned.clear()
     with pytest.warns(UserWarning, match="NotImplementedError: no such node; bounds are not"):
         dlf.bind(on("embedded", "laplacian_of"))
 

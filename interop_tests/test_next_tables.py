@@ -51,6 +51,28 @@ def connectivity(rows, where=(Edge, E2CDim), **options):
 
 
 @pytest.mark.parametrize(
+    ("given", "got"),
+    [([connectivity(TABLE)], "'list'"), ("E2C", "'str'"), (connectivity(TABLE), "Field'")],
+    ids=["list", "name", "connectivity"],
+)
+def test_connectivities_without_names_are_refused_by_bind_and_by_a_call(given, got):
+    text = "offset_provider: expected a mapping of names to connectivities", got, "{'E2C':"
+    with refused(TypeError, *text):
+        dlf.bind(on("embedded", "to_edges"), offset_provider=given)
+    with refused(TypeError, *text):
+        dlf.bind(on("embedded", "to_edges"))(
+            np.ones((3, 2)), np.zeros((4, 2)), offset_provider=given
+        )
+
+
+def test_a_table_with_rows_along_another_dimension_is_refused(to_edges):
+    table = gtx.as_connectivity([Cell, E2CDim], Edge, TABLE)
+    text = "offset_provider['E2C']: expected rows along Edge or K, got them along Cell"
+    with refused(ValueError, text, "gtx.as_connectivity"):
+        to_edges(table)(np.ones((3, 2)), np.zeros((4, 2)))
+
+
+@pytest.mark.parametrize(
     ("table", "got"),
     [
         (TABLE, "'ndarray'"),

@@ -141,11 +141,9 @@ def _declare(
     offset_provider: Mapping[str, Any] | None,
 ) -> Declaration:
     # Slow to load, and not always needed.
-    from dlfield import callables, gt4py_cartesian, gt4py_next
+    from dlfield import callables, gt4py_cartesian, gt4py_next, gt4py_tables
 
-    if offset_provider is not None and not isinstance(offset_provider, Mapping):
-        expected = "expected a mapping of names to connectivities"
-        raise TypeError(f"offset_provider: {expected}, got {offset_provider!r}")
+    gt4py_tables.checked_provider(offset_provider)
     if gt4py_next.is_next(stencil):
         _only_for_callables(None, backend, "a gt4py.next program")
         return gt4py_next.declare(stencil, offset_provider=offset_provider, fields=fields)

@@ -12,7 +12,7 @@ import inspect
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, get_origin
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from dlfield._core import preset
 from dlfield.annotations import DType, Field, FieldAnnotation, Parameter, known_preset
@@ -220,6 +220,11 @@ def _is_gt4py(thing: Any) -> bool:  # noqa: ANN401
     return str(getattr(thing, "__module__", "")).startswith("gt4py.")
 
 
+def _is_of_next(given: Any) -> bool:  # noqa: ANN401
+    """Tell whether an annotation is a field of gt4py.next, or a tuple of some."""
+    return _is_gt4py(get_origin(given)) or any(map(_is_of_next, get_args(given)))
+
+
 def _refuse(name: str, one: inspect.Parameter) -> None:
     """Refuse a wrong annotation."""
     given, what = one.annotation, f"parameter '{one.name}' of '{name}'"
@@ -231,6 +236,10 @@ def _refuse(name: str, one: inspect.Parameter) -> None:
         raise TypeError(f"{what}: expected a named parameter, got {got}; {way_out}")
     if _is_gt4py(type(given)):
         raise TypeError(_for_gtscript(f"{what} annotated by dlfield.annotations, got {given!r}"))
+    if _is_of_next(given):
+        way_out = "decorate the definition with @gtx.program or @gtx.field_operator"
+        got = f"'{name}', whose parameter '{one.name}' is of gt4py.next, without"
+        raise TypeError(f"bind: expected a definition with its decorator, got {got}; {way_out}")
     if given is Field or isinstance(given, Parameter | str):  # a text within a text stays one
         way_out = "write Field[np.float64], or np.float64 for a scalar"
         raise TypeError(f"{what}: expected Field[...] or a dtype, got {given!r}; {way_out}")

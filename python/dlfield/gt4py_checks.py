@@ -6,8 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dlfield.gt4py_points import Accesses, accesses
-from dlfield.gt4py_representation import UnknownError, representation
-from dlfield.gt4py_tables import Tables
+from dlfield.gt4py_representation import (
+    UnknownError,
+    has_static_domains,
+    representation,
+    warn_unknown,
+)
+from dlfield.gt4py_tables import Tables, checked_provider
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -80,7 +85,7 @@ class Checks:
         signature: Signature,
         outputs: Sequence[str],
     ) -> None:
-        self.name, self.dims, self.axes = stencil.__name__, dims, axes
+        self.stencil, self.dims, self.axes = stencil, dims, axes
         self.names = {name: name for name in dims} | dict(signature.nested())
         self.outputs = outputs
         self.bound: Mapping[str, Any] = getattr(stencil, "bound_args", {})
@@ -101,7 +106,7 @@ class Checks:
         """
         if len(fields) < len(self.dims):
             return set(self.dims)  # outputs are still to be made
-        provider = given.get("offset_provider") or {}
+        provider = checked_provider(given.get("offset_provider"))
         last = self._last
         if last is not None and last.serves(fields, domain, given, provider):
             return last.found.unknown
@@ -129,10 +134,11 @@ class Checks:
                 for name, dims in self.dims.items()
             }
             found = Accesses(read=read, unknown=set(self.dims))
+        program = self.stencil.__name__
         for name, box in found.written.items():
-            self._inside(name, boxes, box, "writes")
+            self._inside(name, boxes, box, f"'{program}' writes")
         for name, box in found.read.items():
-            self._inside(name, boxes, box, "reads")
+            self._inside(name, boxes, box, f"'{program}' reads")
         return found
 
     def _accesses(
@@ -141,18 +147,25 @@ class Checks:
         if self.program is None:
             return None
         try:
-            tables = Tables(provider)
             return accesses(
-                self.program, boxes, scalars, self.dims, self.names, tables, fuses=self.fuses
+                self.program,
+                boxes,
+                scalars,
+                self.dims,
+                self.names,
+                Tables(provider),
+                fuses=self.fuses,
+                static=has_static_domains(self.stencil, self.program),
             )
-        except UnknownError:
+        except UnknownError as what:
+            warn_unknown(self.stencil, f"'{what}' in its representation")
             return None
 
     def _box(self, name: str, shape: tuple[int, ...], origin: tuple[int, ...]) -> Box:
         ends = zip(self.dims[name], shape, origin, strict=True)
         return {dim: (-at, extent - at) for dim, extent, at in ends}
 
-    def _inside(self, name: str, boxes: Mapping[str, Box], touched: Box, does: str) -> None:
+    def _inside(self, name: str, boxes: Mapping[str, Box], touched: Box, use: str) -> None:
         if name not in boxes:
             return
         for dim, (first, end) in touched.items():
@@ -165,6 +178,6 @@ class Checks:
             if first < end and (first < low or end > high):
                 raise ValueError(
                     f"argument '{name}': expected points {first} to {end} along {dim}, which "
-                    f"'{self.name}' {does}, got {low} to {high} (0 is the origin, the last is not "
+                    f"{use}, got {low} to {high} (0 is the origin, the last is not "
                     "among them); pass a larger array, a wider halo, or a smaller domain"
                 )

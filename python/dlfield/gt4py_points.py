@@ -16,7 +16,7 @@ from dlfield.gt4py_representation import (
     UnknownError,
     call_of,
     inputs_of,
-    warn_unknown,
+    shifts_of,
     where,
 )
 from dlfield.gt4py_tables import Rows
@@ -77,6 +77,7 @@ def accesses(
     tables: Tables,
     *,
     fuses: bool,
+    static: bool,
 ) -> Accesses:
     """Walk through a program.
 
@@ -96,14 +97,19 @@ def accesses(
         The connectivities of the call.
     fuses
         Whether the backend computes a value in between where it is read, if it can.
+    static
+        Whether the domains are compiled in, and the points of values in between with them.
+
+    Raises
+    ------
+    UnknownError
+        For something that dlfield does not know.
+    ValueError
+        For connectivities that do not serve the program.
     """
-    walk = _Walk(fields, scalars, dims, names, tables, fuses)
-    try:
-        for statement in program.body:
-            walk.statement(statement)
-    except UnknownError as what:
-        warn_unknown(str(program.id), f"'{what}' in its representation")
-        raise
+    walk = _Walk(fields, scalars, dims, names, tables, fuses, static)
+    for statement in program.body:
+        walk.statement(statement)
     return walk.found
 
 
@@ -115,6 +121,7 @@ class _Walk:
     names: Mapping[str, Any]
     tables: Tables
     fuses: bool
+    static: bool
     found: Accesses = field(default_factory=Accesses)
     #: For each parameter of the lambdas around, the argument, and the parameters around that.
     bound: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
@@ -289,13 +296,8 @@ class _Walk:
             self.expression(value, inner[name], local)
 
     def operation(self, node: Any, needed: Needed, local: dict[str, Needed]) -> None:  # noqa: ANN401
-        from gt4py.next.iterator.transforms import trace_shifts
-
         box = hull(leaves(needed))
-        stencil = node.fun.args[0]
-        for value, shifts in zip(
-            node.args, trace_shifts.trace_stencil(stencil, num_args=len(node.args)), strict=True
-        ):
+        for value, shifts in zip(node.args, shifts_of(node), strict=True):
             direct = self.is_direct(value)
             if type(value).__name__ == "Literal" or (direct and not has_points(box)):
                 continue
@@ -335,15 +337,27 @@ class _Walk:
                 box = moved(box, name, name, by.value)
                 continue
             kind = table.__gt_type__()
-            first, end = box.pop(source := kind.source_dim.value)
+            if (source := kind.source_dim.value) not in box:
+                raise ValueError(
+                    f"offset_provider['{offset.value}']: expected rows along {' or '.join(box)}, "
+                    f"got them along {source}; give gtx.as_connectivity the dimension of the rows "
+                    "first"
+                )
+            first, end = box.pop(source)
             column = None if str(by) == "ALL_NEIGHBORS" else by.value
             rows = Rows(offset.value, source, first, end, column)
             if reads and rows not in self.found.rows:
                 self.found.rows[rows] = self.tables.bounds(rows)
-            # What stands in between goes into memory first, for all points.
-            codomain = kind.codomain.value
-            box[codomain] = self.found.rows[rows] if direct else (0, self.size(codomain))
+            box[kind.codomain.value] = self.reached(kind.codomain.value, rows, direct, reads)
         return box
+
+    def reached(self, codomain: str, rows: Rows, direct: bool, reads: bool) -> tuple[int, int]:  # noqa: FBT001
+        """Find the points that rows lead to. What stands in between goes into memory first."""
+        if direct:
+            return self.found.rows[rows]
+        if self.static:
+            return self.tables.compiled(rows) if reads else (0, 0)
+        return 0, self.size(codomain)
 
     def size(self, dim: str) -> int:
         if dim not in self.found.sizes:

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import math
 import warnings
-from functools import cache
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from dlfield._boxes import common
 from dlfield.gt4py_reach import is_known_version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-__all__ = ["UnknownError", "call_of", "inputs_of", "representation", "warn_unknown", "where"]
+__all__ = [
+    "UnknownError",
+    "call_of",
+    "has_static_domains",
+    "inputs_of",
+    "representation",
+    "shifts_of",
+    "warn_unknown",
+    "where",
+]
+
+#: What was said of each definition.
+_warned: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
 
 #: The points of an axis for which ``axis OP value`` is true.
 _WHERE: dict[str, Callable[[int], list[tuple[float, float]]]] = {
@@ -53,7 +65,7 @@ def representation(stencil: Any, kinds: Sequence[Any] | None) -> Any:  # noqa: A
         # Operators that call others give names to values; one that is used once loses its name.
         return inline_lambdas.InlineLambdas.apply(pruned, opcount_preserving=True)
     except Exception as reason:  # whatever is in the way, the reach is unknown
-        warn_unknown(stencil.__name__, f"{type(reason).__name__}: {reason}")
+        warn_unknown(stencil, f"{type(reason).__name__}: {reason}")
         return None
 
 
@@ -73,6 +85,48 @@ def call_of(node: Any) -> str:  # noqa: ANN401
     return str(function.id) if type(function).__name__ == "SymRef" else ""
 
 
+def shifts_of(node: Any) -> Sequence[Iterable[tuple[Any, ...]]]:  # noqa: ANN401
+    """Give the shifts at which an operation reads each of its arguments."""
+    from gt4py.next.iterator.transforms import trace_shifts
+
+    stencil = node.fun.args[0]
+    try:
+        return trace_shifts.trace_stencil(stencil, num_args=len(node.args))  # type: ignore[no-any-return]
+    except Exception as reason:  # it may run nevertheless
+        raise UnknownError(f"{type(reason).__name__}: {reason}") from reason
+
+
+def has_static_domains(stencil: Any, program: Any) -> bool:  # noqa: ANN401
+    """Tell whether GT4Py compiles the domains of all statements in, as literals.
+
+    It does for literals of the definition, for scalars that are static parameters, and with static
+    domains for the ends of fields. `stencil` may have been compiled ahead for other parameters than
+    its options say. An embedded program computes as it is called, and a backend may be told to take
+    all points of the mesh nevertheless.
+    """
+    translation = getattr(getattr(stencil.backend, "executor", None), "translation", None)
+    translation = getattr(translation, "step", translation)  # of one that is cached
+    takes_all = getattr(translation, "use_max_domain_range_on_unstructured_shift", None)
+    if stencil.backend is None or takes_all:
+        return False
+    options = stencil.compilation_options
+    static, ends = set(options.static_params or ()), bool(options.static_domains)
+    if (pool := vars(stencil).get("_compiled_programs")) is not None:
+        mapping = {one.__name__: names for one, names in pool.argument_descriptor_mapping.items()}
+        static, ends = set(mapping.get("StaticArg", ())), "FieldDomainDescriptor" in mapping
+    statements = (one for one in program.walk_values() if type(one).__name__ == "SetAt")
+    return all(static.issuperset(_names_in(one.domain, ends=ends)) for one in statements)
+
+
+def _names_in(domain: Any, *, ends: bool) -> Iterator[str]:  # noqa: ANN401
+    """Name what a domain depends on, where the `ends` of fields may be known."""
+    if type(domain).__name__ == "SymRef":
+        yield str(domain.id)
+    elif not (ends and call_of(domain) == "get_domain_range"):
+        for one in getattr(domain, "args", ()):
+            yield from _names_in(one, ends=ends)
+
+
 def inputs_of(node: Any) -> Iterator[Any]:  # noqa: ANN401
     """Give what the operations begin with that a value is computed by, point by point.
 
@@ -84,6 +138,8 @@ def inputs_of(node: Any) -> Iterator[Any]:  # noqa: ANN401
     if call_of(function) == "as_fieldop" and call_of(function.args[0]) != "scan":
         for one in node.args:
             yield from inputs_of(one)
+    elif call_of(node) == "broadcast":
+        yield from inputs_of(node.args[0])
     elif type(node).__name__ != "Literal":
         yield node
 
@@ -127,11 +183,14 @@ def where(
     return [{left.value: one} for one in _WHERE[call](number(right))]
 
 
-@cache
-def warn_unknown(name: str, got: str) -> None:
+def warn_unknown(stencil: Any, got: str) -> None:  # noqa: ANN401
     """Say once of a program that bounds are not checked."""
+    said = _warned.setdefault(stencil.definition_stage.definition, set())
+    if got in said:
+        return
+    said.add(got)
     warnings.warn(
-        f"{name}: expected a representation that tells which points are read, got {got}; bounds "
-        "are not checked",
+        f"{stencil.__name__}: expected a representation that tells which points are read, got "
+        f"{got}; bounds are not checked",
         stacklevel=2,
     )

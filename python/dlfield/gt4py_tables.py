@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import finalize
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = ["Rows", "Tables"]
+__all__ = ["Rows", "Tables", "checked_provider"]
 
 #: By the id of a table, the end behind the largest index that it had when it was first counted.
 _counted: dict[int, int] = {}
+
+#: By the id of a table and its rows, of the indices that they have had: the first of all and the
+#: end behind the last, and the first and the end that they had in common.
+_compiled: dict[int, dict[Rows, tuple[int, int, int, int]]] = {}
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,22 @@ class Rows:
     first: int
     end: int
     column: int | None
+
+    def of(self, table: Any) -> Any:  # noqa: ANN401
+        """Give their entries in the array of a table."""
+        return table[self.first : self.end, slice(None) if self.column is None else self.column]
+
+
+def checked_provider(given: Any) -> Mapping[str, Any]:  # noqa: ANN401
+    """Give the connectivities by name; none for None."""
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        return given
+    raise TypeError(
+        "offset_provider: expected a mapping of names to connectivities, got an object of type "
+        f"'{type(given).__name__}'; write such as {{'E2C': connectivity}}"
+    )
 
 
 class Tables:
@@ -71,10 +89,9 @@ class Tables:
                 f"{what}: expected a row for each of the points {rows.first} to {rows.end} along "
                 f"{rows.source}, got {count} rows; pass a larger table or a smaller domain"
             )
-        column = slice(None) if rows.column is None else rows.column
         if rows.column is not None and not 0 <= rows.column < width:
             raise ValueError(f"{what}: expected more than {rows.column} columns, got {width}")
-        found = table.ndarray[rows.first : rows.end, column]
+        found = rows.of(table.ndarray)
         first = int(found.min()) if found.size else 0
         if first < 0 and table.skip_value is not None:
             if rows.column is not None and (found == table.skip_value).any():
@@ -91,6 +108,34 @@ class Tables:
                 "as_connectivity the skip_value, or correct the table"
             )
         return first, int(found.max()) + 1 if found.size else first
+
+    def compiled(self, rows: Rows) -> tuple[int, int]:
+        """Find the points that rows lead to, as GT4Py compiles them in for domains that it knows.
+
+        It takes all points from the smallest index to the largest, and knows the table again by its
+        id alone. It counts a skip value as a point. So rows that skip one are refused, and indices
+        that a program might not have been compiled for.
+        """
+        table, (first, end) = self.table(rows.tag), self.bounds(rows)
+        what = f"offset_provider['{rows.tag}']"
+        where = f"{rows.first} to {rows.end} along {rows.source}"
+        found = rows.of(table.ndarray)
+        if table.skip_value is not None and (found == table.skip_value).any():
+            raise ValueError(
+                f"{what}: expected a neighbour everywhere for the points {where}, got the skip "
+                "value, which GT4Py takes for a point where it compiles the domain in; give the "
+                "program the ends of its domain as scalars, none of them static"
+            )
+        known = _compiled_of(table)
+        least, most, low, high = known.get(rows, (first, end, first, end))
+        if first < low or end > high:
+            raise ValueError(
+                f"{what}: expected indices from {low} to below {high} for the points {where}, as "
+                "when they were first used, since GT4Py has compiled them in, got "
+                f"{first} to {end - 1}; make a new connectivity with gtx.as_connectivity"
+            )
+        known[rows] = min(least, first), max(most, end), max(low, first), min(high, end)
+        return known[rows][:2]
 
     def size(self, dim: str) -> int:
         """Points of a dimension, as GT4Py counts them for what it computes in between.
@@ -122,3 +167,10 @@ def _first_counted(table: Any, count: int) -> int:  # noqa: ANN401
     if id(table) not in _counted:
         finalize(table, _counted.pop, id(table), None)
     return _counted.setdefault(id(table), count)
+
+
+def _compiled_of(table: Any) -> dict[Rows, tuple[int, int, int, int]]:  # noqa: ANN401
+    """Give what is known of the rows of a table, as long as the table lives."""
+    if id(table) not in _compiled:
+        finalize(table, _compiled.pop, id(table), None)
+    return _compiled.setdefault(id(table), {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import os
 import sys
 from functools import cache
 from pathlib import Path
@@ -234,9 +235,14 @@ class Requests:
                 request.Free()
 
 
+_process = os.getpid()
+
+
 @atexit.register
 def _finish() -> None:
     """Wait for what is under way when Python ends: MPI would write into freed memory."""
+    if os.getpid() != _process:
+        return  # a fork has copies of requests that are not its own
     for messages in list(_active.values()):
         if not _library().Is_finalized():
             messages.wait()

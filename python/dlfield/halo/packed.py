@@ -72,6 +72,8 @@ class Packed:
         pack.run()
         for message in self._sent:
             message.send()
+        for message in self._received:
+            message.expect()
         self._requests.start()
         self._unpack = unpack
 
@@ -172,6 +174,11 @@ class _Message:
             self._row._finish()
         elif self._packed_on_gpu:
             self._row.synchronize()
+
+    def expect(self) -> None:
+        """Wait until MPI may write: what arrived before may still be unpacked on a GPU."""
+        if self._in_mpi_on_gpu:
+            self._row._finish()
 
     def arrive(self) -> None:
         """Bring what MPI has written to where it is unpacked."""

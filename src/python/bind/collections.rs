@@ -56,6 +56,19 @@ impl Parts {
         Ok(())
     }
 
+    /// True for a tuple or a named collection.
+    pub(super) fn is_many(&self) -> bool {
+        matches!(self, Self::Many { .. })
+    }
+
+    /// What is wanted for it, in a message; `None` for one field or scalar.
+    pub(super) fn wanted(&self) -> Option<String> {
+        match self {
+            Self::One(_) => None,
+            Self::Many { keys, parts } => Some(wanted(keys, parts.len())),
+        }
+    }
+
     /// The positions of all names.
     pub(super) fn names_at(&self) -> Vec<usize> {
         match self {
@@ -87,10 +100,9 @@ fn taken_apart<'py>(
         (_, Ok(list)) => Some(list.iter().collect()),
         _ => None,
     };
-    let named: Vec<_> = keys.iter().map(ToString::to_string).collect();
-    let wanted = match named.is_empty() {
-        true => format!("a tuple of {expected}"),
-        false => format!("a collection of {}", named.join(", ")),
+    let way_out = match keys.is_empty() {
+        true => "pass its parts together",
+        false => "pass an object with these attributes, or a tuple",
     };
     let got = match items {
         Some(items) if items.len() == expected => return Ok(items),
@@ -98,6 +110,15 @@ fn taken_apart<'py>(
         None => format!("an object of type '{}'", value.get_type().name()?),
     };
     Err(PyTypeError::new_err(format!(
-        "argument '{what}': expected {wanted}, got {got}; pass its parts together"
+        "argument '{what}': expected {}, got {got}; {way_out}",
+        wanted(keys, expected)
     )))
+}
+
+fn wanted(keys: &[Py<PyString>], parts: usize) -> String {
+    let named: Vec<_> = keys.iter().map(ToString::to_string).collect();
+    match named.is_empty() {
+        true => format!("a tuple of {parts}"),
+        false => format!("a collection of {}", named.join(", ")),
+    }
 }

@@ -139,6 +139,14 @@ impl Declared {
         self.names.get(at).map(|name| name.bind(py))
     }
 
+    /// The names of the parts of an argument that is a collection; none for any other.
+    pub(super) fn parts_named(&self, py: Python<'_>, argument: &str) -> Vec<String> {
+        let mut known = self.parameters.iter().zip(&self.parts);
+        let own = known.find(|(name, parts)| parts.is_many() && name.bind(py) == argument);
+        let names = own.map(|(_, parts)| parts.names_at()).unwrap_or_default();
+        names.into_iter().filter_map(|at| self.name(py, at)).map(ToString::to_string).collect()
+    }
+
     /// The names of all arguments, for messages.
     pub(super) fn listed(&self, py: Python<'_>) -> String {
         let names: Vec<_> = self.parameters.iter().map(|name| name.bind(py).to_string()).collect();

@@ -55,6 +55,13 @@ fn window(
     let (starts, points) = (PyDict::new(py), PyDict::new(py));
     for (name, range) in &named {
         let (first, end) = range_of(&range)?;
+        if end < first {
+            return Err(PyValueError::new_err(format!(
+                "domain: expected an end of at least {first} along {}, where it begins, got {end}; \
+                 give the first point and the end behind the last",
+                name_of(&name)?
+            )));
+        }
         starts.set_item(&name, first)?;
         points.set_item(&name, end.saturating_sub(first))?;
     }
@@ -158,7 +165,7 @@ fn origins(
         let of_field = |field| Some(on_axes_of(spec, field, &all));
         return Ok(spec.fields.iter().map(of_field).collect());
     };
-    check_names(spec, named)?;
+    check_names(declared, named)?;
     let all = named.get_item("_all_")?.map(|all| of_all(&all)).transpose()?;
     let own = |field: &FieldSpec| match named.get_item(&field.name)? {
         Some(own) => {
@@ -226,15 +233,21 @@ fn along(
     }
 }
 
-fn check_names(spec: &StencilSpec, named: &Bound<'_, PyDict>) -> PyResult<()> {
+fn check_names(declared: &Declared, named: &Bound<'_, PyDict>) -> PyResult<()> {
+    let py = named.py();
     for name in named.keys() {
         let name = name.str()?;
         let name = name.to_cow()?;
-        if name != "_all_" && !spec.fields.iter().any(|field| field.name == name) {
-            return Err(PyValueError::new_err(format!(
-                "origin: expected names of fields or '_all_', got '{name}'"
-            )));
+        if name == "_all_" || declared.spec.fields.iter().any(|field| field.name == name) {
+            continue;
         }
+        let of = declared.parts_named(py, &name).join(", ");
+        let expected = match of.is_empty() {
+            true => "names of fields or '_all_'".into(),
+            false => format!("one for each part of '{name}', {of}"),
+        };
+        let text = format!("origin: expected {expected}, got '{name}'");
+        return Err(PyValueError::new_err(text));
     }
     Ok(())
 }

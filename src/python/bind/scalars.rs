@@ -53,9 +53,13 @@ fn check(scalar: &DeclaredScalar, value: &Bound<'_, PyAny>) -> PyResult<()> {
     if (scalar.weak || is_enum()?) && fits(expected.bind(py), value)? {
         return Ok(());
     }
+    let holds_ints = matches!(kind_of(expected.bind(py))?.as_str(), "i" | "u");
+    let way_out = match is_int && holds_ints && !fits(expected.bind(py), value)? {
+        true => "pass a number that the type holds, or declare a wider type".into(),
+        false => format!("convert it, for example with numpy.{expected}(...)"),
+    };
     Err(PyValueError::new_err(format!(
-        "argument '{}': expected a scalar of {expected}, got {} of type {}; convert it, for \
-         example with numpy.{expected}(...)",
+        "argument '{}': expected a scalar of {expected}, got {} of type {}; {way_out}",
         scalar.name,
         shortened(value)?,
         kind.name()?
@@ -80,8 +84,7 @@ fn refuse_array(name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
 /// floats a float.
 fn fits(dtype: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = value.py();
-    let kind: String = dtype.getattr(intern!(py, "kind"))?.extract()?;
-    let expected = match kind.as_str() {
+    let expected = match kind_of(dtype)?.as_str() {
         "i" | "u" => value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>(),
         "f" => value.is_exact_instance_of::<PyFloat>(),
         _ => false,
@@ -95,6 +98,11 @@ fn fits(dtype: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let is_finite =
         |number: &Bound<'_, PyAny>| number.extract::<f64>().map_or(true, f64::is_finite);
     Ok(is_finite(&converted) || !is_finite(value))
+}
+
+/// NumPy's letter for a kind of dtypes.
+fn kind_of(dtype: &Bound<'_, PyAny>) -> PyResult<String> {
+    dtype.getattr(intern!(dtype.py(), "kind"))?.extract()
 }
 
 /// A value in a message; a whole array would hide the rest.

@@ -49,7 +49,9 @@ pub(super) fn by_name<'py>(
     if values.len() > declared.positional {
         let (most, got) = (declared.positional, values.len());
         let plural = if most == 1 { "" } else { "s" };
-        let expected = format!("at most {most} argument{plural} without a name, got {got}");
+        let together = together(args.py(), declared);
+        let expected =
+            format!("at most {most} argument{plural} without a name, got {got}{together}");
         return Err(declared.wrong_call(args.py(), &expected));
     }
     if functional && values.len() < declared.positional {
@@ -91,6 +93,13 @@ pub(super) fn by_name<'py>(
         }
     }
     Ok(parts)
+}
+
+/// What the arguments are that have parts, for a call whose parts were given one by one.
+fn together(py: Python<'_>, declared: &Declared) -> String {
+    let arguments = declared.parameters.iter().zip(&declared.parts);
+    let each = arguments.filter_map(|(name, parts)| Some((name.bind(py), parts.wanted()?)));
+    each.map(|(name, wanted)| format!("; '{name}' is {wanted}")).collect()
 }
 
 /// Puts the inputs of a functional call behind each other, with gaps for the outputs.
