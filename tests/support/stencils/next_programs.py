@@ -13,8 +13,18 @@ from support.optional import library
 library("gt4py.next")
 
 import gt4py.next as gtx  # noqa: E402 (after the skip)
-from gt4py.next import Dims, Field, astype, float64, int32, neighbor_sum  # noqa: E402
+from gt4py.next import (  # noqa: E402
+    Dims,
+    Field,
+    astype,
+    config,
+    float64,
+    int32,
+    neighbor_sum,
+)
 from gt4py.next.experimental import as_offset  # noqa: E402
+
+config.BUILD_JOBS = 0  # tests clear caches of the compiler, which then is in this process
 
 #: Of programs that are run by Python, and of the first compilation; both are advice about speed.
 QUIET = (
