@@ -11,11 +11,11 @@ import time
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
-from weakref import finalize
 
 from dlfield._core import HOST_DEVICE_TYPE, DeviceUnavailable
 from dlfield.declaration import Declaration, DeclaredField, DeclaredScalar
 from dlfield.gt4py_checks import Checks
+from dlfield.gt4py_lifetime import OfObjects
 from dlfield.gt4py_reach import is_known_version
 from dlfield.gt4py_signatures import dtype_of, is_a, read_operator, read_program
 
@@ -41,8 +41,9 @@ __all__ = [
 #: GT4Py's order of dimensions: by kind, then by name.
 _KINDS = ("horizontal", "local", "vertical")
 
-#: By the id of a compiled stencil, the connectivities that it was called with, by theirs.
-_kept: dict[int, dict[int, Any]] = {}
+#: For each compiled stencil the connectivities that it was called with, by their ids, however often
+#: it is bound.
+_kept: OfObjects[dict[int, Any]] = OfObjects(dict)
 
 
 def is_next(stencil: object) -> bool:
@@ -119,7 +120,7 @@ def declare(
         {name: tuple(map(axes.index, signature.fields[name].dims)) for name in outputs},
         tuple(signature.kinds),
         signature.collections,
-        None if stencil.backend is None else _tables_of(stencil),
+        None if stencil.backend is None else _kept.of(stencil),
     )
     return Declaration(
         stencil.__name__,
@@ -214,13 +215,6 @@ class NextRun:
         if value is None:
             raise TypeError(f"{name}: expected an array, got None; unused fields are needed, too")
         return self.array_field(self.domains[name](value.shape, origins[name]), value)
-
-
-def _tables_of(stencil: Any) -> dict[int, Any]:  # noqa: ANN401
-    """Give what keeps connectivities alive as long as the stencil is, however often it is bound."""
-    if id(stencil) not in _kept:
-        finalize(stencil, _kept.pop, id(stencil), None)
-    return _kept.setdefault(id(stencil), {})
 
 
 def _call_of(stencil: Any) -> Callable[..., Any]:  # noqa: ANN401

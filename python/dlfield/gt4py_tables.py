@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
-from weakref import finalize
+
+from dlfield.gt4py_lifetime import OfObjects
 
 __all__ = ["Rows", "Tables", "checked_provider"]
-
-#: By the id of a table, the end behind the largest index that it had when it was first counted.
-_counted: dict[int, int] = {}
-
-#: By the id of a table and its rows, of the indices that they have had: the first of all and the
-#: end behind the last, and the first and the end that they had in common.
-_compiled: dict[int, dict[Rows, tuple[int, int, int, int]]] = {}
 
 
 @dataclass(frozen=True)
@@ -42,6 +36,20 @@ def checked_provider(given: Any) -> Mapping[str, Any]:  # noqa: ANN401
         "offset_provider: expected a mapping of names to connectivities, got an object of type "
         f"'{type(given).__name__}'; write such as {{'E2C': connectivity}}"
     )
+
+
+@dataclass
+class _CompiledIn:
+    """What GT4Py may have compiled in of a table, which it knows again by its id."""
+
+    #: The end behind the largest index, when it was first counted.
+    count: int | None = None
+    #: Of the indices that rows have had: the first of all and the end behind the last, and the
+    #: first and the end that they had in common.
+    rows: dict[Rows, tuple[int, int, int, int]] = field(default_factory=dict)
+
+
+_compiled_in = OfObjects(_CompiledIn)
 
 
 class Tables:
@@ -126,7 +134,7 @@ class Tables:
                 "value, which GT4Py takes for a point where it compiles the domain in; give the "
                 "program the ends of its domain as scalars, none of them static"
             )
-        known = _compiled_of(table)
+        known = _compiled_in.of(table).rows
         least, most, low, high = known.get(rows, (first, end, first, end))
         if first < low or end > high:
             raise ValueError(
@@ -151,7 +159,10 @@ class Tables:
                     count = max(count, table.ndarray.shape[0])
                 if kind.codomain.value == dim:
                     largest[tag] = int(table.ndarray.max())
-                    count = max(count, _first_counted(table, largest[tag] + 1))
+                    known = _compiled_in.of(table)
+                    if known.count is None:
+                        known.count = largest[tag] + 1
+                    count = max(count, known.count)
         for tag, index in largest.items():
             if index >= count:
                 raise ValueError(
@@ -160,17 +171,3 @@ class Tables:
                     "connectivity with gtx.as_connectivity"
                 )
         return count
-
-
-def _first_counted(table: Any, count: int) -> int:  # noqa: ANN401
-    """Give the number that was counted first, as long as the table lives."""
-    if id(table) not in _counted:
-        finalize(table, _counted.pop, id(table), None)
-    return _counted.setdefault(id(table), count)
-
-
-def _compiled_of(table: Any) -> dict[Rows, tuple[int, int, int, int]]:  # noqa: ANN401
-    """Give what is known of the rows of a table, as long as the table lives."""
-    if id(table) not in _compiled:
-        finalize(table, _compiled.pop, id(table), None)
-    return _compiled.setdefault(id(table), {})

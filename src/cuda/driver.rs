@@ -88,8 +88,10 @@ pub(crate) fn properties(ordinal: i32) -> Result<Properties> {
 
 fn name(device: c_int) -> Result<String> {
     let mut text = [0_u8; 256];
-    // SAFETY: room for 256 bytes; the driver writes no more than that, NUL included.
-    unsafe { calls::cuDeviceGetName(text.as_mut_ptr().cast(), 256, device) }?;
+    let room = c_int::try_from(text.len()).unwrap_or(0);
+    // SAFETY: `text` has `room` bytes, by the line above; cuda.h says that the driver writes at most
+    // as many as it is told, NUL included.
+    unsafe { calls::cuDeviceGetName(text.as_mut_ptr().cast(), room, device) }?;
     let name = CStr::from_bytes_until_nul(&text).unwrap_or_default();
     Ok(name.to_string_lossy().into_owned())
 }

@@ -139,7 +139,7 @@ pub(super) fn message_part(
 
 impl PyHaloBoxes {
     fn reach(&self, reach: &Bound<'_, PyAny>) -> PyResult<Vec<HaloWidth>> {
-        let widths = widths("extent", Some(reach), &self.dims)?;
+        let widths = widths("reach", Some(reach), &self.dims)?;
         Ok(widths.into_iter().map(Option::unwrap_or_default).collect())
     }
 }

@@ -252,12 +252,12 @@ def persistent(
     comm: Any,  # noqa: ANN401
     sends: Sequence[tuple[Any, int, int]],
     receives: Sequence[tuple[Any, int, int]],
-    keep: object,
+    memory: object,
 ) -> Requests:
-    """Make persistent requests of (buffer, rank, tag). They keep the buffers, and `keep`."""
+    """Make persistent requests of (buffer, rank, tag). They keep the buffers, and `memory`."""
     requests = [comm.Recv_init(buffer, rank, tag) for buffer, rank, tag in receives]
     requests += [comm.Send_init(buffer, rank, tag) for buffer, rank, tag in sends]
-    return Requests(requests, (sends, receives, keep))
+    return Requests(requests, (sends, receives, memory))
 
 
 class Connection:
@@ -269,9 +269,12 @@ class Connection:
         Where it exchanges; None for a run of one rank.
     tags
         The first of its tags.
+    gpu_aware
+        Whether MPI gets messages in memory of a GPU.
     """
 
-    def __init__(self, channel: Channel | None, tags: int) -> None:
+    def __init__(self, channel: Channel | None, tags: int, *, gpu_aware: bool) -> None:
+        self.channel, self.gpu_aware = channel, gpu_aware
         #: A duplicate of the user's communicator; None for a run of one rank.
         self.comm: Any = None if channel is None else channel.comm
         self._tags = tags
@@ -280,16 +283,16 @@ class Connection:
         self,
         sends: Sequence[tuple[Any, Edge]],
         receives: Sequence[tuple[Any, Edge]],
-        keep: object = None,
+        memory: object = None,
     ) -> Requests:
-        """Make requests of (buffer, edge) to send and to receive. They keep `keep`."""
+        """Make requests of (buffer, edge) to send and to receive. They keep `memory`, too."""
         if self.comm is None:
             return Requests([], None)
         return persistent(
             self.comm,
             [(one, edge.rank, self._tags + edge.tag) for one, edge in sends],
             [(one, edge.rank, self._tags + edge.expected_tag) for one, edge in receives],
-            keep,
+            memory,
         )
 
 

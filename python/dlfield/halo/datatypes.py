@@ -30,8 +30,6 @@ class Datatypes:
         The fields of the plan.
     connection
         Makes requests of the messages to send and to receive.
-    gpu_aware
-        Whether MPI takes memory of a GPU. Without effect: fields are in host memory.
     """
 
     name = "datatypes"
@@ -41,10 +39,7 @@ class Datatypes:
         route: Route,
         fields: Sequence[Storage],
         connection: Connection,
-        *,
-        gpu_aware: bool,
     ) -> None:
-        del gpu_aware
         self._route, self._connection = route, connection
         self._planned = Remembered(self._plan, lambda planned: planned[1].free())
         self._requests: _mpi.Requests = self._planned.of(fields)[1]
@@ -80,7 +75,7 @@ class Datatypes:
     def _plan(self, fields: Sequence[Storage]) -> tuple[CopyBatch, _mpi.Requests]:
         messages = self._route.messages
         ends = ([], []) if not messages else self._typed(fields)
-        requests = self._connection.requests(*ends, keep=fields)
+        requests = self._connection.requests(*ends, memory=fields)
         for (_, _, datatype), _ in [*ends[0], *ends[1]]:
             datatype.Free()  # the requests have it
         return CopyBatch(*self._route.copies(fields)), requests

@@ -7,7 +7,6 @@ import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from dlfield.halo import _mpi
 from dlfield.halo.datatypes import Datatypes
 from dlfield.halo.ghex import Ghex
 from dlfield.halo.packed import Packed
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from dlfield._core import Storage
+    from dlfield.halo._mpi import Connection
     from dlfield.halo.route import Route
 
     Place = tuple[dict[str, int], dict[str, int]]
@@ -49,25 +49,20 @@ class HaloExchange:
 
     def __init__(
         self,
-        channel: _mpi.Channel | None,
+        connection: Connection,
         route: Route,
-        tags: int,
         engine: str,
         *,
         named: bool,
-        gpu_aware: bool,
     ) -> None:
-        self._route, self._channel, self._named = route, channel, named
+        self._route, self._connection, self._named = route, connection, named
         self._lock = threading.Lock()
-        self._gpu_aware = gpu_aware
         self._own = [field.storage for field in route.fields]
-        self._engine = ENGINES[engine](
-            route, self._own, _mpi.Connection(channel, tags), gpu_aware=gpu_aware
-        )
+        self._engine = ENGINES[engine](route, self._own, connection)
         sent = [sum(view.nbytes for view in route.sent(self._own, edge)) for edge in route.messages]
         self._bytes_sent, self._messages = sum(sent), sum(map(bool, sent))
-        if channel is not None:
-            channel.plans += 1
+        if connection.channel is not None:
+            connection.channel.plans += 1
         self._state = "idle"
 
     @property
@@ -155,12 +150,12 @@ class HaloExchange:
         finally:
             self.wait()
 
-    def interior(self, extent: Mapping[str, Any]) -> Place:
+    def interior(self, reach: Mapping[str, Any]) -> Place:
         """Give the part of the domain that needs no halo, of the first field.
 
         Parameters
         ----------
-        extent
+        reach
             How far a stencil reads below and above along the divided dimensions, by name: an int
             for both, or a pair.
 
@@ -169,11 +164,11 @@ class HaloExchange:
         origin, domain : dict of int
             By the names of the field's dimensions, as a bound stencil takes them.
         """
-        return self._place(self._route.fields[0].boxes.interior(extent))
+        return self._place(self._route.fields[0].boxes.interior(reach))
 
-    def edges(self, extent: Mapping[str, Any]) -> list[Place]:
+    def edges(self, reach: Mapping[str, Any]) -> list[Place]:
         """Give the rest of the domain in parts without overlap, each as `interior` does."""
-        return [self._place(part) for part in self._route.fields[0].boxes.edges(extent)]
+        return [self._place(part) for part in self._route.fields[0].boxes.edges(reach)]
 
     def free(self) -> None:
         """Give buffers and requests back. Collective. Waits for an exchange that is under way."""
@@ -183,8 +178,8 @@ class HaloExchange:
             if self._state != "freed":
                 self._state = "freed"
                 self._engine.free()
-                if self._channel is not None:
-                    self._channel.leave()
+                if self._connection.channel is not None:
+                    self._connection.channel.leave()
 
     def __enter__(self) -> Self:
         return self
@@ -206,8 +201,8 @@ class HaloExchange:
             warnings.warn(text, ResourceWarning, source=self, stacklevel=2)
         elif state == "idle":
             self._engine.free()
-            if self._channel is not None:
-                self._channel.plans -= 1  # freeing a communicator is not for a finalizer
+            if self._connection.channel is not None:
+                self._connection.channel.plans -= 1  # freeing a communicator is not for a finalizer
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
@@ -254,7 +249,7 @@ class HaloExchange:
             )
         given = others or self._own
         accepted = [field.accept(one) for field, one in zip(planned, given, strict=True)]
-        if others and self._channel is not None:
+        if others and self._connection.channel is not None:
             for field, one in zip(planned, accepted, strict=True):
                 field.check_engine(one, self._engine.refuse)
         self._engine.start(accepted)

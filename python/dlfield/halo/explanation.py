@@ -66,7 +66,7 @@ class ExchangeExplanation:
 
         self._plan, self._rank = repr(plan), route.rank
         on_gpu = any(isinstance(one, GPUStorage) for one in own)
-        self._road = ["  memory of a GPU: " + _ROADS[plan._gpu_aware]] if on_gpu else []
+        self._road = ["  memory of a GPU: " + _ROADS[plan._connection.gpu_aware]] if on_gpu else []
         self._fields = [f"{one.name}: {one.dtype} {one.dims} {one.shape}" for one in route.fields]
         self.engine = plan.engine
         self.neighbours = tuple(map(sizes, route.messages))

@@ -31,8 +31,6 @@ class Ghex:
         The fields of the plan.
     connection
         Has the Cartesian communicator.
-    gpu_aware
-        Whether MPI takes memory of a GPU. Without effect: fields are in host memory.
     """
 
     name = "ghex"
@@ -42,10 +40,7 @@ class Ghex:
         route: Route,
         fields: Sequence[Storage],
         connection: Connection,
-        *,
-        gpu_aware: bool,
     ) -> None:
-        del gpu_aware
         self._route = route
         self._groups = [] if connection.comm is None else _groups(connection.comm, route)
         self._planned = Remembered(self._plan)

@@ -35,8 +35,6 @@ class Packed:
         The fields of the plan.
     connection
         Makes requests of the messages to send and to receive.
-    gpu_aware
-        Whether MPI takes memory of a GPU.
     """
 
     name = "packed"
@@ -46,12 +44,13 @@ class Packed:
         route: Route,
         fields: Sequence[Storage],
         connection: Connection,
-        *,
-        gpu_aware: bool,
     ) -> None:
         self._route = route
         self._sent, self._received = (
-            [_Message(side(fields, edge), gpu_aware=gpu_aware) for edge in route.messages]
+            [
+                _Message(side(fields, edge), gpu_aware=connection.gpu_aware)
+                for edge in route.messages
+            ]
             for side in (route.sent, route.received)
         )
         self._requests = connection.requests(

@@ -100,14 +100,10 @@ def halo_exchange(
     plan, problem = None, _problem_of_shapes(group, route, tags)
     try:
         if problem is None:
-            plan = HaloExchange(
-                channel,
-                route,
-                tags,
-                engine,
-                named=isinstance(fields, Mapping),
-                gpu_aware=takes_gpu and gpu_aware is not False,
-            )
+            gpu_aware = takes_gpu and gpu_aware is not False
+            connection = _mpi.Connection(channel, tags, gpu_aware=gpu_aware)
+            named = isinstance(fields, Mapping)
+            plan = HaloExchange(connection, route, engine, named=named)
     except Exception as error:
         problem = error
     return _agreed(group, plan, problem)

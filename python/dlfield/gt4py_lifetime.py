@@ -1,0 +1,36 @@
+"""What is remembered of GT4Py's objects for as long as they live."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, TypeVar
+from weakref import finalize
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["OfObjects"]
+
+Remembered = TypeVar("Remembered")
+
+
+class OfObjects(Generic[Remembered]):
+    """One value for each object, by its identity.
+
+    GT4Py's objects compare by what they hold, or have no hash: a `WeakKeyDictionary` does not do.
+
+    Parameters
+    ----------
+    make
+        Makes the value of an object that has none yet.
+    """
+
+    def __init__(self, make: Callable[[], Remembered]) -> None:
+        self._make = make
+        self._values: dict[int, Remembered] = {}
+
+    def of(self, key: object) -> Remembered:
+        """Give the value of an object. It goes when the object does."""
+        if id(key) not in self._values:
+            self._values.setdefault(id(key), self._make())
+            finalize(key, self._values.pop, id(key), None)
+        return self._values[id(key)]
