@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 
 from support.errors import refused
+from support.optional import library
+from support.processes import one_at_a_time
 from support.stencils.recorder import Recorder
 
 
@@ -140,15 +142,17 @@ def test_dims_that_map_to_nothing_are_refused_when_the_stencil_is_bound(compiled
         dlf.bind(compiled("split", "numpy"), dims=dims)
 
 
-def test_a_lazy_stencil_is_compiled_when_it_is_bound(compiled):
-    compiled_stencil = compiled("mixed", "numpy")
+def test_binding_a_lazy_stencil_says_once_what_is_compiled(caplog):
+    gtscript = library("gt4py.cartesian.gtscript")
+    from support.stencils import cartesian
 
-    class Lazy:
-        """As gt4py's LazyStencil, which has the stencil as its `implementation`."""
-
-        implementation = compiled_stencil
-
-    assert dlf.bind(Lazy()).stencil is compiled_stencil
+    lazy = gtscript.lazy_stencil(backend="numpy", definition=cartesian.mixed)
+    with one_at_a_time("mixed-numpy"), caplog.at_level("INFO", logger="dlfield"):
+        dlf.bind(lazy)
+        dlf.bind(lazy)
+    started, done = (record.getMessage() for record in caplog.records)
+    assert started == "compiling mixed for numpy"
+    assert done.startswith(started.replace("compiling", "compiled") + " in ")
 
 
 def test_a_storage_in_place_of_a_scalar_is_not_printed_whole(mixed):

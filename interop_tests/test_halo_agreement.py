@@ -234,7 +234,7 @@ def test_arguments_of_the_wrong_type_on_one_rank_are_an_error_on_all_ranks(comm)
     u = {"u": field(cart)}
     match = "^rank 1: 'NoneType' object is not iterable$"
     refused_everywhere(cart, match, u, dims=None if wrong else ("I", "J"))
-    match = "^rank 1: engine: expected one of packed, .*, got <function"
+    match = r"^rank 1: engine: expected one of \('packed', .*, got <function"
     refused_everywhere(cart, match, u, engine=(lambda: 0) if wrong else "packed")
     match = "^rank 1: fields: expected a mapping or a sequence of fields, got NoneType$"
     refused_everywhere(cart, match, None if wrong else u)

@@ -124,7 +124,7 @@ def test_edges_that_make_no_sense_are_errors_on_all_ranks(comm):
             Neighbours(comm, bad if comm.rank == 1 else [good])
     u = dlf.zeros((6, 6), dims="IJ", halo=(1, 1))
     for edge, text in [
-        (Edge(other, {"L": 1}, {"I": 1}), r"expected names among \('I', 'J'\), .* got 'L'"),
+        (Edge(other, {"L": 1}, {"I": 1}), r"expected one of \('I', 'J'\), got 'L'"),
         (Edge(other, {"I": 2}, {"I": 1}), "expected -1, 0 or 1 along I, got 2"),
     ]:
         with pytest.raises(ValueError, match=f"^rank 0: edges: {text}"):

@@ -36,6 +36,16 @@ def test_each_value_of_a_static_argument_has_its_own_code():
     assert np.array_equal(out, inp - 1.0)
 
 
+def test_the_first_call_says_what_is_compiled_and_the_next_nothing(caplog):
+    inp, out = np.arange(5.0), np.zeros(5)
+    run = dlf.bind(moved.with_backend(gtx.gtfn_cpu))
+    with caplog.at_level("INFO", logger="dlfield"):
+        run(inp, up=True, ni=5, out=out)
+        run(inp, up=True, ni=5, out=out)
+    said = [record.getMessage() for record in caplog.records]
+    assert said == ["compiling moved for run_gtfn_cpu"]
+
+
 def test_a_program_may_be_compiled_after_it_was_bound():
     inp, out = np.arange(5.0), np.zeros(5)
     program = moved.with_backend(gtx.gtfn_cpu).with_compilation_options(enable_jit=False)

@@ -6,6 +6,7 @@ arrays, see `dlfield.xarray`.
 """
 
 import importlib
+import sys
 from typing import TYPE_CHECKING
 
 from dlfield import _arithmetic, _methods, _operators, xarray
@@ -52,6 +53,7 @@ from dlfield.binding import bind
 from dlfield.xarray import from_xarray
 
 if TYPE_CHECKING:
+    from dlfield import annotations as annotations
     from dlfield import halo as halo
     from dlfield.doctor import show_versions
     from dlfield.explaining import Explanation, PlanExplanation, explain
@@ -129,6 +131,7 @@ _MEANT = {
 _LATER = {
     "Explanation": "explaining",
     "PlanExplanation": "explaining",
+    "annotations": "annotations",
     "as_field": "gt4py_fields",
     "explain": "explaining",
     "field_allocator": "gt4py_allocator",
@@ -138,15 +141,17 @@ _LATER = {
     "halo_exchange": "halo",
     "show_versions": "doctor",
 }
+_MODULES = ("annotations", "halo", "xarray")
 
 
 def __getattr__(name: str) -> object:
     if name in _LATER:
         module = importlib.import_module(f"dlfield.{_LATER[name]}")
-        found = globals()[name] = module if name == "halo" else getattr(module, name)
+        found = globals()[name] = module if name in _MODULES else getattr(module, name)
         return found
     way_out = f"; use dlfield.{_MEANT[name]}" if name in _MEANT else ""
-    raise AttributeError(f"module 'dlfield' has no attribute '{name}'{way_out}", name=name)
+    message = f"module 'dlfield' has no attribute '{name}'{way_out}"
+    raise AttributeError(message, name=name, obj=sys.modules[__name__])
 
 
 _operators.install_on(Storage)
@@ -156,4 +161,4 @@ xarray.install()
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "annotations", "halo", "xarray"])
+    return sorted([*__all__, *_MODULES])

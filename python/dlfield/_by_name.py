@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dlfield._array_views import check_host_alone
-from dlfield._core import Storage, as_storage, get_dims
+from dlfield._core import Storage, as_storage, check_among, get_dims
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,8 +19,7 @@ __all__ = ["broadcast_like", "isel"]
 def isel(storage: Storage, indexers: Mapping[str, Any]) -> Storage:
     """Do what `Storage.isel` says."""
     dims = _dims_of("isel", storage)
-    if unknown := [name for name in indexers if name not in dims]:
-        raise ValueError(f"isel: expected names among {dims}, got {unknown[0]!r}; use one of them")
+    check_among("isel", indexers, dims)
     key = [_index(name, indexers.get(name, slice(None))) for name in dims]
     view: Storage = storage[(*key, ...)]  # the dots make a view of a single element too
     return view

@@ -1,7 +1,7 @@
 """The compiled part of dlfield. Import from `dlfield` instead."""
 
 import sys
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import (
     Any,
@@ -59,6 +59,7 @@ __all__ = [
     "as_storage",
     "build_features",
     "call_functional",
+    "check_among",
     "check_names",
     "class_options",
     "copy_registers",
@@ -1856,6 +1857,9 @@ def get_dims(storage: Any, annotation: Any = None) -> tuple[str, ...] | None:
 
 def gt4py_names(dims: Any) -> tuple[str, ...] | None:
     """Give names as texts if GT4Py's cartesian stencils know each: I, J, K or a decimal; else None."""
+
+def check_among(what: str, given: Iterable[object], known: Iterable[str]) -> None:
+    """Refuse an entry of `given` that is not one of `known`, which are texts."""
 
 def check_names(dims: Any, own: Any) -> None:
     """Refuse names of a DataArray that contradict those of its data."""

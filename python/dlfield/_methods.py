@@ -9,6 +9,7 @@ from __future__ import annotations
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from dlfield._core import check_among
 from dlfield.xarray import to_xarray
 
 if TYPE_CHECKING:
@@ -171,8 +172,7 @@ class _Methods(Storage):
                 f"rename: expected a storage with dims, got one of shape {self.shape} without; "
                 "name them with dlfield.as_storage(storage, dims=...)"
             )
-        if unknown := [name for name in new if name not in self.dims]:
-            raise ValueError(f"rename: expected names among {self.dims}, got {unknown[0]!r}")
+        check_among("rename", new, self.dims)
         dims = [new.get(name, name) for name in self.dims]
         return self[...] if tuple(dims) == self.dims else self._with_dims(dims)
 

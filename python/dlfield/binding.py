@@ -128,9 +128,15 @@ def take_option(run: BoundStencil, keywords: dict[str, Any], name: str) -> Any: 
 def _compiled(stencil: Any) -> Any:  # noqa: ANN401
     """Give the stencil of GT4Py behind a lazy one, which is compiled now unless it was before."""
     from dlfield.gt4py_cartesian import CartesianStencil
+    from dlfield.gt4py_progress import compiling
 
-    lazy = not isinstance(stencil, type) and hasattr(stencil, "implementation")
-    implementation = stencil.implementation if lazy else None
+    if not hasattr(type(stencil), "implementation"):
+        return stencil
+    if "implementation" in vars(stencil):
+        implementation = stencil.implementation
+    else:
+        with compiling(stencil.builder.options.name, stencil.backend.name):
+            implementation = stencil.implementation
     return implementation if isinstance(implementation, CartesianStencil) else stencil
 
 

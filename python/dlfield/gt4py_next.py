@@ -16,6 +16,7 @@ from dlfield._core import HOST_DEVICE_TYPE, DeviceUnavailable
 from dlfield.declaration import Declaration, DeclaredField, DeclaredScalar
 from dlfield.gt4py_checks import Checks
 from dlfield.gt4py_lifetime import OfObjects
+from dlfield.gt4py_progress import say_what_next_compiles
 from dlfield.gt4py_reach import is_known_version
 from dlfield.gt4py_signatures import dtype_of, is_a, read_operator, read_program
 
@@ -104,6 +105,8 @@ def declare(
     device = _device(stencil.backend)
     names = {name: names_of(kind.dims) for name, kind in signature.fields.items()}
     outputs = [name for name in names if is_operator and signature.access(name) == "write"]
+    if stencil.backend is not None and is_known_version():
+        say_what_next_compiles()
     checks = Checks(stencil, names, names_of(axes), signature, outputs)
     typed = stencil.backend is not None and not stencil.backend.name.startswith("roundtrip")
     field_class = array_field(device)

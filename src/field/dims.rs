@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::error::{Error, did_you_mean};
+
 /// The meaning of one dimension.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Dim {
@@ -117,6 +119,15 @@ pub(crate) fn show_dims(dims: &[Dim]) -> String {
         [one] => format!("({one},)"),
         all => format!("({})", all.join(", ")),
     }
+}
+
+/// The refusal of a name that is not among those of `dims`; `got` is as messages show it.
+pub(crate) fn unknown_dim(what: &str, got: &str, dims: &[Dim]) -> Error {
+    let names: Vec<String> = dims.iter().map(Dim::to_string).collect();
+    let way_out = did_you_mean(got.trim_matches('\''), names.iter().map(String::as_str));
+    let way_out = way_out.unwrap_or_else(|| "use one of them".into());
+    let known = show_dims(dims);
+    Error::Argument(format!("{what}: expected one of {known}, got {got}; {way_out}"))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ mod view;
 pub use description::{Field, Halo};
 pub(crate) use description::{HaloWidth, unlabelled};
 pub use dims::{Dim, Dims};
-pub(crate) use dims::{further_data_dims, show_dims};
+pub(crate) use dims::{further_data_dims, show_dims, unknown_dim};
 pub(crate) use joining::{Joined, Operand};
 pub(crate) use labels::{HaloLabel, Labelled, Labels, check_names};
 pub(crate) use matching::{

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::table::{Code, PRESETS, Preset, PresetOrder, default_dims, preset};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, did_you_mean};
 use crate::field::{Dim, Dims, show_dims};
 use crate::layout::Extents;
 
@@ -16,11 +16,6 @@ struct Custom {
 fn custom() -> MutexGuard<'static, Custom> {
     static CUSTOM: Mutex<Custom> = Mutex::new(Custom { made: Vec::new(), registered: Vec::new() });
     CUSTOM.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The letters and digits of a name, in lower case.
-fn letters(name: &str) -> impl Iterator<Item = char> {
-    name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase())
 }
 
 impl Preset {
@@ -38,22 +33,21 @@ impl Preset {
         own.or_else(|| custom().registered.iter().copied().find(|preset| preset.name == name))
     }
 
-    /// The refusal of an unknown name of the option `what`: the known names, and that which has the
-    /// same letters and digits, or those that begin with it, whatever the case.
+    /// The refusal of an unknown name of the option `what`: the known names, and that which is
+    /// written most alike, or those that begin with it, whatever the case.
     pub(crate) fn unknown(what: &str, name: &str) -> Error {
         let registered = custom().registered.clone();
         let known: Vec<&str> = PRESETS.iter().chain(registered).map(|one| one.name).collect();
         let beginning = name.to_lowercase();
         let near = known.iter().filter(|known| known.to_lowercase().starts_with(&beginning));
         let near: Vec<String> = near.map(|near| format!("'{near}'")).collect();
-        let same = known.iter().find(|known| letters(known).eq(letters(name)));
-        let way_out = match (near.len(), same) {
-            (_, Some(same)) => format!("did you mean '{same}'?"),
+        let name: String = name.chars().take(80).collect();
+        let way_out = match (near.len(), did_you_mean(&name, known.iter().copied())) {
+            (_, Some(question)) => question,
             (1..4, _) => format!("use {}", near.join(" or ")),
             _ => "add one with register_preset".into(),
         };
         let known = known.join(", ");
-        let name: String = name.chars().take(80).collect();
         Error::Argument(format!("{what}: expected one of {known}, got '{name}'; {way_out}"))
     }
 

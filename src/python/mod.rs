@@ -77,7 +77,7 @@ mod _core {
     #[pymodule_export]
     use super::machine::{build_features, copy_registers, cuda_driver};
     #[pymodule_export]
-    use super::names::{check_names, get_dims, gt4py_names, names_are_unrelated};
+    use super::names::{check_among, check_names, get_dims, gt4py_names, names_are_unrelated};
     #[pymodule_export]
     use super::options::Unset;
     #[pymodule_export]

@@ -2,14 +2,14 @@
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyTuple, PyType};
+use pyo3::types::{PyString, PyTuple, PyType};
 
 use super::options::texts;
-use crate::error::Error;
-use crate::field::{self, Dim, Dims, are_unrelated, show_dims};
+use crate::error::{Error, quoted};
+use crate::field::{self, Dim, Dims, are_unrelated, show_dims, unknown_dim};
 use crate::protocol;
 use crate::protocol::ending::Inside;
-use crate::protocol::read::{names, wrong_type};
+use crate::protocol::read::{names, shown, wrong_type};
 
 /// Give the names of an array's axes, else those that a stencil assumes.
 ///
@@ -87,6 +87,25 @@ pub(super) fn gt4py_names<'py>(dims: &Bound<'py, PyAny>) -> PyResult<Option<Boun
 #[pyfunction]
 pub(super) fn check_names(dims: &Bound<'_, PyAny>, own: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(field::check_names(&names(dims)?, &names(own)?)?)
+}
+
+/// Refuse an entry of `given` that is not one of `known`, which are texts.
+#[pyfunction]
+pub(super) fn check_among(
+    what: &str,
+    given: &Bound<'_, PyAny>,
+    known: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    let known: Dims = names(known)?;
+    for entry in given.try_iter()? {
+        let entry = entry?;
+        let name = entry.cast::<PyString>().map(|name| name.to_string()).ok();
+        if !known.iter().any(|dim| name.as_ref() == Some(&dim.to_string())) {
+            let got = name.map_or_else(|| shown(&entry), |name| quoted(&name));
+            return Err(unknown_dim(what, &got, &known).into());
+        }
+    }
+    Ok(())
 }
 
 /// Tell if names stand for different things, so that only the position says what belongs together.

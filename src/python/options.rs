@@ -8,8 +8,8 @@ use pyo3::types::{PyBool, PyDict, PyMapping, PyString, PyTuple};
 
 use super::presets::preset_of;
 use crate::device::Target;
-use crate::error::{Error, Failure};
-use crate::field::{Dim, Dims, Halo, HaloWidth, further_data_dims, show_dims};
+use crate::error::{Error, Failure, did_you_mean, quoted};
+use crate::field::{Dim, Dims, Halo, HaloWidth, further_data_dims, show_dims, unknown_dim};
 use crate::layout::{Extents, MAX_NDIM};
 use crate::preset::default_dims;
 use crate::protocol::ending::Inside;
@@ -179,19 +179,21 @@ fn check_name(names: &str, name: &str) -> PyResult<()> {
     if names.split(", ").any(|known| known == name) {
         return Ok(());
     }
-    let way_out = match name {
-        "dtype" | "copy" => "; only storage(...) converts and copies",
-        "value" => "; its name is fill_value",
-        "order" => "; use defaults='C' or 'F'",
-        "default_parameters" => "; its name is defaults",
-        "axes" | "dimensions" | "mask" | "ndims" => "; name the dimensions with dims",
-        "gpu" => "; use device='gpu'",
-        "like" => "; empty_like, zeros_like, ones_like and full_like take a model",
-        "managed_memory" => "; use managed='cuda'",
-        "layout_map" => "; its name is layout",
-        "alignment" => "; use alignment_size, in bytes",
-        _ => "",
+    let known = match name {
+        "dtype" | "copy" => Some("only storage(...) converts and copies"),
+        "value" => Some("its name is fill_value"),
+        "order" => Some("use defaults='C' or 'F'"),
+        "default_parameters" => Some("its name is defaults"),
+        "axes" | "dimensions" | "mask" | "ndims" => Some("name the dimensions with dims"),
+        "gpu" => Some("use device='gpu'"),
+        "like" => Some("empty_like, zeros_like, ones_like and full_like take a model"),
+        "managed_memory" => Some("use managed='cuda'"),
+        "layout_map" => Some("its name is layout"),
+        "alignment" => Some("use alignment_size, in bytes"),
+        _ => None,
     };
+    let way_out = known.map(String::from).or_else(|| did_you_mean(name, names.split(", ")));
+    let way_out = way_out.map_or_else(String::new, |way_out| format!("; {way_out}"));
     Err(PyTypeError::new_err(format!("option '{name}': expected one of {names}{way_out}")))
 }
 
@@ -333,9 +335,7 @@ pub(super) fn by_name<T: Clone>(
         let [name] = &names(PyTuple::new(value.py(), [name])?.as_any())?[..] else { continue };
         let axis = dims.iter().position(|dim| dim == name);
         let Some(place) = axis.and_then(|axis| found.get_mut(axis)) else {
-            let known = show_dims(dims);
-            let text = format!("{what}: expected names among {known}, got '{name}'");
-            return Err(PyValueError::new_err(text));
+            return Err(unknown_dim(what, &quoted(&name.to_string()), dims).into());
         };
         *place = Some(read(what, &entry)?);
     }

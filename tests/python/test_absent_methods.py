@@ -79,6 +79,10 @@ def test_the_names_of_dlfield_are_those_of_its_interface():
     assert set(dir(dlf)) - set(dlf.__all__) == {"annotations", "halo", "xarray"}
 
 
+def test_every_name_of_dlfield_is_there_without_a_further_import():
+    run_in_subprocess("import dlfield; [getattr(dlfield, name) for name in dir(dlfield)]")
+
+
 # --- rename --------------------------------------------------------------------------------------
 
 

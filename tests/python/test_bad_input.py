@@ -163,7 +163,7 @@ def test_a_set_or_a_mapping_is_not_accepted_as_a_shape(make, shape):
         ("alignment", "use alignment_size, in bytes"),
         ("managed_memory", "use managed='cuda'"),
         ("order", "use defaults='C' or 'F'"),
-        ("halos", "managed$"),
+        ("halos", r"managed; did you mean 'halo'\?$"),
     ],
 )
 def test_an_unknown_option_is_answered_with_the_right_one(make, name, way_out):

@@ -47,7 +47,7 @@ def test_isel_takes_names_as_keywords_or_in_a_dict(field):
 
 
 def test_isel_lists_the_names_that_there_are(field):
-    with refused(ValueError, "isel: expected names among ('I', 'J', 'K'), got 'lon'"):
+    with refused(ValueError, "isel: expected one of ('I', 'J', 'K'), got 'lon'"):
         field.isel(lon=0)
     with refused(ValueError, "isel: expected a storage with dims", "as_storage(storage, dims=...)"):
         dlf.zeros(3).isel(I=0)

@@ -25,7 +25,7 @@ def test_fields_of_a_block_have_its_dims_and_halo_or_some_of_them():
     whole, plane = block.zeros(dtype="float32"), block.empty(dims="JI", layout=(1, 0))
     assert (whole.dims, whole.shape, whole.dtype) == (("I", "J", "K"), (8, 7, 4), np.float32)
     assert (plane.dims, plane.shape, plane.halo) == (("J", "I"), (7, 8), ((2, 0), (1, 1)))
-    with pytest.raises(ValueError, match=r"dims: expected names among \('I', 'J', 'K'\), got 'L'"):
+    with pytest.raises(ValueError, match=r"dims: expected one of \('I', 'J', 'K'\), got 'L'"):
         block.zeros(dims="IL")
 
 
@@ -47,7 +47,7 @@ def test_only_periodic_dimensions_are_wrapped_around():
             ValueError,
             r"shape: expected an extent for each of the dims \('I', 'J',",
         ),
-        ({"halo": {"K": 1}}, ValueError, r"halo: expected names among \('I', 'J'\), got 'K'"),
+        ({"halo": {"K": 1}}, ValueError, r"halo: expected one of \('I', 'J'\), got 'K'"),
         ({"halo": (1, 1, 1)}, ValueError, r"halo: expected one for each of the dims .*, got 3"),
         ({"halo": 1}, TypeError, r"halo: expected values by name or in the order of .*, got 1"),
         ({"halo": {"J": -1}}, ValueError, r"halo: expected at least 0 points along J, got -1"),

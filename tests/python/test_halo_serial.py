@@ -117,10 +117,10 @@ def test_read_only_fields_are_refused():
     ("options", "text"),
     [
         ({"width": {"I": 3}}, r"field '0': width: expected at most the halo \(2, 1\) along I, got"),
-        ({"width": {"K": 1}}, r"field '0': width: expected names among \('I', 'J'\), got 'K'"),
+        ({"width": {"K": 1}}, r"field '0': width: expected one of \('I', 'J'\), got 'K'"),
         ({"width": 1}, r"field '0': width: expected a dict by the names of dimensions, got 1"),
         ({"shared": {"I": -1}}, r"field '0': shared: expected at least 0 points along I, got -1"),
-        ({"engine": "pigeons"}, r"engine: expected one of packed, .*got 'pigeons'"),
+        ({"engine": "pigeons"}, r"engine: expected one of \('packed', .*got 'pigeons'; use one"),
         ({"gpu_aware": "yes"}, r"gpu_aware: expected None, True or False, got 'yes'"),
     ],
 )

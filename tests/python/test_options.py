@@ -390,7 +390,7 @@ def test_a_halo_may_be_given_by_name():
             {"halo": {"I": 1}},
             "halo: expected dims for widths by name, got none; pass dims= too, or",
         ),
-        ({"halo": {"X": 1}, "dims": "IJ"}, r"halo: expected names among \('I', 'J'\), got 'X'"),
+        ({"halo": {"X": 1}, "dims": "IJ"}, r"halo: expected one of \('I', 'J'\), got 'X'"),
         ({"halo": {"I": (1, 2, 3)}, "dims": "IJ"}, "halo: expected an int or a pair"),
         ({"halo": {"I": 9}, "dims": "IJ"}, r"halo: .*got \(9, 9\) on axis 0"),
     ],

@@ -3,6 +3,10 @@
 import dlfield as dlf
 import numpy as np
 import pytest
+from dlfield import halo
+from dlfield.annotations import Field
+
+FIELDS = dict.fromkeys(("a", "out"), Field[np.float64, ("I", "J", "K")])
 
 
 @pytest.mark.parametrize("take", [dlf.as_storage, dlf.storage])
@@ -90,3 +94,33 @@ def test_what_is_too_large_makes_no_text_that_is(call):
     with pytest.raises((ValueError, OverflowError, IndexError)) as refusal:
         call()
     assert len(str(refusal.value)) < 1000
+
+
+def scaled(a, out, *, factor=1.0, domain, origin):
+    """Multiply, so that there is something to bind."""
+    out[...] = a * factor
+
+
+@pytest.mark.parametrize(
+    ("mistake", "meant"),
+    [
+        (lambda _: dlf.empty((3,), dim="I"), "dims"),
+        (lambda _: dlf.empty((3,), backend="gt:cpu_kfrist"), "gt:cpu_kfirst"),
+        (lambda _: dlf.empty((3, 2), dims=["lat", "lon"], halo={"lo": 1}), "lon"),
+        (lambda field: field.isel(i=0), "I"),
+        (lambda field: field.rename(k="level"), "K"),
+        (lambda field: dlf.halo_exchange([field], None, engine="Packed"), "packed"),
+        (lambda field: dlf.halo_exchange([field], None, width={"j": 1}), "J"),
+        (lambda field: halo.decompose((4, 4, 3), None, halo={"i": 1}), "I"),
+        (lambda field: dlf.bind(scaled, fields=FIELDS)(field, field, facter=2.0), "factor"),
+    ],
+)
+def test_an_unknown_name_leads_to_the_one_that_is_written_most_alike(mistake, meant):
+    field = dlf.zeros((4, 4, 3), dims="IJK", halo=(1, 1, 0))
+    with pytest.raises((TypeError, ValueError), match=rf"; did you mean '{meant}'\?$"):
+        mistake(field)
+
+
+def test_a_name_like_no_other_is_given_no_other_meaning():
+    with pytest.raises(ValueError, match=r"got 'height'; use one of them$"):
+        dlf.zeros((4, 4, 3), dims="IJK").isel(height=0)

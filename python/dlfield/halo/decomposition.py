@@ -101,8 +101,7 @@ class Block:
         """Give the extents of a field with the dims among options, and put its halo there."""
         named = options.setdefault("dims", self.dims)
         extents = dict(zip(self.dims, self.local_shape, strict=True))
-        if strange := [dim for dim in named if dim not in extents]:
-            raise ValueError(f"dims: expected names among {self.dims}, got {strange[0]!r}")
+        _core.check_among("dims", named, self.dims)
         halo = dict(zip(self.dims, self.halo, strict=True))
         options["halo"] = tuple(halo[dim] for dim in named)
         return [extents[dim] for dim in named]
@@ -205,8 +204,7 @@ def _width(dim: str, given: Any) -> tuple[int, int]:  # noqa: ANN401
 def _by_name(what: str, given: Any, dims: tuple[str, ...], default: object) -> list[Any]:  # noqa: ANN401
     """Read values by name or in the order of dims; those that are missing have the default."""
     if isinstance(given, Mapping):
-        if strange := [name for name in given if name not in dims]:
-            raise ValueError(f"{what}: expected names among {dims}, got {strange[0]!r}")
+        _core.check_among(what, given, dims)
         return [given.get(dim, default) for dim in dims]
     if isinstance(given, str) or not hasattr(given, "__iter__"):
         raise TypeError(f"{what}: expected values by name or in the order of {dims}, got {given!r}")

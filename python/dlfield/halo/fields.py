@@ -7,7 +7,7 @@ from itertools import combinations
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from dlfield._core import HaloBoxes, Storage, as_storage
+from dlfield._core import HaloBoxes, Storage, as_storage, check_among
 from dlfield.halo.remembered import is_same
 
 if TYPE_CHECKING:
@@ -142,11 +142,7 @@ class PlannedField:
     def _check_names(self, edge: Edge) -> None:
         steps = [*edge.send.items(), *edge.receive.items()]
         names = {*(name for name, _ in steps), *edge.axes, *edge.axes.values(), *edge.flip}
-        if strange := sorted(names - set(self.divided)):
-            raise ValueError(
-                f"edges: expected names among {self.divided}, the divided dimensions, got "
-                f"{strange[0]!r}"
-            )
+        check_among("edges", sorted(names), self.divided)
         for name, step in steps:
             if step not in (-1, 0, 1):
                 raise ValueError(f"edges: expected {_DIRECTIONS} along {name}, got {step}")

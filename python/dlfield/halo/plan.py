@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dlfield._core import check_among
 from dlfield.halo import _mpi
 from dlfield.halo.agreement import agree
 from dlfield.halo.exchange import ENGINES, HaloExchange
@@ -144,8 +145,7 @@ def _check_options(
     *,
     takes_gpu: bool,
 ) -> None:
-    if engine not in ENGINES:
-        raise ValueError(f"engine: expected one of {', '.join(ENGINES)}, got {engine!r}")
+    check_among("engine", [engine], tuple(ENGINES))
     if engine == "ghex" and isinstance(comm, Neighbours):
         raise ValueError(
             "engine: expected a Cartesian communicator for 'ghex', got Neighbours; use 'packed'"

@@ -5,6 +5,7 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 
 use super::declared::Declared;
 use super::{options, scalars};
+use crate::error::did_you_mean;
 use crate::stencil::CallOptions;
 
 /// The arguments of a call as Python passes them.
@@ -74,7 +75,7 @@ pub(super) fn by_name<'py>(
                 continue;
             }
             Some(_) => format!("one value for '{name}', got two"),
-            None => format!("these, origin, domain or exec_info, got '{name}'"),
+            None => unknown(declared, &name),
         };
         return Err(declared.wrong_call(py, &expected));
     }
@@ -93,6 +94,17 @@ pub(super) fn by_name<'py>(
         }
     }
     Ok(parts)
+}
+
+/// What is expected instead of an argument that a stencil does not have.
+fn unknown(declared: &Declared, name: &Bound<'_, PyString>) -> String {
+    let (py, name) = (name.py(), name.to_string());
+    let own = declared.parameters.iter().map(|own| own.bind(py).to_string());
+    let options = ["origin", "domain", "exec_info"].map(String::from);
+    let known: Vec<String> = own.chain(options).collect();
+    let way_out = did_you_mean(&name, known.iter().map(String::as_str));
+    let way_out = way_out.map_or_else(String::new, |way_out| format!("; {way_out}"));
+    format!("these, origin, domain or exec_info, got '{name}'{way_out}")
 }
 
 /// What the arguments are that have parts, for a call whose parts were given one by one.
