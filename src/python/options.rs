@@ -366,9 +366,9 @@ pub(super) fn width(what: &str, entry: &Bound<'_, PyAny>) -> Result<HaloWidth, F
 pub(super) fn read_shape(value: &Bound<'_, PyAny>) -> PyResult<Extents> {
     ints_or_int("shape", value).map_err(|failure| {
         let ndim = value.getattr_opt(intern!(value.py(), "ndim")).ok().flatten();
-        match ndim.and_then(|ndim| ndim.extract::<usize>().ok()).filter(|&ndim| ndim > 1) {
+        match ndim.and_then(|ndim| ndim.extract::<usize>().ok()).filter(|&ndim| ndim > 0) {
             Some(ndim) => PyTypeError::new_err(format!(
-                "shape: expected a sequence of ints or an int, got an array of {ndim} dimensions; \
+                "shape: expected a sequence of ints or an int, got a {ndim}-dimensional array; \
                  use its shape, or empty_like, zeros_like, ones_like, full_like"
             )),
             None => failure.into(),

@@ -33,9 +33,14 @@ def test_host_memory_as_device_data_is_a_wrong_device(take):
 @pytest.mark.parametrize("shape", [np.zeros((2, 3)), dlf.zeros((2, 3)), np.zeros((2, 3), int)])
 def test_an_array_for_a_shape_is_refused_with_the_function_for_it(make, shape):
     with pytest.raises(
-        TypeError, match=r"shape: expected .*, got an array of 2 dim.*; use .*_like"
+        TypeError, match=r"shape: expected .*, got a 2-dimensional array; use .*_like"
     ):
         make(shape)
+
+
+def test_a_row_of_floats_for_a_shape_is_refused_with_the_function_for_it():
+    with pytest.raises(TypeError, match=r"shape: .*, got a 1-dimensional array; use .*empty_like"):
+        dlf.empty(np.zeros(3))
 
 
 def test_names_of_gt4py_and_numpy_lead_to_those_of_dlfield():
