@@ -31,15 +31,15 @@ def blocks_of(page):
     return [pytest.param(block, id=f"{page} {number}") for number, block in enumerate(found)]
 
 
-BLOCKS = {page: blocks_of(page) for page in ("README.md", "docs/index.md")}
+BLOCKS = {page: blocks_of(page) for page in ("README.md", "docs/index.md", "docs/guide.md")}
 
 
-def test_the_readme_and_the_first_page_show_python():
+def test_the_readme_and_the_first_pages_show_python():
     assert all(BLOCKS.values())
 
 
 @pytest.mark.parametrize("block", [one for blocks in BLOCKS.values() for one in blocks])
-def test_the_python_of_the_readme_and_of_the_first_page_runs(block, tmp_path):
+def test_the_python_of_the_readme_and_of_the_first_pages_runs(block, tmp_path):
     for name in re.findall(r"^(?:from|import) (xarray|gt4py|torch)", block, re.M):
         library(name)
     program = tmp_path / "readme.py"  # a stencil is read from its file

@@ -54,113 +54,112 @@ class Deviation:
 DEVIATIONS = (
     Deviation(
         Cell.READ_ONLY,
-        "JAX arrays are constant. JAX's own exports do not say so by DLPack; dlfield knows it, and "
-        "a storage over a JAX array is read-only whatever door it came through.",
+        "JAX arrays are immutable, although JAX exports them through DLPack as writable. "
+        "dlfield makes every storage over a JAX array read-only.",
         "https://github.com/jax-ml/jax/issues/40789",
         producers=frozenset({"JAX"}),
     ),
     Deviation(
         Cell.READ_ONLY,
-        "Arrow data is immutable: values are selected, never assigned. A storage over it is "
-        "read-only, also where a buffer calls itself mutable. A polars series that is assigned to "
-        "gets memory of its own, which the storage does not see.",
+        "Arrow data is immutable, so a storage over it is read-only even if its buffer claims "
+        "to be mutable. Assigning to a polars series gives the series new memory, which the "
+        "storage does not see.",
         "https://arrow.apache.org/docs/python/data.html",
         producers=ARROW,
     ),
     Deviation(
         Cell.READ_ONLY,
-        "What comes by Arrow is constant, so a storage over `pa.array(image)` is read-only; later "
-        "writes to the image are seen in it. `dlf.as_storage(image)` is a copy: the pixels that an "
-        "image shows by `__array_interface__` are bytes made for the occasion. Before Pillow 13 "
-        "the Arrow export of an image over the memory of others ends the process.",
+        "Arrow data is immutable, so a storage over `pa.array(image)` is read-only; it sees "
+        "later writes to the image. `dlf.as_storage(image)` holds a copy, since "
+        "`__array_interface__` of an image exports a temporary copy of the pixels. Before "
+        "Pillow 13, the Arrow export of an image over foreign memory crashes the process.",
         "https://github.com/python-pillow/Pillow/issues/9896",
         producers=frozenset({"PIL"}),
     ),
     Deviation(
         Cell.READ_ONLY,
-        "JAX cannot write what it shares. A later write to the storage is seen by JAX on the CPU "
-        "today, but JAX takes its arrays for constant and calls the result undefined: do not "
-        "write the storage any more. Memory is shared only from a boundary of 64 bytes, which "
-        "storages keep; elsewhere `to_jax()` raises.",
+        "JAX arrays are immutable. Do not write to the storage after the exchange: the result "
+        "is undefined, although JAX on the CPU currently sees the write. Memory must be aligned "
+        "to 64 bytes, as that of storages is; otherwise `to_jax()` raises.",
         "https://docs.jax.dev/en/latest/_autosummary/jax.dlpack.from_dlpack.html",
         consumers=frozenset({"storage.to_jax"}),
     ),
     Deviation(
         Cell.COPIES,
-        "`array.array` always owns its memory: what it is made from is appended to it. Share the "
-        "other way round, a storage over an array.",
+        "`array.array` always owns its memory and copies its input. To share, make a storage "
+        "over an `array.array`.",
         "https://docs.python.org/3/library/array.html#array.array",
         consumers=frozenset({"array.array"}),
     ),
     Deviation(
         Cell.READ_ONLY,
-        "Arrow arrays have no words for a write. Later writes to the storage are seen in them, "
-        "though Arrow takes its data for constant: do not write the storage any more.",
+        "Arrow data is immutable. Do not write to the storage after the exchange, although the "
+        "Arrow array sees the write.",
         "https://arrow.apache.org/docs/format/CDataInterface.html#mutability",
         consumers=frozenset({"pa.array", "storage.to_arrow"}),
     ),
     Deviation(
         Cell.READ_ONLY,
-        "polars takes its data for constant, too, and its NumPy views are read-only. "
-        "`series[i] = value` gives the series memory of its own.",
+        "polars data is immutable, and its NumPy views are read-only. `series[i] = value` gives "
+        "the series new memory.",
         "https://docs.pola.rs/api/python/stable/reference/series/api/polars.Series.to_numpy.html",
         consumers=frozenset({"pl.Series"}),
     ),
     Deviation(
         Cell.READ_ONLY,
-        "An image over the memory of others is read-only: the pixels that `load()` gives refuse "
-        "writes, and `putpixel()`, `paste()` and drawing give the image memory of its own first.",
+        "An image over foreign memory is read-only: the pixels from `load()` refuse writes, and "
+        "`putpixel()`, `paste()` and drawing copy the image first.",
         "https://github.com/python-pillow/Pillow/issues/6768",
         consumers=frozenset({"Image.frombuffer", "Image.fromarrow"}),
     ),
     Deviation(
         Cell.COPIES,
-        "Dask copies what `from_array` is given, so that no later write changes its tasks. "
-        "`da.from_delayed(dask.delayed(storage, traverse=False), ...)` keeps the storage itself.",
+        "`from_array` copies its input, so that later writes do not change a task. "
+        "`da.from_delayed(dask.delayed(storage, traverse=False), ...)` shares the storage.",
         "https://github.com/dask/dask/pull/11524",
         consumers=frozenset({"da.from_array"}),
     ),
     Deviation(
         Cell.READ_ONLY,
-        "The elements are constant for C++, and code that writes one does not compile.",
+        "The elements are constant in C++. Code that writes to them does not compile.",
         "https://nanobind.readthedocs.io/en/latest/ndarray.html#ndarray-constraints-1",
         consumers=frozenset({"nb::ndarray<const double>"}),
     ),
     Deviation(
         Cell.READ_ONLY,
-        "The buffer is not mutable, and its memoryview refuses writes. `pa.output_stream` over "
-        "such a buffer does not raise but ends the process.",
+        "The buffer is not mutable, and its memoryview refuses writes. Writing to it with "
+        "`pa.output_stream` crashes the process.",
         "https://github.com/apache/arrow/issues/50831",
         producers=CONSTANT,
         consumers=frozenset({"pa.py_buffer"}),
     ),
     Deviation(
         Cell.READ_ONLY,
-        "Compiled code that assigns to an element is refused at compile time, since Numba looks at "
-        "the flag. It does not for `array.flat[i] = value`, which writes the memory all the same.",
+        "Numba refuses to compile an assignment to an element of a read-only array. It does not "
+        "check `array.flat[i] = value`, which writes to the memory.",
         "https://github.com/numba/numba/issues/1229",
         producers=CONSTANT,
         consumers=frozenset({"numba.njit"}),
     ),
     Deviation(
         Cell.UNGUARDED,
-        "torch has no read-only tensors and ignores the flag that dlfield sets: the tensor writes "
-        "into the constant array. Do not write it.",
+        "torch has no read-only tensors and ignores the read-only flag. Do not write to the "
+        "tensor.",
         "https://github.com/data-apis/array-api/issues/191",
         producers=CONSTANT,
         consumers=frozenset({"torch.from_dlpack"}),
     ),
     Deviation(
         Cell.UNGUARDED,
-        "tvm-ffi takes a tensor whose flag says read-only and never looks at the flag. Hand over "
-        "a copy, `dlf.storage(array)`, to what may write.",
+        "tvm-ffi ignores the read-only flag. Pass a copy, `dlf.storage(array)`, to code that "
+        "writes.",
         "https://github.com/apache/tvm-ffi/blob/main/python/tvm_ffi/cython/tensor.pxi",
         producers=CONSTANT,
         consumers=frozenset({"tvm_ffi.from_dlpack"}),
     ),
     Deviation(
         Cell.REFUSED,
-        "`from_buffer` takes writable memory only; `from_buffer_copy` copies.",
+        "`from_buffer` accepts writable memory only. `from_buffer_copy` copies.",
         "https://docs.python.org/3/library/ctypes.html#ctypes._CData.from_buffer",
         producers=CONSTANT,
         consumers=frozenset({"ctypes from_buffer"}),
@@ -168,8 +167,8 @@ DEVIATIONS = (
     ),
     Deviation(
         Cell.REFUSED,
-        "nanobind looks at the flag: an argument that may be written takes no read-only array, "
-        "`ndarray<const double>` does.",
+        "nanobind checks the read-only flag: `ndarray<double>` refuses a read-only array, "
+        "`ndarray<const double>` accepts it.",
         "https://nanobind.readthedocs.io/en/latest/ndarray.html#ndarray-constraints-1",
         producers=CONSTANT,
         consumers=frozenset({"nb::ndarray<double>"}),

@@ -15,8 +15,7 @@ import dlfield as dlf
 import numpy as np
 import pytest
 
-from support.cuda.devices import LEGACY, OnDevice, new_stream, read, write
-from support.cuda.driver import call
+from support.cuda.devices import LEGACY, OnDevice, read, write
 from support.cuda.libraries import library
 
 TEXT = (Path(__file__).parents[3] / "docs" / "frameworks.md").read_text("utf-8")
@@ -63,29 +62,11 @@ class Shared:
         return self
 
 
-class Stream:
-    """Stands for a stream of CuPy."""
-
-    def __init__(self, *, non_blocking):
-        assert non_blocking
-        self.ptr = new_stream()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_exception):
-        pass
-
-    def synchronize(self):
-        call("cuStreamSynchronize", self.ptr)
-
-
 @pytest.mark.stand_in
 def test_the_example_prints_what_it_says_with_a_double_of_cupy(monkeypatch):
     double = types.SimpleNamespace(
         full=lambda shape, value: Array(np.full(shape, value)),
         from_dlpack=Shared,
-        cuda=types.SimpleNamespace(Stream=Stream),
     )
     monkeypatch.setitem(sys.modules, "cupy", double)
     run()
