@@ -21,11 +21,10 @@ __all__ = ["main"]
 
 STATUS = """
 exit status:
-  0  all that was tried works
-  1  something that was tried does not work: a library that is installed fails to import, or a
-     door does something else than docs/protocols.md says
+  0  everything that was tried works
+  1  an installed library fails to import, or an exchange differs from docs/protocols.md
   2  an option is wrong
-Traps of the environment alone do not fail. What is not installed is not tried.
+Traps in the environment do not change the status. Libraries that are not installed are not tried.
 """
 
 
@@ -46,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "python -m dlfield",
-        description="Tell what dlfield finds on this machine, what works and what lies in the way.",
+        description="Report what dlfield finds on this machine, what works, and what gets in the way.",
         epilog=STATUS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -45,7 +45,7 @@ def _of_jax(report: dict[str, Any]) -> Iterator[Trap]:
     if jax is not None and "x64" in jax and not on:
         yield Trap(
             "jax-x64",
-            "JAX makes float32 of float64, and to_jax() of a field of float64 raises",
+            "JAX converts float64 to float32, and to_jax() of a float64 field raises",
             'jax.config.update("jax_enable_x64", True) before the first array, or JAX_ENABLE_X64=1',
         )
 
@@ -107,7 +107,7 @@ def _of_launcher(library: str | None, launcher: str | None) -> Iterator[Trap]:
     if own and other and own != other:
         yield Trap(
             "other-mpiexec",
-            f"mpi4py has {own}, and mpiexec on PATH is that of {other}: each rank would be alone",
+            f"mpi4py uses {own}, but mpiexec on PATH belongs to {other}: each rank would run alone",
             f"put the mpiexec of {own} first on PATH, or install mpi4py with {other}",
         )
 
@@ -126,7 +126,7 @@ def _of_threads(report: dict[str, Any]) -> Iterator[Trap]:
     if threads > system["usable_cpus"]:
         yield Trap(
             "too-many-threads",
-            f"{threads} threads share a copy, and the process may use {system['usable_cpus']} CPUs",
+            f"{threads} threads share a copy, but the process may use {system['usable_cpus']} CPUs",
             f"dlf.set_num_threads({system['usable_cpus']}), DLFIELD_NUM_THREADS or OMP_NUM_THREADS",
         )
     elif (all_of_them := system["local_ranks"] * threads) > (system["cpus"] or 1):
@@ -141,7 +141,7 @@ def _of_threads(report: dict[str, Any]) -> Iterator[Trap]:
     if not words.split(",")[0].strip().isdecimal():
         yield Trap(
             "omp-num-threads",
-            f"OMP_NUM_THREADS={words!r} is no number: compiled stencils take all CPUs",
+            f"OMP_NUM_THREADS={words!r} is not a number: compiled stencils take all CPUs",
             f"export OMP_NUM_THREADS={system['usable_cpus']}",
         )
 
@@ -150,7 +150,7 @@ def _of_huge_pages(report: dict[str, Any]) -> Iterator[Trap]:
     if report["settings"]["huge_pages"] and report["system"]["huge_pages"] == "never":
         yield Trap(
             "no-huge-pages",
-            "large fields ask for huge pages, and the system gives none",
+            "large fields ask for huge pages, but the system grants none",
             "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, as root",
         )
 
