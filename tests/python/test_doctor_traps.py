@@ -202,7 +202,7 @@ def test_a_driver_that_is_there_and_of_no_use_is_a_trap(seen, reason, trapped):
 def test_a_trap_is_printed_with_its_way_out_and_does_not_fail():
     done = examined("--no-import", "--only", "Python", OMP_NUM_THREADS="many")
     assert done.returncode == 0
-    assert "\ntrap omp-num-threads: OMP_NUM_THREADS='many' is no number" in done.stdout
+    assert "\ntrap omp-num-threads: OMP_NUM_THREADS='many' is not a number" in done.stdout
     assert "\n  way out: export OMP_NUM_THREADS=" in done.stdout
 
 
