@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "python -m dlfield",
-        description="Report what dlfield finds on this machine, what works, and what gets in the way.",
+        description="Report what dlfield finds here, what works, and what gets in the way.",
         epilog=STATUS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
