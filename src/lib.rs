@@ -1,14 +1,16 @@
 #![doc = include_str!("../README.md")]
 //!
-//! # The road
+//! # Order of the modules
 //!
-//! The list of modules below is the road that data goes down, once: a file uses only what stands
-//! above it (`tests/road.rs` checks it).
+//! Arrays pass through these stages:
 //!
 //! ```text
-//! foreign object ─door: check─▶ Offer ─locate, own─▶ Arrival ─+ Spec─▶ Storage ─door: export─▶ consumer
-//!                                                                         └─bind─▶ stencil call
+//! foreign array ─door: check─▶ Offer ─locate, own─▶ Arrival ─+ Spec─▶ Storage ─door: export─▶ consumer
+//!                                                      └─bind─▶ stencil call
 //! ```
+//!
+//! The list of modules in `lib.rs` has the same order. A file uses only modules above it in that list,
+//! which `tests/road.rs` checks. `docs/design.md` describes the stages.
 
 #![cfg_attr(
     not(all(feature = "python", feature = "cuda", feature = "arrow", feature = "ndarray")),
@@ -72,7 +74,7 @@ pub use storage::{Builder, CopyBatch, ManagedBy, Order, Residence, Spec, Storage
 pub use sync::{Dirty, SyncState};
 pub use threads::{num_threads, set_num_threads};
 
-/// Its examples run as tests.
+/// Runs the examples of the guide as tests.
 #[cfg(all(doctest, feature = "arrow", feature = "ndarray"))]
 #[doc = include_str!("../docs/rust.md")]
 #[derive(Debug)]

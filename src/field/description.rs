@@ -30,7 +30,8 @@ pub struct Field {
     /// point, as of a field of gt4py.next that begins above 0. `None` means unset.
     pub origin: Option<Extents>,
     /// Requested rank of each dimension, unless strides contradict it (see
-    /// [`crate::Layout::ranks`]). `None` means unset.
+    /// [`crate::Layout::ranks`]): strides do not tell the order of dimensions of extent 1, nor of a
+    /// field without elements. `None` means unset.
     pub order: Option<Extents>,
 }
 

@@ -32,7 +32,8 @@ pub(super) enum Producer {
     Jax,
     /// Everything of pyarrow.
     Arrow,
-    /// Everything of pandas, which makes Arrow arrays by copying where it has none.
+    /// Everything of pandas. It is not asked for Arrow arrays: it copies if it has none, and does not
+    /// say so.
     Pandas,
     /// `xarray.DataArray`.
     Xarray,

@@ -64,7 +64,9 @@ pub(super) fn import<'py>(
     Ok(Some(Offer { memory, labels: labels.into(), hooks }))
 }
 
-/// The values behind the properties of a DataArray with plain memory, read without their Python code.
+/// The values behind the properties of a DataArray with plain memory, read without their Python code,
+/// which is some forty lines for `variable.data` alone. The first DataArray that is read has to show
+/// that its properties give the same.
 struct Fields<'py> {
     /// The array that `variable.data` gives, exactly of NumPy's class.
     data: Bound<'py, PyAny>,

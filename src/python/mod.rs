@@ -53,9 +53,11 @@ fn refuse_second_interpreter() -> PyResult<()> {
     )))
 }
 
+// The module does not need the GIL. A static is set once, is an atomic number, or is behind a lock under
+// which no Python code runs and no thread waits for the interpreter; a `Cell` belongs to one thread. All
+// classes are frozen, and a storage replaces its field as a whole. A capsule is read, and renamed or
+// emptied, in a critical section of that capsule.
 /// The compiled part of dlfield. Import from `dlfield` instead.
-///
-/// It does not need the GIL: docs/design.md, "Why can threads do without the GIL?".
 #[pyo3::pymodule(gil_used = false)]
 mod _core {
     use pyo3::prelude::*;

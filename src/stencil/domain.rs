@@ -1,5 +1,9 @@
-//! Derives origin and domain from halos unless the caller gives them. The rules, and why they are
-//! so: docs/design.md, "How does `bind` find the domain?".
+//! Derives origin and domain from halos unless the caller gives them. The rules: docs/stencils.md,
+//! "Origin and domain".
+//!
+//! A halo of zeros does not decide where a field begins: the extent does. So the `domain_view` of a
+//! storage lines up with the first point of a plain array. The outputs of an operator of gt4py.next
+//! decide alone, as in GT4Py; a program decides by itself.
 
 use super::frame::{Frame, widest};
 use super::origin::{self, WAY_OUT};

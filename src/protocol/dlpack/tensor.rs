@@ -1,4 +1,5 @@
-//! A managed tensor for a consumer: DLPack's structs, filled from a [`Managed`].
+//! A managed tensor for a consumer: DLPack's structs, filled from a [`Managed`]. The structs and
+//! constants are dlpark's; the tensor is made here in one allocation with its extents and strides.
 
 use std::ffi::{CStr, c_void};
 

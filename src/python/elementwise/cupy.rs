@@ -1,4 +1,8 @@
 //! CuPy at work on a GPU, in order with all work on the memory that it uses.
+//!
+//! The interface of an array names no stream, for which CuPy would wait on the host. CuPy's stream
+//! waits instead, and its work is recorded in the timeline of the memory. The address therefore counts as
+//! not exposed, and a result is freed in order, without a wait.
 
 use std::sync::Arc;
 

@@ -1,4 +1,7 @@
 //! Where a function computes, and which buffers its results have (GDP-3's draft, "Mixing Devices").
+//!
+//! The draft lets a GPU compute with an array of the host. Here that is refused: CuPy takes no arrays of
+//! NumPy, and copying one at each call would make a time loop slow without a warning.
 
 use pyo3::prelude::*;
 

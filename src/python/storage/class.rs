@@ -34,7 +34,7 @@ pub(in crate::python) struct PyStorage {
     /// Name of the protocol that the memory came through; None if dlfield allocated it.
     #[pyo3(get)]
     pub(super) door: Option<&'static str>,
-    /// An array over the memory.
+    /// An array over the memory, kept because making one takes longer than the rest of a bound call.
     array: Mutex<Option<Py<PyAny>>>,
 }
 

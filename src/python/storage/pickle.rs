@@ -1,4 +1,5 @@
 //! Pickling: the values in the order of memory, and the labels of the field; never a pointer.
+//! Padding is left out: the new storage adds its own.
 //!
 //! With protocol 5 the values are a `PickleBuffer`, which may travel out of band (PEP 574). A dense
 //! storage is pickled without a copy. A buffer that comes back writable, with aligned elements, and on
