@@ -24,7 +24,7 @@ export GT4PY_EXTRA_COMPILE_OPT_FLAGS := -std=c++20
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo halo-demo picture test test-pythons test-oldest pages check workflows deny bench soak docs gt4py-suite ghex asan valgrind cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
+.PHONY: help demo halo-demo picture gallery test test-pythons test-oldest pages check workflows deny bench soak docs gt4py-suite ghex asan valgrind cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
@@ -34,6 +34,12 @@ demo: $(EXTENSION) $(VENV)/.stamp-demo ## one field through NumPy, torch, JAX, x
 
 picture: $(EXTENSION) $(VENV)/.stamp-bench ## diffusion on an icosahedral mesh, drawn into docs/icosahedral.png
 	$(BIN)/python examples/icosahedral.py --plot docs/icosahedral.png
+
+gallery: picture ## the pictures of docs/gallery.md, drawn by the programs of the recipes
+	$(BIN)/python examples/recipes/gallery.py docs/gallery
+	cd docs/gallery && ../../$(BIN)/python ../../examples/recipes/layout.py
+	$(ON_RANKS) -n 4 $(BIN)/python -m mpi4py examples/tracer.py --out target/tracer-4
+	cp target/tracer-4/tracer.png docs/gallery/tracer.png
 
 halo-demo: $(EXTENSION) $(VENV)/.stamp-test ## a tracer on 1, 2 and 4 ranks of MPI, into one zarr and a picture
 	$(BIN)/python examples/tracer.py --out target/tracer-1
@@ -153,7 +159,7 @@ check: $(EXTENSION) $(VENV)/.stamp-dev docs workflows ## formatting, lints, docu
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy --strict python/dlfield
-	MYPYPATH=python:examples $(BIN)/mypy --strict examples
+	MYPYPATH=python:examples:examples/recipes $(BIN)/mypy --strict examples
 	MYPYPATH=python $(BIN)/python -m mypy.stubtest --allowlist stubtest-allowed.txt dlfield._core
 
 bench: $(EXTENSION) $(VENV)/.stamp-bench $(MPICH)/.stamp ## exchanges, calls, allocation, copies beside their peers

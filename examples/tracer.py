@@ -2,8 +2,8 @@
 
 One rank, without MPI: `python examples/tracer.py`. Four ranks:
 `mpiexec -n 4 python -m mpi4py examples/tracer.py`. Each rank computes the interior of its block
-while the halos travel, and writes its region into one zarr array. Rank 0 draws the lowest level,
-and who computed what. Every number of ranks gives the same bits.
+while the halos travel, and writes its region into one zarr array. Rank 0 draws the lowest level
+at the start and at the end, and who computed what. Every number of ranks gives the same bits.
 """
 
 import argparse
@@ -105,17 +105,20 @@ def write(path: Path, tracer: dlf.Storage, block: Block, comm: Any) -> None:  # 
         comm.Barrier()
 
 
-def draw(path: Path, values: np.ndarray, regions: list[dict[str, slice]]) -> None:
-    """Draw the lowest level, and below it the blocks, each in a colour of its own."""
-    level = values[:, :, 0].T
-    shown = np.repeat((255 * level / level.max()).astype(np.uint8)[:, :, None], 3, axis=2)
-    owners = np.zeros_like(shown)
+COLOURS = np.array([[179, 205, 227], [251, 180, 174], [204, 235, 197], [254, 217, 166]])
+
+
+def draw(path: Path, fields: list[np.ndarray], regions: list[dict[str, slice]]) -> None:
+    """Draw the lowest level of some fields, dark on the blocks, each in a colour of its own."""
+    owners, gap = np.empty((SHAPE[1], SHAPE[0], 3)), np.full((SHAPE[1], 2, 3), 255.0)
     for rank, region in enumerate(regions):
-        colour = [60 + 50 * (rank % 4), 60 + 70 * (rank // 2 % 3), 220 - 45 * (rank % 5)]
-        owners[region["J"], region["I"]] = colour
-    mixed = np.maximum(owners, shown)
-    both = np.concatenate([shown[::-1], mixed[::-1]])
-    Image.fromarray(both.repeat(6, 0).repeat(6, 1)).save(path)
+        owners[region["J"], region["I"]] = COLOURS[rank % len(COLOURS)]
+    panels = []
+    for values in fields:
+        level = values[:, :, 0].T.clip(0)  # upwind differences go below 0
+        panels += [gap, owners * (1 - level / level.max())[:, :, None]]
+    picture = np.concatenate(panels[1:], axis=1)[::-1].astype(np.uint8)
+    Image.fromarray(picture.repeat(4, 0).repeat(4, 1)).save(path)
 
 
 def communicator() -> Any:  # noqa: ANN401 - of mpi4py, or None
@@ -143,7 +146,8 @@ def main() -> None:
     regions = [block.region] if comm is None else comm.gather(block.region)
     if regions is not None:
         values = np.asarray(zarr.open_array(options.out / "tracer.zarr", mode="r")[...])
-        draw(options.out / "tracer.png", values, regions)
+        whole = decompose(SHAPE, None, "IJK", halo, {"I": True})
+        draw(options.out / "tracer.png", [first_values(whole), values], regions)
         print(f"{len(regions)} ranks, {options.steps} steps, sum {values.sum():.12f}")
     block.free()
 

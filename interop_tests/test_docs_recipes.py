@@ -1,31 +1,139 @@
-"""`docs/recipes.md`: every program runs as it stands."""
+"""`docs/recipes`: each program runs and says what it should, and each page shows its program."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from support.optional import library
+from support.optional import library, program
 from support.processes import printed_by
 
-TEXT = (Path(__file__).resolve().parent.parent / "docs" / "recipes.md").read_text("utf-8")
-PROGRAMS = {
-    f"{title} {number}": program
-    for title, body in re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", TEXT, re.M | re.S)
-    for number, program in enumerate(re.findall(r"^```python\n(.*?)^```", body, re.M | re.S), 1)
+ROOT = Path(__file__).resolve().parent.parent
+DOCS, PROGRAMS = ROOT / "docs", ROOT / "examples" / "recipes"
+PAGES = {page.stem: page.read_text("utf-8") for page in (DOCS / "recipes").glob("*.md")}
+GALLERY = (DOCS / "gallery.md").read_text("utf-8")
+SAME = "the same bits True, dims ('I', 'J', 'K'), halo ((1, 1), (1, 1), (0, 0))"
+#: What a program needs, and a pattern of each line that it prints.
+PRINTED = {
+    "checkpoint": (
+        ["xarray", "netCDF4", "zarr"],
+        [rf"through_{kind}: {re.escape(SAME)}" for kind in ("netcdf", "zarr", "npz", "pickle")],
+    ),
+    "chunked": (
+        ["xarray", "dask.array"],
+        [r"{'lat': 48, 'lon': 96, 'level': 20}, the same bits as in one chunk: True"],
+    ),
+    "emulator": (
+        ["torch"],
+        [
+            "the gradient is right: True",
+            r"loss 0\.5\d? before, [\d.]+e-0[5-9] after; largest error 0\.0\d+",
+            r"argument 't': .*, got requires_grad=True; call tensor\.detach\(\) first",
+        ],
+    ),
+    "layout": (
+        [],
+        [
+            r"argument 't': expected memory ordered as \[0, 1, 2\], .*",
+            "",
+            "ndarray: shared through .*",
+            "(  .*\n)+",
+            r"strides \(8, 160, 3840\) before, \(2304, 96, 8\) after; halo .*",
+        ],
+    ),
+    "shared_memory": ([], [r"exit status 0: 281\.5 in the domain, 280\.0 in the halo"]),
+    "with_jax": (
+        ["jax"],
+        [
+            r"dims \('I', 'J', 'K'\), halo \(\(1, 1\), \(1, 1\), \(0, 0\)\), mean 0\.\d+",
+            "the same bits inside of jit: True",
+        ],
+    ),
 }
+#: Programs that tests of their own run.
+ELSEWHERE = {"cupy_pool", "fortran", "gallery", "migrated"}
 
 
-@pytest.mark.parametrize("title", PROGRAMS)
-def test_the_program_runs(title, tmp_path):
-    program = PROGRAMS[title]
-    for name in re.findall(r"^(?:from|import) (xarray|torch|jax)", program, re.M):
-        library(name)
-    if "to_netcdf" in program:
-        library("netCDF4")
-    printed_by("-W", "error::ResourceWarning", "-c", program, folder=tmp_path)
+@pytest.mark.parametrize("name", PRINTED)
+def test_a_program_prints_what_it_should(name, tmp_path):
+    printed = printed_by_recipe(name, tmp_path)
+    assert re.fullmatch("\n".join(PRINTED[name][1]), printed.strip())
 
 
-def test_every_section_has_a_program():
-    titles = re.findall(r"^## (.*)$", TEXT, re.M)
-    assert titles == list(dict.fromkeys(title.rpartition(" ")[0] for title in PROGRAMS))
+def printed_by_recipe(name, folder):
+    library("gt4py.cartesian.gtscript")
+    for needed in PRINTED[name][0]:
+        library(needed)
+    strict = ("-W", "error::ResourceWarning", "-W", "error::UserWarning")
+    return printed_by(*strict, PROGRAMS / f"{name}.py", folder=folder)
+
+
+def test_every_program_is_run_and_shown():
+    assert {path.stem for path in PROGRAMS.glob("*.py")} == {*PRINTED, *ELSEWHERE}
+    shown = "".join([*PAGES.values(), GALLERY, (DOCS / "migration.md").read_text("utf-8")])
+    files = [path.name for path in PROGRAMS.iterdir() if path.is_file()]
+    assert [name for name in files if f"recipes/{name})" not in shown] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_has_a_program_and_says_what_is_copied(page):
+    assert "```{literalinclude} ../../examples/" in PAGES[page]
+    assert "**Copies.** " in PAGES[page]
+    assert "**Traps**\n\n- " in PAGES[page]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_index_leads_to_a_page(page):
+    index = (DOCS / "recipes.md").read_text("utf-8")
+    assert f"(recipes/{page}.md)" in index
+    assert f"\nrecipes/{page}\n" in index
+
+
+# --- pictures ------------------------------------------------------------------------------------
+
+
+def test_the_drawings_of_layouts_are_up_to_date(tmp_path):
+    printed_by_recipe("layout", tmp_path)
+    for picture in ("slow.svg", "fast.svg"):
+        drawn = (tmp_path / picture).read_text("utf-8")
+        assert drawn == (DOCS / "gallery" / picture).read_text("utf-8"), "run `make gallery`"
+
+
+def test_the_plots_of_the_gallery_are_drawn_again(tmp_path):
+    for needed in ("gt4py.cartesian.gtscript", "matplotlib", "torch", "xarray", "dask.array"):
+        library(needed)
+    pillow = library("PIL.Image")
+    printed_by(PROGRAMS / "gallery.py", tmp_path)
+    for name in ("chunked.png", "emulator.png"):
+        with pillow.open(tmp_path / name) as drawn, pillow.open(DOCS / "gallery" / name) as shown:
+            assert drawn.size == shown.size
+            assert len(drawn.convert("RGB").getcolors(10**6)) > 20
+
+
+def test_the_gallery_shows_every_picture_which_is_small():
+    pictures = [path.name for path in (DOCS / "gallery").iterdir()]
+    assert [name for name in pictures if f"](gallery/{name})" not in GALLERY] == []
+    assert max(path.stat().st_size for path in (DOCS / "gallery").iterdir()) < 100_000
+
+
+def test_the_gallery_leads_to_a_recipe_from_each_picture():
+    sections = GALLERY.split("\n## ")[1:]
+    assert [one.partition("\n")[0] for one in sections if "](recipes/" not in one] == []
+
+
+# --- Fortran -------------------------------------------------------------------------------------
+
+
+def test_fortran_and_python_share_their_fields(tmp_path):
+    library("gt4py.cartesian.gtscript")
+    compiler, model = program("gfortran"), tmp_path / "libmodel.so"
+    options = ["-std=f2018", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", model]
+    command = [compiler, *options, PROGRAMS / "fortran.f90"]
+    subprocess.run(command, check=True, cwd=tmp_path)
+    strict = ("-W", "error::UserWarning")
+    printed = printed_by(*strict, PROGRAMS / "fortran.py", model, folder=tmp_path)
+    assert printed.splitlines() == [
+        "of the model: 281.0 in the domain, 279.5 in the halo, 281.5 above",
+        "of dlfield: 299.5 below, 300.0 above",
+    ]

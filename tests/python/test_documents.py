@@ -8,7 +8,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 DESIGN = (ROOT / "docs" / "design.md").read_text("utf-8")
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "recipes").glob("*.md")),
+]
 
 
 def rows(text):

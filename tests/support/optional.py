@@ -1,6 +1,7 @@
-"""Optional libraries: a test that needs one is skipped where it is not installed."""
+"""Optional libraries and programs: a test that needs one is skipped where it is not installed."""
 
 import importlib
+import shutil
 
 import pytest
 
@@ -16,3 +17,11 @@ def library(name):
         if not f"{name}.".startswith(f"{error.name}."):
             raise
         pytest.skip(f"{name} is not installed", allow_module_level=True)
+
+
+def program(name):
+    """Find a program, or skip the test, or the file, that needs it."""
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is not installed", allow_module_level=True)
+    return found
