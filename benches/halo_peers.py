@@ -80,8 +80,8 @@ class Alltoallw:
     """`Neighbor_alltoallw` with a datatype of subarrays for each neighbour."""
 
     def __init__(self, arrays: Sequence[np.ndarray], cart: MPI.Cartcomm, halo: int) -> None:
-        # What comes from one rank by several edges is told apart by the order of the edges: both
-        # ends list them by the direction in which the sender sends.
+        # One rank can be the neighbour across several edges. MPI then matches its messages by the
+        # order of the edges, so both ends list them by the direction in which the sender sends.
         every = directions(cart)
         to = [neighbour(cart, direction) for direction in every]
         where_from = [neighbour(cart, opposite(direction)) for direction in every]

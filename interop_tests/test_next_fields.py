@@ -384,7 +384,7 @@ def test_a_field_that_is_broadcast_is_refused():
         from_field(field)
 
 
-# --- what gt4py.next does with a storage, as docs/stencils.md has it ------------------------------
+# --- what gt4py.next does with a storage in a call that is not bound ------------------------------
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -27,48 +27,48 @@ class Row(NamedTuple):
 STORAGES = (
     Row(
         "linalg.matrix_transpose matrix_transpose moveaxis rollaxis squeeze swapaxes transpose",
-        "a view; each axis keeps name and halo",
+        "a view; each axis keeps its name and halo",
         "_array_views",
     ),
-    Row("flip fliplr flipud rot90", "a view; names and halo turn along", "_array_shapes"),
+    Row("flip fliplr flipud rot90", "a view; names and halo follow their axes", "_array_shapes"),
     Row(
         "array_split dsplit hsplit split unstack vsplit",
-        "views; each has the names, and the halo of its place",
+        "views; each keeps the names and its own part of the halo",
         "_array_views",
     ),
     Row(
         "atleast_1d atleast_2d atleast_3d expand_dims",
-        "a view; an axis without a name leaves the others without",
+        "a view; a new axis without a name drops all names",
         "_array_views",
     ),
     Row(
         "reshape",
-        "a view of host memory alone, without names; an error where NumPy would copy",
+        "a view without names, of host memory only; an error if NumPy would copy",
         "_array_shapes",
     ),
     Row(
         "ravel",
-        "a view, or a storage where the memory does not allow one; no name",
+        "a view if the memory allows one, else a copy; no name",
         "_array_shapes",
     ),
     Row(
         "broadcast_arrays broadcast_to",
-        "a read-only view, of host memory alone; an axis that is repeated has no halo",
+        "a read-only view of host memory; repeated axes have no halo",
         "_array_views",
     ),
     Row(
         "lib.stride_tricks.sliding_window_view",
-        "a read-only view, of host memory alone and without names",
+        "a read-only view of host memory, without names",
         "_array_views",
     ),
     Row(
         "concatenate dstack hstack stack vstack",
-        "a storage, with names where all agree; a new axis has none",
+        "a storage, with names if all inputs agree; a new axis has no name",
         "_array_joins",
     ),
     Row(
         "around choose clip isclose round select where",
-        "a storage, by name as universal functions; of a condition alone `where` gives indices",
+        "a storage, matched by name; `where(condition)` alone returns indices",
         "_elementwise_functions",
     ),
     Row(
@@ -78,46 +78,46 @@ STORAGES = (
     ),
     Row(
         "digitize interp isin searchsorted",
-        "a storage with the labels of the points; the table has no names",
+        "a storage with the labels of the points; names of the table are ignored",
         "_elementwise_functions",
     ),
     Row(
         "argpartition argsort gradient partition sort unwrap",
-        "a storage with all labels, along an axis by name or number",
+        "a storage with all labels",
         "_axis_functions",
     ),
-    Row("tril triu", "a storage with all labels, of the last two axes", "_axis_functions"),
-    Row("diff", "a storage; the halo counts differences, as it did points", "_axis_functions"),
+    Row("tril triu", "a storage with all labels; works on the last two axes", "_axis_functions"),
+    Row("diff", "a storage; the halo widths stay and count differences", "_axis_functions"),
     Row(
         "compress repeat take take_along_axis",
-        "a storage; the axis keeps its name, not its halo",
+        "a storage; the axis keeps its name but not its halo",
         "_axis_functions",
     ),
     Row("trapezoid", "a storage without the axis", "_axis_functions"),
     Row("roll", "a storage with all labels", "_array_shapes"),
-    Row("pad", "a storage with names; the points around the field are halo", "_array_shapes"),
-    Row("tile", "a storage with names, but no halo", "_array_shapes"),
+    Row("pad", "a storage with names; the padding becomes halo", "_array_shapes"),
+    Row("tile", "a storage with names but without halo", "_array_shapes"),
     Row(
         "asanyarray asarray",
-        "with `like=storage`, a storage of that kind, over the same memory if it can be",
+        "with `like=storage`: a storage of that kind, sharing memory if possible",
         "_array_copies",
     ),
     Row(
         "astype copy empty_like full_like ones_like zeros_like",
-        "a storage with names, halo, layout and alignment of the model",
+        "a storage with the names, halo, layout and alignment of the input",
         "_array_copies",
     ),
     Row(
         "all any",
-        "[a storage](arithmetic.md#reductions) without the dims that are gone; a truth if all are",
+        "[a storage](arithmetic.md#reductions) without the reduced dims; a bool if all are reduced",
         "_reductions",
     ),
     Row(
         "amax amin argmax argmin average count_nonzero max mean median min nanargmax nanargmin "
         "nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar "
         "percentile prod ptp quantile std sum var",
-        "[a storage](arithmetic.md#reductions) without the dims that are gone; a number if all "
-        "are; an array for several quantiles",
+        "[a storage](arithmetic.md#reductions) without the reduced dims; a number if all are "
+        "reduced; an array for several quantiles",
         "_reductions",
     ),
     Row(
@@ -129,34 +129,38 @@ STORAGES = (
 
 #: Functions that give what NumPy gives.
 ARRAYS = (
-    Row("copyto", "nothing; what `storage[...] = values` writes, by name", "_array_functions"),
+    Row("copyto", "None; writes by name, as `storage[...] = values` does", "_array_functions"),
     Row("ndim shape size", "numbers", "_array_functions"),
     Row(
         "can_cast common_type iscomplexobj isrealobj min_scalar_type result_type",
-        "a type or a truth, by type",
+        "a dtype or a bool",
         "_array_functions",
     ),
-    Row("allclose array_equal array_equiv", "a truth", "_array_functions"),
-    Row("may_share_memory shares_memory", "a truth", "_array_functions"),
+    Row("allclose array_equal array_equiv", "a bool", "_array_functions"),
+    Row("may_share_memory shares_memory", "a bool", "_array_functions"),
     Row(
         "argwhere diag_indices_from flatnonzero lexsort nonzero tril_indices_from "
         "triu_indices_from",
-        "indices, which count axes by position",
+        "indices, by position of the axes",
         "_array_functions",
     ),
     Row(
         "ediff1d extract intersect1d setdiff1d setxor1d trim_zeros union1d unique unique_all "
         "unique_counts unique_inverse unique_values",
-        "values in a row",
+        "a 1-D array of values",
         "_array_functions",
     ),
     Row(
         "bincount corrcoef cov histogram histogram2d histogram_bin_edges histogramdd",
-        "counts and moments",
+        "arrays of counts or moments",
         "_array_functions",
     ),
-    Row("array2string array_repr array_str", "a text", "_array_functions"),
-    Row("save savetxt savez savez_compressed", "a file of the values", "_array_functions"),
+    Row("array2string array_repr array_str", "a string", "_array_functions"),
+    Row(
+        "save savetxt savez savez_compressed",
+        "None; writes the values to a file",
+        "_array_functions",
+    ),
 )
 
 #: Functions that are refused, because they go by position, or have another name for fields.
@@ -244,7 +248,7 @@ REFUSED = (
         "strings.rjust strings.rpartition strings.swapcase strings.title strings.translate "
         "strings.upper strings.zfill",
         "",
-        about="texts",
+        about="strings",
     ),
     Row(
         "lib.recfunctions.append_fields lib.recfunctions.apply_along_fields "

@@ -14,9 +14,9 @@ LISTS = {"storages": STORAGES, "arrays": ARRAYS, "refused": REFUSED}
 def table(rows):
     refused = rows is REFUSED
     text = (
-        "| about | function | use |\n|---|---|---|\n"
+        "| about | function | use instead |\n|---|---|---|\n"
         if refused
-        else "| function | gives |\n|---|---|\n"
+        else "| function | returns |\n|---|---|\n"
     )
     for row in rows:
         cells = [row.about] if refused else []
