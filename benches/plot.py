@@ -1,9 +1,9 @@
 """Plots the copies: which part of the limit each candidate reaches.
 
-`make bench BENCH="copies --plot docs/copies.png"` measures and draws; this file alone draws what
+`make bench BENCH="copies --plot target/copies.png"` measures and draws; this file alone draws what
 was measured before:
 
-    python benches/plot.py benches/results/copies.csv docs/copies.png
+    python benches/plot.py benches/results/copies.csv target/copies.png
 """
 
 import sys

@@ -7,7 +7,7 @@ of the ratios of each round. A library that is missing is named where it would b
     make bench                                          everything
     make bench BENCH="copies allocation"                some areas
     make bench BENCH="--quick"                          whether it runs: the figures mean little
-    make bench BENCH="copies --plot docs/copies.png"    also a plot of the copies
+    make bench BENCH="copies --plot target/copies.png"    also a plot of the copies
     make bench BENCH="instructions --only as_storage"   some cases, counted in instructions
 """
 
