@@ -7,6 +7,10 @@ BIN := $(VENV)/bin
 EXTENSION := python/dlfield/_core.abi3.so
 CRATE_FEATURES := cuda,arrow,ndarray
 ALL_FEATURES := python,$(CRATE_FEATURES)
+# The site is built again when a page, a docstring or an example has changed.
+SITE := docs/_build/html/index.html
+SITE_SOURCES := $(wildcard *.md examples/*.py examples/recipes/*) $(shell find python/dlfield -name '*.py') \
+	$(shell find docs \( -path docs/_build -o -path docs/api \) -prune -o -type f -print)
 
 # One interpreter and one environment for cargo, maturin and uv, so that no build undoes another.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
@@ -24,7 +28,7 @@ export GT4PY_EXTRA_COMPILE_OPT_FLAGS := -std=c++20
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo halo-demo picture gallery test test-pythons test-oldest pages check workflows deny bench soak docs gt4py-suite ghex asan valgrind cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
+.PHONY: help demo halo-demo picture gallery test site-test test-pythons test-oldest pages check workflows deny bench soak docs gt4py-suite ghex asan valgrind cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
@@ -94,12 +98,18 @@ ghex: $(EXTENSION) $(GHEX)/.stamp ## tests of the halo exchange by GHEX
 
 packages = $$($(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 
-test: $(EXTENSION) $(VENV)/.stamp-test $(STAND_IN) $(RUST_KERNEL) $(MPICH)/.stamp ## Rust tests, doc tests, pytest
+test: $(EXTENSION) $(VENV)/.stamp-test $(VENV)/.stamp-site $(STAND_IN) $(RUST_KERNEL) $(MPICH)/.stamp $(SITE) ## Rust tests, doc tests, pytest
 	cargo test --features $(CRATE_FEATURES)
 	cargo test --no-default-features --features ndarray,arrow --lib
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(IN_PARALLEL) interop_tests tests/python
 	DLFIELD_TEST_MPI_PYTHON=$(CURDIR)/$(MPICH)/bin/python $(BIN)/python -m pytest $(IN_PARALLEL) $(MPICH_TESTS)
 	DLFIELD_TEST_CUDA=stand-in $(BIN)/python -m pytest $(IN_PARALLEL) tests/gpu
+	$(SITE_TESTS)
+
+# In one process, and so in one browser: chromium or google-chrome of this machine. Without one they are skipped.
+SITE_TESTS := $(BIN)/python -m pytest tests/site
+site-test: $(EXTENSION) $(VENV)/.stamp-site $(STAND_IN) $(SITE) ## the pages of the site, and pictures, in a browser
+	$(SITE_TESTS)
 
 # The extension of `make test` in other Pythons, each in an environment of its own with what
 # tests/python needs.
@@ -132,7 +142,9 @@ pages: $(EXTENSION) $(VENV)/.stamp-test ## write docs/sources.md, tables of docs
 	PYTHONPATH=tests $(BIN)/python -m support.libraries.table_of_pairs
 	PYTHONPATH=tests $(BIN)/python -m support.function_tables
 
-docs: $(EXTENSION) $(VENV)/.stamp-docs ## the site, into docs/_build/html
+docs: $(SITE) ## the site, into docs/_build/html
+
+$(SITE): $(EXTENSION) $(VENV)/.stamp-docs $(SITE_SOURCES)
 	rm -rf docs/_build docs/api
 	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
 

@@ -33,6 +33,8 @@ html_theme_options = {
     "footer_end": [],
 }
 html_sidebars = {"index": []}
+html_context = {"default_mode": "auto"}  # else the theme complains of no mode in the console
+html_domain_indices = False
 html_show_sourcelink = False
 
 myst_heading_anchors = 3
@@ -49,10 +51,10 @@ lexers["rust,ignore"] = RustLexer()
 
 def _without_own(_app, _what, _name, _object, _options, signature, returned):
     """Leave the object itself out of the signature of a compiled function."""
-    cut = re.sub(r"\$(self|cls|module),? ?", "", signature or "")
+    cut = re.sub(r"(?<=\()(\$(self|cls|module)|cls, /),? ?", "", signature or "")
     return (cut or signature, returned)
 
 
 def setup(app):
     """Tell Sphinx."""
-    app.connect("autodoc-process-signature", _without_own)
+    app.connect("autodoc-process-signature", _without_own, priority=400)  # before numpydoc

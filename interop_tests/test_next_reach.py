@@ -312,9 +312,13 @@ def test_an_operator_whose_representation_cannot_be_had_warns_when_it_is_bound(m
 
 
 def reach_unknown(run, *args, **keywords):
-    """Name the fields whose reach `explain` calls unknown."""
-    lines = str(dlf.explain(run, *args, **keywords)).splitlines()
-    return [line.split(":")[0].strip() for line in lines if "reach unknown" in line]
+    """Name the fields whose reach `explain` calls unknown; a notebook shows those in bold."""
+    explanation = dlf.explain(run, *args, **keywords)
+    lines = [line for line in str(explanation).splitlines() if "reach unknown" in line]
+    html = explanation._repr_html_()
+    assert html.count("<b>reach unknown</b>") == len(lines)
+    assert (">reach</th>" in html) == (lines != [])
+    return [line.split(":")[0].strip() for line in lines]
 
 
 def test_explain_knows_the_reach_of_what_the_checks_have_found(run):

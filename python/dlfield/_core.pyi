@@ -158,7 +158,7 @@ class Storage:
     gone, on whichever thread that is. Strides are in bytes, as in NumPy. Operators, comparisons and
     universal functions compute by the names of the dimensions.
 
-    `storage[key]` with integers, slices, None and `...` is a view that shares memory. Slices keep
+    `storage[key]` with integers, slices, None and ``...`` is a view that shares memory. Slices keep
     dims and the rest of the halo, an integer drops its dimension, and None makes a view without
     dims. An integer for every dimension gives a number. Lists, masks and arrays of indices give a
     new NumPy array without names. `storage[key] = value` broadcasts and converts as NumPy does. If
@@ -737,7 +737,8 @@ class Storage:
         Returns
         -------
         LayoutDrawing
-            A notebook shows it. `save(path)` writes it as SVG, which is in `svg`. No element is read.
+            A notebook shows it. `save(path)` writes it as SVG, which is in `svg`. No element is
+            read.
         """
     def to_quantity(self, units: str, *, backend: Any) -> Any:
         """Give an NDSL ``Quantity`` over the memory of a storage. Copies nothing.
@@ -761,8 +762,8 @@ class Storage:
         Raises
         ------
         ValueError
-            For a storage without dims, with an unknown halo, or in a layout or on a device that is
-            not the backend's: NDSL would copy.
+            For a storage without dims, with an unknown halo, or in a layout or on a device that is not
+            the backend's: NDSL would copy.
         ImportError
             Without NDSL.
         """

@@ -1,21 +1,25 @@
-"""The HTML of a storage in a notebook: its properties, its halo, and the order in memory."""
+"""What a notebook shows: a storage, how an array would come in, the plan of a call."""
 
 from __future__ import annotations
 
 from html import escape
 from typing import TYPE_CHECKING
 
-from dlfield._layout import LayoutDrawing, names_of
+from dlfield._layout import LayoutDrawing, names_of, place_of, state_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dlfield._core import Storage
 
-__all__ = ["page_of_plan", "render"]
+    #: A text, and whether it is bold.
+    Cell = tuple[str, bool]
+
+__all__ = ["page_of_facts", "page_of_plan", "render"]
 
 #: The longer side of the drawing, in pixels.
 _SIZE = 120
+_LEFT = "style='text-align:left'"
 
 
 def render(storage: Storage) -> str:
@@ -23,16 +27,21 @@ def render(storage: Storage) -> str:
 
     The drawing shows the domain inside its halo, padding, and the order in memory.
     """
-    left = "style='text-align:left'"
-    rows = "".join(
-        f"<tr><th {left}>{name}</th><td {left}>{escape(text)}</td></tr>"
-        for name, text in _facts(storage)
-    )
     title = escape(type(storage).__name__)
+    beside = "display:flex;flex-wrap:wrap;gap:1.5em;align-items:center"
     return (
-        f"<div><b>dlfield.{title}</b><div style='display:flex;gap:1.5em;align-items:center'>"
-        f"<table>{rows}</table>{LayoutDrawing(storage, _SIZE).inline}</div></div>"
+        f"<div><b>dlfield.{title}</b><div style='{beside}'>"
+        f"{_listed(_facts(storage))}{LayoutDrawing(storage, _SIZE).inline}</div></div>"
     )
+
+
+def _listed(facts: Sequence[tuple[str, str]]) -> str:
+    """Make a table with a name and a text in each row."""
+    rows = "".join(
+        f"<tr><th {_LEFT}>{escape(name)}</th><td {_LEFT}>{escape(text)}</td></tr>"
+        for name, text in facts
+    )
+    return f"<table>{rows}</table>"
 
 
 def _facts(storage: Storage) -> list[tuple[str, str]]:
@@ -43,9 +52,10 @@ def _facts(storage: Storage) -> list[tuple[str, str]]:
         ("dtype", str(storage.dtype)),
         ("halo", "unknown" if storage.halo is None else _widths(storage.halo)),
         ("memory order", " → ".join(names[axis] for axis in order) + _contiguity(storage, order)),
-        ("alignment", f"{storage.alignment_size} bytes"),
+        ("alignment", f"{storage.alignment_size} bytes" if storage.alignment_size > 1 else "any"),
         ("bytes", f"{storage.nbytes:,}"),
-        ("memory", "host" + (", read-only" if storage.readonly else "")),
+        ("memory", place_of(storage) + (", read-only" if storage.readonly else "")),
+        *([("newer buffer", state)] if (state := state_of(storage)) else []),
     ]
 
 
@@ -65,20 +75,29 @@ def _widths(halo: tuple[tuple[int, int], ...]) -> str:
     return ", ".join(f"{low}+{high}" for low, high in halo) if any(map(any, halo)) else "none"
 
 
-def page_of_plan(title: str, rows: Sequence[Sequence[str]], remarks: Sequence[str]) -> str:
+def page_of_facts(title: str, facts: Sequence[tuple[str, str]]) -> str:
+    """Make a table of an explanation: a name and a text in each row."""
+    return f"<div><b>{escape(title)}</b>{_listed(facts)}</div>"
+
+
+def page_of_plan(
+    title: str, names: Sequence[str], rows: Sequence[Sequence[Cell]], remarks: Sequence[str]
+) -> str:
     """Make a table of the plan of a call: a row for each argument, and remarks below.
 
-    What is copied, or not checked, is bold.
+    The last columns may be missing in a row, and are left out if they are in all.
     """
-    body = "".join(
-        "<tr>" + "".join(map(_cell, (*row, *[""] * (8 - len(row))))) + "</tr>" for row in rows
-    )
+    width = max(map(len, rows), default=0)
+    head = "".join(f"<th {_LEFT}>{escape(name)}</th>" for name in names[:width])
+    filled = ([*row, *[("", False)] * (width - len(row))] for row in rows)
+    body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in filled)
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    scrolled = f"<div style='overflow-x:auto'>{table}</div>" if rows else ""
     below = "".join(f"<div>{escape(text)}</div>" for text in remarks)
-    return f"<div><b>{escape(title)}</b><table>{body}</table>{below}</div>"
+    return f"<div><b>{escape(title)}</b>{scrolled}{below}</div>"
 
 
-def _cell(text: str) -> str:
-    shown = escape(text)
-    if text.startswith("copied") or text == "reach unknown":
-        shown = f"<b>{shown}</b>"
-    return f"<td style='text-align:left'>{shown}</td>"
+def _cell(cell: Cell) -> str:
+    text, striking = cell
+    shown = f"<b>{escape(text)}</b>" if striking else escape(text)
+    return f"<td {_LEFT}>{shown}</td>"

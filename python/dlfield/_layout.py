@@ -7,15 +7,21 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dlfield._core import CUDAManagedGPUStorage, GPUStorage, SoftwareManagedGPUStorage
+
 if TYPE_CHECKING:
     import os
 
     from dlfield._core import Storage
 
-__all__ = ["LayoutDrawing", "names_of"]
+__all__ = ["LayoutDrawing", "names_of", "place_of", "state_of"]
 
 #: Fills that are legible on light and on dark pages; lines and text have the colour of the page.
 _DOMAIN, _HALO = "#2f81c7", "#8a8a8a"
+#: What a drawing needs that is no part of a page.
+_ALONE = "xmlns='http://www.w3.org/2000/svg' font-family='system-ui, sans-serif'"
+#: The shorter side of the face has room for an arrow, however few points it has.
+_LEAST = 20.0
 
 
 class LayoutDrawing:
@@ -36,9 +42,13 @@ class LayoutDrawing:
 
     def __init__(self, storage: Storage, size: int = 240) -> None:
         drawn = "" if storage.ndim == 0 or storage.size == 0 else _drawn(_Face(storage, size))
-        #: As part of a page of HTML, which knows SVG.
+        #: As part of a page of HTML, which knows SVG, and has a font.
         self.inline = drawn
-        self.svg = drawn.replace("<svg", "<svg xmlns='http://www.w3.org/2000/svg'", 1)
+        self.svg = drawn.replace("<svg", f"<svg {_ALONE}", 1)
+
+    def _repr_html_(self) -> str | None:
+        """Show the drawing in a notebook, in the colours of the page: as an image it has none."""
+        return self.inline or None
 
     def _repr_svg_(self) -> str | None:
         return self.svg or None
@@ -56,6 +66,27 @@ def names_of(storage: Storage) -> tuple[str, ...]:
     return storage.dims or tuple(f"axis {axis}" for axis in range(storage.ndim))
 
 
+def place_of(storage: Storage) -> str:
+    """Say where the memory is."""
+    if isinstance(storage, GPUStorage):
+        return f"memory of GPU {storage.device_id}"
+    if isinstance(storage, SoftwareManagedGPUStorage):
+        return f"host memory and memory of GPU {storage.device_id}"
+    if isinstance(storage, CUDAManagedGPUStorage):
+        return f"memory that CUDA manages for GPU {storage.device_id}"
+    return "host memory"
+
+
+def state_of(storage: Storage) -> str:
+    """Say which buffer of a pair is newer; "" unless it is one."""
+    if not isinstance(storage, SoftwareManagedGPUStorage):
+        return ""
+    state, kinds = storage.sync_state.state, type(storage.sync_state)
+    if state == kinds.SYNC_HOST_DIRTY:
+        return "host ● newer, GPU ○"
+    return "host ○, GPU ● newer" if state == kinds.SYNC_DEVICE_DIRTY else "host ●, GPU ● equal"
+
+
 @dataclass(frozen=True)
 class _Side:
     """A dimension of the face: its points, and pixels for each."""
@@ -67,7 +98,7 @@ class _Side:
 
     @property
     def length(self) -> float:
-        return max(self.extent * self.scale, 4.0)
+        return max(self.extent * self.scale, _LEAST)
 
     @property
     def domain(self) -> tuple[float, float]:
@@ -103,10 +134,12 @@ class _Face:
         self.down = _Side("", 1, (0, 0), scale) if down is None else side(down)
         self.has_rows = down is not None
         self.behind = [side(axis) for axis in inner[2:]]
-        self.padding = 0.0 if down is None else _gap(storage, across, down) * scale
+        point = self.across.length / self.across.extent
+        self.padding = 0.0 if down is None else _gap(storage, across, down) * point
         self.alignment = storage.alignment_size
-        self.aligned = storage.aligned_index[across] * self.across.length / self.across.extent
-        self.state = _state(storage)
+        self.aligned = storage.aligned_index[across] * point
+        self.place = "" if storage.device is None else place_of(storage)
+        self.state = state_of(storage)
         self.size = size
 
 
@@ -115,16 +148,6 @@ def _gap(storage: Storage, across: int, down: int) -> int:
     if storage.shape[down] == 1 or storage.strides[across] != storage.itemsize:
         return 0
     return max(abs(storage.strides[down]) // storage.itemsize - storage.shape[across], 0)
-
-
-def _state(storage: Storage) -> str:
-    """Say where the memory is, and which buffer of two is newer."""
-    if not hasattr(storage, "sync_state"):
-        return "" if storage.device is None else "on the GPU"
-    state, kinds = storage.sync_state.state, type(storage.sync_state)
-    if state == kinds.SYNC_HOST_DIRTY:
-        return "host ● newer, GPU ○"
-    return "host ○, GPU ● newer" if state == kinds.SYNC_DEVICE_DIRTY else "host ●, GPU ● equal"
 
 
 def _drawn(face: _Face) -> str:
@@ -158,13 +181,15 @@ def _drawn(face: _Face) -> str:
 
 def _captions(face: _Face) -> list[str]:
     lines = []
+    if any(map(any, (side.halo or () for side in (face.across, face.down)))):
+        lines.append("grey: halo")
     if face.behind:
         lines.append("behind it: " + ", ".join(side.text for side in face.behind))
     if face.padding:
         lines.append("hatched: memory between rows")
     if face.alignment > 1:
         lines.append(f"┆ on a boundary of {face.alignment} bytes")
-    return [*lines, face.state] if face.state else lines
+    return [*lines, *filter(None, (face.place, face.state))]
 
 
 def _box(x: float, y: float, width: float, height: float, fill: str, opacity: float) -> str:
@@ -194,7 +219,7 @@ def _hatched(x: float, y: float, width: float, height: float) -> str:
         for at in range(6, int(height + width), 6)
     )
     border = f"M{x:.1f} {y:.1f}h{width:.1f}v{height:.1f}h{-width:.1f}"
-    return _path(border + "".join(strokes), stroke_opacity="0.4")
+    return _path(border + "".join(strokes), stroke_opacity="0.55")
 
 
 def _aligned(face: _Face, top: float, height: float) -> str:
@@ -206,7 +231,7 @@ def _aligned(face: _Face, top: float, height: float) -> str:
 def _order(top: float, width: float, height: float, *, has_rows: bool) -> str:
     """Draw how memory goes: along a row, and on in the next one."""
     left, right, y = 1 + width * 0.12, 1 + width * 0.88, top + min(height * 0.25, 12)
-    head = "l-4 -3m4 3l-4 3"
+    head = "l-6 -4m6 4l-6 4"
     if not has_rows or height < 12 or width < 12:
         return _path(f"M{left:.1f} {top + height / 2:.1f}H{right:.1f}{head}")
     step = min(height * 0.25, 14)

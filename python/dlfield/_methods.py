@@ -10,6 +10,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from dlfield._core import check_among
+from dlfield.ndsl import to_quantity
 from dlfield.xarray import to_xarray
 
 if TYPE_CHECKING:
@@ -39,12 +40,8 @@ def way_out(storage: object) -> str:
 class _Methods(Storage):
     """What `install_on` gives to the class of storages."""
 
+    to_quantity = to_quantity
     to_xarray = to_xarray
-
-    def to_quantity(self, units: str, *, backend: Any) -> Any:  # noqa: ANN401 - of NDSL
-        from dlfield.ndsl import to_quantity
-
-        return to_quantity(self, units, backend=backend)
 
     @property
     def flags(self) -> Flags:
@@ -61,6 +58,19 @@ class _Methods(Storage):
         return (self[index] for index in reversed(range(len(self))))
 
     def plot_layout(self, size: int = 240) -> LayoutDrawing:
+        """Draw how the storage lies in memory: extents, halo, order, padding, alignment, buffers.
+
+        Parameters
+        ----------
+        size
+            The longer side of the face that is drawn, in pixels.
+
+        Returns
+        -------
+        LayoutDrawing
+            A notebook shows it. `save(path)` writes it as SVG, which is in `svg`. No element is
+            read.
+        """
         from dlfield._layout import LayoutDrawing
 
         return LayoutDrawing(self, size)

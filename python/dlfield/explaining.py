@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dlfield._core import (
     HOST_ALIGNMENT,
     BoundStencil,
-    CUDAManagedGPUStorage,
     DeviceUnavailable,
-    GPUStorage,
-    SoftwareManagedGPUStorage,
     Storage,
     as_storage,
     doors_of,
@@ -20,10 +17,11 @@ from dlfield._core import (
     plan_functional,
     preset,
 )
+from dlfield._layout import place_of
 from dlfield.binding import take_option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from dlfield._core import CallPlan, FieldPlan
     from dlfield.halo import ExchangeExplanation
@@ -32,7 +30,7 @@ __all__ = ["Explanation", "PlanExplanation", "explain"]
 
 
 class Explanation:
-    """Result of `explain` for an array. Prints as a few lines.
+    """Result of `explain` for an array. Prints as a few lines; a notebook shows a table.
 
     Attributes
     ----------
@@ -65,16 +63,24 @@ class Explanation:
                 self.alignment = _alignment(storage)
 
     def __repr__(self) -> str:
-        lines = [f"{self.type}: {self._verdict()}", f"  doors: {', '.join(self.doors) or 'none'}"]
-        if self.storage is not None:
-            lines += [f"  found: {self._found(self.storage)}"]
-        lines += [f"  in the way: {obstacle}" for obstacle in self.obstacles or ("nothing",)]
-        return "\n".join(lines)
+        return "\n  ".join([self._title(), *map(": ".join, self._facts())])
 
-    def _verdict(self) -> str:
+    def _repr_html_(self) -> str:
+        """Show the same in a notebook, as a table."""
+        from dlfield._html import page_of_facts
+
+        return page_of_facts(self._title(), self._facts())
+
+    def _title(self) -> str:
         if self.storage is None:
-            return "not taken"
-        return f"shared through {self.door}" if self.door else "a storage of dlfield's own memory"
+            return f"{self.type}: not taken"
+        way = f"shared through {self.door}" if self.door else "a storage of dlfield's own memory"
+        return f"{self.type}: {way}"
+
+    def _facts(self) -> list[tuple[str, str]]:
+        found = [] if self.storage is None else [("found", self._found(self.storage))]
+        ways = [("in the way", obstacle) for obstacle in self.obstacles or ("nothing",)]
+        return [("doors", ", ".join(self.doors) or "none"), *found, *ways]
 
     def _found(self, storage: Storage) -> str:
         dims = f"dims {storage.dims}" if storage.dims is not None else "no dims"
@@ -84,7 +90,7 @@ class Explanation:
             dims += f", halo {storage.halo}"
         return (
             f"shape {storage.shape}, strides {self.strides} elements, {_dtype(storage)}, {dims}, "
-            f"{_place(storage)}, {'read-only' if storage.readonly else 'writable'}, "
+            f"{place_of(storage)}, {'read-only' if storage.readonly else 'writable'}, "
             f"aligned to {self.alignment} bytes"
         )
 
@@ -149,7 +155,7 @@ def explain(
 
 
 class PlanExplanation:
-    """Plan of a call of a bound stencil. Prints as a few lines.
+    """Plan of a call of a bound stencil. Prints as a few lines; a notebook shows a table.
 
     Attributes
     ----------
@@ -166,6 +172,7 @@ class PlanExplanation:
 
     def __init__(self, run: BoundStencil, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         self.name = repr(run)
+        self._arguments = run.argument_names
         self.plan: CallPlan | None = None
         self.refusal: Exception | None = None
         keywords.pop("exec_info", None)
@@ -188,14 +195,21 @@ class PlanExplanation:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """Show the plan in a notebook: a row for each argument."""
+        """Show the plan in a notebook: a row for each argument, or for the one that is refused."""
         from dlfield._html import page_of_plan
 
         if self.plan is None:
-            return page_of_plan(f"{self.name}: refused", [], [str(self.refusal)])
-        rows = [(name, *_told(name, field)) for name, field in self.plan.fields.items()]
+            return page_of_plan(f"{self.name}: refused", *self._refused())
+        rows = [((name, False), *_told(name, field)) for name, field in self.plan.fields.items()]
         title = f"{self.name}: domain {_domain_of(self.plan)}"
-        return page_of_plan(title, rows, [f"slow: {text}" for text in self.plan.slow])
+        return page_of_plan(title, _COLUMNS, rows, [f"slow: {text}" for text in self.plan.slow])
+
+    def _refused(self) -> tuple[Sequence[str], list[list[tuple[str, bool]]], list[str]]:
+        """Give the table and the remarks of a refusal, which may name an argument."""
+        name, _, reason = str(self.refusal).removeprefix("argument '").partition("': ")
+        if name not in self._arguments:
+            return (), [], [f"{type(self.refusal).__name__}: {self.refusal}"]
+        return ("argument", "refused"), [[(name, True), (reason, False)]], []
 
 
 def _domain_of(plan: CallPlan) -> str:
@@ -213,27 +227,31 @@ def _domain_of(plan: CallPlan) -> str:
 
 
 def _of_field(name: str, field: FieldPlan) -> str:
-    return ", ".join(filter(None, _told(name, field)))
+    return ", ".join(text for text, _ in _told(name, field))
 
 
-def _told(name: str, field: FieldPlan) -> tuple[str, ...]:
-    """Tell access, door, shape, order of axes, origin, whether it is copied, and the reach."""
+#: Columns of a plan: the name of an argument, and what `_told` tells of it.
+_COLUMNS = ("argument", "access", "door", "array", "axes", "origin", "copy", "reach")
+
+
+def _told(name: str, field: FieldPlan) -> list[tuple[str, bool]]:
+    """Tell what the plan has of an argument, and whether that is striking: copied, unchecked."""
     given = field.given
     if given is None:
-        return field.access, "not given"
+        return [(field.access, False), ("not given", False)]
     own, declared = _joined(given.dims or field.dims), _joined(field.dims)
     ordered = given.axes == tuple(range(len(given.axes)))
     order = "axes as they are" if ordered else f"axes transposed by {given.axes} to {declared}"
     reason = (given.copy or "").removeprefix(f"argument '{name}': ")
-    return (
-        field.access,
-        "through " + (given.door or "a storage of dlfield's own memory"),
-        f"shape {given.shape} as {own}",
-        order,
-        f"origin {given.origin}",
-        f"copied: {reason}" if reason else "not copied",
-        "" if field.reach_known else "reach unknown",
-    )
+    return [
+        (field.access, False),
+        ("through " + (given.door or "a storage of dlfield's own memory"), False),
+        (f"shape {given.shape} as {own}", False),
+        (order, False),
+        (f"origin {given.origin}", False),
+        (f"copied: {reason}", True) if reason else ("not copied", False),
+        *([] if field.reach_known else [("reach unknown", True)]),
+    ]
 
 
 def _joined(dims: tuple[str, ...]) -> str:
@@ -294,16 +312,6 @@ def _dtype(storage: Storage) -> str:
         return str(storage.dtype)
     except ImportError as error:
         return f"a type unknown without ml_dtypes ({error})"
-
-
-def _place(storage: Storage) -> str:
-    if isinstance(storage, GPUStorage):
-        return f"memory of GPU {storage.device_id}"
-    if isinstance(storage, SoftwareManagedGPUStorage):
-        return f"host memory and memory of GPU {storage.device_id}"
-    if isinstance(storage, CUDAManagedGPUStorage):
-        return f"memory that CUDA manages for GPU {storage.device_id}"
-    return "host memory"
 
 
 def _address(storage: Storage) -> int:

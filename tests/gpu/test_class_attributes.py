@@ -272,5 +272,14 @@ def test_the_drawing_of_a_pair_tells_which_buffer_is_newer(state, told):
     assert told in pair(np.zeros((3, 4)), state).plot_layout().svg
 
 
-def test_the_drawing_of_memory_of_a_gpu_alone_says_so():
-    assert "on the GPU" in dlf.zeros((3, 4), device="gpu", managed=None).plot_layout().svg
+@every_kind
+def test_a_notebook_is_told_where_the_memory_is(managed):
+    made = dlf.zeros((3, 4), device=("gpu", 1), managed=managed)
+    place = {
+        "gt4py": "host memory and memory of GPU 1",
+        "cuda": "memory that CUDA manages for GPU 1",
+        None: "memory of GPU 1",
+    }[managed]
+    assert f">{place}</text>" in made.plot_layout().svg
+    assert f"memory</th><td style='text-align:left'>{place}</td>" in made._repr_html_()
+    assert ("newer buffer" in made._repr_html_()) == (managed == "gt4py")

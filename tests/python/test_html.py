@@ -6,8 +6,7 @@ import xml.etree.ElementTree as ET
 import dlfield as dlf
 import numpy as np
 import pytest
-from dlfield._html import page_of_plan
-from dlfield.annotations import Field
+from dlfield.annotations import Field, LayoutMap
 
 
 def cells(storage):
@@ -176,7 +175,9 @@ def test_the_plan_of_a_call_is_a_table_with_a_row_for_each_argument():
     run = dlf.bind(copy, fields=fields, on_mismatch="copy")
     plan = dlf.explain(run, np.ones((4, 5)), np.ones((4, 5)))
     page = ET.fromstring(plan._repr_html_())
-    rows = [["".join(cell.itertext()) for cell in row] for row in page.iter("tr")]
+    head, *rows = [["".join(cell.itertext()) for cell in row] for row in page.iter("tr")]
+    assert {len(head)} == {len(row) for row in rows}
+    assert (head[0], head[-1]) == ("argument", "copy")
     assert [row[:2] for row in rows] == [["inp", "update"], ["out", "update"]]
     assert page.find("b").text.endswith("domain I=4, J=5, K=1")
     for field, row in zip(plan.plan.fields.values(), rows, strict=True):
@@ -184,16 +185,56 @@ def test_the_plan_of_a_call_is_a_table_with_a_row_for_each_argument():
         assert ("not copied" in row) == (field.given.copy is None)
 
 
-def test_what_is_copied_is_bold():
-    page = ET.fromstring(page_of_plan("run", [("inp", "copied: another layout")], []))
-    assert [bold.text for bold in page.findall(".//td/b")] == ["copied: another layout"]
+def test_what_is_copied_is_bold_whatever_its_name():
+    def copied(inp, copied, *, origin, domain):
+        pass
+
+    fields = {"inp": Field[np.float64, "IJ"], "copied": Field[np.float64, "IJ", LayoutMap[1, 0]]}
+    run = dlf.bind(copied, fields=fields, on_mismatch="copy")
+    page = ET.fromstring(dlf.explain(run, np.ones((4, 5)), np.ones((4, 5)))._repr_html_())
+    first, second = ([bold.text for bold in row.iter("b")] for row in page.findall(".//tbody/tr"))
+    assert first == []
+    assert [text.partition(":")[0] for text in second] == ["copied"]
 
 
-def test_a_refused_call_is_shown_with_its_reason():
+def test_a_refused_call_is_a_table_of_the_argument_and_the_reason():
     def nothing(inp, *, origin, domain):
         pass
 
     run = dlf.bind(nothing, fields={"inp": Field[np.float64, "IJ"]})
     page = ET.fromstring(dlf.explain(run, np.ones((4, 5), "float32"))._repr_html_())
-    assert "refused" in page.find("b").text
-    assert "expected dtype float64, got float32" in page.find("div").text
+    assert page.find("b").text.endswith(": refused")
+    name, reason = page.findall(".//tbody/tr/td")
+    assert name.find("b").text == "inp"
+    assert reason.text.startswith("expected dtype float64, got float32; convert it with ")
+
+
+def test_a_call_that_is_refused_for_no_argument_is_shown_with_its_error():
+    def nothing(inp, *, origin, domain):
+        pass
+
+    run = dlf.bind(nothing, fields={"inp": Field[np.float64, "IJ"]})
+    plan = dlf.explain(run)
+    page = ET.fromstring(plan._repr_html_())
+    assert page.find("div").text == f"{type(plan.refusal).__name__}: {plan.refusal}"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: np.zeros((2, 3))[:, ::-1],
+        lambda: np.zeros(3, ">f4"),
+        lambda: [1],
+        lambda: dlf.halo_exchange({"<u>": dlf.zeros((4, 4), dims="IJ", halo=(1, 1))}, None),
+    ],
+    ids=["array", "refused", "none", "halo"],
+)
+def test_an_explanation_is_a_table_of_what_is_printed(make):
+    explanation = dlf.explain(make())
+    page = ET.fromstring(explanation._repr_html_())
+    rows = [f"  {row.find('th').text}: {row.find('td').text}" for row in page.iter("tr")]
+    assert [page.find("b").text, *rows] == str(explanation).split("\n")
+
+
+def test_an_alignment_of_one_byte_is_none(field):
+    assert cells(field)["alignment"] == "any"

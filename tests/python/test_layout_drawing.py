@@ -27,9 +27,21 @@ def hatched(storage):
 
 def test_extents_are_shown_with_the_points_of_the_halo():
     field = dlf.zeros((10, 20, 5), dims="IJK", halo=((2, 1), (0, 3), 0), layout=(2, 1, 0))
-    first, second = texts(field)
+    first, _, second = texts(field)
     assert first == "I 10 = 2 + 7 + 1 →, J 20 = 0 + 17 + 3 ↓"
     assert second == "behind it: K 5"
+
+
+def test_the_colour_of_a_halo_is_explained_where_one_is_drawn():
+    assert "grey: halo" in texts(dlf.zeros((4, 4), halo=(0, 1)))
+    for none in (dlf.zeros((4, 4)), dlf.zeros((4, 4, 4), halo=(1, 0, 0))):
+        assert "grey: halo" not in texts(none)
+
+
+@pytest.mark.parametrize("shape", [(40,), (3, 400), (400, 3)])
+def test_a_narrow_face_has_room_for_an_arrow(shape):
+    box = next(drawing(dlf.zeros(shape)).iter(f"{SVG}rect"))
+    assert min(float(box.get("width")), float(box.get("height"))) == 20
 
 
 def test_an_unknown_halo_is_called_so():
@@ -59,7 +71,7 @@ def test_the_size_is_that_of_the_longer_side():
 def test_lines_and_text_have_the_colour_of_the_page():
     svg = dlf.zeros((3, 4), dims="IJ", halo=(1, 1)).plot_layout().svg
     assert set(re.findall(r"stroke='(.*?)'", svg)) == {"currentColor"}
-    assert re.findall(r"<text[^>]*fill='(.*?)'", svg) == ["currentColor"]
+    assert set(re.findall(r"<text[^>]*fill='(.*?)'", svg)) == {"currentColor"}
 
 
 def test_a_drawing_is_saved_and_shown(tmp_path):
@@ -68,9 +80,17 @@ def test_a_drawing_is_saved_and_shown(tmp_path):
     assert (tmp_path / "layout.svg").read_text("utf-8") == made.svg == made._repr_svg_()
 
 
+def test_a_notebook_has_the_drawing_in_its_page_and_so_in_its_colours():
+    made = dlf.zeros((3, 4)).plot_layout()
+    assert made._repr_html_().startswith("<svg ")
+    assert ET.fromstring(made._repr_html_()).find("rect") is not None
+    assert "font-family" not in made._repr_html_()
+
+
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0)])
 def test_a_storage_without_extent_has_no_drawing(shape):
-    assert dlf.zeros(shape).plot_layout()._repr_svg_() is None
+    drawn = dlf.zeros(shape).plot_layout()
+    assert (drawn._repr_svg_(), drawn._repr_html_()) == (None, None)
 
 
 def test_names_are_escaped():

@@ -1,7 +1,9 @@
 """The stub of the compiled module, and the docstrings of what it has."""
 
 import ast
+import inspect
 
+import dlfield as dlf
 import pytest
 from dlfield import _core
 
@@ -24,6 +26,21 @@ def public(tree):
 def test_everything_public_has_a_docstring(node, thing):
     setter = thing is None and any(isinstance(one, ast.Attribute) for one in node.decorator_list)
     assert setter or ast.get_docstring(node)
+
+
+def members():
+    """Go through public names of the package, and through those of its classes."""
+    for name in sorted(set(dlf.__all__) - {"UNSET", "__version__"}):
+        thing = getattr(dlf, name)
+        yield pytest.param(thing, id=name)
+        if inspect.isclass(thing):
+            own = (one for one in sorted(vars(thing).items()) if not one[0].startswith("_"))
+            yield from (pytest.param(found, id=f"{name}.{one}") for one, found in own)
+
+
+@pytest.mark.parametrize("thing", list(members()))
+def test_help_has_a_text_for_everything_public(thing):
+    assert getattr(thing, "__doc__", None)
 
 
 def test_the_stub_lists_what_the_module_has():

@@ -19,9 +19,9 @@ def library(name):
         pytest.skip(f"{name} is not installed", allow_module_level=True)
 
 
-def program(name):
-    """Find a program, or skip the test, or the file, that needs it."""
-    found = shutil.which(name)
+def program(*names):
+    """Find the first of some programs that is installed, or skip the test, or the file."""
+    found = next(filter(None, map(shutil.which, names)), None)
     if found is None:
-        pytest.skip(f"{name} is not installed", allow_module_level=True)
+        pytest.skip(f"{' or '.join(names)} is not installed", allow_module_level=True)
     return found

@@ -43,7 +43,7 @@ class NeighbourSizes(NamedTuple):
 
 
 class ExchangeExplanation:
-    """Result of `explain` for a plan of a halo exchange. Prints as a few lines.
+    """Result of `explain` for a plan of a halo exchange. Prints as a few lines, or as a table.
 
     Attributes
     ----------
@@ -66,20 +66,34 @@ class ExchangeExplanation:
 
         self._plan, self._rank = repr(plan), route.rank
         on_gpu = any(isinstance(one, GPUStorage) for one in own)
-        self._road = ["  memory of a GPU: " + _ROADS[plan._connection.gpu_aware]] if on_gpu else []
-        self._fields = [f"{one.name}: {one.dtype} {one.dims} {one.shape}" for one in route.fields]
+        self._road = [("memory of a GPU", _ROADS[plan._connection.gpu_aware])] if on_gpu else []
+        self._fields = [
+            (f"field {one.name}", f"{one.dtype} {one.dims} {one.shape}") for one in route.fields
+        ]
         self.engine = plan.engine
         self.neighbours = tuple(map(sizes, route.messages))
         self.copies = tuple(sizes(edge) for edge, _ in route.within)
 
     def __repr__(self) -> str:
-        lines = [f"{self._plan} on rank {self._rank}", f"  engine {self.engine}: "]
-        lines[1] += _WHY[self.engine]
-        lines += [*(f"  field {one}" for one in self._fields), *self._road]
-        for one in self.neighbours:
-            lines.append(f"  {one.edge}: {one.sent} bytes to rank {one.rank}, {one.received} back")
-        lines += [f"  {one.edge}: {one.sent} bytes copied on this rank" for one in self.copies]
-        return "\n".join(lines)
+        return "\n  ".join([self._title(), *map(": ".join, self._facts())])
+
+    def _repr_html_(self) -> str:
+        """Show the same in a notebook, as a table."""
+        from dlfield._html import page_of_facts
+
+        return page_of_facts(self._title(), self._facts())
+
+    def _title(self) -> str:
+        return f"{self._plan} on rank {self._rank}"
+
+    def _facts(self) -> list[tuple[str, str]]:
+        sent = (
+            (one.edge, f"{one.sent} bytes to rank {one.rank}, {one.received} back")
+            for one in self.neighbours
+        )
+        copied = ((one.edge, f"{one.sent} bytes copied on this rank") for one in self.copies)
+        engine = (f"engine {self.engine}", _WHY[self.engine])
+        return [engine, *self._fields, *self._road, *sent, *copied]
 
 
 def _direction(edge: Edge) -> str:

@@ -20,7 +20,7 @@ use crate::storage::{Residence, Spec, Storage};
 /// gone, on whichever thread that is. Strides are in bytes, as in NumPy. Operators, comparisons and
 /// universal functions compute by the names of the dimensions.
 ///
-/// `storage[key]` with integers, slices, None and `...` is a view that shares memory. Slices keep
+/// `storage[key]` with integers, slices, None and ``...`` is a view that shares memory. Slices keep
 /// dims and the rest of the halo, an integer drops its dimension, and None makes a view without
 /// dims. An integer for every dimension gives a number. Lists, masks and arrays of indices give a
 /// new NumPy array without names. `storage[key] = value` broadcasts and converts as NumPy does. If
