@@ -29,13 +29,13 @@ PRINTED = {
         [
             "the gradient is right: True",
             r"loss 0\.5\d? before, [\d.]+e-0[5-9] after; largest error 0\.0\d+",
-            r"argument 't': .*, got requires_grad=True; call tensor\.detach\(\) first",
+            r"argument 't': .*, got requires_grad=True; to train, .* leaves the gradient out",
         ],
     ),
     "layout": (
         [],
         [
-            r"argument 't': expected memory ordered as \[0, 1, 2\], .*",
+            r"argument 't': expected memory in the order \('I', 'J', 'K'\), .*",
             "",
             "ndarray: shared through .*",
             "(  .*\n)+",

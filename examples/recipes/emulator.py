@@ -49,7 +49,7 @@ class Diffusion(torch.autograd.Function):
     @staticmethod
     def backward(_context: Any, gradient: Tensor) -> Tensor:
         """Run the adjoint stencil on the gradient."""
-        return diffused(gradient.contiguous())
+        return diffused(gradient)
 
 
 def start() -> Tensor:
@@ -91,7 +91,7 @@ def coupled(network: torch.nn.Module) -> dlf.Storage:
         with torch.no_grad():
             columns += network(columns)
         run(t, out)
-        t, out = out, t
+        t, out = out, t  # and with it `columns`, which is made again
     return t
 
 

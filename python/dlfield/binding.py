@@ -36,9 +36,9 @@ def bind(
     Parameters
     ----------
     stencil
-        A stencil compiled by ``gt4py.cartesian.gtscript.stencil`` (or with its face, see
-        `dlfield.gt4py_cartesian.CartesianStencil`), a ``gt4py.next`` program or field operator, or
-        a callable whose parameters are annotated with `dlfield.annotations.Field`.
+        A stencil compiled by ``gt4py.cartesian.gtscript.stencil`` (or an object with the
+        attributes of `dlfield.gt4py_cartesian.CartesianStencil`), a ``gt4py.next`` program or field
+        operator, or a callable whose parameters are annotated with `dlfield.annotations.Field`.
     dims
         The stencil's dimension for each name that your arrays use, for example
         ``{"lon": "I", "lon_u": "I", "lat": "J"}``, or ``{"lon": IDim}`` for gt4py.next. Names that

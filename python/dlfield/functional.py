@@ -37,38 +37,7 @@ _MAKERS: dict[str, Callable[[Storage], Any]] = {
 
 
 def call(run: BoundStencil, args: tuple[Any, ...], keywords: Mapping[str, Any] | None) -> Any:  # noqa: ANN401
-    """Call a bound stencil with outputs that are made here. ``run.functional(...)`` comes here.
-
-    Parameters
-    ----------
-    run
-        The bound stencil.
-    args, keywords
-        As for a call of `run`, without the outputs: arguments without a name are the inputs in the
-        order of the definition, or all arguments. A field that is read and written is copied, and
-        so is an output that is given nevertheless: points that the stencil does not write keep
-        their values. `origin`, `domain` and `exec_info` as for a call. `like` selects the framework
-        of the results: "numpy", "torch", "jax", "cupy", "xarray" or "storage", or an array of it;
-        by default that of the first field argument.
-
-    Returns
-    -------
-    array or tuple of arrays
-        The outputs in the order of the definition; a single one by itself, those of a collection
-        as one. An output that was made
-        has the domain and around it the widest halo of the fields, filled with zeros, in the order
-        of dimensions of the first field argument if that has the same, and in the layout that suits
-        the backend. A DataArray gets the dims and coordinates of the first field argument;
-        one that was passed for an output keeps its own.
-
-    Raises
-    ------
-    TypeError
-        For arguments without a name that are more than the inputs and fewer than all.
-    ValueError
-        If an output that is to be made has a dimension that no given field has, and there is no
-        `domain`. For an unknown `like`.
-    """
+    """Do what `BoundStencil.functional` says."""
     options = dict(keywords or {})
     like = take_option(run, options, "like")
     place = {name: options.pop(name, None) for name in ("origin", "domain")}

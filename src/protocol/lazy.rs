@@ -51,7 +51,14 @@ pub(super) fn without_gradient<'py>(
         return Ok(None);
     }
     if py.import(intern!(py, "torch"))?.call_method0(intern!(py, "is_grad_enabled"))?.is_truthy()? {
-        return Err(lazy("requires_grad=True", "detach()").into());
+        return Err(Error::Buffer(
+            "torch tensor: expected one without a gradient, since torch cannot differentiate what \
+             uses its memory, got requires_grad=True; to train, call the stencil in a \
+             torch.autograd.Function; to run, use torch.no_grad(); tensor.detach() leaves the \
+             gradient out"
+                .into(),
+        )
+        .into());
     }
     Ok(Some(tensor.call_method0(intern!(py, "detach"))?))
 }
@@ -81,6 +88,16 @@ pub(super) fn refuse_lazy(
         return Err(lazy("a pending negation", "resolve_neg()").into());
     }
     Ok(())
+}
+
+/// Tells torch that a tensor was written, as its own operations in place do: autograd then refuses
+/// a gradient for which it had kept the values that are gone.
+pub(super) fn note_written(tensor: &Bound<'_, PyAny>) -> PyResult<()> {
+    static INCREMENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = tensor.py();
+    let find =
+        || PyResult::Ok(py.import("torch.autograd.graph")?.getattr("increment_version")?.unbind());
+    INCREMENT.get_or_try_init(py, find)?.call1(py, (tensor,)).map(drop)
 }
 
 impl Questions {

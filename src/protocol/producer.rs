@@ -164,6 +164,23 @@ pub(crate) fn is_plain_ndarray(obj: &Bound<'_, PyAny>) -> bool {
     numpy.is_class_of(obj)
 }
 
+/// Tells the library of an array that its memory was written, if the library wants to know.
+///
+/// # Errors
+/// What the library raises.
+pub(crate) fn note_written(array: &Bound<'_, PyAny>) -> PyResult<()> {
+    let [_, _, torch, ..] = &KNOWN;
+    let is_tensor = || torch.class.get(array.py()).is_some_and(|class| is_a(array, class));
+    match !is_plain_ndarray(array) && is_tensor() {
+        true => lazy::note_written(array),
+        false => Ok(()),
+    }
+}
+
+fn is_a(obj: &Bound<'_, PyAny>, class: &Py<PyType>) -> bool {
+    obj.is_instance(class.bind(obj.py())).unwrap_or(false)
+}
+
 /// True for a `torch.Tensor`, except subclasses.
 fn is_torchs_own(obj: &Bound<'_, PyAny>) -> bool {
     let [_, _, torch, ..] = &KNOWN;

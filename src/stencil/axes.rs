@@ -57,8 +57,8 @@ pub(super) fn place<'a>(
 fn wrong_ndim(spec: &FieldSpec, argument: &Argument, shape: &[i64]) -> Error {
     let named = argument.dims.as_ref().map(|dims| format!(" {}", show_dims(dims)));
     Error::Argument(format!(
-        "argument '{}': expected {} dimensions {}, got {}{} with shape {shape:?}; add or drop a \
-         dimension, for example with x[..., np.newaxis] or x[0]",
+        "argument '{}': expected {} dimensions {}, got {}{} with shape {shape:?}; add or drop one, \
+         for example with x[..., np.newaxis] or x[0], or reshape the array",
         spec.name,
         spec.dims.len(),
         show_dims(&spec.dims),
@@ -74,8 +74,11 @@ fn unmatched(stencil: &StencilSpec, spec: &FieldSpec, dims: &Dims) -> String {
     let way_out = if strange.is_empty() {
         "select or add dimensions until the names agree".into()
     } else {
-        let mapping = mapping(dims, &strange, &spec.dims);
-        format!("say which is which, for example bind(stencil, dims={mapping})")
+        let mut given: Vec<String> =
+            stencil.dims.iter().map(|(user, own)| format!("\"{user}\": \"{own}\", ")).collect();
+        given.sort();
+        let mapping = mapping(dims, &strange, &spec.dims).replacen('{', &given.concat(), 1);
+        format!("say which is which, for example bind(stencil, dims={{{mapping})")
     };
     format!(
         "argument '{}': expected dims {} in any order, got {}; {way_out}",

@@ -12,9 +12,9 @@ pub(super) fn check_dtype(spec: &FieldSpec, argument: &Argument) -> Result<()> {
         return Ok(());
     }
     Err(Error::Argument(format!(
-        "argument '{}': expected dtype {}, got {got}; convert it with astype('{}') (in torch with \
-         to), or compile the stencil for {got}",
-        spec.name, spec.dtype, spec.dtype
+        "argument '{}': expected dtype {}, got {got}; convert it with astype('{}'), or in torch \
+         with to(torch.{}), or compile the stencil for {got}",
+        spec.name, spec.dtype, spec.dtype, spec.dtype
     )))
 }
 
@@ -42,8 +42,8 @@ pub(super) fn check_writable(field: &Placed<'_>) -> Result<()> {
     let layout = field.argument.place().0;
     if layout.overlaps_itself() {
         return Err(Error::Buffer(field.about(format_args!(
-            "expected an output with an element for every index, got strides of {:?} elements that \
-             name some twice; pass a copy",
+            "expected an output with an element for every index, got strides of {:?} elements, so \
+             that several indices share one; pass an array of its own, such as a copy",
             layout.strides()
         ))));
     }

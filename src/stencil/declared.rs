@@ -1,8 +1,10 @@
 //! The declaration of a stencil: its fields, where it computes, and its demands on memory.
 
+use std::collections::HashMap;
+
 use crate::device::Target;
 use crate::dtype::DType;
-use crate::field::{Dims, Halo};
+use crate::field::{Dim, Dims, Halo};
 use crate::layout::Extents;
 
 /// Use of a field by the stencil.
@@ -84,6 +86,8 @@ pub(crate) struct StencilSpec {
     pub(crate) name: String,
     /// The fields, in any order that the arguments follow.
     pub(crate) fields: Vec<FieldSpec>,
+    /// The stencil's dimension for each name of the user's.
+    pub(crate) dims: HashMap<Dim, Dim>,
     /// Dimensions of the iteration, in the order of a domain.
     pub(crate) axes: Dims,
     /// The fewest points that the domain has along each axis; 1 for axes beyond its length.

@@ -4,6 +4,7 @@ use super::placed::Placed;
 use super::{Copied, Mismatch};
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::field::{Dims, show_dims};
 use crate::layout::{Extents, falls_along};
 
 /// Gives the reason why the stencil gets a copy of an argument; `None`: it gets the argument.
@@ -133,17 +134,29 @@ pub(super) fn slow(field: &Placed<'_>) -> Option<String> {
     if !spec.typed
         && let Some(text) = undeclared(field)
     {
-        return Some(field.about(text));
+        return Some(field.about(text + "; slower than it could be"));
     }
     let fast = field.spec.fast.as_ref().filter(|_| field.spec.ranks.is_none())?;
     if is_ordered(field, fast) {
         return None;
     }
     let layout = field.argument.managed.layout().permute(&field.axes).ok()?;
+    let own = field.in_own_order(fast);
+    let ranks: Vec<String> = own.iter().map(i64::to_string).collect();
     Some(field.about(format_args!(
-        "expected memory ordered as {:?}, in which '{}' is fast, got {:?}",
-        fast.as_slice(),
+        "expected memory in the order {}, largest stride first, with which '{}' is fast, got {}; \
+         dlfield.storage({}, layout=({})) is a copy in that order",
+        by_rank(&field.spec.dims, fast),
         spec.backend,
-        layout.ranks(&[]).as_slice() // no strides: the text is the same for every size
+        by_rank(&field.spec.dims, &layout.ranks(&[])), // no strides: the text is the same for every size
+        field.spec.name,
+        ranks.join(", ")
     )))
+}
+
+/// The names of dimensions in the order of memory.
+fn by_rank(dims: &Dims, ranks: &[i64]) -> String {
+    let mut ranked: Vec<_> = ranks.iter().zip(dims).collect();
+    ranked.sort_by_key(|(rank, _)| **rank);
+    show_dims(&ranked.into_iter().map(|(_, dim)| dim.clone()).collect::<Dims>())
 }

@@ -90,16 +90,18 @@ fn beside_halos(
         (Some(inner), _) if inner == one.extent => return Ok(0),
         (_, Frame::Agreed(whole, (low, _))) if whole == one.extent => return Ok(low),
         (None, Frame::Open) => return Ok(0),
-        (Some(inner), Frame::Agreed(whole, _)) => {
+        (Some(inner), Frame::Agreed(whole, _)) if whole != inner => {
             format!("{inner} points (the domain) or {whole} (with halo)")
         }
         (Some(inner), Frame::Differs) => {
             format!("{inner} points (the domain), since the halos of the others differ,")
         }
-        (Some(inner), Frame::Open) => format!("{inner} points (the domain)"),
+        (Some(inner), _) => format!("{inner} points (the domain)"),
         (None, _) => "a halo, since those of the others differ,".into(),
     };
     let (name, extent) = (one.name, one.extent);
-    Err(field
-        .error(format!("expected {expected} along {name}, got {extent} and no halo; {WAY_OUT}")))
+    Err(field.error(format!(
+        "expected {expected} along {name}, got {extent} and no halo; pass an array \
+                        of such an extent, with the axes in this order, or origin= and domain="
+    )))
 }

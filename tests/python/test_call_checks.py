@@ -124,7 +124,7 @@ WRONG = {
     "output that names elements twice": (
         {"out": np.lib.stride_tricks.as_strided(np.zeros(24), SHAPE, (0, 32, 8))},
         BufferError,
-        ("argument 'out': expected an output with an element for every index", "pass a copy"),
+        ("argument 'out': expected an output with an element for every index", "such as a copy"),
     ),
     "too few dimensions": (
         {"inp": np.zeros(SHAPE[1:])},
@@ -291,7 +291,7 @@ WRONG_PLACES = {
     "an unknown name": (
         {"colour": 1},
         TypeError,
-        "(inp, out, both, factor): expected these, origin, domain or exec_info, got 'colour'",
+        "(inp, out, both, factor): expected these arguments, origin, domain or exec_info, got 'col",
     ),
 }
 

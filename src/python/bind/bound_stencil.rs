@@ -81,7 +81,7 @@ impl BoundStencil {
             // 7. Copy back.
             let outcome = staged.copy_back(py, outcome);
             // 8. Touch.
-            hooks.touch(py, outcome)
+            call.note_written(py, hooks.touch(py, outcome))
         };
         // 9. Release.
         let outcome = release(py, acquired, compute());
@@ -210,7 +210,32 @@ impl BoundStencil {
 
     /// Call the stencil with outputs that are made here, and return them.
     ///
-    /// Parameters, results and errors are those of `dlfield.functional.call`.
+    /// Parameters
+    /// ----------
+    /// *args, **kwargs
+    ///     As for a call, without the outputs: arguments without a name are the inputs in the order of
+    ///     the definition, or all arguments. A field that is read and written is copied, and so is an
+    ///     output that you pass: points that the stencil does not write keep their values. `origin`,
+    ///     `domain` and `exec_info` as for a call. `like` selects the framework of the results:
+    ///     "numpy", "torch", "jax", "cupy", "xarray" or "storage", or an array of it; by default that
+    ///     of the first field argument.
+    ///
+    /// Returns
+    /// -------
+    /// array or tuple of arrays
+    ///     The outputs in the order of the definition; a single one by itself, those of a collection
+    ///     as one. A new output has the points of the domain and around it the widest halo of the
+    ///     fields, filled with zeros. Its dimensions are ordered as in the first field argument if that
+    ///     has the same, and its memory as the backend prefers. A DataArray gets the dims and
+    ///     coordinates of the first field argument; one that was passed for an output keeps its own.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     For arguments without a name that are more than the inputs and fewer than all.
+    /// ValueError
+    ///     If a new output has a dimension that no given field has, and there is no `domain`. For an
+    ///     unknown `like`.
     #[pyo3(signature = (*args, **kwargs))]
     fn functional<'py>(
         slf: &Bound<'py, Self>,

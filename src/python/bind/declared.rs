@@ -49,8 +49,6 @@ pub(super) struct Declared {
     pub(super) collections: Py<PyDict>,
     /// The number of arguments that may be given without a name.
     pub(super) positional: usize,
-    /// The stencil's dimension for each name of the user's.
-    pub(super) dims: HashMap<Dim, Dim>,
     /// True if the stencil asks for writable memory even for fields that it only reads.
     pub(super) asks_writable: bool,
 }
@@ -78,11 +76,11 @@ impl Declared {
             fields_at: fields.iter().map(|field| at(&field.name)).collect::<PyResult<_>>()?,
             scalars: scalars.into_iter().map(scalar).collect::<PyResult<_>>()?,
             positional: get("positional")?.extract()?,
-            dims: dims.iter().map(dim).collect(),
             asks_writable: get("asks_writable")?.extract()?,
             spec: StencilSpec {
                 name: get("name")?.extract()?,
                 fields,
+                dims: dims.iter().map(dim).collect(),
                 axes: read_names(&get("axes")?)?,
                 min_points: ints("min_points", &get("min_points")?)?,
                 typed: get("typed")?.extract()?,

@@ -148,10 +148,10 @@ fn matters(py: Python<'_>, field: &FieldSpec, failure: &Failure) -> bool {
 
 /// Replaces the user's names by the stencil's.
 fn translate(declared: &Declared, dims: Dims) -> Dims {
-    if declared.dims.is_empty() {
+    if declared.spec.dims.is_empty() {
         return dims;
     }
-    let own = |dim| declared.dims.get(&dim).cloned().unwrap_or(dim);
+    let own = |dim| declared.spec.dims.get(&dim).cloned().unwrap_or(dim);
     dims.into_iter().map(own).collect()
 }
 

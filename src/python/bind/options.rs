@@ -200,7 +200,7 @@ fn by_field<'a, 'py>(
 /// The stencil's axis for a name of the user's.
 fn axis(declared: &Declared, name: &str) -> Dim {
     let name = Dim::from_name(name);
-    declared.dims.get(&name).cloned().unwrap_or(name)
+    declared.spec.dims.get(&name).cloned().unwrap_or(name)
 }
 
 /// Reads a number for each axis: a sequence in their order, or a dict by name.

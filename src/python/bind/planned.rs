@@ -6,10 +6,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::declared::Declared;
+use super::hooks::first_of;
 use super::incoming::{Incoming, IncomingFields};
 use super::runner::{CallPlace, Runner};
 use super::values::Values;
 use super::warnings::warn;
+use crate::protocol::note_written;
 use crate::stencil::{CallPlan, DecidedBy, FieldPlan, FieldSpec};
 
 /// A call that can be made.
@@ -114,6 +116,17 @@ impl<'a, 'py> Planned<'a, 'py> {
             given: incoming.zip(plan.as_ref()),
             unused: incoming.filter(|_| plan.is_none()),
         })
+    }
+
+    /// Tells the libraries of the arrays that were written, even if `outcome` is an error. A
+    /// functional call writes copies.
+    pub(super) fn note_written(&self, py: Python<'_>, outcome: PyResult<()>) -> PyResult<()> {
+        if self.values.options.functional {
+            return outcome;
+        }
+        let written = self.fields().filter(|field| field.spec.access.writes());
+        let arrays = written.filter_map(|field| self.values.named.get(field.name_at)?.as_ref());
+        arrays.fold(outcome, |outcome, array| first_of(py, outcome, note_written(array)))
     }
 
     /// True if everything that the stencil touches of the field is checked.

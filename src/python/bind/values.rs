@@ -104,7 +104,7 @@ fn unknown(declared: &Declared, name: &Bound<'_, PyString>) -> String {
     let known: Vec<String> = own.chain(options).collect();
     let way_out = did_you_mean(&name, known.iter().map(String::as_str));
     let way_out = way_out.map_or_else(String::new, |way_out| format!("; {way_out}"));
-    format!("these, origin, domain or exec_info, got '{name}'{way_out}")
+    format!("these arguments, origin, domain or exec_info, got '{name}'{way_out}")
 }
 
 /// What the arguments are that have parts, for a call whose parts were given one by one.

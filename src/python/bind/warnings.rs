@@ -40,7 +40,7 @@ pub(super) fn warn(py: Python<'_>, plan: &CallPlan, stack_level: i32) -> PyResul
     }
     for text in &plan.slow {
         let kind = py.get_type::<LayoutWarning>();
-        show(&kind, &format!("{text}; slower than it could be"), stack_level)?;
+        show(&kind, text, stack_level)?;
     }
     Ok(!plan.slow.is_empty() || plan.first_copy().is_some())
 }

@@ -1,6 +1,8 @@
 //! Stencils and arguments for the tests.
 
-pub(super) use smallvec::smallvec;
+pub(super) use std::collections::HashMap;
+
+use smallvec::smallvec;
 
 pub(super) use crate::alloc::{Fill, allocate, plan};
 pub(super) use crate::device::{Device, Target};
@@ -69,6 +71,7 @@ pub(super) fn stencil() -> StencilSpec {
     StencilSpec {
         name: "lap".into(),
         fields,
+        dims: HashMap::new(),
         axes: dims("IJK"),
         min_points: smallvec![],
         typed: true,
