@@ -28,7 +28,7 @@ export GT4PY_EXTRA_COMPILE_OPT_FLAGS := -std=c++20
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo halo-demo picture gallery test site-test test-pythons test-oldest pages check workflows deny bench soak docs gt4py-suite ghex asan valgrind cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
+.PHONY: help demo halo-demo picture gallery test site-test test-pythons test-free-threaded test-oldest pages check workflows deny bench soak fuzz docs gt4py-suite ghex asan valgrind cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
@@ -122,8 +122,19 @@ test-pythons: $(EXTENSION) $(VENV)/.stamp-venv ## tests/python in other versions
 		PYTHONPATH=$(CURDIR)/python $$environment/bin/python -m pytest $(IN_PARALLEL) -k "not ($(TIME_TESTS))" tests/python || exit 1; \
 	done
 
+# A free-threaded Python does not load the stable ABI: a wheel for it alone, which is not published.
+FREE_THREADED ?= python3.14t
+test-free-threaded: $(VENV)/.stamp-build ## tests/python in a free-threaded Python, with a wheel for it
+	rm -rf target/free-threaded
+	$(BIN)/maturin build --release --locked --interpreter $(FREE_THREADED) --out target/free-threaded
+	$(BIN)/uv venv --quiet --python $(FREE_THREADED) target/free-threaded/venv
+	$(BIN)/uv pip install --quiet --python target/free-threaded/venv/bin/python --group test-core target/free-threaded/*.whl
+	target/free-threaded/venv/bin/python -I tests/wheel.py
+	target/free-threaded/venv/bin/python -m pytest $(IN_PARALLEL) -k "not ($(TIME_TESTS))" tests/python
+
 # The lower bounds of pyproject.toml: an environment with the oldest version of all that it names. What those
-# bring themselves is as new as they allow.
+# bring themselves is as new as they allow. Without the test that compiles PTX anew: torch brings another
+# compiler of CUDA than the one that has written it.
 OLDEST := target/oldest
 OLDEST_TESTS ?= tests/python interop_tests
 $(OLDEST)/.stamp: pyproject.toml $(VENV)/.stamp-venv
@@ -134,7 +145,7 @@ $(OLDEST)/.stamp: pyproject.toml $(VENV)/.stamp-venv
 test-oldest: $(EXTENSION) $(OLDEST)/.stamp $(RUST_KERNEL) ## Python tests with the oldest versions of the libraries
 	PATH=$(CURDIR)/$(OLDEST)/bin:$(PATH) PYTHONPATH=$(CURDIR)/python OMP_NUM_THREADS=1 \
 	GT_CACHE_ROOT=$(CURDIR)/$(OLDEST)/cache GT4PY_BUILD_CACHE_DIR=$(CURDIR)/$(OLDEST)/cache \
-		$(OLDEST)/bin/python -m pytest $(IN_PARALLEL) -k "not ($(TIME_TESTS))" $(OLDEST_TESTS)
+		$(OLDEST)/bin/python -m pytest $(IN_PARALLEL) -k "not ($(TIME_TESTS) or committed_ptx)" $(OLDEST_TESTS)
 
 pages: $(EXTENSION) $(VENV)/.stamp-test ## write docs/sources.md, tables of docs/protocols.md and docs/functions.md, docstrings of the stub
 	PYTHONPATH=tests $(BIN)/python -m support.stub_docs
@@ -164,6 +175,7 @@ check: $(EXTENSION) $(VENV)/.stamp-dev docs workflows ## formatting, lints, docu
 	cargo clippy --all-targets --features $(ALL_FEATURES) -- -D warnings
 	cargo fmt --check --manifest-path tests/fake_cuda/Cargo.toml
 	cargo clippy --manifest-path tests/fake_cuda/Cargo.toml -- -D warnings
+	cargo fmt --check --manifest-path tests/fuzz/Cargo.toml
 	cargo fmt --check --manifest-path examples/rust_kernel/Cargo.toml
 	cargo clippy --manifest-path examples/rust_kernel/Cargo.toml --target-dir target -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --features ndarray,arrow
@@ -244,6 +256,19 @@ valgrind: $(VENV)/.stamp-test ## tests of the doors under valgrind
 		--suppressions=$(CURDIR)/tests/valgrind.supp $(BIN)/python -m pytest --capture=sys \
 		-k "not ($(MEMORY_TESTS) or $(TIME_TESTS) or $(OTHER_TESTS))" $(VALGRIND_TESTS:%=tests/python/test_%.py)
 
+# libFuzzer makes up what others may write, and keeps what reaches new branches. What fails is written into target/fuzz.
+FUZZ_SECONDS ?= 60
+FUZZED := dtype dlpack arrow
+COVERAGE := -Cpasses=sancov-module $(addprefix -Cllvm-args=-sanitizer-coverage-,level=4 inline-8bit-counters pc-table trace-compares)
+fuzz: ## made-up input for the checks of what comes in, under AddressSanitizer: FUZZ_SECONDS for each kind
+	cargo clippy --manifest-path tests/fuzz/Cargo.toml --target-dir target -- -D warnings
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address --cfg fuzzing $(COVERAGE)" \
+		cargo build --release --manifest-path tests/fuzz/Cargo.toml --target $(HOST) --target-dir target/fuzz
+	for kind in $(FUZZED); do \
+		mkdir -p target/fuzz/$$kind && target/fuzz/$(HOST)/release/$$kind target/fuzz/$$kind -artifact_prefix=target/fuzz/ \
+			-max_total_time=$(FUZZ_SECONDS) -max_len=1024 -print_final_stats=1 -dict=tests/fuzz/arrow.dict || exit 1; \
+	done
+
 cuda-waits: $(VENV)/.stamp-test $(STAND_IN) ## leave out each wait for a GPU: a test has to fail without it
 	$(BIN)/python tests/gpu/left_out.py $(WAITS)
 
@@ -281,9 +306,12 @@ gpu-bench: target/on-gpu ## copies and exchanges on the GPU of this machine, bes
 	$(ON_GPU) benches/gpu.py $(GPU_BENCH)
 
 # On Linux zig links against the glibc that the tag names, whatever this machine has, and auditwheel looks at the
-# symbols. maturin finds zig by the Python that comes first. Then the wheel is used with NumPy alone.
+# symbols. zig's own unwinder must not be in the wheel: when Python ends, it stops threads by glibc, which unwinds
+# by libgcc_s and must find that in our frames, too. maturin finds zig by the Python that comes first. Then the wheel
+# is used with NumPy alone.
 ifeq ($(shell uname -s),Linux)
 PORTABLE := --zig --compatibility manylinux_2_28
+UNWINDER = -- -C link-arg=$(shell gcc -print-file-name=libgcc_s.so.1)
 AUDITED := $(BIN)/auditwheel show --json dist/*.whl | grep '"overall_tag": "manylinux_2_28_'
 else
 AUDITED := true
@@ -291,7 +319,7 @@ endif
 BARE := target/bare
 wheel: $(VENV)/.stamp-wheel ## an abi3 wheel in dist/, for this kind of machine
 	rm -f dist/*.whl
-	PATH=$(CURDIR)/$(BIN):$(PATH) $(BIN)/maturin build --release --locked --out dist $(PORTABLE)
+	PATH=$(CURDIR)/$(BIN):$(PATH) $(BIN)/maturin build --release --locked --out dist $(PORTABLE) $(UNWINDER)
 	$(AUDITED)
 	$(call in_bare,dist/*.whl)
 

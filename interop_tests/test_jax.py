@@ -108,6 +108,21 @@ def test_every_order_of_the_axes_reaches_jax_without_a_copy(layout):
     assert np.array_equal(array, np.arange(24.0).reshape(4, 3, 2))
 
 
+@pytest.mark.parametrize("copy", [None, False])
+def test_another_order_than_c_is_refused_for_a_jax_that_may_read_it_in_c_order(copy, monkeypatch):
+    monkeypatch.setattr(jax, "__version_info__", (0, 7, 1))
+    with pytest.raises(BufferError, match=r"to_jax: expected JAX 0\.8 or newer.* copy=True"):
+        dlf.zeros((4, 3), layout=(1, 0)).to_jax(copy=copy)
+
+
+def test_an_old_jax_takes_c_order_as_it_is_and_copies_another_order_when_asked(monkeypatch):
+    monkeypatch.setattr(jax, "__version_info__", (0, 7, 1))
+    plain, turned = (dlf.zeros((4, 3), layout=layout) for layout in [(0, 1), (1, 0)])
+    assert plain.to_jax().unsafe_buffer_pointer() == address_of(plain)
+    turned.to_numpy()[...] = np.arange(12.0).reshape(4, 3)
+    assert np.array_equal(turned.to_jax(copy=True), np.arange(12.0).reshape(4, 3))
+
+
 @pytest.mark.parametrize("shape", [(), (0, 3)])
 def test_scalars_and_empty_fields_reach_jax(shape):
     assert dlf.zeros(shape).to_jax().shape == shape

@@ -815,7 +815,7 @@ class Storage:
         ------
         BufferError
             If JAX cannot share the memory: gaps between elements, misaligned memory, 64-bit types
-            while x64 is off.
+            while x64 is off, axes in another order than C before JAX 0.8.
         ImportError
             Without JAX.
         """

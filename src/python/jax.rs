@@ -60,6 +60,7 @@ pub(super) fn to_jax<'py>(
         return check_dtype(array, managed);
     }
     check_layout(managed)?;
+    check_order(&jax, managed)?;
     let door = Bound::new(py, ForJax(managed.clone()))?;
     let keywords = [("copy", false)].into_py_dict(py)?;
     let array = py.import("jax.dlpack")?.call_method("from_dlpack", (door,), Some(&keywords))?;
@@ -96,6 +97,19 @@ fn check_layout(managed: &Managed) -> PyResult<()> {
     Err(PyBufferError::new_err(format!(
         "to_jax: expected the first element on a boundary of {HOST_ALIGNMENT} bytes, got address \
          {address:#x}; pass copy=True"
+    )))
+}
+
+/// Refuses axes in another order than C before JAX 0.8. Versions 0.6.1 to 0.7.1 share such memory
+/// and read it in C order; others fail while they take it or compute with it.
+fn check_order(jax: &Bound<'_, PyModule>, managed: &Managed) -> PyResult<()> {
+    if managed.layout().is_c_contiguous() || jax.getattr("__version_info__")?.ge((0, 8))? {
+        return Ok(());
+    }
+    Err(PyBufferError::new_err(format!(
+        "to_jax: expected JAX 0.8 or newer for axes in another order than C, got JAX {}, which may \
+         read them in C order; update JAX, or pass copy=True for memory of the host",
+        jax.getattr("__version__")?
     )))
 }
 

@@ -140,9 +140,8 @@ PARTS = {
     "hsplit": (lambda a: np.hsplit(a, [1]), lambda a: np.hsplit(a, [1])),
     "vsplit": (lambda a: np.vsplit(a, 2), lambda a: np.vsplit(a, 2)),
     "dsplit": (lambda a: np.dsplit(a, 2), lambda a: np.dsplit(a, 2)),
+    "unstack": (lambda a: np.unstack(a, axis=1), lambda a: np.unstack(a, axis="J")),
 }
-if hasattr(np, "unstack"):
-    PARTS["unstack"] = (lambda a: np.unstack(a, axis=1), lambda a: np.unstack(a, axis="J"))
 
 
 @pytest.mark.parametrize(("call", "named"), PARTS.values(), ids=PARTS)

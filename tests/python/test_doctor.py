@@ -52,6 +52,16 @@ def test_a_library_that_shares_says_so_in_both_directions_with_the_time(tmp_path
     assert report["faults"] == []
 
 
+@pytest.mark.parametrize(("there", "version"), [("bindings", None), ("core", "unknown")])
+def test_a_package_that_shares_a_namespace_with_others_is_found_by_its_own_module(
+    there, version, tmp_path, monkeypatch
+):
+    (tmp_path / "spaced" / there).mkdir(parents=True)
+    (tmp_path / "spaced" / there / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert Known("spaced", "spaced.core", "no-such-distribution").installed() == version
+
+
 def test_a_door_that_copies_is_found_by_its_address_and_fails(tmp_path):
     report, library = of("tvm-ffi", tmp_path, COPIES)
     assert {door["direction"]: door["result"] for door in library["doors"]} == {

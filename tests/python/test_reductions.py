@@ -11,16 +11,12 @@ from support.errors import refused
 
 VALUES = np.arange(24.0).reshape(2, 3, 4) % 7
 RUNNING = [
-    getattr(np, name)
-    for name in (
-        "cumsum",
-        "cumprod",
-        "nancumsum",
-        "nancumprod",
-        "cumulative_sum",
-        "cumulative_prod",
-    )
-    if hasattr(np, name)
+    np.cumsum,
+    np.cumprod,
+    np.nancumsum,
+    np.nancumprod,
+    np.cumulative_sum,
+    np.cumulative_prod,
 ]
 ONE_AXIS = [np.argmax, np.argmin, np.nanargmax, np.nanargmin]
 #: Arguments that have no default value.
@@ -91,7 +87,6 @@ def test_a_running_sum_keeps_all_labels(field, function):
     assert function(field[0, 0]).tolist() == function(VALUES[0, 0]).tolist()
 
 
-@pytest.mark.skipif(not hasattr(np, "cumulative_sum"), reason="NumPy 2.1")
 def test_a_running_sum_with_a_point_more_is_refused(field):
     with refused(TypeError, "include_initial: expected False", "use to_numpy()"):
         np.cumulative_sum(field, axis="J", include_initial=True)

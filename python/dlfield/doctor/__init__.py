@@ -51,7 +51,7 @@ def show_versions(
     Examples
     --------
     >>> show_versions("torch")
-    dlfield     0.1.0
+    dlfield     0.2.0
     build       python, cuda, arrow, ndarray; abi3
     ...
     """

@@ -32,7 +32,10 @@ class Known:
     def _found(self) -> str | None:
         """Look for a module of another distribution, such as CuPy has one for each CUDA."""
         try:
-            return "unknown" if importlib.util.find_spec(self.module.split(".")[0]) else None
+            spec = importlib.util.find_spec(self.module.split(".")[0])
+            if spec is not None and spec.origin is None:  # a namespace of several distributions
+                spec = importlib.util.find_spec(self.module)
+            return None if spec is None else "unknown"
         except ValueError:  # of a module in sys.modules without a spec
             return "unknown"
 

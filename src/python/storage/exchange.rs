@@ -165,7 +165,7 @@ impl PyStorage {
     /// ------
     /// BufferError
     ///     If JAX cannot share the memory: gaps between elements, misaligned memory, 64-bit types
-    ///     while x64 is off.
+    ///     while x64 is off, axes in another order than C before JAX 0.8.
     /// ImportError
     ///     Without JAX.
     #[pyo3(signature = (copy = None))]
