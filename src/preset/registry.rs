@@ -33,8 +33,8 @@ impl Preset {
         own.or_else(|| custom().registered.iter().copied().find(|preset| preset.name == name))
     }
 
-    /// The refusal of an unknown name of the option `what`: the known names, and that which is
-    /// written most alike, or those that begin with it, whatever the case.
+    /// The refusal of an unknown name of the option `what`: the known names, and those that begin
+    /// with it, or that which is written most alike, whatever the case.
     pub(crate) fn unknown(what: &str, name: &str) -> Error {
         let registered = custom().registered.clone();
         let known: Vec<&str> = PRESETS.iter().chain(registered).map(|one| one.name).collect();
@@ -42,10 +42,11 @@ impl Preset {
         let near = known.iter().filter(|known| known.to_lowercase().starts_with(&beginning));
         let near: Vec<String> = near.map(|near| format!("'{near}'")).collect();
         let name: String = name.chars().take(80).collect();
-        let way_out = match (near.len(), did_you_mean(&name, known.iter().copied())) {
-            (_, Some(question)) => question,
-            (1..4, _) => format!("use {}", near.join(" or ")),
-            _ => "add one with register_preset".into(),
+        let asked = || did_you_mean(&name, known.iter().copied());
+        let way_out = match near.as_slice() {
+            [one] => format!("did you mean {one}?"),
+            [_, ..] if near.len() < 4 => format!("use {}", near.join(" or ")),
+            _ => asked().unwrap_or_else(|| "add one with register_preset".into()),
         };
         let known = known.join(", ");
         Error::Argument(format!("{what}: expected one of {known}, got '{name}'; {way_out}"))

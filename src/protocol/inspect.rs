@@ -14,6 +14,13 @@ use crate::field::Dims;
 
 /// The refusal of an object that no door takes.
 pub(super) fn no_protocol(obj: &Bound<'_, PyAny>) -> Error {
+    if obj.hasattr("__dask_graph__").unwrap_or(false) {
+        return Error::Type(
+            "array: expected one with memory, got chunks of Dask, which are not computed yet; apply \
+             a function to each chunk (xarray.apply_ufunc, map_overlap), or call compute()"
+                .into(),
+        );
+    }
     let (what, name) = match obj.cast::<PyType>() {
         Ok(class) => ("the class", class_name(class)),
         Err(_) => ("an object of type", class_name(&obj.get_type())),

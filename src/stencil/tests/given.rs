@@ -1,8 +1,8 @@
 //! Stencils and arguments for the tests.
 
-pub(super) use std::collections::HashMap;
+use std::collections::HashMap;
 
-use smallvec::smallvec;
+pub(super) use smallvec::smallvec;
 
 pub(super) use crate::alloc::{Fill, allocate, plan};
 pub(super) use crate::device::{Device, Target};
