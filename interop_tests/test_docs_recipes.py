@@ -137,11 +137,3 @@ def test_fortran_and_python_share_their_fields(tmp_path):
         "of the model: 281.0 in the domain, 279.5 in the halo, 281.5 above",
         "of dlfield: 299.5 below, 300.0 above",
     ]
-
-
-def test_a_dask_array_is_refused_with_the_way_to_its_chunks():
-    import dlfield as dlf
-
-    chunks = library("dask.array").zeros((3, 3))
-    with pytest.raises(TypeError, match=r"got chunks of Dask.*map_overlap.*or call compute\(\)$"):
-        dlf.as_storage(chunks)
