@@ -103,14 +103,14 @@ def test_halos_that_leave_different_domains_are_refused(split):
 
 def test_an_array_of_neither_shape_beside_halos_is_refused(split):
     left = dlf.zeros((8, 9, 4), halo=(2, 3, 0))
-    with refused(ValueError, "argument 'inp'", "got 5 and no halo", "pass origin= and domain="):
+    with refused(ValueError, "argument 'inp'", "got 5 and no halo", "of such an extent", "or origin= and domain="):
         split(untouched(5, 3, 4), left, untouched(4, 3, 4))
     assert not left.to_numpy().any()
 
 
 def test_an_array_of_the_whole_shape_is_refused_where_halos_differ(split):
     left, right = dlf.zeros((8, 3, 4), halo=(2, 0, 0)), dlf.zeros((8, 3, 4), halo=((3, 1), 0, 0))
-    texts = ("argument 'inp'", "halos of the others differ", "pass origin= and domain=")
+    texts = ("argument 'inp'", "halos of the others differ", "or origin= and domain=")
     with refused(ValueError, *texts):
         split(untouched(8, 3, 4), left, right)
 

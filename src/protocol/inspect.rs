@@ -14,7 +14,7 @@ use crate::field::Dims;
 
 /// The refusal of an object that no door takes.
 pub(super) fn no_protocol(obj: &Bound<'_, PyAny>) -> Error {
-    if obj.hasattr("__dask_graph__").unwrap_or(false) {
+    if obj.get_type().module().is_ok_and(|module| module.to_string().starts_with("dask.")) {
         return Error::Type(
             "array: expected one with memory, got chunks of Dask, which are not computed yet; apply \
              a function to each chunk (xarray.apply_ufunc, map_overlap), or call compute()"
