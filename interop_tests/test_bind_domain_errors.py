@@ -103,7 +103,13 @@ def test_halos_that_leave_different_domains_are_refused(split):
 
 def test_an_array_of_neither_shape_beside_halos_is_refused(split):
     left = dlf.zeros((8, 9, 4), halo=(2, 3, 0))
-    with refused(ValueError, "argument 'inp'", "got 5 and no halo", "of such an extent", "or origin= and domain="):
+    with refused(
+        ValueError,
+        "argument 'inp'",
+        "got 5 and no halo",
+        "of such an extent",
+        "or origin= and domain=",
+    ):
         split(untouched(5, 3, 4), left, untouched(4, 3, 4))
     assert not left.to_numpy().any()
 
