@@ -71,7 +71,8 @@ def to_jax(monkeypatch, stream):
         array.device = given.__dlpack_device__()
         return array
 
-    jax = module(monkeypatch, "jax", config=types.SimpleNamespace(jax_enable_x64=True))
+    config = types.SimpleNamespace(jax_enable_x64=True)
+    jax = module(monkeypatch, "jax", config=config, __version_info__=(0, 10, 2))
     jax.dlpack = module(monkeypatch, "jax.dlpack", from_dlpack=from_dlpack)
     return lambda storage: storage.to_jax()
 
