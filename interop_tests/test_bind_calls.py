@@ -142,6 +142,15 @@ def test_dims_that_map_to_nothing_are_refused_when_the_stencil_is_bound(compiled
         dlf.bind(compiled("split", "numpy"), dims=dims)
 
 
+def test_a_wrapper_of_a_stencil_is_bound_as_the_stencil(compiled):
+    compiled_stencil = compiled("mixed", "numpy")
+
+    class Wrapper:
+        implementation = compiled_stencil
+
+    assert dlf.bind(Wrapper()).stencil is compiled_stencil
+
+
 def test_binding_a_lazy_stencil_says_once_what_is_compiled(caplog):
     gtscript = library("gt4py.cartesian.gtscript")
     from support.stencils import cartesian

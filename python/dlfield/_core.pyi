@@ -743,8 +743,8 @@ class Storage:
     def to_quantity(self, units: str, *, backend: Any) -> Any:
         """Give an NDSL ``Quantity`` over the memory of a storage. Copies nothing.
 
-        Its origin and extent are those of the domain, and its halo is the storage's. I, J and K have
-        NDSL's names; other dims keep theirs.
+        Its origin and extent are those of the domain, and its halo is the storage's. I, J and K
+        have NDSL's names; other dims keep theirs.
 
         Parameters
         ----------
@@ -756,14 +756,14 @@ class Storage:
         Returns
         -------
         ndsl.Quantity
-            It holds the NumPy array of `to_numpy()`, or the CuPy array of `to_cupy()` of a storage in
-            memory of a GPU alone.
+            It holds the NumPy array of `to_numpy()`, or the CuPy array of `to_cupy()` of a
+            storage in memory of a GPU alone.
 
         Raises
         ------
         ValueError
-            For a storage without dims, with an unknown halo, or in a layout or on a device that is not
-            the backend's: NDSL would copy.
+            For a storage without dims, with an unknown halo, or in a layout or on a device that
+            is not the backend's: NDSL would copy.
         ImportError
             Without NDSL.
         """

@@ -10,7 +10,6 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from dlfield._core import check_among
-from dlfield.ndsl import to_quantity
 from dlfield.xarray import to_xarray
 
 if TYPE_CHECKING:
@@ -40,7 +39,6 @@ def way_out(storage: object) -> str:
 class _Methods(Storage):
     """What `install_on` gives to the class of storages."""
 
-    to_quantity = to_quantity
     to_xarray = to_xarray
 
     @property
@@ -56,6 +54,37 @@ class _Methods(Storage):
 
     def __reversed__(self) -> Iterator[Any]:
         return (self[index] for index in reversed(range(len(self))))
+
+    def to_quantity(self, units: str, *, backend: Any) -> Any:  # noqa: ANN401 - of NDSL
+        """Give an NDSL ``Quantity`` over the memory of a storage. Copies nothing.
+
+        Its origin and extent are those of the domain, and its halo is the storage's. I, J and K
+        have NDSL's names; other dims keep theirs.
+
+        Parameters
+        ----------
+        units
+            Units of the values.
+        backend
+            An ``ndsl.Backend``, or what makes one, such as "st:gt:cpu:KJI".
+
+        Returns
+        -------
+        ndsl.Quantity
+            It holds the NumPy array of `to_numpy()`, or the CuPy array of `to_cupy()` of a
+            storage in memory of a GPU alone.
+
+        Raises
+        ------
+        ValueError
+            For a storage without dims, with an unknown halo, or in a layout or on a device that
+            is not the backend's: NDSL would copy.
+        ImportError
+            Without NDSL.
+        """
+        from dlfield.ndsl import to_quantity
+
+        return to_quantity(self, units, backend=backend)
 
     def plot_layout(self, size: int = 240) -> LayoutDrawing:
         """Draw how the storage lies in memory: extents, halo, order, padding, alignment, buffers.

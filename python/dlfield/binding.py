@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -130,13 +131,13 @@ def _compiled(stencil: Any) -> Any:  # noqa: ANN401
     from dlfield.gt4py_cartesian import CartesianStencil
     from dlfield.gt4py_progress import compiling
 
-    if not hasattr(type(stencil), "implementation"):
-        return stencil
-    if "implementation" in vars(stencil):
-        implementation = stencil.implementation
-    else:
+    module = sys.modules.get("gt4py.cartesian.lazy_stencil")
+    is_lazy = module is not None and isinstance(stencil, module.LazyStencil)
+    if is_lazy and "implementation" not in vars(stencil):
         with compiling(stencil.builder.options.name, stencil.backend.name):
-            implementation = stencil.implementation
+            return stencil.implementation
+    wraps = not isinstance(stencil, type) and hasattr(stencil, "implementation")
+    implementation = stencil.implementation if wraps else None
     return implementation if isinstance(implementation, CartesianStencil) else stencil
 
 

@@ -1,4 +1,4 @@
-"""What is remembered of GT4Py's objects for as long as they live."""
+"""Remember a value for each of GT4Py's objects, as long as the object lives."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Remembered = TypeVar("Remembered")
 class OfObjects(Generic[Remembered]):
     """One value for each object, by its identity.
 
-    GT4Py's objects compare by what they hold, or have no hash: a `WeakKeyDictionary` does not do.
+    GT4Py's objects compare by value or have no hash, so a `WeakKeyDictionary` cannot hold them.
 
     Parameters
     ----------
@@ -31,6 +31,6 @@ class OfObjects(Generic[Remembered]):
     def of(self, key: object) -> Remembered:
         """Give the value of an object. It goes when the object does."""
         if id(key) not in self._values:
+            finalize(key, self._values.pop, id(key), None)  # first: what it refuses leaves nothing
             self._values.setdefault(id(key), self._make())
-            finalize(key, self._values.pop, id(key), None)
         return self._values[id(key)]

@@ -16,32 +16,7 @@ __all__ = ["to_quantity"]
 
 
 def to_quantity(self: Storage, units: str, *, backend: Any) -> Any:  # noqa: ANN401 - of NDSL
-    """Give an NDSL ``Quantity`` over the memory of a storage. Copies nothing.
-
-    Its origin and extent are those of the domain, and its halo is the storage's. I, J and K have
-    NDSL's names; other dims keep theirs.
-
-    Parameters
-    ----------
-    units
-        Units of the values.
-    backend
-        An ``ndsl.Backend``, or what makes one, such as "st:gt:cpu:KJI".
-
-    Returns
-    -------
-    ndsl.Quantity
-        It holds the NumPy array of `to_numpy()`, or the CuPy array of `to_cupy()` of a storage in
-        memory of a GPU alone.
-
-    Raises
-    ------
-    ValueError
-        For a storage without dims, with an unknown halo, or in a layout or on a device that is not
-        the backend's: NDSL would copy.
-    ImportError
-        Without NDSL.
-    """
+    """Do what `Storage.to_quantity` says."""
     try:
         from ndsl import Backend, Quantity, constants
     except ImportError as error:
