@@ -19,7 +19,7 @@ ERRORS = PAGE.read_text("utf-8").partition("\n## Errors\n")[2].partition("\n## "
 IN_TABLE = re.findall(r"^\| `(.+?)` \|", ERRORS, re.M)
 
 pytestmark = [
-    # Of programs of gt4py.next that Python runs, which is advice about speed.
+    # GT4Py advises to compile programs of gt4py.next that Python runs.
     pytest.mark.filterwarnings("ignore:Field View Program:UserWarning"),
     pytest.mark.filterwarnings("ignore:Python is not running in optimized mode:UserWarning"),
 ]

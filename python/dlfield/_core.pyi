@@ -1885,7 +1885,7 @@ def gt4py_names(dims: Any) -> tuple[str, ...] | None:
     """Give names as texts if GT4Py's cartesian stencils know each: I, J, K or a decimal; else None."""
 
 def check_among(what: str, given: Iterable[object], known: Iterable[str]) -> None:
-    """Refuse an entry of `given` that is not one of `known`, which are texts."""
+    """Refuse an entry of `given` that is not among the strings `known`."""
 
 def check_names(dims: Any, own: Any) -> None:
     """Refuse names of a DataArray that contradict those of its data."""

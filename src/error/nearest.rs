@@ -1,9 +1,9 @@
-//! What somebody meant who wrote an unknown name.
+//! Finds the known name that resembles an unknown one.
 
 /// Asks for the known name that is written most alike, as a way out of an error; `None` if none is.
 ///
-/// A third of the letters may differ, and one of two, and the case of all: `i` is `I`, but `x` is
-/// not.
+/// Up to a third of the letters may differ, or one letter of two. Case does not count: `i` finds `I`,
+/// and `x` does not.
 pub(crate) fn did_you_mean<'a>(
     given: &str,
     known: impl IntoIterator<Item = &'a str>,

@@ -16,7 +16,7 @@ use crate::field::Dims;
 pub(super) fn no_protocol(obj: &Bound<'_, PyAny>) -> Error {
     if obj.get_type().module().is_ok_and(|module| module.to_string().starts_with("dask.")) {
         return Error::Type(
-            "array: expected one with memory, got chunks of Dask, which are not computed yet; apply \
+            "array: expected one in memory, got chunks of Dask, which are not computed yet; apply \
              a function to each chunk (xarray.apply_ufunc, map_overlap), or call compute()"
                 .into(),
         );

@@ -1,5 +1,6 @@
 //! Guards for tensors of torch whose memory is not their value: a conjugation or negation that is
-//! pending in a bit of the tensor, or a place in an autograd graph.
+//! pending in a bit of the tensor, or a place in an autograd graph. And the note to autograd that a
+//! tensor was written.
 //!
 //! No protocol expresses them. torch's exchange table, and its Python code for the negation, give
 //! the memory as if there were nothing pending, so every tensor is asked. A tensor of exactly

@@ -66,4 +66,4 @@ pub(crate) use entrance::import;
 #[cfg(feature = "python")]
 pub(crate) use inspect::{dims, door_names};
 #[cfg(feature = "python")]
-pub(crate) use producer::{is_plain_ndarray, note_written};
+pub(crate) use producer::{is_noted, is_plain_ndarray, note_written};

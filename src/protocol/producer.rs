@@ -164,21 +164,19 @@ pub(crate) fn is_plain_ndarray(obj: &Bound<'_, PyAny>) -> bool {
     numpy.is_class_of(obj)
 }
 
-/// Tells the library of an array that its memory was written, if the library wants to know.
-///
-/// # Errors
-/// What the library raises.
-pub(crate) fn note_written(array: &Bound<'_, PyAny>) -> PyResult<()> {
+/// True if the library of an array wants to know when its memory is written: torch does.
+pub(crate) fn is_noted(array: &Bound<'_, PyAny>) -> bool {
     let [_, _, torch, ..] = &KNOWN;
-    let is_tensor = || torch.class.get(array.py()).is_some_and(|class| is_a(array, class));
-    match !is_plain_ndarray(array) && is_tensor() {
-        true => lazy::note_written(array),
-        false => Ok(()),
-    }
+    let class = torch.class.get(array.py()).filter(|_| !is_plain_ndarray(array));
+    class.is_some_and(|class| array.is_instance(class.bind(array.py())).unwrap_or(false))
 }
 
-fn is_a(obj: &Bound<'_, PyAny>, class: &Py<PyType>) -> bool {
-    obj.is_instance(class.bind(obj.py())).unwrap_or(false)
+/// Tells the library of an array that its memory was written, if it wants to know.
+///
+/// # Errors
+/// Exceptions of the library.
+pub(crate) fn note_written(array: &Bound<'_, PyAny>) -> PyResult<()> {
+    if is_noted(array) { lazy::note_written(array) } else { Ok(()) }
 }
 
 /// True for a `torch.Tensor`, except subclasses.

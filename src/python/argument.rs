@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::field::Field;
 use crate::protocol::hooks::Hooks;
 use crate::protocol::ndarray::{FieldMut, FieldRef};
-use crate::protocol::{Arrival, Request, import};
+use crate::protocol::{Arrival, Request, import, is_noted, note_written};
 use crate::storage::Storage;
 
 /// Imports an array whose values may be used now: acquired (GDP-3) until the last view of it is gone.
@@ -75,17 +75,23 @@ impl<'py, T: Element, D: Dimension> FromPyObject<'_, 'py> for FieldMut<'py, T, D
             ))
             .into());
         }
-        Ok(Self::over(memory, field, touch(hooks))?)
+        Ok(Self::over(memory, field, touch(hooks, obj.to_owned()))?)
     }
 }
 
 /// The function that marks the memory as written when the view is dropped.
-fn touch(hooks: Hooks) -> Option<Box<dyn FnOnce() + Send + Sync>> {
-    if hooks.is_empty() {
+fn touch(hooks: Hooks, array: Bound<'_, PyAny>) -> Option<Box<dyn FnOnce() + Send + Sync>> {
+    if hooks.is_empty() && !is_noted(&array) {
         return None;
     }
+    let array = array.unbind();
     Some(Box::new(move || {
         // After the interpreter has ended no hook can be called.
-        let _ = Python::try_attach(move |py| hooks.touch_or_report(py));
+        let _ = Python::try_attach(move |py| {
+            hooks.touch_or_report(py);
+            if let Err(error) = note_written(array.bind(py)) {
+                error.write_unraisable(py, Some(array.bind(py)));
+            }
+        });
     }))
 }

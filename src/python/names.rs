@@ -89,7 +89,7 @@ pub(super) fn check_names(dims: &Bound<'_, PyAny>, own: &Bound<'_, PyAny>) -> Py
     Ok(field::check_names(&names(dims)?, &names(own)?)?)
 }
 
-/// Refuse an entry of `given` that is not one of `known`, which are texts.
+/// Refuse an entry of `given` that is not among the strings `known`.
 #[pyfunction]
 pub(super) fn check_among(
     what: &str,

@@ -142,15 +142,20 @@ pub(super) fn slow(field: &Placed<'_>) -> Option<String> {
     }
     let layout = field.argument.managed.layout().permute(&field.axes).ok()?;
     let own = field.in_own_order(fast);
-    let ranks: Vec<String> = own.iter().map(i64::to_string).collect();
+    let ranks = own.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+    let way_out = match field.spec.access.writes() {
+        true => format!("make it with layout=({ranks})"),
+        false => format!(
+            "dlfield.storage({}, layout=({ranks})) is a copy in that order",
+            field.spec.name
+        ),
+    };
     Some(field.about(format_args!(
-        "expected memory in the order {}, largest stride first, with which '{}' is fast, got {}; \
-         dlfield.storage({}, layout=({})) is a copy in that order",
+        "expected memory in the order {}, largest stride first, with which '{}' is fast, got {}; {}",
         by_rank(&field.spec.dims, fast),
         spec.backend,
         by_rank(&field.spec.dims, &layout.ranks(&[])), // no strides: the text is the same for every size
-        field.spec.name,
-        ranks.join(", ")
+        way_out
     )))
 }
 

@@ -69,7 +69,7 @@ def test_each_backend_warns_of_the_layout_that_is_slow_with_it(backend, slow):
     category, text = only(caught)
     order = ("I", "J", "K") if slow is IN_C else ("K", "J", "I")
     assert category is dlf.LayoutWarning
-    for said in ("argument 'out'", f"'{backend}' is fast", f"got {order}"):
+    for said in ("argument 'out'", f"'{backend}' is fast", f"got {order}; make it with layout=("):
         assert said in text
 
 

@@ -61,7 +61,7 @@ impl Parts {
         matches!(self, Self::Many { .. })
     }
 
-    /// What is wanted for it, in a message; `None` for one field or scalar.
+    /// Describes the expected argument, for a message; `None` for one field or scalar.
     pub(super) fn wanted(&self) -> Option<String> {
         match self {
             Self::One(_) => None,

@@ -96,7 +96,7 @@ pub(super) fn by_name<'py>(
     Ok(parts)
 }
 
-/// What is expected instead of an argument that a stencil does not have.
+/// Describes the expected arguments, for a call with an unknown one.
 fn unknown(declared: &Declared, name: &Bound<'_, PyString>) -> String {
     let (py, name) = (name.py(), name.to_string());
     let own = declared.parameters.iter().map(|own| own.bind(py).to_string());
@@ -107,7 +107,7 @@ fn unknown(declared: &Declared, name: &Bound<'_, PyString>) -> String {
     format!("these arguments, origin, domain or exec_info, got '{name}'{way_out}")
 }
 
-/// What the arguments are that have parts, for a call whose parts were given one by one.
+/// Describes the arguments that have parts, for a call that passes the parts one by one.
 fn together(py: Python<'_>, declared: &Declared) -> String {
     let arguments = declared.parameters.iter().zip(&declared.parts);
     let each = arguments.filter_map(|(name, parts)| Some((name.bind(py), parts.wanted()?)));

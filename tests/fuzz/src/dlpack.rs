@@ -68,7 +68,7 @@ fn offset(input: &mut Unstructured<'_>) -> Result<u64> {
     if input.ratio(7, 8)? { input.int_in_range(0..=BYTES as u64) } else { input.arbitrary() }
 }
 
-/// What a tensor points to, which its deleter frees.
+/// The memory behind a tensor. The tensor's deleter frees it.
 struct Owner {
     tensor: DLManagedTensorVersioned,
     _shape: Box<[i64]>,
