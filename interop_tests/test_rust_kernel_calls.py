@@ -394,3 +394,9 @@ def test_four_threads_compute_what_one_does():
 
     at_once(*(lambda inp=inp, out=out: run(inp, out) for inp, out in zip(inps, outs, strict=True)))
     assert np.array_equal(outs, [reference(inp) for inp in inps])
+
+
+def test_torch_learns_that_a_kernel_wrote_a_tensor_and_that_it_read_another():
+    inp, out = torch_zeros(), torch_zeros()
+    laplacian(inp, out)
+    assert (inp._version, out._version) == (0, 1)
