@@ -17,6 +17,8 @@
     allow(dead_code, unused_imports, reason = "unused code is searched for with all features on")
 )]
 
+#[cfg(feature = "python")]
+mod interpreter;
 mod error;
 
 // Words: plain values, no unsafe code.

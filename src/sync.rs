@@ -132,9 +132,11 @@ impl Mirrored {
     /// [`Error::Argument`] if shapes or types differ, or the state is that of other buffers.
     pub(crate) fn new(host: Managed, device: Managed, state: Arc<SyncState>) -> Result<Self> {
         check_alike(&host, &device)?;
+        let earlier; // dropped after the lock: it may be the last that keeps foreign memory
         let mut known = state.lock()?;
-        let whole = match known.upgrade() {
-            Some(whole) if whole.holds(&host, &device) => whole,
+        earlier = known.upgrade();
+        let whole = match &earlier {
+            Some(whole) if whole.holds(&host, &device) => Arc::clone(whole),
             Some(_) => return Err(foreign_state()),
             None => Arc::new(Whole { host: host.clone(), device: device.clone() }),
         };

@@ -89,6 +89,53 @@ fn cudarc_is_named_only_in_cuda() {
 }
 
 #[test]
+fn threads_attach_and_are_taken_to_be_attached_in_interpreter_alone() {
+    for word in ["attach", "try_attach", "attach_unchecked", "assume_attached"] {
+        assert_none(&strays(word, &["interpreter"]));
+    }
+    for word in ["PyGILState_Check", "PyGILState_Ensure", "PyEval_SaveThread"] {
+        assert_none(&strays(word, &["interpreter"]));
+    }
+}
+
+#[test]
+fn an_object_of_python_is_in_an_owner_as_what_is_dropped_attached() {
+    // The functions in `Hooks` belong to a call; what outlives the call is `Acquired`.
+    let exempt = |module: &Module| module.file == "protocol/hooks.rs";
+    let makes_owners = |module: &Module| OWNERS.iter().any(|word| module.names(word));
+    let modules = this_crate().0.into_values();
+    let owners: Vec<_> = modules.filter(|one| makes_owners(one) && !exempt(one)).collect();
+    assert!(owners.iter().any(|module| module.names("DropAttached")), "none is found");
+    let bare = owners.iter().filter(|module| bare_objects(module) > 0);
+    assert_none(&bare.map(|module| &module.file).collect::<Vec<_>>());
+}
+
+/// What takes something to keep until it is dropped, wherever that is.
+const OWNERS: [&str; 3] = ["Owner", "along_with", "FieldMut"];
+
+/// How many objects a file makes independent of a call anywhere but in `DropAttached::new(…)`.
+fn bare_objects(module: &Module) -> usize {
+    let texts: Vec<_> = module.tokens.iter().map(|token| token.text.as_str()).collect();
+    let (mut depth, mut wrapped_at, mut found) = (0_usize, None, 0);
+    for (at, text) in texts.iter().enumerate() {
+        match *text {
+            "(" => {
+                let wraps = texts[..at].ends_with(&["DropAttached", "::", "new"]);
+                wrapped_at = wrapped_at.or(wraps.then_some(depth));
+                depth += 1;
+            }
+            ")" => {
+                depth = depth.saturating_sub(1);
+                wrapped_at = wrapped_at.filter(|&outside| depth > outside);
+            }
+            "unbind" | "clone_ref" if wrapped_at.is_none() => found += 1,
+            _ => {}
+        }
+    }
+    found
+}
+
+#[test]
 fn every_word_forbids_unsafe_code() {
     let tree = this_crate();
     for word in ["dtype", "device", "layout", "field", "preset"] {
@@ -118,6 +165,23 @@ fn found_in_folder(source: &str) -> usize {
     let folder = "mod a; mod b; mod c; pub use a::A; use c::{C as Renamed}; use b::B;";
     let files = [("x/mod.rs", folder), ("x/a.rs", ""), ("x/b.rs", source), ("x/c.rs", "")];
     Tree::new(&[&[("lib.rs", "mod x;")], &files[..]].concat()).violations().len()
+}
+
+/// What is found in `source` of objects that nothing drops attached.
+fn bare_in(source: &str) -> usize {
+    bare_objects(&Tree::new(&[("lib.rs", "mod a;"), ("a.rs", source)]).0[&vec!["a".to_owned()]])
+}
+
+#[test]
+fn an_object_that_nothing_drops_attached_is_found() {
+    assert_eq!(bare_in("fn f() { Owner::new(object.clone().unbind()) }"), 1);
+    assert_eq!(bare_in("fn f() { (DropAttached::new(a(b)), object.unbind()) }"), 1);
+    assert_eq!(bare_in("fn f() { DropAttached::of(object.clone_ref(py)) }"), 1);
+}
+
+#[test]
+fn an_object_that_is_dropped_attached_is_allowed() {
+    assert_eq!(bare_in("fn f() { Owner::new(DropAttached::new((a.unbind(), b(c).unbind()))) }"), 0);
 }
 
 #[test]

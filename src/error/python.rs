@@ -22,6 +22,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
 use super::kinds::Error;
+use crate::interpreter::attached;
 
 create_exception!(
     dlfield,
@@ -79,7 +80,8 @@ impl From<Error> for PyErr {
             Error::Index(_) => PyIndexError::new_err(text),
             Error::OutOfMemory(_) => PyMemoryError::new_err(text),
             Error::Device(_) => DeviceUnavailable::new_err(text),
-            Error::NoBuffer(_) => Python::attach(|py| absent(py, text)),
+            Error::NoBuffer(_) => attached(|py| absent(py, text.clone()))
+                .unwrap_or_else(|| PyBufferError::new_err(text)),
         }
     }
 }

@@ -9,7 +9,6 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyMapping, PyString, PyTuple};
 
-use super::attached::DropAttached;
 use super::buffer::PyView;
 use super::door::{Answer, Request};
 use super::producer::Recognised;
@@ -17,6 +16,7 @@ use super::read::{entry, int, ints, mapping, wrong_type};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Failure};
+use crate::interpreter::DropAttached;
 use crate::layout::{Extents, Layout, Span};
 use crate::managed::{Checked, Described, Managed, Owner};
 

@@ -10,13 +10,13 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods};
 
-use super::attached::DropAttached;
 use super::door::{Answer, Request};
 use super::producer::Recognised;
 use super::read::{aligned, capsule, capsule_name};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Failure, Result};
+use crate::interpreter::DropAttached;
 use crate::managed::{Checked, Described, Owner, check_ndim, read_numbers};
 
 /// `PyArrayInterface`.

@@ -4,9 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use super::arrival::Arrival;
-use super::attached::DropAttached;
 use super::door::{Door, Memory, Offer, Request};
-use super::ending::Inside;
 use super::gt4py;
 use super::inspect::no_protocol;
 use super::ndsl;
@@ -15,6 +13,7 @@ use super::producer::{Producer, Recognised};
 use super::table::doors;
 use super::xarray;
 use crate::error::{Failure, Result};
+use crate::interpreter::{DropAttached, Inside};
 use crate::managed::{Checked, Managed};
 
 /// Imports any object that speaks one of the protocols. Copies nothing unless the request allows

@@ -6,9 +6,8 @@
 use pyo3::prelude::*;
 use pyo3::types::PyMapping;
 
-use super::attached::{DropAttached, undisturbed};
-use super::ending::Inside;
 use super::read::{entry, wrong_type};
+use crate::interpreter::{DropAttached, Inside, give_back};
 use crate::managed::Managed;
 
 /// The functions of an object; most objects have none.
@@ -120,7 +119,7 @@ impl Hooks {
         call(py, self.0.as_ref().and_then(|functions| functions.touch.as_ref()))
     }
 
-    /// As `touch`, without a caller to raise in: reports an exception as unraisable.
+    /// As `touch`, for [`give_back`]: without a caller to raise in, reports an exception as unraisable.
     #[cfg(feature = "ndarray")]
     pub(crate) fn touch_or_report(&self, py: Python<'_>) {
         if let Some(touch) = self.0.as_ref().and_then(|functions| functions.touch.as_ref()) {
@@ -139,8 +138,7 @@ impl Acquired {
 impl Drop for Acquired {
     fn drop(&mut self) {
         let Some(release) = self.0.take() else { return };
-        // After the interpreter has ended no function can be called.
-        let _ = Python::try_attach(|py| call_or_report(py, &release));
+        let _is_not_called_at_the_end = give_back(|py| call_or_report(py, &release));
     }
 }
 
@@ -176,10 +174,7 @@ fn call(py: Python<'_>, function: Option<&Py<PyAny>>) -> PyResult<()> {
 
 /// Calls a function that has no caller to raise in: reports an exception as unraisable.
 fn call_or_report(py: Python<'_>, function: &Py<PyAny>) {
-    let _inside = Inside::enter(py);
-    undisturbed(py, || {
-        if let Err(error) = function.call0(py) {
-            error.write_unraisable(py, Some(function.bind(py)));
-        }
-    });
+    if let Err(error) = function.call0(py) {
+        error.write_unraisable(py, Some(function.bind(py)));
+    }
 }

@@ -18,8 +18,8 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyCFunction, PyType};
 use pyo3::{ffi, intern};
 
-use super::attached::raised_by;
 use crate::error::{Error, Failure};
+use crate::interpreter::raised_by;
 use crate::managed::Managed;
 
 /// The C functions with which torch's class answers.

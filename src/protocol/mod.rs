@@ -8,10 +8,6 @@
 //! in. A door may leave an object to a later one, as those that `__dlpack__` explains better.
 
 #[cfg(feature = "python")]
-pub(crate) mod ending;
-#[cfg(feature = "python")]
-pub(crate) mod attached;
-#[cfg(feature = "python")]
 pub(crate) mod read;
 #[cfg(feature = "python")]
 mod class;

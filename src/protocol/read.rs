@@ -12,8 +12,8 @@ use pyo3::{ffi, intern};
 
 use crate::error::{Error, Failure, shortened};
 use crate::field::{Dim, Dims};
+use crate::interpreter::Inside;
 use crate::layout::{Extents, MAX_NDIM};
-use crate::protocol::ending::Inside;
 
 /// The `repr` of a value, for a message: its beginning if it is long, `?` if it raises.
 pub(crate) fn shown(value: &Bound<'_, PyAny>) -> String {

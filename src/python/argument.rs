@@ -14,6 +14,7 @@ use crate::device::Target;
 use crate::element::Element;
 use crate::error::Error;
 use crate::field::Field;
+use crate::interpreter::{DropAttached, give_back, prepare_for_the_end};
 use crate::protocol::hooks::Hooks;
 use crate::protocol::ndarray::{FieldMut, FieldRef};
 use crate::protocol::{Arrival, Request, import, is_noted, note_written};
@@ -34,6 +35,7 @@ fn acquired(obj: &Bound<'_, PyAny>) -> PyResult<(Arrival, Arc<Field>)> {
 
 /// Initialises the extension module of another crate, as the package's own does when it is made.
 fn prepare(py: Python<'_>) -> PyResult<()> {
+    prepare_for_the_end(py)?;
     let_go_while_freeing();
     introduce();
     share_borrows(py)
@@ -84,10 +86,10 @@ fn touch(hooks: Hooks, array: Bound<'_, PyAny>) -> Option<Box<dyn FnOnce() + Sen
     if hooks.is_empty() && !is_noted(&array) {
         return None;
     }
-    let array = array.unbind();
+    let kept = DropAttached::new((hooks, array.unbind()));
     Some(Box::new(move || {
-        // After the interpreter has ended no hook can be called.
-        let _ = Python::try_attach(move |py| {
+        let _is_not_called_at_the_end = give_back(|py| {
+            let (hooks, array) = &*kept;
             hooks.touch_or_report(py);
             if let Err(error) = note_written(array.bind(py)) {
                 error.write_unraisable(py, Some(array.bind(py)));

@@ -15,7 +15,7 @@ use super::storage::{
 use crate::alloc;
 use crate::device::Target;
 use crate::error::absent;
-use crate::protocol::ending::Inside;
+use crate::interpreter::Inside;
 use crate::protocol::{Request, door_names, import};
 use crate::storage::{ManagedBy, Spec, Storage};
 

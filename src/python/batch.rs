@@ -3,8 +3,7 @@
 use pyo3::prelude::*;
 
 use super::storage::PyStorage;
-use crate::protocol::attached::DropAttached;
-use crate::protocol::ending::Inside;
+use crate::interpreter::{DropAttached, Inside};
 use crate::protocol::read::{entries, wrong_type};
 use crate::storage::{CopyBatch, Storage};
 

@@ -4,8 +4,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::error::Error;
+use crate::interpreter::DropAttached;
 use crate::managed::Managed;
-use crate::protocol::attached::DropAttached;
 use crate::protocol::cuda_array_interface;
 
 /// An array on a GPU, with the CUDA array interface, version 3. Holds the memory.

@@ -17,6 +17,7 @@ use pyo3::types::{PyCFunction, PyCapsule, PyDict, PyString, PyTuple};
 
 use super::create::{as_storage, empty, zeros};
 use super::storage::PyStorage;
+use crate::interpreter::attached;
 use crate::protocol::dlpack::ExportRequest;
 
 /// A function with the fast calling convention.
@@ -165,21 +166,16 @@ unsafe fn call(
     first: Option<*mut ffi::PyObject>,
     arguments: Arguments,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Python calls functions with the interpreter attached.
-    let py = unsafe { Python::assume_attached() };
-    // SAFETY: the caller's arguments.
-    let collected = unsafe { collect(py, first, arguments) };
-    let answer = collected.and_then(|(positional, keywords)| match ways {
-        Some(ways) => ways.any.bind(py).call(positional, keywords.as_ref()),
-        None => Err(PyImportError::new_err("dlfield: expected a module that is set up")),
+    let answer = attached(|py| {
+        // SAFETY: the caller's arguments.
+        let collected = unsafe { collect(py, first, arguments) };
+        let answer = collected.and_then(|(positional, keywords)| match ways {
+            Some(ways) => ways.any.bind(py).call(positional, keywords.as_ref()),
+            None => Err(PyImportError::new_err("dlfield: expected a module that is set up")),
+        });
+        answer.map(Bound::into_ptr).map_err(|error| error.restore(py))
     });
-    match answer {
-        Ok(answer) => answer.into_ptr(),
-        Err(error) => {
-            error.restore(py);
-            ptr::null_mut()
-        }
-    }
+    answer.unwrap_or(Err(())).unwrap_or(ptr::null_mut())
 }
 
 /// Arguments as a tuple, and keywords as a dict if there are any.

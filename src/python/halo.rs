@@ -9,8 +9,8 @@ use super::options::{by_name, width};
 use super::storage::PyStorage;
 use crate::field::{Dims, HaloWidth};
 use crate::halo::{Divided, HaloBoxes, IndexBox};
+use crate::interpreter::Inside;
 use crate::layout::Extents;
-use crate::protocol::ending::Inside;
 use crate::protocol::read::{int, ints, names};
 
 /// The boxes of a storage for each direction in which it has a neighbour.

@@ -11,9 +11,9 @@ use super::library::missing;
 use super::numpy::{array_over, dtype_to};
 use crate::alloc::HOST_ALIGNMENT;
 use crate::device::Device;
+use crate::interpreter::Inside;
 use crate::managed::Managed;
 use crate::protocol::dlpack;
-use crate::protocol::ending::Inside;
 
 /// The part of DLPack that JAX asks for.
 #[pyclass(frozen, module = "dlfield._core")]

@@ -105,14 +105,14 @@ mod _core {
     use crate::alloc::HOST_ALIGNMENT;
     use crate::device::Device;
     use crate::error::{DeviceUnavailable, no_such_buffer};
-    use crate::protocol::ending;
+    use crate::interpreter::prepare_for_the_end;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let py = module.py();
         refuse_second_interpreter()?;
         share_borrows(py)?;
-        ending::register(module)?;
+        prepare_for_the_end(py)?;
         stream::let_go_while_freeing();
         settings::settle(py)?;
         introduce();

@@ -7,8 +7,8 @@ use pyo3::types::{PyString, PyTuple, PyType};
 use super::options::texts;
 use crate::error::{Error, quoted};
 use crate::field::{self, Dim, Dims, are_unrelated, show_dims, unknown_dim};
+use crate::interpreter::Inside;
 use crate::protocol;
-use crate::protocol::ending::Inside;
 use crate::protocol::read::{names, shown, wrong_type};
 
 /// Give the names of an array's axes, else those that a stencil assumes.

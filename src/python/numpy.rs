@@ -10,9 +10,9 @@ use pyo3::types::{IntoPyDict, PyString};
 use crate::dtype::DType;
 use crate::error::{Error, Failure};
 use crate::field::Labelled;
+use crate::interpreter::Inside;
 use crate::managed::Managed;
 use crate::protocol::buffer::{self, ByteView};
-use crate::protocol::ending::Inside;
 use crate::protocol::read::shown;
 use crate::protocol::{Arrival, Request, gt4py, import};
 

@@ -8,8 +8,8 @@ use pyo3::types::{PyDict, PyInt, PyMapping, PyString, PyTuple};
 use crate::device::Target;
 use crate::error::{Error, Failure};
 use crate::field::{Dim, Dims};
+use crate::interpreter::Inside;
 use crate::preset::Preset;
-use crate::protocol::ending::Inside;
 use crate::protocol::read::{int, ints, shown, wrong_type};
 
 /// Looks the preset up that the option `what` names.

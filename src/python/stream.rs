@@ -1,36 +1,23 @@
 //! Streams of the user: `use_stream`, and the release of the GIL while freed memory waits.
 
-use std::ffi::c_int;
-
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyTuple};
 
 use crate::cuda::{Stream, choose, release_interpreter_by, unchoose};
 use crate::error::{Error, Failure};
-use crate::protocol::ending::Inside;
+use crate::interpreter::{Inside, attached, is_attached};
 use crate::protocol::read::{int, wrong_type};
 
 /// Releases the GIL while freed memory waits for a device, from the first call on.
 pub(super) fn let_go_while_freeing() {
     release_interpreter_by(|wait| {
         // Never acquire the GIL here: a deleter may run while its caller holds locks.
-        let waited = if PyGILState_Check() == 0 {
-            None
-        } else {
-            Python::try_attach(|py| py.detach(&mut *wait))
-        };
+        let waited = is_attached().then(|| attached(|py| py.detach(&mut *wait))).flatten();
         if waited.is_none() {
             wait(); // without the GIL, or after Python has ended
         }
     });
-}
-
-unsafe extern "C" {
-    // SAFETY: the C API's function of this name: no arguments, an int, for any thread at any time.
-    /// Tells if this thread holds the GIL. Every Python that abi3 is for exports it, although it is
-    /// not part of abi3. With several interpreters it may return 1 to any thread.
-    safe fn PyGILState_Check() -> c_int;
 }
 
 /// The context manager that `use_stream` makes.

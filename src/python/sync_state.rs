@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyType, PyWeakrefMethods, PyWeakrefReference};
 
-use crate::protocol::attached::DropAttached;
+use crate::interpreter::DropAttached;
 use crate::protocol::read::shown;
 use crate::sync::{Dirty, SyncState};
 

@@ -11,7 +11,7 @@ use super::export::Exported;
 use crate::cuda::{Event, Stream};
 use crate::device::{Device, DeviceKind};
 use crate::error::{Error, Result};
-use crate::protocol::attached::DropAttached;
+use crate::interpreter::DropAttached;
 
 /// `struct ArrowDeviceArray`.
 #[repr(C)]

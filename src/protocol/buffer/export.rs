@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 
 use super::ndarray::first_element;
 use crate::dtype::DType;
+use crate::interpreter::DropAttached;
 use crate::managed::Managed;
-use crate::protocol::attached::DropAttached;
 
 /// Fills `view` with `managed`'s memory, owned by `exporter`. Copies nothing.
 ///

@@ -13,10 +13,9 @@ use super::ndarray;
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result, quoted};
+use crate::interpreter::{Inside, give_back, raised_by};
 use crate::managed::{Checked, Described, check_ndim, read_numbers};
-use crate::protocol::attached::{raised_by, undisturbed};
 use crate::protocol::door::{Answer, Request};
-use crate::protocol::ending::Inside;
 use crate::protocol::producer::{Producer, Recognised};
 
 /// The request of a consumer like NumPy: format, shape and strides, without indirection.
@@ -230,14 +229,10 @@ impl PyView {
 impl Drop for HeldView {
     fn drop(&mut self) {
         let view = &raw mut self.0;
-        // After the interpreter has ended the view cannot be released: it leaks.
-        let _ = Python::try_attach(|py| {
-            let _inside = Inside::enter(py);
-            undisturbed(py, || {
-                // SAFETY: a filled view, or one without an owner, which is ignored; released once
-                // here, with the interpreter attached.
-                unsafe { ffi::PyBuffer_Release(view) };
-            });
+        let _leaks_at_the_end = give_back(|_| {
+            // SAFETY: a filled view, or one without an owner, which is ignored; released once here,
+            // with the interpreter attached.
+            unsafe { ffi::PyBuffer_Release(view) };
         });
     }
 }

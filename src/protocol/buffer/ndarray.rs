@@ -21,9 +21,9 @@ use pyo3::types::{PyCapsule, PyCapsuleMethods};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::interpreter::DropAttached;
 use crate::layout::{Extents, Layout};
 use crate::managed::{Checked, Described, Managed, Owner, check_ndim, read_numbers};
-use crate::protocol::attached::DropAttached;
 use crate::protocol::producer::is_plain_ndarray;
 
 /// The fields of an array behind the head of an object.

@@ -15,9 +15,8 @@ use super::tensor::{LEGACY, VERSIONED, to_legacy_on, to_versioned_on};
 use crate::cuda::Stream;
 use crate::device::{Device, DeviceKind};
 use crate::error::Result;
+use crate::interpreter::{InObject, Inside};
 use crate::managed::Managed;
-use crate::protocol::attached::undisturbed;
-use crate::protocol::ending::Inside;
 use crate::protocol::read::{pair, shown, wrong_type};
 
 /// The keywords of `__dlpack__`, as they came.
@@ -233,7 +232,7 @@ fn capsule<M: InCapsule>(
 /// # Safety
 /// `capsule` was made by [`capsule`] with `M`, and dies now.
 unsafe extern "C" fn release<M: InCapsule>(capsule: *mut ffi::PyObject) {
-    // SAFETY: a capsule, attached to the interpreter; sets no exception, whatever is pending.
+    // SAFETY: a capsule, and Python frees objects attached; sets no exception, whatever is pending.
     if unsafe { ffi::PyCapsule_IsValid(capsule, M::NAME.as_ptr()) } == 0 {
         return;
     }
@@ -241,7 +240,6 @@ unsafe extern "C" fn release<M: InCapsule>(capsule: *mut ffi::PyObject) {
     let tensor = unsafe { ffi::PyCapsule_GetPointer(capsule, M::NAME.as_ptr()) };
     // SAFETY: the capsule still owns the tensor that `capsule` gave it.
     let owned = unsafe { dlpark::Managed::from_raw(tensor.cast::<M>()) };
-    // SAFETY: a destructor is called with the interpreter attached.
-    let py = unsafe { Python::assume_attached() };
-    undisturbed(py, || drop(owned));
+    // SAFETY: the capsule's; Python frees it attached.
+    drop(unsafe { InObject::new(owned) });
 }

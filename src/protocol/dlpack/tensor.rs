@@ -181,6 +181,9 @@ fn data(managed: &Managed) -> *mut c_void {
 /// # Errors
 /// [`Error::Buffer`].
 fn check_strides(layout: &Layout) -> Result<()> {
+    if layout.strides().iter().all(|&stride| stride >= 0) {
+        return Ok(());
+    }
     let negative = |&(_, (extent, stride)): &(usize, (i64, i64))| stride < 0 && extent > 1;
     match layout.axes().enumerate().find(negative).filter(|_| layout.size() > 0) {
         None => Ok(()),

@@ -18,7 +18,7 @@ use super::run::Run;
 use super::runner::Runner;
 use super::staged::Staged;
 use super::values::{Passed, Values, by_name};
-use crate::protocol::ending::Inside;
+use crate::interpreter::Inside;
 use crate::stencil::{Remembered, resolve};
 
 /// Arguments of `dlfield.binding.rebind`.

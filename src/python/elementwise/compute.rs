@@ -14,9 +14,9 @@ use super::work::{Work, has_shape};
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::field::{Field, Joined, Operand};
+use crate::interpreter::Inside;
 use crate::layout::Extents;
 use crate::managed::Managed;
-use crate::protocol::ending::Inside;
 use crate::python::storage::PyStorage;
 use crate::storage::Storage;
 

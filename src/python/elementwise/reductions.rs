@@ -12,7 +12,7 @@ use super::known::Way;
 use super::outputs::Output;
 use super::reduce::{AllGiven, Reducer, Reduces};
 use super::site::Site;
-use crate::protocol::ending::Inside;
+use crate::interpreter::Inside;
 
 impl<'py> Reducer<'_, 'py> {
     /// Computes; `None` if an array is to decide what happens. Nothing is written if it is refused.

@@ -9,9 +9,9 @@ use pyo3::types::{PyCapsule, PyDict};
 use super::class::{HostBacked, PyStorage};
 use crate::device::Device;
 use crate::field::Field;
+use crate::interpreter::Inside;
 use crate::managed::Managed;
 use crate::protocol::arrow::{array_capsules, device_capsules, schema_capsule, table_capsules};
-use crate::protocol::ending::Inside;
 
 type Capsules<'py> = (Bound<'py, PyCapsule>, Bound<'py, PyCapsule>);
 

@@ -7,9 +7,8 @@ use pyo3::prelude::*;
 use pyo3::pyclass_init::PyClassInitializer;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
+use crate::interpreter::{InObject, Inside};
 use crate::managed::Managed;
-use crate::protocol::attached::DropAttached;
-use crate::protocol::ending::Inside;
 use crate::protocol::{Held, StorageClass, use_class};
 use crate::storage::{Residence, Spec, Storage};
 
@@ -30,7 +29,7 @@ use crate::storage::{Residence, Spec, Storage};
 /// the only axis of indices.
 #[pyclass(subclass, frozen, weakref, name = "Storage", module = "dlfield")]
 pub(in crate::python) struct PyStorage {
-    storage: DropAttached<Storage>,
+    storage: InObject<Storage>,
     /// Name of the protocol that the memory came through; None if dlfield allocated it.
     #[pyo3(get)]
     pub(super) door: Option<&'static str>,
@@ -89,7 +88,8 @@ impl PyStorage {
         door: Option<&'static str>,
     ) -> PyResult<Py<Self>> {
         let residence = storage.residence();
-        let storage = DropAttached::new(storage);
+        // SAFETY: a field of a class of Python's.
+        let storage = unsafe { InObject::new(storage) };
         let base = PyClassInitializer::from(Self { storage, door, array: Mutex::default() });
         if let Residence::Device(_) = residence {
             return Ok(Bound::new(py, base.add_subclass(GpuStorage))?.into_super().unbind());

@@ -13,9 +13,9 @@ use super::class::{
     SoftwareManagedGpuStorage, copy_with,
 };
 use crate::error::absent;
+use crate::interpreter::Inside;
 use crate::managed::Managed;
 use crate::protocol::buffer::fill_view;
-use crate::protocol::ending::Inside;
 use crate::protocol::{array_interface, cuda_array_interface, dlpack, gt4py};
 use crate::python::numpy::array_over;
 use crate::python::sync_state::PySyncState;

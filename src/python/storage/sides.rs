@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 
 use super::class::{PyStorage, copy_with};
 use crate::dtype::DType;
+use crate::interpreter::Inside;
 use crate::managed::Managed;
-use crate::protocol::ending::Inside;
 use crate::protocol::{Request, import};
 use crate::python::library::missing;
 use crate::python::numpy::{array_over, dtype_to};

@@ -1,8 +1,9 @@
 //! Producer: the exchange table of the class of storages.
 //!
-//! Every function returns 0, or -1 with an exception set, and lets no panic out. `to_py` takes over
-//! its tensor only if it returns 0: dlpack.h leaves open which side owns it after a failure, and
-//! consumers free it.
+//! Every function returns 0, or -1 with an exception set, and lets no panic out. dlpack.h has most of
+//! them called with the interpreter; a caller without it is served as well. `to_py` takes over its
+//! tensor only if it returns 0: dlpack.h leaves open which side owns it after a failure, and consumers
+//! free it.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::mem::ManuallyDrop;
@@ -23,6 +24,7 @@ use crate::alloc::{Fill, Plan, allocate, allocate_for};
 use crate::cuda::{Kind, Stream};
 use crate::device::{Device, DeviceKind};
 use crate::error::{Error, Result};
+use crate::interpreter::attached;
 use crate::managed::{Managed, Refusal, Untrusted, read_prototype};
 use crate::protocol::class;
 use crate::protocol::dlpack::tensor::{borrowed, to_versioned};
@@ -55,20 +57,18 @@ pub(crate) fn capsule(py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
     unsafe { PyCapsule::new_with_pointer(py, table, NAME) }
 }
 
-/// Runs `f` for a caller that wants 0 or -1 and an exception.
+/// Runs `f` for a caller that wants 0 or -1 and an exception. There is none once Python has ended.
 fn answer(f: impl FnOnce(Python<'_>) -> PyResult<()>) -> c_int {
-    // SAFETY: dlpack.h lets these functions be called with the interpreter attached only.
-    let py = unsafe { Python::assume_attached() };
-    let done = catch_unwind(AssertUnwindSafe(|| f(py)));
-    let error = match done {
-        Ok(Ok(())) => return 0,
-        Ok(Err(error)) => error,
-        Err(_) => PyBufferError::new_err(
-            "DLPack exchange table: expected an answer, got a panic; please report it",
-        ),
-    };
-    error.restore(py);
-    -1
+    let done = attached(|py| {
+        let done = catch_unwind(AssertUnwindSafe(|| f(py)));
+        let panicked = |_| {
+            Err(PyBufferError::new_err(
+                "DLPack exchange table: expected an answer, got a panic; please report it",
+            ))
+        };
+        done.unwrap_or_else(panicked).map_err(|error| error.restore(py))
+    });
+    if done == Some(Ok(())) { 0 } else { -1 }
 }
 
 /// Passes on the memory of a storage that a consumer points to: the buffer with the newest values,
@@ -177,7 +177,7 @@ unsafe extern "C" fn current_work_stream(
         }
         Err(error) => {
             // Host work may ask without the interpreter; only the refusal needs it.
-            let _ = Python::try_attach(|py| PyErr::from(error).restore(py));
+            let _is_silent_at_the_end = attached(|py| PyErr::from(error).restore(py));
             -1
         }
     }

@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use super::lookup::functions;
+use crate::interpreter::{raised, raised_by};
 use crate::managed::Managed;
-use crate::protocol::attached::{raised, raised_by};
 use crate::protocol::dlpack::tensor::to_versioned;
 
 /// Makes an object of `class` over host memory. Zero-copy: the object holds a reference until it

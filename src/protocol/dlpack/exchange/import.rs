@@ -9,8 +9,8 @@ use super::lookup::{Functions, functions};
 use crate::cuda::{Stream, is_available, synchronize};
 use crate::device::{Device, DeviceKind};
 use crate::error::Error;
+use crate::interpreter::raised;
 use crate::managed::{Checked, Untrusted};
-use crate::protocol::attached::raised;
 use crate::protocol::door::{Answer, Price, Request};
 use crate::protocol::producer::Recognised;
 

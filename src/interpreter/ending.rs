@@ -10,6 +10,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use pyo3::ffi;
 use pyo3::prelude::*;
 
 /// A call that may run Python code, until this is dropped.
@@ -51,6 +52,14 @@ impl Drop for Inside {
     }
 }
 
+/// True if no thread may attach any more that has not: the interpreter has ended, or is ending on
+/// another thread, where this one would be suspended.
+pub(super) fn is_over() -> bool {
+    // SAFETY: for any thread at any time.
+    let runs = unsafe { ffi::Py_IsInitialized() } != 0;
+    !runs || (ENDING.load(Ordering::SeqCst) && !ENDS.get())
+}
+
 /// Suspends the thread for good, without the GIL.
 fn suspend(py: Python<'_>) -> ! {
     py.detach(|| {
@@ -83,18 +92,21 @@ fn forget_other_threads() {
     THREADS.store(usize::from(IS_INSIDE.get()), Ordering::SeqCst);
 }
 
-/// Registers the handlers.
+/// Registers the handlers, once.
 ///
 /// # Errors
 /// What Python's functions for that raise.
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let py = module.py();
-    let handler = wrap_pyfunction!(wait_for_threads, module)?;
+pub(crate) fn prepare_for_the_end(py: Python<'_>) -> PyResult<()> {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    if DONE.swap(true, Ordering::Relaxed) {
+        return Ok(());
+    }
+    let handler = wrap_pyfunction!(wait_for_threads)(py)?;
     py.import("atexit")?.call_method1("register", (handler,))?;
     let os = py.import("os")?;
     if os.hasattr("register_at_fork")? {
         let handlers = pyo3::types::PyDict::new(py);
-        let handler = wrap_pyfunction!(forget_other_threads, module)?;
+        let handler = wrap_pyfunction!(forget_other_threads)(py)?;
         handlers.set_item("after_in_child", handler)?;
         os.call_method("register_at_fork", (), Some(&handlers))?;
     }
