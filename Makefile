@@ -220,8 +220,8 @@ MEMORY_TESTS := nothing_behind or short_lived or own_memory_is_freed or needs_no
 # A test that measures how long it takes to load the extension, which is many times as large here.
 TIME_TESTS := a_tenth_of_the_time
 # Tests that a tool cannot run: in a stack for optimised frames; a compiler that looks for its files beside itself,
-# where the sanitizer's own loader does not.
-OTHER_TESTS := on_a_small_stack or committed_ptx
+# where the sanitizer's own loader does not; a fault on purpose, which the sanitizer reports in its own way.
+OTHER_TESTS := on_a_small_stack or committed_ptx or library_that_does_not_import
 
 # The nightly options of a stable compiler. The tests of the crate get the runtime from rustc and look
 # for leaks; the extension is loaded by Python, which gets it from g++ and leaks by itself.
@@ -244,8 +244,8 @@ under_asan = ulimit -s 65536 && LD_PRELOAD=$$(g++ -print-file-name=libasan.so) \
 
 # About 30 times slower: the doors, and those liars that are taken. `make asan` runs all that is left
 # out here but the tests that measure time.
-VALGRIND_TESTS := dlpack_import dlpack_export buffer_protocol array_interface gt_interface negotiation \
-	negotiation_export exchange_import exchange_export lifetime lying_capsules lying_deleters arrow_import arrow_export \
+VALGRIND_TESTS := dlpack_import dlpack_export detached_callers buffer_protocol array_interface gt_interface \
+	negotiation negotiation_export exchange_import exchange_export lifetime lying_capsules lying_deleters arrow_import arrow_export \
 	lying_arrow_capsules
 
 valgrind: $(VENV)/.stamp-test ## tests of the doors under valgrind

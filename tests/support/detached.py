@@ -81,7 +81,8 @@ def passed_on(source):
     """Return a producer of another one's memory, whose deleter it calls without the interpreter."""
     tensor = dlpack_structs.consume(source.__dlpack__(max_version=(1, 0)))
     producer = dlpack_structs.Producer(tuple(tensor.dl_tensor.shape[: tensor.dl_tensor.ndim]))
-    producer.managed.dl_tensor.data = tensor.dl_tensor.data
+    mine, theirs = producer.managed.dl_tensor, tensor.dl_tensor
+    mine.data, mine.dtype = theirs.data, theirs.dtype
 
     def delete(_managed):
         producer.freed += 1
