@@ -34,7 +34,9 @@ static CURRENT_STATE: LazyLock<Option<CurrentState>> = LazyLock::new(|| {
 
 /// Whether CPython says that this thread is attached.
 ///
-/// `PyGILState_Check` does not know any more once there has been a sub-interpreter, and says yes.
+/// `PyGILState_Check` does not know any more once there has been a sub-interpreter, and says yes. A
+/// thread that is attached to a sub-interpreter is not to drop objects of the one that has imported
+/// dlfield; Python 3.11 cannot tell it from one that is detached.
 pub(crate) fn is_attached() -> bool {
     let Some(current_state) = *CURRENT_STATE else { return false };
     // SAFETY: for any thread in any state.
@@ -55,7 +57,7 @@ fn is_per_thread() -> bool {
 /// foreign code may call goes through here, whatever state the caller is to be in.
 ///
 /// `None` if this thread cannot attach any more, since the interpreter has ended, or is ending on
-/// another thread.
+/// another thread. An exception that `f` leaves goes with the thread's state if the thread had none.
 pub(crate) fn attached<R>(f: impl FnOnce(Python<'_>) -> R) -> Option<R> {
     let _given_back = if is_attached() { None } else { Some(Held::take()?) };
     // SAFETY: CPython has said that this thread is attached, or has just attached it.
@@ -73,7 +75,9 @@ impl Held {
             return None;
         }
         // SAFETY: the interpreter runs.
-        Some(Self(unsafe { ffi::PyGILState_Ensure() }))
+        let held = Self(unsafe { ffi::PyGILState_Ensure() });
+        // It may have begun to end while this thread waited.
+        if is_over() { None } else { Some(held) }
     }
 }
 
@@ -143,7 +147,8 @@ impl<T> Drop for DropAttached<T> {
 }
 
 /// A value in an object of Python's, which Python frees attached. What the drop of the value runs keeps a
-/// pending exception.
+/// pending exception. In memory it is the value, for those who read a capsule.
+#[repr(transparent)]
 pub(crate) struct InObject<T>(ManuallyDrop<T>);
 
 impl<T> InObject<T> {

@@ -52,12 +52,12 @@ impl Drop for Inside {
     }
 }
 
-/// True if no thread may attach any more that has not: the interpreter has ended, or is ending on
-/// another thread, where this one would be suspended.
+/// True if a thread that is detached cannot attach any more: the interpreter has ended, or is ending on
+/// another thread, which waits for no call of this one.
 pub(super) fn is_over() -> bool {
     // SAFETY: for any thread at any time.
     let runs = unsafe { ffi::Py_IsInitialized() } != 0;
-    !runs || (ENDING.load(Ordering::SeqCst) && !ENDS.get())
+    !runs || (ENDING.load(Ordering::SeqCst) && !ENDS.get() && !IS_INSIDE.get())
 }
 
 /// Suspends the thread for good, without the GIL.
@@ -86,9 +86,10 @@ fn wait_for_threads(py: Python<'_>) {
     });
 }
 
-/// In a forked child: the threads of its parent are not there.
+/// In a forked child: the threads of its parent are not there, nor one that ends the interpreter.
 #[pyfunction]
 fn forget_other_threads() {
+    ENDING.store(ENDS.get(), Ordering::SeqCst);
     THREADS.store(usize::from(IS_INSIDE.get()), Ordering::SeqCst);
 }
 
@@ -98,7 +99,7 @@ fn forget_other_threads() {
 /// What Python's functions for that raise.
 pub(crate) fn prepare_for_the_end(py: Python<'_>) -> PyResult<()> {
     static DONE: AtomicBool = AtomicBool::new(false);
-    if DONE.swap(true, Ordering::Relaxed) {
+    if DONE.load(Ordering::Relaxed) {
         return Ok(());
     }
     let handler = wrap_pyfunction!(wait_for_threads)(py)?;
@@ -110,5 +111,6 @@ pub(crate) fn prepare_for_the_end(py: Python<'_>) -> PyResult<()> {
         handlers.set_item("after_in_child", handler)?;
         os.call_method("register_at_fork", (), Some(&handlers))?;
     }
+    DONE.store(true, Ordering::Relaxed);
     Ok(())
 }

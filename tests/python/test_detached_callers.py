@@ -221,11 +221,13 @@ def test_other_threads_run_while_a_detached_deleter_waits_for_the_interpreter():
                 turns[0] += 1
         worker = threading.Thread(target=work)
         worker.start()
+        before = turns[0]
         for _ in range(200):
             dlf.as_storage(passed_on(dlf.as_storage(bytearray(32))))
+        after = turns[0]
         done.set()
         worker.join()
-        assert turns[0] > 0
+        assert after > before
     """)
 
 
@@ -245,5 +247,41 @@ def test_a_thread_that_frees_memory_while_python_ends_comes_back_and_leaks_it():
         atexit.register(free)
         import dlfield as dlf
         tensor = dlpack_structs.consume(dlf.as_storage(Bytes(32)).__dlpack__())
+    """)
+    assert printed == "came back"
+
+
+def test_arrow_releases_memory_of_dlfield_while_another_thread_keeps_the_interpreter():
+    run("""
+        keeping = ctypes.PyDLL(None)  # whose calls keep the interpreter
+        schema, array = dlf.zeros(4).__arrow_c_array__()
+        array = taken(array, ARRAY, ArrowArray)
+        thread, start = ctypes.c_ulong(), ctypes.c_void_p(array.release)
+        there = ctypes.c_void_p(ctypes.addressof(array))
+        assert keeping.pthread_create(ctypes.byref(thread), None, start, there) == 0
+        assert keeping.pthread_join(thread, None) == 0
+    """)
+
+
+def test_a_thread_that_waits_for_the_interpreter_as_python_begins_to_end_comes_back():
+    printed = run_in_subprocess("""
+        import atexit, ctypes, sys
+        from support import dlpack_structs
+
+        def join():  # runs after the exit handler of dlfield, which is imported later
+            assert ctypes.CDLL(None).pthread_join(thread, None) == 0
+            print("came back")
+
+        atexit.register(join)
+        import dlfield as dlf
+        tensor = dlpack_structs.consume(dlf.as_storage(bytearray(32)).__dlpack__())
+        thread, start = ctypes.c_ulong(), ctypes.cast(tensor.deleter, ctypes.c_void_p)
+
+        @atexit.register
+        def begin():  # and this one before; its calls keep the interpreter
+            sys.setswitchinterval(100)
+            there = ctypes.c_void_p(ctypes.addressof(tensor))
+            assert ctypes.PyDLL(None).pthread_create(ctypes.byref(thread), None, start, there) == 0
+            ctypes.PyDLL(None).usleep(100_000)  # until the thread waits
     """)
     assert printed == "came back"

@@ -23,7 +23,7 @@ use super::stream::only_chunk;
 use crate::device::Device;
 use crate::error::{Error, Failure};
 use crate::field::{Field, Labels};
-use crate::interpreter::DropAttached;
+use crate::interpreter::InObject;
 use crate::managed::{Checked, Managed};
 use crate::protocol::door::{Answer, Memory, Offer, Request};
 use crate::protocol::hooks::Hooks;
@@ -207,7 +207,7 @@ pub(crate) fn array_capsules<'py>(
 ) -> PyResult<CapsulePair<'py>> {
     let exported = Exported::new(managed, field)?;
     let schema = schema_to_capsule(py, &exported.column("")?)?;
-    Ok((schema, array_to_capsule(py, &exported.data(DropAttached::new)?)?))
+    Ok((schema, array_to_capsule(py, &exported.data(|memory| memory)?)?))
 }
 
 /// Exports host memory as a table with one column.
@@ -219,7 +219,7 @@ pub(crate) fn table_capsules<'py>(
 ) -> PyResult<CapsulePair<'py>> {
     let exported = Exported::new(managed, field)?;
     let columns = DataType::Struct([Arc::new(exported.column(name)?)].into_iter().collect());
-    let child = exported.data(DropAttached::new)?;
+    let child = exported.data(|memory| memory)?;
     let table = ArrayData::builder(columns.clone()).len(child.len()).add_child_data(child);
     // SAFETY: the type has one field, and its child has the same length. There are no nulls.
     let table = unsafe { table.build_unchecked() };
@@ -238,7 +238,8 @@ pub(crate) fn device_capsules<'py>(
 ) -> PyResult<CapsulePair<'py>> {
     let exported = Exported::new(managed, field)?;
     let schema = schema_to_capsule(py, &exported.column("")?)?;
-    let array = ArrowDeviceArray::new(&exported, device)?;
+    // SAFETY: the capsule owns it, and Python frees objects attached.
+    let array = unsafe { InObject::new(ArrowDeviceArray::new(&exported, device)?) };
     Ok((schema, PyCapsule::new_with_value(py, array, DEVICE_ARRAY)?))
 }
 
@@ -248,5 +249,7 @@ fn schema_to_capsule<'py>(py: Python<'py>, column: &Column) -> PyResult<Capsule<
 }
 
 fn array_to_capsule<'py>(py: Python<'py>, data: &ArrayData) -> PyResult<Capsule<'py>> {
-    PyCapsule::new_with_value(py, FFI_ArrowArray::new(data), ARRAY)
+    // SAFETY: the capsule owns it, and Python frees objects attached.
+    let array = unsafe { InObject::new(FFI_ArrowArray::new(data)) };
+    PyCapsule::new_with_value(py, array, ARRAY)
 }

@@ -11,7 +11,6 @@ use super::export::Exported;
 use crate::cuda::{Event, Stream};
 use crate::device::{Device, DeviceKind};
 use crate::error::{Error, Result};
-use crate::interpreter::DropAttached;
 
 /// `struct ArrowDeviceArray`.
 #[repr(C)]
@@ -38,7 +37,7 @@ impl ArrowDeviceArray {
         let event =
             timeline.map(|timeline| timeline.end(device.ordinal).map(Arc::new)).transpose()?;
         let sync_event = event.as_ref().map_or(std::ptr::null(), |event| event.address());
-        let keep = |memory| (DropAttached::new(memory), event);
+        let keep = |memory| (memory, event);
         Ok(Self {
             array: FFI_ArrowArray::new(&exported.data(keep)?),
             device_id: if device == Device::CPU { -1 } else { i64::from(device.ordinal) },

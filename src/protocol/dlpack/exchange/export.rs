@@ -57,7 +57,8 @@ pub(crate) fn capsule(py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
     unsafe { PyCapsule::new_with_pointer(py, table, NAME) }
 }
 
-/// Runs `f` for a caller that wants 0 or -1 and an exception. There is none once Python has ended.
+/// Runs `f` for a caller that wants 0 or -1 and an exception. There is no exception once Python has
+/// ended, nor on a thread that Python does not know.
 fn answer(f: impl FnOnce(Python<'_>) -> PyResult<()>) -> c_int {
     let done = attached(|py| {
         let done = catch_unwind(AssertUnwindSafe(|| f(py)));
