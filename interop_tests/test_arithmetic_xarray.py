@@ -80,7 +80,7 @@ def test_functions_by_name_give_what_xarray_gives(ours, theirs, data):
     extents = {name: data.draw(st.integers(1, 4)) for name in data.draw(st.permutations("IJK"))}
     named = rules.storages(extents).filter(lambda one: {*(one.dims or ())} >= {"I", "J"})
     a, b = (np.real(data.draw(named)).astype("float64") for _ in range(2))
-    b = b if "K" in b.dims else b.broadcast_like(dlf.ones(2, dims="K")).copy()
+    b = b if "K" in b.dims else b.broadcast_like(dlf.ones(extents["K"], dims="K")).copy()
     if rules.expected_dims([b, a]) is None:
         return
     found = ours(a, b)

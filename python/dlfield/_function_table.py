@@ -226,7 +226,8 @@ REFUSED = (
     ),
     Row(
         "poly polyadd polyder polydiv polyfit polyint polymul polynomial.polynomial.polygrid2d "
-        "polynomial.polynomial.polyval2d polysub polyval roots vander",
+        "polynomial.polynomial.polyval2d polynomial.polynomial.polyvalnd polysub polyval roots "
+        "vander",
         "",
         about="polynomials",
     ),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Across", "Reach", "deepest", "is_known_version", "reach_of"]
 
 #: Versions of GT4Py whose representations are known.
-_KNOWN = ("1.1.",)
+_KNOWN = ("1.1.", "1.2.")
 
 
 @dataclass

@@ -71,12 +71,22 @@ def representation(stencil: Any, kinds: Sequence[Any] | None) -> Any:  # noqa: A
 
 def _of_operator(operator: Any, kinds: Sequence[Any]) -> Any:  # noqa: ANN401
     """Make the program that GT4Py makes of an operator which is called with `out`."""
-    from gt4py.next.otf import arguments, toolchain
+    from gt4py.next.otf import arguments
 
     steps, empty = operator._frontend_transforms, arguments.CompileTimeArgs.empty()
     given = arguments.CompileTimeArgs(tuple(kinds), {}, {}, None, {})
-    program = steps.field_view_op_to_prog(toolchain.ConcreteArtifact(operator.foast_stage, given))
-    return steps.past_to_itir(toolchain.ConcreteArtifact(program.data, empty)).data
+    artifact = _concrete_artifact()
+    program = steps.field_view_op_to_prog(artifact(operator.foast_stage, given))
+    return steps.past_to_itir(artifact(program.data, empty)).data
+
+
+def _concrete_artifact() -> Any:  # noqa: ANN401
+    """Give the class of a definition with its arguments, which GT4Py 1.2 has moved."""
+    try:
+        from gt4py.next.otf.workflow import ConcreteArtifact
+    except ImportError:
+        from gt4py.next.otf.toolchain import ConcreteArtifact
+    return ConcreteArtifact
 
 
 def call_of(node: Any) -> str:  # noqa: ANN401

@@ -19,6 +19,7 @@ from support.function_tables import DOCUMENT, with_tables
 LISTS = {"storages": STORAGES, "arrays": ARRAYS, "refused": REFUSED}
 #: Functions that some versions of NumPy lack.
 VARYING = {"cumulative_prod", "cumulative_sum", "in1d", "row_stack", "trapz", "unstack"}
+VARYING |= {"polynomial.polynomial.polyvalnd"}
 
 
 def qualified(function):
