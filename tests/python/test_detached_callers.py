@@ -213,24 +213,6 @@ def test_a_deleter_that_is_called_detached_beside_a_sub_interpreter_frees_the_me
     )
 
 
-def test_other_threads_run_while_a_detached_deleter_waits_for_the_interpreter():
-    run("""
-        done, turns = threading.Event(), [0]
-        def work():
-            while not done.is_set():
-                turns[0] += 1
-        worker = threading.Thread(target=work)
-        worker.start()
-        before = turns[0]
-        for _ in range(200):
-            dlf.as_storage(passed_on(dlf.as_storage(bytearray(32))))
-        after = turns[0]
-        done.set()
-        worker.join()
-        assert after > before
-    """)
-
-
 def test_a_thread_that_frees_memory_while_python_ends_comes_back_and_leaks_it():
     printed = run_in_subprocess("""
         import atexit, ctypes
