@@ -32,7 +32,7 @@ static CURRENT_STATE: LazyLock<Option<CurrentState>> = LazyLock::new(|| {
     Some(unsafe { transmute::<*mut c_void, CurrentState>(found) })
 });
 
-/// Whether CPython says that this thread is attached.
+/// True if CPython says that this thread is attached.
 ///
 /// `PyGILState_Check` does not know any more once there has been a sub-interpreter, and says yes. A
 /// thread that is attached to a sub-interpreter is not to drop objects of the one that has imported
@@ -47,7 +47,7 @@ pub(crate) fn is_attached() -> bool {
     !current.is_null() && (is_per_thread() || current == own())
 }
 
-/// Whether the current thread state is one per thread.
+/// True if each thread has a current thread state of its own.
 fn is_per_thread() -> bool {
     // SAFETY: a constant of the running Python.
     unsafe { ffi::Py_Version >= 0x030c_0000 }
@@ -169,7 +169,7 @@ impl<T> Deref for InObject<T> {
 
 impl<T> Drop for InObject<T> {
     fn drop(&mut self) {
-        // SAFETY: whoever has made this says so (`new`).
+        // SAFETY: attached, as the caller of `new` has promised.
         let py = unsafe { Python::assume_attached() };
         undisturbed(py, || {
             // SAFETY: once, here; the value is not used again.

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use super::ndarray::first_element;
 use crate::dtype::DType;
-use crate::interpreter::DropAttached;
+use crate::interpreter::InObject;
 use crate::managed::Managed;
 
 /// Fills `view` with `managed`'s memory, owned by `exporter`. Copies nothing.
@@ -95,7 +95,7 @@ fn check_request(managed: &Managed, readonly: bool, asked: impl Fn(c_int) -> boo
 /// Items of a type without a format become unsigned integers of the same size.
 #[pyclass(frozen, module = "dlfield._core")]
 pub(crate) struct ByteView {
-    managed: DropAttached<Managed>,
+    managed: InObject<Managed>,
     readonly: bool,
 }
 
@@ -108,7 +108,8 @@ impl ByteView {
             (None, 2) => managed.reinterpret(DType::UInt16)?,
             (None, _) => managed.reinterpret(DType::UInt8)?,
         };
-        Ok(Self { managed: DropAttached::new(managed), readonly })
+        // SAFETY: a field of a class of Python's.
+        Ok(Self { managed: unsafe { InObject::new(managed) }, readonly })
     }
 }
 
