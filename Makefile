@@ -161,7 +161,7 @@ $(NEWEST_VENV)/.stamp: pyproject.toml $(VENV)/.stamp-venv
 	touch $@
 
 test-newest: $(EXTENSION) $(NEWEST_VENV)/.stamp $(RUST_KERNEL) ## Python tests with the newest Python on this machine, and libraries
-	@echo "test-newest: $$($(NEWEST_VENV)/bin/python -V), $(NEWEST)"
+	@echo "test-newest: $$($(NEWEST_VENV)/bin/python -V)"
 	PATH=$(CURDIR)/$(NEWEST_VENV)/bin:$(PATH) PYTHONPATH=$(CURDIR)/python OMP_NUM_THREADS=1 \
 	GT_CACHE_ROOT=$(CURDIR)/$(NEWEST_VENV)/cache GT4PY_BUILD_CACHE_DIR=$(CURDIR)/$(NEWEST_VENV)/cache \
 		$(NEWEST_VENV)/bin/python -m pytest $(IN_PARALLEL) -k "not ($(TIME_TESTS))" $(NEWEST_TESTS)

@@ -107,7 +107,7 @@ fn threads_attach_and_are_taken_to_be_attached_in_interpreter_alone() {
 fn an_object_of_python_is_in_an_owner_as_what_is_dropped_attached() {
     // The functions in `Hooks` belong to a call; what outlives the call is `Acquired`.
     let exempt = |module: &Module| module.file == "protocol/hooks.rs";
-    // What the Python skin shares belongs to objects of Python.
+    // An `Arc` in `python` is shared by objects of Python, which Python frees attached.
     let shares = |module: &Module| module.names("Arc") && !module.file.starts_with("python");
     let makes_owners =
         |module: &Module| shares(module) || OWNERS.iter().any(|word| module.names(word));
@@ -118,7 +118,7 @@ fn an_object_of_python_is_in_an_owner_as_what_is_dropped_attached() {
     assert_none(&bare.map(|module| &module.file).collect::<Vec<_>>());
 }
 
-/// What takes something to keep until it is dropped, wherever that is.
+/// Names of what keeps a value that any thread may drop.
 const OWNERS: [&str; 5] = ["Owner", "along_with", "FieldMut", "companion", "Exported"];
 
 /// How many objects a file makes independent of a call anywhere but in `DropAttached::new(…)`.
@@ -175,7 +175,7 @@ fn found_in_folder(source: &str) -> usize {
     Tree::new(&[&[("lib.rs", "mod x;")], &files[..]].concat()).violations().len()
 }
 
-/// What is found in `source` of objects that nothing drops attached.
+/// How many bare objects a file with this source has.
 fn bare_in(source: &str) -> usize {
     bare_objects(&Tree::new(&[("lib.rs", "mod a;"), ("a.rs", source)]).0[&vec!["a".to_owned()]])
 }

@@ -22,7 +22,7 @@ use super::ending::{Inside, is_over};
 /// Gives the current thread state without a check, or NULL.
 type CurrentState = unsafe extern "C" fn() -> *mut ffi::PyThreadState;
 
-/// The function of the running Python, under its name since Python 3.13, and before.
+/// The function of the running Python. Python 3.13 has given it another name.
 static CURRENT_STATE: LazyLock<Option<CurrentState>> = LazyLock::new(|| {
     let names = [c"PyThreadState_GetUnchecked", c"_PyThreadState_UncheckedGet"];
     // SAFETY: looks through what is loaded, Python among it, for a name.
@@ -34,16 +34,16 @@ static CURRENT_STATE: LazyLock<Option<CurrentState>> = LazyLock::new(|| {
 
 /// True if CPython says that this thread is attached.
 ///
-/// `PyGILState_Check` does not know any more once there has been a sub-interpreter, and says yes. A
-/// thread that is attached to a sub-interpreter is not to drop objects of the one that has imported
-/// dlfield; Python 3.11 cannot tell it from one that is detached.
+/// `PyGILState_Check` says yes to every thread once there has been a sub-interpreter. A thread that is
+/// attached to a sub-interpreter must not drop objects of the interpreter that imported dlfield:
+/// Python 3.11 reports it as detached.
 pub(crate) fn is_attached() -> bool {
     let Some(current_state) = *CURRENT_STATE else { return false };
     // SAFETY: for any thread in any state.
     let current = unsafe { current_state() };
     // SAFETY: as above.
     let own = || unsafe { ffi::PyGILState_GetThisThreadState() };
-    // Until Python 3.12 there was one for all threads: that of the thread with the interpreter.
+    // Before Python 3.12 all threads share one: the state of the thread that is attached.
     !current.is_null() && (is_per_thread() || current == own())
 }
 
@@ -53,8 +53,8 @@ fn is_per_thread() -> bool {
     unsafe { ffi::Py_Version >= 0x030c_0000 }
 }
 
-/// Runs `f` with the interpreter, and leaves the thread as it was: with or without it. Every entry that
-/// foreign code may call goes through here, whatever state the caller is to be in.
+/// Runs `f` attached, and leaves the thread as it was: attached or not. Every entry that foreign code
+/// may call goes through here, whatever state the caller should be in.
 ///
 /// `None` if this thread cannot attach any more, since the interpreter has ended, or is ending on
 /// another thread. An exception that `f` leaves goes with the thread's state if the thread had none.
@@ -74,7 +74,7 @@ impl Held {
         if is_over() {
             return None;
         }
-        // SAFETY: the interpreter runs.
+        // SAFETY: the interpreter ran a moment ago (is_over). A thread that comes too late is suspended.
         let held = Self(unsafe { ffi::PyGILState_Ensure() });
         // It may have begun to end while this thread waited.
         if is_over() { None } else { Some(held) }

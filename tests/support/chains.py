@@ -130,7 +130,7 @@ class Chains:
     """Makes chains, and writes down which one is tried."""
 
     def __init__(self, path):
-        self._libraries, self._sources, self._ways = _libraries(), {}, {}
+        self._libraries = _libraries()
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         self.links, self.tried, self.refused = tuple(self._libraries), 0, 0
 
@@ -175,6 +175,14 @@ class Chains:
         return itertools.chain(*(itertools.product(self.links, repeat=n) for n in lengths))
 
 
+def _turns(*choices):
+    """Give all combinations but one, again and again: their number has no factor of that of links.
+
+    Each last link then meets every source and way, and not the same ones each time.
+    """
+    return itertools.cycle(list(itertools.product(*choices))[:-1])
+
+
 def short(chains):
     """All chains of up to two links, from each source, let go in each way, by both ends."""
     for links in chains.up_to(2):
@@ -185,7 +193,7 @@ def short(chains):
 
 def long(chains, part, parts):
     """All chains of more links; sources, ways and ends take turns."""
-    turns = itertools.cycle(itertools.product(SOURCES, WAYS, (True, False)))
+    turns = _turns(SOURCES, WAYS, (True, False))
     for number, (links, turn) in enumerate(zip(chains.up_to(LONGEST), turns, strict=False)):
         if len(links) > 2 and number % int(parts) == int(part):
             source, way, ends_as_storage = turn
@@ -194,7 +202,7 @@ def long(chains, part, parts):
 
 def deep(chains):
     """Chains with more links than are dropped inside each other, of each two kinds."""
-    turns = itertools.cycle(itertools.product(SOURCES, WAYS))
+    turns = _turns(SOURCES, WAYS)
     for pair, (source, way) in zip(itertools.product(chains.links, repeat=2), turns, strict=False):
         chains.check(source, pair * DEEP, way)
 
