@@ -11,7 +11,7 @@ from support.optional import library
 
 library("gt4py.cartesian")
 
-from dlfield import gt4py_reach  # noqa: E402 (after the skip)
+from dlfield.stencils.cartesian import footprint as gt4py_reach  # noqa: E402 (after the skip)
 
 BEYOND = "(origin, domain, reach of the stencil)"
 

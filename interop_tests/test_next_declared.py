@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from dlfield import DeviceUnavailable
-from dlfield.gt4py_next import declare, is_next
+from dlfield.stencils.next.declare import declare, is_next
 
 from support.errors import refused
 from support.processes import run_in_subprocess
@@ -58,7 +58,7 @@ def test_telling_what_is_one_imports_no_gt4py():
     said = run_in_subprocess(
         """
         import sys
-        from dlfield.gt4py_next import is_next
+        from dlfield.stencils.next.declare import is_next
         print(is_next(print), any(name.startswith("gt4py") for name in sys.modules))
         """
     )

@@ -5,7 +5,7 @@ import pickle
 import dlfield as dlf
 import numpy as np
 import pytest
-from dlfield.gt4py_fields import as_field, from_field
+from dlfield.stencils.next.fields import as_field, from_field
 
 from support.addresses import address_of
 from support.errors import refused

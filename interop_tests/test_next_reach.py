@@ -11,7 +11,9 @@ from support.optional import library
 
 library("gt4py.next")
 
-from dlfield import gt4py_points, gt4py_reach, gt4py_representation  # noqa: E402 (after the skip)
+from dlfield.stencils.cartesian import footprint as gt4py_reach  # noqa: E402 (after the skip)
+from dlfield.stencils.next import footprint as gt4py_points  # noqa: E402
+from dlfield.stencils.next import representation as gt4py_representation  # noqa: E402
 from gt4py.next import broadcast  # noqa: E402 (after the skip)
 
 from support.stencils.next_programs import (  # noqa: E402
@@ -242,7 +244,7 @@ def test_no_second_call_derives_anything(run, monkeypatch):
     lift, inp, out = run("lift"), np.ones((2, 3, 4)), untouched(2, 3, 4)
     for _ in range(2):
         lift(inp, out)
-    monkeypatch.setattr("dlfield.gt4py_checks.accesses", None)
+    monkeypatch.setattr("dlfield.stencils.next.checks.accesses", None)
     for _ in range(3):
         lift(inp, out)
 
@@ -333,6 +335,6 @@ def test_explain_calls_the_reach_of_a_field_that_is_read_at_an_offset_of_values_
 
 
 def test_explain_calls_every_reach_unknown_where_the_representation_cannot_be_had(monkeypatch):
-    monkeypatch.setattr("dlfield.gt4py_checks.representation", lambda *_, **__: None)
+    monkeypatch.setattr("dlfield.stencils.next.checks.representation", lambda *_, **__: None)
     run = dlf.bind(on("embedded", "lift"))
     assert reach_unknown(run, np.ones((2, 3, 4)), untouched(2, 3, 4)) == ["inp", "out"]

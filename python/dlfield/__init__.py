@@ -49,7 +49,7 @@ from dlfield._core import (
     zeros,
     zeros_like,
 )
-from dlfield.binding import bind
+from dlfield.stencils.binding import bind
 from dlfield.xarray import from_xarray
 
 if TYPE_CHECKING:
@@ -57,9 +57,9 @@ if TYPE_CHECKING:
     from dlfield import halo as halo
     from dlfield.doctor import show_versions
     from dlfield.explaining import Explanation, PlanExplanation, explain
-    from dlfield.gt4py_allocator import field_allocator
-    from dlfield.gt4py_fields import as_field, from_field
     from dlfield.halo import ghex_field, halo_exchange
+    from dlfield.stencils.next.allocator import field_allocator
+    from dlfield.stencils.next.fields import as_field, from_field
 
 __all__ = [
     "UNSET",
@@ -132,10 +132,10 @@ _LATER = {
     "Explanation": "explaining",
     "PlanExplanation": "explaining",
     "annotations": "annotations",
-    "as_field": "gt4py_fields",
+    "as_field": "stencils.next.fields",
     "explain": "explaining",
-    "field_allocator": "gt4py_allocator",
-    "from_field": "gt4py_fields",
+    "field_allocator": "stencils.next.allocator",
+    "from_field": "stencils.next.fields",
     "ghex_field": "halo",
     "halo": "halo",
     "halo_exchange": "halo",

@@ -25,7 +25,7 @@ from typing_extensions import CapsuleType
 from dlfield._flags import Flags
 from dlfield._layout import LayoutDrawing
 from dlfield._sides import Device
-from dlfield.declaration import DeclaredCollection
+from dlfield.stencils.declaration import DeclaredCollection
 
 __all__ = [
     "HOST_ALIGNMENT",

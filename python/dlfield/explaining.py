@@ -18,7 +18,7 @@ from dlfield._core import (
     preset,
 )
 from dlfield._layout import place_of
-from dlfield.binding import take_option
+from dlfield.stencils.binding import take_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from dlfield.annotations import *
-from dlfield.callables import CallableRun, declare
-from dlfield.declaration import Declaration, DeclaredField, DeclaredScalar
+from dlfield.stencils.declaration import Declaration, DeclaredField, DeclaredScalar
+from dlfield.stencils.plain import CallableRun, declare
 
 In, Out = Field[float, Access["in"]], Field[float, Access["out"]]
 

@@ -21,7 +21,7 @@ use super::values::{Passed, Values, by_name};
 use crate::interpreter::Inside;
 use crate::stencil::{Remembered, resolve};
 
-/// Arguments of `dlfield.binding.rebind`.
+/// Arguments of `dlfield.stencils.binding.rebind`.
 type Rebound<'py> = (Bound<'py, PyAny>, Bound<'py, PyDict>);
 
 /// A stencil that takes arrays of any framework. Made by `dlfield.bind`.
@@ -120,7 +120,7 @@ impl BoundStencil {
 
 #[pymethods]
 impl BoundStencil {
-    /// `declaration`: a `dlfield.declaration.Declaration`; `dims`: the stencil's name for each of
+    /// `declaration`: a `dlfield.stencils.declaration.Declaration`; `dims`: the stencil's name for each of
     /// the user's; `copy_device`, `copy_memory`: whether a mismatch is answered with a copy;
     /// `options`: the keywords of `dlfield.bind` that bind the stencil again.
     #[new]
@@ -157,7 +157,7 @@ impl BoundStencil {
 
     /// Pickles and copies the stencil, and binds it again.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Rebound<'py>)> {
-        let rebind = py.import("dlfield.binding")?.getattr("rebind")?;
+        let rebind = py.import("dlfield.stencils.binding")?.getattr("rebind")?;
         Ok((rebind, (self.stencil.bind(py).clone(), self.options.bind(py).clone())))
     }
 
@@ -244,7 +244,7 @@ impl BoundStencil {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let _inside = Inside::enter(py);
-        let call = py.import(intern!(py, "dlfield.functional"))?.getattr(intern!(py, "call"))?;
+        let call = py.import(intern!(py, "dlfield.stencils.functional"))?.getattr(intern!(py, "call"))?;
         call.call((slf, args, kwargs), None)
     }
 }

@@ -13,7 +13,7 @@ pub(super) enum Parts {
 }
 
 impl Parts {
-    /// Reads a name, or a `dlfield.declaration.DeclaredCollection`, and appends its names.
+    /// Reads a name, or a `dlfield.stencils.declaration.DeclaredCollection`, and appends its names.
     pub(super) fn read(
         declared: &Bound<'_, PyAny>,
         names: &mut Vec<Py<PyString>>,

@@ -1,4 +1,4 @@
-//! The declaration of a stencil: Python's dataclasses of `dlfield.declaration`, read once.
+//! The declaration of a stencil: Python's dataclasses of `dlfield.stencils.declaration`, read once.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use crate::python::options::{ints, read_device};
 use crate::python::presets::preset_of;
 use crate::stencil::{Access, DecidedBy, FieldSpec, StencilSpec};
 
-/// A `dlfield.declaration.DeclaredScalar`.
+/// A `dlfield.stencils.declaration.DeclaredScalar`.
 #[derive(FromPyObject)]
 pub(super) struct DeclaredScalar {
     pub(super) name: String,
@@ -45,7 +45,7 @@ pub(super) struct Declared {
     pub(super) parameters: Vec<Py<PyString>>,
     /// Where the values of the arguments belong; none if each is one field or scalar.
     pub(super) parts: Vec<Parts>,
-    /// A `dlfield.declaration.DeclaredCollection` for each argument that is one, by name.
+    /// A `dlfield.stencils.declaration.DeclaredCollection` for each argument that is one, by name.
     pub(super) collections: Py<PyDict>,
     /// The number of arguments that may be given without a name.
     pub(super) positional: usize,
@@ -54,7 +54,7 @@ pub(super) struct Declared {
 }
 
 impl Declared {
-    /// Reads a `dlfield.declaration.Declaration`. `dims`: the stencil's name for each of the user's.
+    /// Reads a `dlfield.stencils.declaration.Declaration`. `dims`: the stencil's name for each of the user's.
     pub(super) fn read(
         declaration: &Bound<'_, PyAny>,
         dims: &HashMap<String, String>,
@@ -176,7 +176,7 @@ fn parts_of(
     Ok((names, if collections.is_empty() { Vec::new() } else { parts }))
 }
 
-/// Reads a `dlfield.declaration.DeclaredField`.
+/// Reads a `dlfield.stencils.declaration.DeclaredField`.
 fn field_spec(field: &Bound<'_, PyAny>, fast: Option<&Preset>) -> PyResult<FieldSpec> {
     let get = |name: &str| field.getattr(name);
     let (dims, dtype) = (read_names(&get("dims")?)?, dtype_from(&get("dtype")?)?);

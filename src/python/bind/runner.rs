@@ -33,7 +33,7 @@ pub(super) struct Runner {
 }
 
 impl Runner {
-    /// Reads a `dlfield.declaration.Declaration`, whose device is `target`.
+    /// Reads a `dlfield.stencils.declaration.Declaration`, whose device is `target`.
     pub(super) fn read(declaration: &Bound<'_, PyAny>, target: Target) -> PyResult<Self> {
         let object = declaration.getattr("run")?;
         let synchronize = object.getattr_opt("synchronize")?.map(Bound::unbind);

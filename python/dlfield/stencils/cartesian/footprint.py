@@ -31,7 +31,7 @@ class Across:
     Parameters
     ----------
     below_end, above_start
-        As `dlfield.declaration.DeclaredField.across` has them.
+        As `dlfield.stencils.declaration.DeclaredField.across` has them.
     most_below, most_above
         As ``across_at_most`` has them.
     """

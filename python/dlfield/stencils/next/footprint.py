@@ -11,21 +11,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dlfield._boxes import has_points, hull, join, leaves, moved, union, within
-from dlfield.gt4py_representation import (
+from dlfield.stencils.next.boxes import has_points, hull, join, leaves, moved, union, within
+from dlfield.stencils.next.representation import (
     UnknownError,
     call_of,
     inputs_of,
     shifts_of,
     where,
 )
-from dlfield.gt4py_tables import Rows
+from dlfield.stencils.next.tables import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from dlfield._boxes import Box, Needed
-    from dlfield.gt4py_tables import Tables
+    from dlfield.stencils.next.boxes import Box, Needed
+    from dlfield.stencils.next.tables import Tables
 
 __all__ = ["Accesses", "accesses"]
 

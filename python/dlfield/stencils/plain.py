@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from dlfield._core import preset
 from dlfield.annotations import DType, Field, FieldAnnotation, Parameter, known_preset
-from dlfield.declaration import Declaration, DeclaredField, DeclaredScalar
+from dlfield.stencils.declaration import Declaration, DeclaredField, DeclaredScalar
 
 if TYPE_CHECKING:
-    from dlfield.declaration import Access
+    from dlfield.stencils.declaration import Access
 
 __all__ = ["CallableRun", "declare", "plain_function"]
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dlfield.declaration import DeclaredCollection
+from dlfield.stencils.declaration import DeclaredCollection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from dlfield.declaration import Access
+    from dlfield.stencils.declaration import Access
 
 __all__ = ["Signature", "dtype_of", "is_a", "read_operator", "read_program"]
 

@@ -16,7 +16,7 @@ from dlfield._core import (
     storage,
     zeros,
 )
-from dlfield.binding import take_option
+from dlfield.stencils.binding import take_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dlfield.gt4py_points import Accesses, accesses
-from dlfield.gt4py_representation import (
+from dlfield.stencils.next.footprint import Accesses, accesses
+from dlfield.stencils.next.representation import (
     UnknownError,
     has_static_domains,
     representation,
     warn_unknown,
 )
-from dlfield.gt4py_tables import Tables, checked_provider
+from dlfield.stencils.next.tables import Tables, checked_provider
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dlfield._boxes import Box
-    from dlfield.gt4py_signatures import Signature
+    from dlfield.stencils.next.boxes import Box
+    from dlfield.stencils.next.signatures import Signature
 
 __all__ = ["Checks"]
 
@@ -102,7 +102,7 @@ class Checks:
     ) -> set[str]:
         """Raise ValueError where the call would touch points that a field does not have.
 
-        Parameters and result are those of `dlfield.declaration.Declaration.check`.
+        Parameters and result are those of `dlfield.stencils.declaration.Declaration.check`.
         """
         if len(fields) < len(self.dims):
             return set(self.dims)  # outputs are still to be made

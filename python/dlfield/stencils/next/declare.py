@@ -13,20 +13,20 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from dlfield._core import HOST_DEVICE_TYPE, DeviceUnavailable
-from dlfield.declaration import Declaration, DeclaredField, DeclaredScalar
-from dlfield.gt4py_checks import Checks
-from dlfield.gt4py_lifetime import OfObjects
-from dlfield.gt4py_progress import say_what_next_compiles
-from dlfield.gt4py_reach import is_known_version
-from dlfield.gt4py_signatures import dtype_of, is_a, read_operator, read_program
+from dlfield.stencils.cartesian.footprint import is_known_version
+from dlfield.stencils.declaration import Declaration, DeclaredField, DeclaredScalar
+from dlfield.stencils.lifetime import OfObjects
+from dlfield.stencils.next.checks import Checks
+from dlfield.stencils.next.signatures import dtype_of, is_a, read_operator, read_program
+from dlfield.stencils.progress import say_what_next_compiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import numpy as np
 
-    from dlfield.declaration import DeclaredCollection
-    from dlfield.gt4py_signatures import Signature
+    from dlfield.stencils.declaration import DeclaredCollection
+    from dlfield.stencils.next.signatures import Signature
 
 __all__ = [
     "NextRun",
@@ -185,7 +185,7 @@ class NextRun:
         exec_info: dict[str, Any] | None = None,
         **arguments: Any,  # noqa: ANN401
     ) -> None:
-        """Compute, as `dlfield.declaration.Run` has it, with the connectivities of the call.
+        """Compute as `declaration.Run` has it, with the connectivities of the call.
 
         The fields live for this call. Into `exec_info` go ``call_run_start_time`` and
         ``call_run_end_time``, in seconds of ``time.perf_counter()``.

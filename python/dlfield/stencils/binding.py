@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from dlfield._core import BoundStencil
 
 if TYPE_CHECKING:
-    from dlfield.declaration import Declaration
+    from dlfield.stencils.declaration import Declaration
 
 __all__ = ["bind", "take_option"]
 
@@ -109,7 +109,7 @@ def rebind(stencil: Any, options: dict[str, Any]) -> BoundStencil:  # noqa: ANN4
 
 def _introduce(run: Any, stencil: Any, declaration: Declaration) -> None:  # noqa: ANN401
     """Give `run` the name, documentation and signature of its stencil, as functools.wraps does."""
-    from dlfield.callables import plain_function
+    from dlfield.stencils.plain import plain_function
 
     definition = plain_function(
         getattr(stencil, "definition_func", getattr(stencil, "definition", stencil))
@@ -128,8 +128,8 @@ def take_option(run: BoundStencil, keywords: dict[str, Any], name: str) -> Any: 
 
 def _compiled(stencil: Any) -> Any:  # noqa: ANN401
     """Give the stencil of GT4Py behind a lazy one, which is compiled now unless it was before."""
-    from dlfield.gt4py_cartesian import CartesianStencil
-    from dlfield.gt4py_progress import compiling
+    from dlfield.stencils.cartesian.declare import CartesianStencil
+    from dlfield.stencils.progress import compiling
 
     module = sys.modules.get("gt4py.cartesian.lazy_stencil")
     is_lazy = module is not None and isinstance(stencil, module.LazyStencil)
@@ -148,9 +148,12 @@ def _declare(
     offset_provider: Mapping[str, Any] | None,
 ) -> Declaration:
     # Slow to load, and not always needed.
-    from dlfield import callables, gt4py_cartesian, gt4py_next, gt4py_tables
+    from dlfield.stencils import plain
+    from dlfield.stencils.cartesian import declare as cartesian
+    from dlfield.stencils.next import declare as gt4py_next
+    from dlfield.stencils.next.tables import checked_provider
 
-    gt4py_tables.checked_provider(offset_provider)
+    checked_provider(offset_provider)
     if gt4py_next.is_next(stencil):
         _only_for_callables(None, backend, "a gt4py.next program")
         return gt4py_next.declare(stencil, offset_provider=offset_provider, fields=fields)
@@ -162,10 +165,10 @@ def _declare(
     if isinstance(stencil, type):
         got = f"the class {stencil.__name__}"
         raise TypeError(f"bind: expected a stencil, got {got}; pass an instance of it")
-    if isinstance(stencil, gt4py_cartesian.CartesianStencil):
+    if isinstance(stencil, cartesian.CartesianStencil):
         _only_for_callables(fields, backend, "a stencil of gt4py.cartesian")
-        return gt4py_cartesian.declare(stencil)
-    if missing := gt4py_cartesian.missing(stencil):
+        return cartesian.declare(stencil)
+    if missing := cartesian.missing(stencil):
         got = f"{type(stencil).__name__} without {', '.join(missing)}"
         way_out = "give it what dlfield.gt4py_cartesian.CartesianStencil lists"
         raise TypeError(
@@ -177,7 +180,7 @@ def _declare(
             f"callable with dlfield.annotations, got {type(stencil).__name__}; decorate the "
             "definition with @gtscript.stencil(backend=...)"
         )
-    return callables.declare(stencil, fields=fields, backend=backend)
+    return plain.declare(stencil, fields=fields, backend=backend)
 
 
 def _only_for_callables(fields: Any, backend: Any, got: str) -> None:  # noqa: ANN401

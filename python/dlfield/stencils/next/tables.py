@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dlfield.gt4py_lifetime import OfObjects
+from dlfield.stencils.lifetime import OfObjects
 
 __all__ = ["Rows", "Tables", "checked_provider"]
 

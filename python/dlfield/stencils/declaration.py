@@ -1,8 +1,9 @@
 """The declaration of a stencil: its fields, its scalars and how it is run.
 
-Each kind of stencil is read by a file of its own (``gt4py_cartesian``, ``gt4py_next``,
-``callables``), which gives a `Declaration`; `bind` makes a `BoundStencil` of it. Rust reads these
-classes by the names and types of their attributes. Nothing here imports a framework.
+Each kind of stencil is read by a file of its own (``cartesian/declare.py``,
+``next/declare.py``, ``plain.py``), which returns a `Declaration`; `bind` makes a `BoundStencil` of
+it. Rust reads these classes by the names and types of their attributes. Nothing here imports a
+framework.
 """
 
 from __future__ import annotations

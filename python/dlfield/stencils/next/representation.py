@@ -7,8 +7,8 @@ import warnings
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from dlfield._boxes import common
-from dlfield.gt4py_reach import is_known_version
+from dlfield.stencils.cartesian.footprint import is_known_version
+from dlfield.stencils.next.boxes import common
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

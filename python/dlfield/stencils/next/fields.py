@@ -66,7 +66,7 @@ def as_field(
     DeviceUnavailable
         For memory of a GPU without CuPy.
     """
-    from dlfield.gt4py_next import domain_of, names_of, ordered
+    from dlfield.stencils.next.declare import domain_of, names_of, ordered
 
     held = data if isinstance(data, Storage) else as_storage(data, managed=None)
     ranges = None if domain is None else _ranges(domain)
@@ -111,7 +111,7 @@ def from_field(field: Any, *, domain: Any = None) -> Storage:  # noqa: ANN401
     BufferError, DeviceUnavailable
         As `dlfield.as_storage` for the array, such as CuPy's.
     """
-    from dlfield.gt4py_next import is_a, names_of
+    from dlfield.stencils.next.declare import is_a, names_of
 
     if not is_a(field, "nd_array_field.NdArrayField"):
         raise TypeError(
@@ -179,7 +179,7 @@ def _shown(ranges: Mapping[Any, tuple[int, int]]) -> str:
 
 def _array(held: Storage) -> tuple[Any, Any]:
     """Class of the fields for the memory of a storage, and its array there."""
-    from dlfield.gt4py_next import array_field
+    from dlfield.stencils.next.declare import array_field
 
     if held.device is None:
         return array_field(None), _typed(held.to_numpy())
@@ -207,7 +207,7 @@ def _dimensions(
     held: Storage, dims: Mapping[str, Any] | Sequence[Any] | None, domain: Mapping[Any, Any] | None
 ) -> list[Any]:
     """One Dimension for each axis of the storage."""
-    from dlfield.gt4py_next import is_a
+    from dlfield.stencils.next.declare import is_a
 
     if dims is None and domain is not None:
         dims = list(domain) if held.dims is None else {dim.value: dim for dim in domain}

@@ -1,0 +1,185 @@
+"""Stencils of ``gt4py.cartesian``, read so that they can be bound.
+
+GT4Py is never imported here: a stencil brings what is asked of it. Whatever has the same face, such
+as a stencil of one's own for a GPU, is read the same way.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from dlfield._core import preset
+from dlfield.stencils.cartesian.footprint import Across, Reach, deepest, reach_of
+from dlfield.stencils.declaration import Declaration, DeclaredField, DeclaredScalar
+
+if TYPE_CHECKING:
+    import inspect
+    from collections.abc import Mapping
+
+    from dlfield.stencils.declaration import Access
+
+__all__ = ["CartesianStencil", "declare"]
+
+#: Keywords of a stencil's own call that are not arguments of its definition.
+_CALL_OPTIONS = frozenset({"domain", "origin", "validate_args", "exec_info"})
+
+#: Attributes that a stencil of GT4Py, or one with its face, has and a callable has not.
+_FACE = ("backend", "options", "field_info", "parameter_info", "domain_info", "run")
+
+
+@runtime_checkable
+class CartesianStencil(Protocol):
+    """Attributes that are read off a stencil of ``gt4py.cartesian.gtscript.stencil``.
+
+    One that computes on a GPU has ``device`` besides (``"gpu"`` or ``("gpu", number)``), and may
+    have ``synchronize()``, which waits until what `run` started is done. For a device that dlfield
+    cannot copy to it may have ``to_device(array)``, which gives a copy of a NumPy array there, and
+    ``to_host(data, array)``, which copies such an object into a NumPy array.
+    """
+
+    backend: str
+    options: Mapping[str, Any]
+    field_info: Mapping[str, Any]
+    parameter_info: Mapping[str, Any]
+    domain_info: Any
+
+    def run(self, *args: Any, **kwargs: Any) -> None: ...  # noqa: ANN401, D102
+
+
+def missing(stencil: Any) -> list[str]:  # noqa: ANN401
+    """Attributes that an object with part of the face lacks; none for a plain callable."""
+    absent = [name for name in _FACE if not hasattr(stencil, name)]
+    return absent if len(_FACE) - len(absent) >= len(_FACE) // 2 else []
+
+
+def declare(stencil: CartesianStencil) -> Declaration:
+    """Read a compiled stencil: fields, scalars, reach, device.
+
+    Parameters
+    ----------
+    stencil
+        Made by ``gtscript.stencil``, or anything with its face.
+
+    Returns
+    -------
+    Declaration
+        Its `run` is the stencil itself.
+    """
+    on_gpu, typed = _code(stencil.backend)
+    # GT4Py's generated code waits for the first GPU, whatever GPU is current.
+    device = getattr(stencil, "device", ("gpu", 0) if on_gpu else None)
+    parameters = _signature(stencil)
+    scalars = stencil.parameter_info.items()
+    keyword_only = [one for one in parameters.values() if one.kind is one.KEYWORD_ONLY]
+    reach, fields = _reach(stencil), stencil.field_info
+    fewest = deepest(reach, fields) if reach else 0
+    wide = reach.regions if reach and stencil.backend == "numpy" else {}
+    name = str(stencil.options["name"])
+    return Declaration(
+        name=name,
+        run=stencil,
+        fields=[_field(name, info, reach) for name, info in fields.items()],
+        scalars=[_scalar(name, info, parameters) for name, info in scalars],
+        order=list(parameters),
+        positional=len(parameters) - len(keyword_only),
+        min_points=(1, 1, max(fewest, stencil.domain_info.min_sequential_axis_size)),
+        typed=typed,
+        asks_writable=typed,
+        backend=stencil.backend,
+        device=device,
+        own_call=stencil if callable(stencil) and _is_gt4py(stencil) else None,
+        check=_RegionCheck(name, wide) if max(wide.values(), default=1) > 1 else None,
+    )
+
+
+@dataclass(frozen=True)
+class _RegionCheck:
+    """Refuses a domain smaller than a region, of which GT4Py's "numpy" computes all the same.
+
+    It writes points outside of the domain then; other backends compute the part inside.
+    """
+
+    name: str
+    fewest: Mapping[str, int]
+
+    def __call__(
+        self,
+        fields: Mapping[str, Any],
+        domain: tuple[int, ...],
+        given: Mapping[str, Any],
+    ) -> set[str]:
+        for axis, points in zip("IJK", domain, strict=False):
+            fewest = self.fewest.get(axis, 1)
+            if points < fewest and 0 not in domain:
+                raise ValueError(
+                    f"domain of '{self.name}': expected at least {fewest} points along {axis}, as "
+                    f"many as a region needs on the backend 'numpy', got {points} in "
+                    f"{list(domain)}; pass larger fields, or compile it for another backend"
+                )
+        return set()  # what is known of the reach stands in the fields
+
+
+def _is_gt4py(stencil: CartesianStencil) -> bool:
+    """Tell whether it is GT4Py's: then its own call computes as `run` does and notes more times."""
+    return any(base.__module__.startswith("gt4py.") for base in type(stencil).__mro__)
+
+
+def _reach(stencil: CartesianStencil) -> Reach | None:
+    """How far it reaches beyond its boundary; None where that is not known.
+
+    What has no definition and is not GT4Py's says it all in its boundary.
+    """
+    compiled = hasattr(stencil, "definition_func") or _is_gt4py(stencil)
+    return reach_of(stencil) if compiled else Reach()
+
+
+def _code(backend: str) -> tuple[bool, bool]:
+    """Tell whether the code of a backend computes on a GPU, and whether it reads typed memory."""
+    with suppress(ValueError):
+        known = preset(backend)
+        return known.gpu, known.typed
+    return False, True  # a backend of one's own
+
+
+def _signature(stencil: CartesianStencil) -> dict[str, inspect.Parameter]:
+    """Arguments of the definition, in its order."""
+    import inspect  # takes milliseconds to import, and is not needed without a stencil
+
+    every = inspect.signature(stencil).parameters  # type: ignore[arg-type]
+    return {name: parameter for name, parameter in every.items() if name not in _CALL_OPTIONS}
+
+
+def _field(name: str, info: Any, found: Reach | None) -> DeclaredField:  # noqa: ANN401
+    data_dims = tuple(str(number) for number in range(len(info.data_dims)))
+    access = _access(info.access)
+    used = access != "unused"
+    ends = dict(zip("IJK", info.boundary, strict=True)) if used else {}
+    dims = (*info.axes, *data_dims)
+    across = [found.along(name, dim) if found and used else Across() for dim in dims]
+    return DeclaredField(
+        name=name,
+        dims=dims,
+        dtype=info.dtype,
+        access=access,
+        data_shape=tuple(info.data_dims),
+        reach=tuple(tuple(ends.get(dim, (0, 0))) for dim in dims),
+        across=tuple((one.below_end, one.above_start) for one in across),
+        across_at_most=tuple((one.most_below, one.most_above) for one in across),
+        reach_known=found is not None and name not in found.unknown,
+    )
+
+
+def _access(kind: Any) -> Access:  # noqa: ANN401
+    """GT4Py's AccessKind is a flag: NONE, READ, WRITE or both."""
+    reads, writes = "READ" in kind.name, "WRITE" in kind.name
+    if reads and writes:
+        return "update"
+    return "write" if writes else "read" if reads else "unused"
+
+
+def _scalar(name: str, info: Any, signature: dict[str, inspect.Parameter]) -> DeclaredScalar:  # noqa: ANN401
+    declared = signature[name]
+    default = () if declared.default is declared.empty else (declared.default,)
+    return DeclaredScalar(name, info.dtype, info.access.name != "NONE", default)
