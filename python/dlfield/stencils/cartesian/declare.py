@@ -7,12 +7,18 @@ as a stencil of one's own for a GPU, is read the same way.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from dlfield._core import preset
 from dlfield.stencils.cartesian.footprint import Across, Reach, deepest, reach_of
-from dlfield.stencils.declaration import Declaration, DeclaredField, DeclaredScalar
+from dlfield.stencils.declaration import (
+    AffineFootprint,
+    Declaration,
+    DeclaredField,
+    DeclaredScalar,
+    FieldFootprint,
+    Span,
+)
 
 if TYPE_CHECKING:
     import inspect
@@ -74,51 +80,21 @@ def declare(stencil: CartesianStencil) -> Declaration:
     scalars = stencil.parameter_info.items()
     keyword_only = [one for one in parameters.values() if one.kind is one.KEYWORD_ONLY]
     reach, fields = _reach(stencil), stencil.field_info
-    fewest = deepest(reach, fields) if reach else 0
-    wide = reach.regions if reach and stencil.backend == "numpy" else {}
     name = str(stencil.options["name"])
     return Declaration(
         name=name,
         run=stencil,
-        fields=[_field(name, info, reach) for name, info in fields.items()],
+        fields=[_field(name, info) for name, info in fields.items()],
         scalars=[_scalar(name, info, parameters) for name, info in scalars],
         order=list(parameters),
         positional=len(parameters) - len(keyword_only),
-        min_points=(1, 1, max(fewest, stencil.domain_info.min_sequential_axis_size)),
         typed=typed,
         asks_writable=typed,
         backend=stencil.backend,
         device=device,
         own_call=stencil if callable(stencil) and _is_gt4py(stencil) else None,
-        check=_RegionCheck(name, wide) if max(wide.values(), default=1) > 1 else None,
+        footprint=_footprint(stencil, reach),
     )
-
-
-@dataclass(frozen=True)
-class _RegionCheck:
-    """Refuses a domain smaller than a region, of which GT4Py's "numpy" computes all the same.
-
-    It writes points outside of the domain then; other backends compute the part inside.
-    """
-
-    name: str
-    fewest: Mapping[str, int]
-
-    def __call__(
-        self,
-        fields: Mapping[str, Any],
-        domain: tuple[int, ...],
-        given: Mapping[str, Any],
-    ) -> set[str]:
-        for axis, points in zip("IJK", domain, strict=False):
-            fewest = self.fewest.get(axis, 1)
-            if points < fewest and 0 not in domain:
-                raise ValueError(
-                    f"domain of '{self.name}': expected at least {fewest} points along {axis}, as "
-                    f"many as a region needs on the backend 'numpy', got {points} in "
-                    f"{list(domain)}; pass larger fields, or compile it for another backend"
-                )
-        return set()  # what is known of the reach stands in the fields
 
 
 def _is_gt4py(stencil: CartesianStencil) -> bool:
@@ -151,23 +127,54 @@ def _signature(stencil: CartesianStencil) -> dict[str, inspect.Parameter]:
     return {name: parameter for name, parameter in every.items() if name not in _CALL_OPTIONS}
 
 
-def _field(name: str, info: Any, found: Reach | None) -> DeclaredField:  # noqa: ANN401
-    data_dims = tuple(str(number) for number in range(len(info.data_dims)))
-    access = _access(info.access)
-    used = access != "unused"
-    ends = dict(zip("IJK", info.boundary, strict=True)) if used else {}
-    dims = (*info.axes, *data_dims)
-    across = [found.along(name, dim) if found and used else Across() for dim in dims]
+def _field(name: str, info: Any) -> DeclaredField:  # noqa: ANN401
     return DeclaredField(
         name=name,
-        dims=dims,
+        dims=(*info.axes, *(str(number) for number in range(len(info.data_dims)))),
         dtype=info.dtype,
-        access=access,
+        access=_access(info.access),
         data_shape=tuple(info.data_dims),
-        reach=tuple(tuple(ends.get(dim, (0, 0))) for dim in dims),
-        across=tuple((one.below_end, one.above_start) for one in across),
-        across_at_most=tuple((one.most_below, one.most_above) for one in across),
-        reach_known=found is not None and name not in found.unknown,
+    )
+
+
+def _footprint(stencil: CartesianStencil, found: Reach | None) -> AffineFootprint:
+    fields = stencil.field_info
+    fewest = max(
+        deepest(found, fields) if found else 0, stencil.domain_info.min_sequential_axis_size
+    )
+    wide = found.regions if found and stencil.backend == "numpy" else {}
+    smallest = (wide.get("I", 1), wide.get("J", 1), max(1, fewest))
+    reason = ""
+    if max(smallest[:2]) > 1:
+        reason = "as many as a region needs on the backend 'numpy'"
+    return AffineFootprint(
+        {name: _touched(name, info, found, fewest) for name, info in fields.items()},
+        smallest,
+        reason,
+    )
+
+
+def _touched(name: str, info: Any, found: Reach | None, fewest: int) -> FieldFootprint:  # noqa: ANN401
+    access = _access(info.access)
+    if access == "unused":
+        return FieldFootprint(None, None, pointwise=True)
+    ends = dict(zip("IJK", info.boundary, strict=True))
+    spans = []
+    for dim in info.axes:
+        one = found.along(name, dim) if found else Across()
+        spans.append(
+            Span(*ends[dim], one.below_end, one.above_start, one.most_below, one.most_above)
+        )
+    still = all(
+        max(one.below, min(one.below_end - 1, one.most_below)) == 0
+        and max(one.above, min(one.above_start - 1, one.most_above)) == 0
+        for one in spans
+    )
+    return FieldFootprint(
+        tuple(spans) if access in ("read", "update") else None,
+        tuple(spans) if access in ("write", "update") else None,
+        complete=found is not None and name not in found.unknown,
+        pointwise=still and fewest <= 1,
     )
 
 
