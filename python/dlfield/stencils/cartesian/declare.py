@@ -163,7 +163,14 @@ def _touched(name: str, info: Any, found: Reach | None, fewest: int) -> FieldFoo
     for dim in info.axes:
         one = found.along(name, dim) if found else Across()
         spans.append(
-            Span(*ends[dim], one.below_end, one.above_start, one.most_below, one.most_above)
+            Span(
+                ends[dim][0],
+                ends[dim][1],
+                one.below_end,
+                one.above_start,
+                one.most_below,
+                one.most_above,
+            )
         )
     still = all(
         max(one.below, min(one.below_end - 1, one.most_below)) == 0
