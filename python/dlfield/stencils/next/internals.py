@@ -10,7 +10,7 @@ import logging
 import operator
 import pkgutil
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -396,6 +396,12 @@ def field_class(*, gpu: bool) -> Any:  # noqa: ANN401
     if not hasattr(nd_array_field, "CuPyArrayField"):
         raise DeviceUnavailable("declare: expected CuPy for a GPU backend, got none; install cupy")
     return nd_array_field.CuPyArrayField
+
+
+def origin_cache(kind: Any) -> str | None:  # noqa: ANN401
+    """Return the attribute in which a class of fields caches the origin; None if there is none."""
+    name = "__gt_origin__"
+    return name if isinstance(getattr(kind, name, None), cached_property) else None
 
 
 def as_array(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401
