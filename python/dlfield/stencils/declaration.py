@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Access",
+    "AffineFootprint",
     "Declaration",
     "DeclaredCollection",
     "DeclaredField",
     "DeclaredScalar",
+    "FieldFootprint",
     "Run",
+    "Span",
 ]
 
 #: Use of a field by the stencil: "update" is read and write.
@@ -45,6 +48,63 @@ class Run(Protocol):
         in points or as `Declaration.decided_by` has it, `_origin_` the index of the origin in each
         array: the first point of the domain, where it is in points.
         """
+
+
+@dataclass(frozen=True)
+class Span:
+    """Points along one axis that are touched, as a function of the domain's number of points n.
+
+    They begin at min(-below, max(n - below_end, -most_below)) and end before
+    max(n + above, min(above_start, n + most_above)); 0 is the first point of the domain.
+    """
+
+    below: int = 0
+    above: int = 0
+    below_end: int = 0
+    above_start: int = 0
+    most_below: int = 0
+    most_above: int = 0
+
+
+@dataclass(frozen=True)
+class FieldFootprint:
+    """Points of one field that a stencil touches.
+
+    Parameters
+    ----------
+    reads, writes
+        A Span for each dimension of the iteration that the field has, in the field's order
+        (without data dimensions). None: not read, not written.
+    complete
+        False if points outside of these boxes may be touched, too (a level known at run time only).
+    pointwise
+        True if every access is at the point that is being computed (all offsets are zero).
+    """
+
+    reads: tuple[Span, ...] | None
+    writes: tuple[Span, ...] | None
+    complete: bool = True
+    pointwise: bool = False
+
+
+@dataclass(frozen=True)
+class AffineFootprint:
+    """Footprint whose boxes grow with the domain; evaluated in Rust at every call.
+
+    Parameters
+    ----------
+    fields
+        By field name.
+    smallest
+        The fewest points along each of Declaration.axes of a domain that has any.
+    reason
+        Words for the message of a domain that is smaller, e.g. "as many as a region needs on the
+        backend 'numpy'"; may be empty.
+    """
+
+    fields: Mapping[str, FieldFootprint]
+    smallest: tuple[int, ...] = ()
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -209,6 +269,11 @@ class Declaration:
         True if it is run where the domain has no points, too, as on an MPI rank that has none.
         Otherwise such a call checks and touches its arguments and does not run: compiled code of
         GT4Py may divide by the number of points.
+    footprint
+        Points of the fields that it touches.
+    checked
+        How far `footprint` is known. "partly checked": bounds of the framework's own, or levels
+        that are known at run time only. "unchecked": not at all.
     """
 
     name: str
@@ -229,6 +294,8 @@ class Declaration:
     runs_empty: bool = False
     collections: Mapping[str, DeclaredCollection] = field(default_factory=dict)
     check: Callable[[Mapping[str, Any], tuple[int, ...], Mapping[str, Any]], set[str]] | None = None
+    footprint: AffineFootprint | None = None
+    checked: Literal["checked", "partly checked", "unchecked"] = "checked"
 
     def signature(self) -> inspect.Signature:
         """Give the signature of the bound stencil: the arguments, then the options of a call."""

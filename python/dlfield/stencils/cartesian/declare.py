@@ -7,20 +7,27 @@ as a stencil of one's own for a GPU, is read the same way.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from weakref import WeakKeyDictionary
 
 from dlfield._core import preset
-from dlfield.stencils.cartesian.footprint import Across, Reach, deepest, reach_of
+from dlfield.stencils.cartesian.footprint import (
+    footprint_of,
+    footprint_of_bounds,
+    has_run_time_levels,
+)
 from dlfield.stencils.declaration import Declaration, DeclaredField, DeclaredScalar
 
 if TYPE_CHECKING:
     import inspect
     from collections.abc import Mapping
 
-    from dlfield.stencils.declaration import Access
+    from dlfield.stencils.cartesian.nodes import Stencil
+    from dlfield.stencils.declaration import Access, AffineFootprint
 
 __all__ = ["CartesianStencil", "declare"]
+
+Checked: TypeAlias = Literal["checked", "partly checked"]
 
 #: Keywords of a stencil's own call that are not arguments of its definition.
 _CALL_OPTIONS = frozenset({"domain", "origin", "validate_args", "exec_info"})
@@ -55,7 +62,7 @@ def missing(stencil: Any) -> list[str]:  # noqa: ANN401
 
 
 def declare(stencil: CartesianStencil) -> Declaration:
-    """Read a compiled stencil: fields, scalars, reach, device.
+    """Read a compiled stencil: fields, scalars, footprint, device.
 
     Parameters
     ----------
@@ -73,52 +80,22 @@ def declare(stencil: CartesianStencil) -> Declaration:
     parameters = _signature(stencil)
     scalars = stencil.parameter_info.items()
     keyword_only = [one for one in parameters.values() if one.kind is one.KEYWORD_ONLY]
-    reach, fields = _reach(stencil), stencil.field_info
-    fewest = deepest(reach, fields) if reach else 0
-    wide = reach.regions if reach and stencil.backend == "numpy" else {}
-    name = str(stencil.options["name"])
+    footprint, checked = _footprint(stencil)
     return Declaration(
-        name=name,
+        name=str(stencil.options["name"]),
         run=stencil,
-        fields=[_field(name, info, reach) for name, info in fields.items()],
+        fields=[_field(name, info) for name, info in stencil.field_info.items()],
         scalars=[_scalar(name, info, parameters) for name, info in scalars],
         order=list(parameters),
         positional=len(parameters) - len(keyword_only),
-        min_points=(1, 1, max(fewest, stencil.domain_info.min_sequential_axis_size)),
         typed=typed,
         asks_writable=typed,
         backend=stencil.backend,
         device=device,
         own_call=stencil if callable(stencil) and _is_gt4py(stencil) else None,
-        check=_RegionCheck(name, wide) if max(wide.values(), default=1) > 1 else None,
+        footprint=footprint,
+        checked=checked,
     )
-
-
-@dataclass(frozen=True)
-class _RegionCheck:
-    """Refuses a domain smaller than a region, of which GT4Py's "numpy" computes all the same.
-
-    It writes points outside of the domain then; other backends compute the part inside.
-    """
-
-    name: str
-    fewest: Mapping[str, int]
-
-    def __call__(
-        self,
-        fields: Mapping[str, Any],
-        domain: tuple[int, ...],
-        given: Mapping[str, Any],
-    ) -> set[str]:
-        for axis, points in zip("IJK", domain, strict=False):
-            fewest = self.fewest.get(axis, 1)
-            if points < fewest and 0 not in domain:
-                raise ValueError(
-                    f"domain of '{self.name}': expected at least {fewest} points along {axis}, as "
-                    f"many as a region needs on the backend 'numpy', got {points} in "
-                    f"{list(domain)}; pass larger fields, or compile it for another backend"
-                )
-        return set()  # what is known of the reach stands in the fields
 
 
 def _is_gt4py(stencil: CartesianStencil) -> bool:
@@ -126,13 +103,34 @@ def _is_gt4py(stencil: CartesianStencil) -> bool:
     return any(base.__module__.startswith("gt4py.") for base in type(stencil).__mro__)
 
 
-def _reach(stencil: CartesianStencil) -> Reach | None:
-    """How far it reaches beyond its boundary; None where that is not known.
+def _footprint(stencil: CartesianStencil) -> tuple[AffineFootprint, Checked]:
+    """Find the points that it touches.
 
     What has no definition and is not GT4Py's says it all in its boundary.
     """
-    compiled = hasattr(stencil, "definition_func") or _is_gt4py(stencil)
-    return reach_of(stencil) if compiled else Reach()
+    infos, levels = stencil.field_info, stencil.domain_info.min_sequential_axis_size
+    if not (hasattr(stencil, "definition_func") or _is_gt4py(stencil)):
+        return footprint_of_bounds(infos, levels=levels, complete=True), "checked"
+    found = _representation(stencil)
+    if found is None:
+        return footprint_of_bounds(infos, levels=levels, complete=False), "partly checked"
+    footprint = footprint_of(found, infos, levels=levels, backend=stencil.backend)
+    return footprint, "partly checked" if has_run_time_levels(found) else "checked"
+
+
+_found: WeakKeyDictionary[Any, Stencil | None] = WeakKeyDictionary()
+
+
+def _representation(stencil: CartesianStencil) -> Stencil | None:
+    """Read a stencil, once."""
+    from dlfield.stencils.cartesian.trial import representation_of
+
+    try:
+        if stencil not in _found:
+            _found[stencil] = representation_of(stencil)
+        return _found[stencil]
+    except TypeError:  # no key of a dict, as a wrapper may be
+        return representation_of(stencil)
 
 
 def _code(backend: str) -> tuple[bool, bool]:
@@ -151,23 +149,13 @@ def _signature(stencil: CartesianStencil) -> dict[str, inspect.Parameter]:
     return {name: parameter for name, parameter in every.items() if name not in _CALL_OPTIONS}
 
 
-def _field(name: str, info: Any, found: Reach | None) -> DeclaredField:  # noqa: ANN401
-    data_dims = tuple(str(number) for number in range(len(info.data_dims)))
-    access = _access(info.access)
-    used = access != "unused"
-    ends = dict(zip("IJK", info.boundary, strict=True)) if used else {}
-    dims = (*info.axes, *data_dims)
-    across = [found.along(name, dim) if found and used else Across() for dim in dims]
+def _field(name: str, info: Any) -> DeclaredField:  # noqa: ANN401
     return DeclaredField(
         name=name,
-        dims=dims,
+        dims=(*info.axes, *(str(number) for number in range(len(info.data_dims)))),
         dtype=info.dtype,
-        access=access,
+        access=_access(info.access),
         data_shape=tuple(info.data_dims),
-        reach=tuple(tuple(ends.get(dim, (0, 0))) for dim in dims),
-        across=tuple((one.below_end, one.above_start) for one in across),
-        across_at_most=tuple((one.most_below, one.most_above) for one in across),
-        reach_known=found is not None and name not in found.unknown,
     )
 
 
