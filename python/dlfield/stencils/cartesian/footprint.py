@@ -132,11 +132,10 @@ def _touched(found: Stencil) -> _Touched:
 
 
 def _reason(smallest: tuple[int, int, int]) -> str:
-    regions, levels = max(smallest[:2]) > 1, smallest[2] > 1
-    if not regions:
-        return ""
-    what = "its intervals, or a region" if levels else "a region"
-    return f"as many as {what} need{'' if levels else 's'} on the backend 'numpy'"
+    if max(smallest[:2]) <= 1:
+        return ""  # along K the number says it all
+    levels = "its intervals need, or " if smallest[2] > 1 else ""
+    return f"as many as {levels}a region needs on the backend 'numpy'"
 
 
 @dataclass

@@ -29,10 +29,10 @@ __all__ = ["KNOWN", "Known"]
 def sideways(inp: Field[np.float64], out: Field[np.float64]) -> None:
     with computation(PARALLEL), interval(...):
         half = inp - 2.0 * inp[1, -2, 0]
-        with horizontal(region[I[0] - 1 : I[0] + 2, J[-1] :]):
+        with horizontal(region[I[0] - 1 : I[0] + 5, J[-1] :]):
             half = inp[4, -2, 0]
     with computation(PARALLEL), interval(...):
-        out = half[-3, 0, 0] + half[0, 1, 0]  # noqa: F841 - writes the field
+        out = half[3, 0, 0] + half[0, -1, 0]  # noqa: F841 - writes the field
 
 
 def upwards(inp: Field[np.float64], out: Field[np.float64]) -> None:
@@ -86,7 +86,7 @@ KNOWN = (
         AffineFootprint(
             {
                 "inp": _field(
-                    Span(above_start=6, most_above=4), Span(below_end=3, most_below=2), Span()
+                    Span(above_start=9, most_above=7), Span(below_end=3, most_below=3), Span()
                 ),
                 "out": _field(*_HERE, pointwise=True),
             },

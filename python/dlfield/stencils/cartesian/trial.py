@@ -40,7 +40,9 @@ def representation_of(stencil: Any) -> Stencil | None:  # noqa: ANN401
     trouble = not_understood()
     try:
         if not trouble:
-            return internals.representation_of(stencil)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # GT4Py gave them when it compiled the stencil
+                return internals.representation_of(stencil)
     except NoDefinition:
         return None
     except Exception as error:  # whatever GT4Py raises where its internals are others
