@@ -1,5 +1,6 @@
 //! Matches the axes of an argument with the dimensions of the field.
 
+use super::footprint::{Span, Touched};
 use super::placed::{Placed, Spatial};
 use super::{Argument, FieldSpec, StencilSpec};
 use crate::error::{Error, Result};
@@ -44,14 +45,13 @@ pub(super) fn place<'a>(
             name,
             extent: *shape.get(own)?,
             halo: halo.unwrap_or((0, 0)),
-            reach: spec.reach.get(at).copied().unwrap_or((0, 0)),
-            across: spec.across.get(at).copied().unwrap_or((0, 0)),
-            across_at_most: spec.across_at_most.get(at).copied().unwrap_or((0, 0)),
+            span: Span::default(),
         })
     };
-    let spatial = spec.dims.iter().enumerate().zip(&axes).filter_map(along).collect();
-    let origin = Extents::from_elem(0, shape.len());
-    Ok(Placed { stencil, spec, argument, axes, spatial, given, begins_itself, origin })
+    let along = spec.dims.iter().enumerate().zip(&axes).filter_map(along).enumerate();
+    let spatial = along.map(|(own, one)| Spatial { span: spec.touched.span(own), ..one }).collect();
+    let (origin, touched) = (Extents::from_elem(0, shape.len()), Touched::default());
+    Ok(Placed { stencil, spec, argument, axes, spatial, given, begins_itself, origin, touched })
 }
 
 fn wrong_ndim(spec: &FieldSpec, argument: &Argument, shape: &[i64]) -> Error {

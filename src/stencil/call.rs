@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 
+use super::footprint::{Range, Touched};
 use crate::field::{Dims, Halo};
 use crate::layout::{Extents, Layout, may_overlap};
 use crate::managed::Managed;
@@ -90,6 +91,8 @@ pub(crate) struct FieldPlan {
     pub(crate) axes: SmallVec<[usize; 6]>,
     /// First point of the domain, in the order of the declared dimensions.
     pub(crate) origin: Extents,
+    /// The points that the call touches.
+    pub(crate) touched: Touched<Range>,
     /// Reason why the stencil gets a copy, if it does.
     pub(crate) copy: Option<Mismatch>,
 }

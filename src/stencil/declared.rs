@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use super::footprint::{Span, Touched};
 use crate::device::Target;
 use crate::dtype::DType;
-use crate::field::{Dim, Dims, Halo};
+use crate::field::{Dim, Dims};
 use crate::layout::Extents;
 
 /// Use of a field by the stencil.
@@ -38,15 +39,33 @@ impl Access {
     }
 }
 
-/// What decides where a stencil computes.
+/// What decides where a stencil computes, and what a caller may say about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DecidedBy {
-    /// All fields, which agree about a domain.
+    /// All fields, which agree about a domain. A caller may give origin and domain.
     Fields,
-    /// The outputs. The stencil itself checks its inputs.
+    /// The arrays, all of one extent: the stencil is told the origin of the domain, or the number of
+    /// points, or neither, so that it cannot tell where in one array the points of another lie. A
+    /// caller may give what the stencil is told.
+    Arrays { origin: bool, domain: bool },
+    /// The outputs. A caller may give origin and domain.
     Outputs,
-    /// The stencil. It checks all fields.
+    /// The stencil. A caller may give the origin.
     Stencil,
+}
+
+impl DecidedBy {
+    /// True if a caller may give the origin of the domain in each field.
+    #[must_use]
+    pub(crate) fn takes_origin(self) -> bool {
+        !matches!(self, Self::Arrays { origin: false, .. })
+    }
+
+    /// True if a caller may give the number of points to compute.
+    #[must_use]
+    pub(crate) fn takes_domain(self) -> bool {
+        !matches!(self, Self::Arrays { domain: false, .. } | Self::Stencil)
+    }
 }
 
 /// A field as the stencil declares it.
@@ -62,15 +81,8 @@ pub(crate) struct FieldSpec {
     pub(crate) dtype: DType,
     /// Its use by the stencil.
     pub(crate) access: Access,
-    /// Points that the stencil reaches beyond the domain, below and above, for each of `dims`.
-    pub(crate) reach: Halo,
-    /// The same, counted from the other ends of the domain: points below its upper end, and above
-    /// its lower end, that are reached however few points it has.
-    pub(crate) across: Halo,
-    /// The most points beyond the domain that `across` comes to, however few points it has.
-    pub(crate) across_at_most: Halo,
-    /// True if `reach` and `across` cover everything that is touched.
-    pub(crate) reach_known: bool,
+    /// The declared footprint; nothing for a stencil whose footprint is found call by call.
+    pub(crate) touched: Touched<Span>,
     /// Rank of each dimension that the memory must have (0 = largest stride); `None` for any.
     pub(crate) ranks: Option<Extents>,
     /// Rank of each dimension with which the stencil is fast; other layouts work.
@@ -90,8 +102,10 @@ pub(crate) struct StencilSpec {
     pub(crate) dims: HashMap<Dim, Dim>,
     /// Dimensions of the iteration, in the order of a domain.
     pub(crate) axes: Dims,
-    /// The fewest points that the domain has along each axis; 1 for axes beyond its length.
-    pub(crate) min_points: Extents,
+    /// The fewest points along each axis of a domain that has any; 1 for axes beyond its length.
+    pub(crate) smallest: Extents,
+    /// The reason for `smallest`, for messages; may be empty.
+    pub(crate) smallest_because: String,
     /// True if memory is read as typed items, which must be aligned.
     pub(crate) typed: bool,
     /// Device that it computes on.
@@ -100,11 +114,6 @@ pub(crate) struct StencilSpec {
     pub(crate) backend: &'static str,
     /// What decides where it computes.
     pub(crate) decided_by: DecidedBy,
-    /// True if it gets the origin of the domain in each field.
-    pub(crate) takes_origin: bool,
-    /// True if it gets the number of points to compute. A stencil that lacks one of the two sees
-    /// arrays alone, and cannot tell where in one of them the points of another lie.
-    pub(crate) takes_domain: bool,
     /// True if it runs where the domain has no points, too. Compiled code need not cope with that.
     pub(crate) runs_empty: bool,
     /// True if it gets a copy of memory on another device, copied back if it was written.
@@ -116,6 +125,6 @@ pub(crate) struct StencilSpec {
 impl StencilSpec {
     /// The fewest points along an axis.
     pub(super) fn fewest(&self, axis: usize) -> i64 {
-        self.min_points.get(axis).copied().unwrap_or(1).max(1)
+        self.smallest.get(axis).copied().unwrap_or(1).max(1)
     }
 }

@@ -21,8 +21,8 @@ impl PlacedCall<'_> {
         let domain = match spec.decided_by {
             DecidedBy::Stencil => return self.decided(),
             DecidedBy::Outputs => self.of_outputs()?,
-            DecidedBy::Fields if spec.takes_origin && spec.takes_domain => self.anywhere()?,
-            DecidedBy::Fields => self.whole_arrays()?,
+            DecidedBy::Fields => self.anywhere()?,
+            DecidedBy::Arrays { origin, .. } => self.whole_arrays(origin)?,
         };
         self.check_domain(&domain)?;
         Ok(domain)
@@ -31,10 +31,10 @@ impl PlacedCall<'_> {
     /// Refuses too few points. None are legal, as on an MPI rank without points, if every field
     /// says so.
     fn check_domain(&self, domain: &Extents) -> Result<()> {
-        let spec = self.spec;
+        let (spec, empty) = (self.spec, domain.contains(&0));
         let short = |(axis, (points, _)): &(usize, (&i64, _))| match **points {
             0 => !self.may_be_empty(*axis),
-            points => points < spec.fewest(*axis),
+            points => !empty && points < spec.fewest(*axis),
         };
         let mut points = domain.iter().zip(&spec.axes).enumerate();
         let Some((axis, (&points, name))) = points.find(short) else { return Ok(()) };
@@ -44,8 +44,13 @@ impl PlacedCall<'_> {
             _ => (0, too_small(domain)),
         };
         let plural = if expected == 1 { "" } else { "s" };
+        let because = match spec.smallest_because.as_str() {
+            reason if points > 0 && !reason.is_empty() => format!(", {reason}"),
+            _ => String::new(),
+        };
         Err(Error::Argument(format!(
-            "domain of '{}': expected at least {expected} point{plural} along {name}, got \
+            "domain of '{}': expected at least {expected} point{plural} along {name}{because}, \
+             got \
              {points}{way_out}",
             spec.name
         )))
@@ -88,8 +93,7 @@ impl PlacedCall<'_> {
 
     /// For a stencil that lacks origin or domain: arrays of one extent and with one halo, or, if
     /// none has a halo, with as many points around the domain as the stencil reaches.
-    fn whole_arrays(&mut self) -> Result<Extents> {
-        let takes_origin = self.spec.takes_origin;
+    fn whole_arrays(&mut self, takes_origin: bool) -> Result<Extents> {
         let parts = self.each::<_, Result<Vec<_>>>(|axis| self.same_along(axis))?;
         for field in &mut self.fields {
             field.origin = match field.given.filter(|_| takes_origin) {
@@ -119,8 +123,8 @@ impl PlacedCall<'_> {
             )));
         }
         let with_halo = self.fields.iter().any(Placed::carries_halo);
-        let reach = || widest(self.along(axis).map(|(_, one)| one.reach));
-        let (low, high) = if with_halo { halo } else { reach() };
+        let touched = || widest(self.along(axis).map(|(_, one)| (one.span.below, one.span.above)));
+        let (low, high) = if with_halo { halo } else { touched() };
         Ok((low, extent.saturating_sub(low).saturating_sub(high)))
     }
 

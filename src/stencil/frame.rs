@@ -47,11 +47,10 @@ impl PlacedCall<'_> {
     /// Points around the domain of an output that is made: none for a stencil that might compute
     /// there, as many as the other fields have for one that is not told where to compute.
     pub(super) fn output_halo(&self, domain: &Extents, halo: &Halo) -> Halo {
-        if self.spec.decided_by == DecidedBy::Stencil {
-            return Halo::from_elem((0, 0), self.spec.axes.len());
-        }
-        if self.spec.takes_origin && self.spec.takes_domain {
-            return halo.clone();
+        match self.spec.decided_by {
+            DecidedBy::Stencil => return Halo::from_elem((0, 0), self.spec.axes.len()),
+            DecidedBy::Fields | DecidedBy::Outputs => return halo.clone(),
+            DecidedBy::Arrays { .. } => {}
         }
         self.each(|axis| {
             let Some((field, one)) = self.along(axis).next() else { return (0, 0) };

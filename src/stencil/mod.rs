@@ -7,6 +7,7 @@
 
 mod call;
 mod declared;
+mod footprint;
 mod placed;
 mod axes;
 mod frame;
@@ -20,8 +21,11 @@ mod remembered;
 
 pub(crate) use call::{Argument, CallOptions, CallPlan, Copied, FieldPlan, Mismatch, Original};
 pub(crate) use declared::{Access, DecidedBy, FieldSpec, StencilSpec};
+#[cfg(test)]
+pub(crate) use footprint::Declared;
+pub(crate) use footprint::{Along, Footprints, Found, Placement, Range, Span, Touched};
 pub(crate) use overlap::{Place, are_all_apart};
-pub(crate) use remembered::{Boundary, Remembered};
+pub(crate) use remembered::{Boundary, Remembered, Resolved};
 pub(crate) use resolve::resolve;
 
 #[cfg(test)]

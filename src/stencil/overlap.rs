@@ -1,13 +1,14 @@
 //! Arguments that share memory: outputs with each other, and outputs with inputs.
 
+use super::footprint::{Along, Range};
 use super::placed::Placed;
 use super::{Access, StencilSpec};
 use crate::error::{Error, Result};
-use crate::layout::{Extents, Layout, may_overlap};
+use crate::layout::{Layout, may_overlap};
 use crate::managed::Managed;
 
 /// Refuses outputs that overlap, and inputs that are read where another field is written.
-pub(super) fn check(placed: &[Placed<'_>], domain: &Extents) -> Result<()> {
+pub(super) fn check(placed: &[Placed<'_>]) -> Result<()> {
     for (at, output) in placed.iter().enumerate().filter(|(_, field)| field.spec.access.writes()) {
         for (other_at, other) in placed.iter().enumerate() {
             if at == other_at || !output.argument.may_overlap(other.argument) {
@@ -16,7 +17,7 @@ pub(super) fn check(placed: &[Placed<'_>], domain: &Extents) -> Result<()> {
             if other.spec.access.writes() {
                 return Err(overlapping(output, other, "outputs in separate memory"));
             }
-            if !may_be_read(other, output, domain)? {
+            if !may_be_read(other, output)? {
                 let expected = "an input that is read apart from where the output is written";
                 return Err(overlapping(other, output, expected));
             }
@@ -55,11 +56,14 @@ pub(crate) fn are_all_apart<'a>(
 /// False for an input that overlaps an output so that results would depend on the order of a
 /// backend's loops. Legal are points that are read only where they are written, and parts that lie
 /// beside each other.
-fn may_be_read(input: &Placed<'_>, output: &Placed<'_>, domain: &Extents) -> Result<bool> {
-    if !(input.spec.reach_known && output.spec.reach_known) {
+fn may_be_read(input: &Placed<'_>, output: &Placed<'_>) -> Result<bool> {
+    if !(input.touched.complete && output.touched.complete) {
         return Ok(false);
     }
-    let (read, written) = (window(input, domain)?, window(output, domain)?);
+    let (Some(read), Some(written)) = (&input.touched.reads, &output.touched.writes) else {
+        return Ok(true);
+    };
+    let (read, written) = (window(input, read)?, window(output, written)?);
     let in_place = match (input.argument.original(), output.argument.original()) {
         (None, None) if !read.may_overlap(&written) => return Ok(true),
         (None, None) => read.position() == written.position() && read.layout() == written.layout(),
@@ -67,26 +71,16 @@ fn may_be_read(input: &Placed<'_>, output: &Placed<'_>, domain: &Extents) -> Res
             one == other && (&input.axes, &input.origin) == (&output.axes, &output.origin)
         }
     };
-    Ok(in_place && point_by_point(input, output))
+    Ok(in_place && input.touched.pointwise && output.touched.pointwise)
 }
 
-/// True if neither field reaches to a neighbour, as far as the declaration tells: a stencil that
-/// treats some levels differently, so that it needs more than one point, declares only its reach
-/// beyond the domain.
-fn point_by_point(input: &Placed<'_>, output: &Placed<'_>) -> bool {
-    let stencil = input.stencil;
-    let stays = |field: &Placed<'_>| field.spatial.iter().all(|one| one.reach_of(1) == (0, 0));
-    stays(input) && stays(output) && (0..stencil.axes.len()).all(|axis| stencil.fewest(axis) <= 1)
-}
-
-/// The part of an argument that the stencil reaches, in the declared order of dimensions.
-fn window(field: &Placed<'_>, domain: &Extents) -> Result<Managed> {
-    let (mut part, empty) = (field.argument.managed.permute(&field.axes)?, domain.contains(&0));
-    for one in &field.spatial {
-        let (at, points) = (one.at, domain.get(one.axis).copied().unwrap_or(0));
-        let (below, above) = if empty { one.reach } else { one.reach_of(points) };
-        let points = (points + below + above).max(0); // inside the extent: checks::check_bounds
-        part = part.narrow(at, field.origin_at(at) - below, points)?;
+/// The part of an argument in a box, in the declared order of dimensions.
+fn window(field: &Placed<'_>, touched: &Along<Range>) -> Result<Managed> {
+    let mut part = field.argument.managed.permute(&field.axes)?;
+    for (one, &(first, end)) in field.spatial.iter().zip(touched) {
+        // Inside the extent: checks::check_inside.
+        let points = end.saturating_sub(first).max(0);
+        part = part.narrow(one.at, field.origin_at(one.at).saturating_add(first), points)?;
     }
     Ok(part)
 }

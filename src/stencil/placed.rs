@@ -5,6 +5,7 @@ use std::iter;
 
 use smallvec::SmallVec;
 
+use super::footprint::{Range, Span, Touched};
 use super::{Argument, CallOptions, FieldSpec, StencilSpec};
 use crate::error::Error;
 use crate::field::{Dim, HaloWidth};
@@ -24,6 +25,8 @@ pub(super) struct Placed<'a> {
     pub(super) begins_itself: bool,
     /// First point of the domain in the declared order, once the domain is known.
     pub(super) origin: Extents,
+    /// The points that the call touches, once the domain is known.
+    pub(super) touched: Touched<Range>,
 }
 
 /// A field along one axis of the iteration.
@@ -36,25 +39,14 @@ pub(super) struct Spatial<'a> {
     pub(super) extent: i64,
     /// Zeros if it is unknown.
     pub(super) halo: HaloWidth,
-    pub(super) reach: HaloWidth,
-    pub(super) across: HaloWidth,
-    pub(super) across_at_most: HaloWidth,
+    /// What the declaration says of all that is touched.
+    pub(super) span: Span,
 }
 
 impl Spatial<'_> {
     /// Points between the halos.
     pub(super) fn inner(&self) -> i64 {
         self.extent.saturating_sub(self.halo.0).saturating_sub(self.halo.1)
-    }
-
-    /// Points that the stencil reaches below and above a domain of so many points, which is not
-    /// empty.
-    pub(super) fn reach_of(&self, points: i64) -> HaloWidth {
-        let (below, above) = self.reach;
-        let (below_end, above_start) = self.across;
-        let (most_below, most_above) = self.across_at_most;
-        let beyond = |one: i64, most: i64| one.saturating_sub(points).min(most);
-        (below.max(beyond(below_end, most_below)), above.max(beyond(above_start, most_above)))
     }
 }
 
@@ -84,9 +76,9 @@ impl<'a> Placed<'a> {
         self.spatial.iter().any(|one| one.halo != (0, 0))
     }
 
-    /// Points behind the origin, less those that the stencil reaches above the domain.
+    /// Points behind the origin, less those that the stencil touches above the domain.
     pub(super) fn room(&self, one: &Spatial<'_>) -> i64 {
-        one.extent.saturating_sub(self.origin_at(one.at)).saturating_sub(one.reach.1)
+        one.extent.saturating_sub(self.origin_at(one.at)).saturating_sub(one.span.above)
     }
 
     pub(super) fn origin_at(&self, at: usize) -> i64 {

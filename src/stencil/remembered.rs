@@ -6,24 +6,25 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::footprint::Footprints;
 use super::overlap::are_all_apart;
 use super::resolve::resolve;
 use super::{Argument, CallOptions, CallPlan, FieldSpec, StencilSpec};
 use crate::device::Device;
 use crate::dtype::DType;
-use crate::error::Result;
 use crate::field::{Dims, Halo};
 use crate::layout::{Extents, Layout};
 
 /// The last plan, if it is worth remembering.
-#[derive(Debug, Default)]
-pub(crate) struct Remembered(Mutex<Option<Arc<LastCall>>>);
+#[derive(Debug)]
+pub(crate) struct Remembered<B>(Mutex<Option<Arc<LastCall<B>>>>);
 
 #[derive(Debug)]
-struct LastCall {
+struct LastCall<B> {
     keys: Vec<Option<Key>>,
     options: CallOptions,
     plan: Arc<CallPlan>,
+    basis: B,
 }
 
 /// The properties of an argument that a plan depends on.
@@ -47,25 +48,42 @@ pub(crate) struct Boundary {
     past: usize,
 }
 
-/// The plan of a call, and whether it is that of the last call.
-pub(crate) type Resolved = (Arc<CallPlan>, bool);
+/// The plan of a call.
+pub(crate) struct Resolved<B> {
+    pub(crate) plan: Arc<CallPlan>,
+    /// The basis of its footprint.
+    pub(crate) basis: B,
+    /// True if the plan is that of the last call.
+    pub(crate) again: bool,
+}
 
-impl Remembered {
+impl<B> Default for Remembered<B> {
+    fn default() -> Self {
+        Self(Mutex::new(None))
+    }
+}
+
+impl<B: Clone> Remembered<B> {
     /// As [`resolve`], which runs only if something differs from the last call.
     ///
     /// # Errors
     /// As [`resolve`].
-    pub(crate) fn resolve<'a>(
+    pub(crate) fn resolve<'a, F: Footprints<Basis = B>>(
         &self,
         spec: &'a StencilSpec,
         arguments: impl Iterator<Item = Option<&'a Argument>> + Clone,
         options: &'a CallOptions,
-    ) -> Result<Resolved> {
+        footprints: &F,
+    ) -> Result<Resolved<B>, F::Error> {
         let last = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(last) = last.filter(|last| last.serves(spec, arguments.clone(), options)) {
-            return Ok((Arc::clone(&last.plan), true));
+        if let Some(last) =
+            last.filter(|last| last.serves(spec, arguments.clone(), options, footprints))
+        {
+            let (plan, basis) = (Arc::clone(&last.plan), last.basis.clone());
+            return Ok(Resolved { plan, basis, again: true });
         }
-        let plan = Arc::new(resolve(spec, arguments.clone(), options)?);
+        let (plan, basis) = resolve(spec, arguments.clone(), options, footprints)?;
+        let plan = Arc::new(plan);
         let fast = plan.first_copy().is_none() && plan.slow.is_empty();
         let call = (fast && !options.functional).then(|| {
             let keys = spec
@@ -77,19 +95,23 @@ impl Remembered {
                 keys: keys.collect(),
                 options: options.clone(),
                 plan: Arc::clone(&plan),
+                basis: basis.clone(),
             })
         });
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = call;
-        Ok((plan, false))
+        let before =
+            std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), call);
+        drop(before); // not under the lock: a basis may hold objects of Python's
+        Ok(Resolved { plan, basis, again: false })
     }
 }
 
-impl LastCall {
-    fn serves<'a>(
+impl<B> LastCall<B> {
+    fn serves<'a, F: Footprints<Basis = B>>(
         &self,
         spec: &StencilSpec,
         arguments: impl Iterator<Item = Option<&'a Argument>> + Clone,
         options: &CallOptions,
+        footprints: &F,
     ) -> bool {
         let mut given = arguments.clone();
         let fits = |key: &Option<Key>| match (key, given.next().flatten()) {
@@ -102,6 +124,7 @@ impl LastCall {
         *options == self.options
             && self.keys.iter().all(fits)
             && are_all_apart(spec, arguments.map(|argument| argument.map(place)))
+            && footprints.holds(&self.basis)
     }
 }
 

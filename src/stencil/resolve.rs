@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 
+use super::footprint::Footprints;
 use super::placed::{Placed, PlacedCall};
 use super::{
     Access, Argument, CallOptions, CallPlan, FieldPlan, FieldSpec, Mismatch, StencilSpec, axes,
@@ -11,26 +12,36 @@ use crate::error::{Error, Result};
 use crate::layout::Extents;
 
 /// Orders the axes of every argument by name, finds origins and domain, and checks everything that
-/// would be undefined behaviour in the stencil. `arguments` follow the fields of `spec`.
+/// would be undefined behaviour in the stencil. `arguments` follow the fields of `spec`. Returns the
+/// basis of the footprint beside the plan.
 ///
 /// # Errors
+/// As [`Footprints::find`], and
 /// [`Error::Argument`], [`Error::Buffer`] or [`Error::Device`] that names the argument, what was
 /// expected, what came and a way out.
-pub(crate) fn resolve<'a>(
+pub(crate) fn resolve<'a, F: Footprints>(
     spec: &'a StencilSpec,
     arguments: impl Iterator<Item = Option<&'a Argument>>,
     options: &'a CallOptions,
-) -> Result<CallPlan> {
+    footprints: &F,
+) -> std::result::Result<(CallPlan, F::Basis), F::Error> {
     let mut call = place(spec, arguments, options)?;
     let domain = call.resolve_domain().map_err(|error| error.followed_by(&call.table()))?;
-    checks::check(&call, &domain).map_err(|error| match error {
+    let basis = call.touch(&domain, footprints)?;
+    Ok((check(call, domain)?, basis))
+}
+
+/// Checks a call whose footprint is known.
+fn check(call: PlacedCall<'_>, domain: Extents) -> Result<CallPlan> {
+    let options = call.options;
+    checks::check(&call).map_err(|error| match error {
         Error::Argument(_) => error.followed_by(&call.table()),
         other => other,
     })?;
     if !options.functional {
         // A functional call writes into copies.
         call.fields.iter().try_for_each(checks::check_writable)?;
-        overlap::check(&call.fields, &domain)?;
+        overlap::check(&call.fields)?;
     }
     let halo = call.widest_halo();
     let output_halo = call.output_halo(&domain, &halo);
@@ -77,7 +88,7 @@ fn collect(
     let mut placed = call.fields.into_iter().zip(copies).peekable();
     let plan = |field: &FieldSpec| {
         let (found, copy) = placed.next_if(|(one, _)| std::ptr::eq(one.spec, field))?;
-        Some(FieldPlan { axes: found.axes, origin: found.origin, copy })
+        Some(FieldPlan { axes: found.axes, origin: found.origin, touched: found.touched, copy })
     };
     call.spec.fields.iter().map(plan).collect()
 }

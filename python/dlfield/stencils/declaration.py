@@ -18,13 +18,17 @@ if TYPE_CHECKING:
 __all__ = [
     "Access",
     "AffineFootprint",
+    "CallFootprint",
+    "DecidedBy",
     "Declaration",
     "DeclaredCollection",
     "DeclaredField",
     "DeclaredScalar",
     "FieldFootprint",
+    "FindFootprint",
     "Run",
     "Span",
+    "TableRows",
 ]
 
 #: Use of a field by the stencil: "update" is read and write.
@@ -50,12 +54,26 @@ class Run(Protocol):
         """
 
 
+#: What decides where a stencil computes; see `Declaration`.
+DecidedBy = Literal["fields", "arrays", "arrays, origin", "arrays, domain", "outputs", "stencil"]
+
+#: Options of a call that say where to compute.
+_GIVEN: dict[DecidedBy, tuple[str, ...]] = {
+    "fields": ("origin", "domain"),
+    "arrays": (),
+    "arrays, origin": ("origin",),
+    "arrays, domain": ("domain",),
+    "outputs": ("origin", "domain"),
+    "stencil": ("origin",),
+}
+
+
 @dataclass(frozen=True)
 class Span:
     """Points along one axis that are touched, as a function of the domain's number of points n.
 
-    They begin at min(-below, max(n - below_end, -most_below)) and end before
-    max(n + above, min(above_start, n + most_above)); 0 is the first point of the domain.
+    They begin at ``min(-below, max(n - below_end, -most_below))`` and end before
+    ``max(n + above, min(above_start, n + most_above))``; 0 is the first point of the domain.
     """
 
     below: int = 0
@@ -73,12 +91,13 @@ class FieldFootprint:
     Parameters
     ----------
     reads, writes
-        A Span for each dimension of the iteration that the field has, in the field's order
-        (without data dimensions). None: not read, not written.
+        A `Span` for each axis of the iteration that the field has, in the order of its dimensions.
+        None if it is not read, or not written.
     complete
-        False if points outside of these boxes may be touched, too (a level known at run time only).
+        False if points outside of these boxes may be touched, too, such as a level that is known at
+        run time only.
     pointwise
-        True if every access is at the point that is being computed (all offsets are zero).
+        True if every access is at the point that is being computed.
     """
 
     reads: tuple[Span, ...] | None
@@ -89,22 +108,86 @@ class FieldFootprint:
 
 @dataclass(frozen=True)
 class AffineFootprint:
-    """Footprint whose boxes grow with the domain; evaluated in Rust at every call.
+    """A footprint whose boxes grow with the domain. Rust evaluates it at every call.
 
     Parameters
     ----------
     fields
-        By field name.
+        By the name of the field.
     smallest
-        The fewest points along each of Declaration.axes of a domain that has any.
+        The fewest points along each of `Declaration.axes` of a domain that has any; 1 by default.
     reason
-        Words for the message of a domain that is smaller, e.g. "as many as a region needs on the
-        backend 'numpy'"; may be empty.
+        Why a domain must not be smaller, for the message; may be empty.
     """
 
     fields: Mapping[str, FieldFootprint]
     smallest: tuple[int, ...] = ()
     reason: str = ""
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """Rows of a connectivity that a footprint depends on.
+
+    Parameters
+    ----------
+    table
+        The array of the indices.
+    first, end
+        The first row, and the end behind the last.
+    column
+        The neighbour that is read; None for all.
+    skip
+        The index that marks a missing neighbour; None if there is none.
+    """
+
+    table: Any
+    first: int
+    end: int
+    column: int | None
+    skip: int | None
+
+
+@dataclass(frozen=True)
+class CallFootprint:
+    """The points that one call touches, with what they depend on besides extents and origins.
+
+    Parameters
+    ----------
+    reads, writes
+        By the name of the field, the first point and the end behind the last along each of its
+        dimensions, counted from its origin. A field that is not read, or not written, is missing.
+    unknown
+        Names of fields that may be touched elsewhere, too.
+    scalars
+        Names of the scalars that decide about it.
+    rows
+        The rows of connectivities that decide about it. Every connectivity does by its identity.
+    """
+
+    reads: dict[str, tuple[tuple[int, int], ...]]
+    writes: dict[str, tuple[tuple[int, int], ...]]
+    unknown: frozenset[str] = frozenset()
+    scalars: tuple[str, ...] = ()
+    rows: tuple[TableRows, ...] = ()
+
+
+class FindFootprint(Protocol):
+    """Finds the footprint of a call."""
+
+    def __call__(
+        self,
+        fields: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]],
+        domain: tuple[Any, ...],
+        scalars: Mapping[str, Any],
+        connectivities: Any,  # noqa: ANN401 - as the caller passed them
+    ) -> CallFootprint:
+        """Find it.
+
+        `fields` has the shape and the origin of each field along its declared dimensions, `domain`
+        is as for `Run.run`. Called again when one of these differs from the last call, or
+        something that the last result depends on. Raises ValueError for a call that cannot be made.
+        """
 
 
 @dataclass(frozen=True)
@@ -123,16 +206,6 @@ class DeclaredField:
         Use by the stencil.
     data_shape
         Extents of the data dimensions.
-    reach
-        Points below and above the domain that are touched, for each of `dims`; none by default.
-    across
-        As `reach`, but counted from the other ends of the domain: points below its upper end, and
-        above its lower end, that are touched however few points it has. None by default.
-    across_at_most
-        The most points below and above the domain that `across` comes to; none by default.
-    reach_known
-        True if `reach` and `across` cover everything that is touched. Otherwise an input must be
-        apart from every output.
     layout
         Rank of each dimension that the memory must have (0 = largest stride); None: any.
     preset
@@ -147,10 +220,6 @@ class DeclaredField:
     dtype: Any
     access: Access
     data_shape: tuple[int, ...] = ()
-    reach: tuple[tuple[int, int], ...] | None = None
-    across: tuple[tuple[int, int], ...] | None = None
-    across_at_most: tuple[tuple[int, int], ...] | None = None
-    reach_known: bool = True
     layout: tuple[int, ...] | None = None
     preset: str | None = None
     alignment: int | None = None
@@ -189,20 +258,20 @@ class DeclaredCollection:
     ----------
     parts
         Names of fields and scalars, and collections.
-    make
-        Makes the object of its parts.
+    kind
+        Class of the object: ``tuple``, or one that takes its attributes by name.
     keys
         Names of its attributes; none for a tuple.
     """
 
     parts: tuple[str | DeclaredCollection, ...]
-    make: Callable[..., Any]
+    kind: Any = tuple
     keys: tuple[str, ...] = ()
 
     def built(self, values: Mapping[str, Any]) -> Any:  # noqa: ANN401
         """Make the object of the values of its parts by name."""
-        parts = (values[one] if isinstance(one, str) else one.built(values) for one in self.parts)
-        return self.make(*parts)
+        parts = [values[one] if isinstance(one, str) else one.built(values) for one in self.parts]
+        return self.kind(**dict(zip(self.keys, parts, strict=True))) if self.keys else tuple(parts)
 
     def flat(self) -> Iterator[str]:
         """Give the names of all parts, one after the other."""
@@ -234,8 +303,6 @@ class Declaration:
         The number of arguments that may be given without their name.
     axes
         Dimensions of the iteration, in the order of ``domain=``.
-    min_points
-        The fewest points along each of `axes` of a domain that has any; 1 by default.
     typed
         True if the memory is read as items of its type, so that misaligned ones are undefined
         behaviour.
@@ -250,30 +317,28 @@ class Declaration:
     own_call
         Called instead of `run` if times are asked for, with ``domain``, ``origin`` and
         ``exec_info``, because it keeps more of them.
-    takes
-        Those of "origin" and "domain" that it takes; the others may not be given.
     decided_by
-        What decides where it computes. "fields": they agree about a domain. "outputs": it computes
-        where they are, as a field operator of gt4py.next does. "stencil": it computes where it
-        likes, as a program of gt4py.next does; its fields need not agree about a domain, and each
-        begins at its own lower halo. But for "fields", `check` alone knows how far inputs are read;
-        where outputs decide, a domain has a first point and the end behind the last along each of
-        `axes`, counted from the origin, in place of a number of points.
-    check
-        Called before anything is acquired, with a dict of shape and origin by field, along the
-        declared dimensions, with the domain, and with the scalars by name among other things. It
-        raises where the stencil would leave an array, and gives the names of the fields of which it
-        does not know where they are touched. The first two arguments are the same objects if
-        nothing but values has changed since the last call.
+        What decides where it computes, and with it what a caller may give. "fields": they agree
+        about a domain; origin and domain. "arrays": they have one extent, since the stencil is not
+        told where to compute, or only one of the two; "arrays, origin" or "arrays, domain" if a
+        caller may give what it is told. "outputs": it computes where they are, as a field operator
+        of gt4py.next does; origin and domain. "stencil": it computes where it likes, as a program
+        of gt4py.next does; its fields need not agree about a domain, and each begins at its own
+        lower halo; origin. Where outputs decide, a domain has a first point and the end behind the
+        last along each of `axes`, counted from the origin, in place of a number of points.
+    footprint
+        The points that a call touches: boxes that grow with the domain, or a function that finds
+        them for one call. Rust checks them against the arrays. None: nothing is checked.
+    checked
+        "checked" if the footprint covers everything that calls touch, "partly checked" if it is all
+        that GT4Py itself tells, "unchecked" if there is none.
+    connectivities
+        The connectivities by name of calls that give none as ``offset_provider``. None for a
+        stencil that takes none.
     runs_empty
         True if it is run where the domain has no points, too, as on an MPI rank that has none.
         Otherwise such a call checks and touches its arguments and does not run: compiled code of
         GT4Py may divide by the number of points.
-    footprint
-        Points of the fields that it touches.
-    checked
-        How far `footprint` is known. "partly checked": bounds of the framework's own, or levels
-        that are known at run time only. "unchecked": not at all.
     """
 
     name: str
@@ -283,19 +348,17 @@ class Declaration:
     order: Sequence[str]
     positional: int
     axes: tuple[str, ...] = ("I", "J", "K")
-    min_points: tuple[int, ...] = field(default=())
     typed: bool = True
     asks_writable: bool = False
     backend: str | None = None
     device: str | tuple[str, int] | None = None
     own_call: Callable[..., Any] | None = None
-    takes: frozenset[str] = frozenset({"origin", "domain"})
-    decided_by: Literal["fields", "outputs", "stencil"] = "fields"
+    decided_by: DecidedBy = "fields"
+    footprint: AffineFootprint | FindFootprint | None = None
+    checked: Literal["checked", "partly checked", "unchecked"] = "checked"
+    connectivities: Mapping[str, Any] | None = None
     runs_empty: bool = False
     collections: Mapping[str, DeclaredCollection] = field(default_factory=dict)
-    check: Callable[[Mapping[str, Any], tuple[int, ...], Mapping[str, Any]], set[str]] | None = None
-    footprint: AffineFootprint | None = None
-    checked: Literal["checked", "partly checked", "unchecked"] = "checked"
 
     def signature(self) -> inspect.Signature:
         """Give the signature of the bound stencil: the arguments, then the options of a call."""
@@ -316,6 +379,8 @@ class Declaration:
             )
             for at, name in enumerate(self.order)
         ]
-        options = [one for one in ("origin", "domain") if one in self.takes] + ["exec_info"]
+        options = [*_GIVEN[self.decided_by], "exec_info"]
+        if self.connectivities is not None:
+            options.insert(0, "offset_provider")
         arguments += [kind(name, kind.KEYWORD_ONLY, default=None) for name in options]
         return inspect.Signature(arguments, return_annotation=None)

@@ -16,10 +16,17 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from dlfield._core import preset
 from dlfield.annotations import DType, Field, FieldAnnotation, Parameter, known_preset
-from dlfield.stencils.declaration import Declaration, DeclaredField, DeclaredScalar
+from dlfield.stencils.declaration import (
+    AffineFootprint,
+    Declaration,
+    DeclaredField,
+    DeclaredScalar,
+    FieldFootprint,
+    Span,
+)
 
 if TYPE_CHECKING:
-    from dlfield.stencils.declaration import Access
+    from dlfield.stencils.declaration import Access, DecidedBy
 
 __all__ = ["CallableRun", "declare", "plain_function"]
 
@@ -133,7 +140,10 @@ def declare(
         axes=_iterated([one.annotation for one in arguments if _is_field(one)]),
         typed=suits is None or suits.typed,
         backend=None if suits is None else suits.name,
-        takes=frozenset(place),
+        decided_by=_decided_by(place),
+        footprint=AffineFootprint(
+            {one.name: _footprint(one) for one in arguments if _is_field(one)}
+        ),
         runs_empty=True,
         device="gpu" if suits is not None and suits.gpu else None,
     )
@@ -261,11 +271,26 @@ def _field(one: inspect.Parameter) -> DeclaredField:
         dtype=given.dtype,
         access=_ACCESS[given.access],
         data_shape=given.data_shape,
-        reach=(*given.boundary, *((0, 0) for _ in numbers)),
         layout=given.layout,
         preset=given.preset,
         alignment=given.alignment,
     )
+
+
+def _footprint(one: inspect.Parameter) -> FieldFootprint:
+    given: FieldAnnotation = one.annotation
+    spans = tuple(Span(below, above) for below, above in given.boundary)
+    pointwise = all(span == Span() for span in spans)
+    reads = None if given.access == "out" else spans
+    return FieldFootprint(reads, None if given.access == "in" else spans, pointwise=pointwise)
+
+
+def _decided_by(place: set[str]) -> DecidedBy:
+    """Say what decides where a function computes that takes these of "origin" and "domain"."""
+    if place == set(_PLACE):
+        return "fields"
+    told: dict[str, DecidedBy] = {"origin": "arrays, origin", "domain": "arrays, domain"}
+    return told[place.pop()] if place else "arrays"
 
 
 def _scalar(name: str, one: inspect.Parameter) -> DeclaredScalar:

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::declared::Declared;
+use super::footprint::{Basis, CallFootprints};
 use super::hooks::{HookSet, release};
 use super::incoming::{IncomingFields, SpareList};
 use super::plan::PyCallPlan;
@@ -17,9 +18,9 @@ use super::prepared::LastCall;
 use super::run::Run;
 use super::runner::Runner;
 use super::staged::Staged;
-use super::values::{Passed, Values, by_name};
+use super::values::{OFFSET_PROVIDER, Passed, Values, by_name};
 use crate::interpreter::Inside;
-use crate::stencil::{Remembered, resolve};
+use crate::stencil::{Remembered, Resolved, resolve};
 
 /// Arguments of `dlfield.stencils.binding.rebind`.
 type Rebound<'py> = (Bound<'py, PyAny>, Bound<'py, PyDict>);
@@ -38,7 +39,7 @@ pub(super) struct BoundStencil {
     options: Py<PyDict>,
     declared: Declared,
     runner: Runner,
-    last_plan: Remembered,
+    last_plan: Remembered<Basis>,
     last_call: LastCall,
     spare: SpareList,
 }
@@ -56,14 +57,19 @@ impl BoundStencil {
         let _inside = Inside::enter(py);
         // 1. Read.
         let values = Values::read(declared, passed)?;
-        if let Some(keywords) = self.last_call.keywords(py, declared, runner, &values)? {
+        if let Some(keywords) = self.last_call.keywords(py, declared, &values)? {
             return runner.run(py, &keywords, exec_info);
         }
         let fields = self.spare.take().import(py, declared, &values, true)?;
         // 2. Resolve and check.
-        let (plan, again) =
-            self.last_plan.resolve(&declared.spec, fields.arguments(), &values.options)?;
-        let mut call = Planned::new(py, declared, runner, values, fields, plan)?;
+        let footprints = CallFootprints { declared, values: &values, py };
+        let Resolved { plan, basis, again } = self.last_plan.resolve(
+            &declared.spec,
+            fields.arguments(),
+            &values.options,
+            &footprints,
+        )?;
+        let mut call = Planned::new(py, declared, runner, values, fields, (plan, basis))?;
         // 3. Warn.
         call.warn(py, stack_level)?;
         // 4. Acquire.
@@ -103,6 +109,12 @@ impl BoundStencil {
                 named.set_item(name, value)?;
             }
         }
+        let takes = self.declared.connectivities.as_ref().and(kwargs);
+        if let Some(given) =
+            takes.map(|given| given.get_item(OFFSET_PROVIDER)).transpose()?.flatten()
+        {
+            named.set_item(OFFSET_PROVIDER, given)?;
+        }
         Ok(named)
     }
 
@@ -112,8 +124,10 @@ impl BoundStencil {
         let _inside = Inside::enter(py);
         let values = Values::read(declared, passed)?;
         let fields = IncomingFields::default().import(py, declared, &values, false)?;
-        let plan = resolve(&declared.spec, fields.arguments(), &values.options)?;
-        let call = Planned::new(py, declared, runner, values, fields, Arc::new(plan))?;
+        let footprints = CallFootprints { declared, values: &values, py };
+        let (plan, basis) =
+            resolve(&declared.spec, fields.arguments(), &values.options, &footprints)?;
+        let call = Planned::new(py, declared, runner, values, fields, (Arc::new(plan), basis))?;
         PyCallPlan::new(py, &call)
     }
 }
@@ -244,7 +258,8 @@ impl BoundStencil {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let _inside = Inside::enter(py);
-        let call = py.import(intern!(py, "dlfield.stencils.functional"))?.getattr(intern!(py, "call"))?;
+        let call =
+            py.import(intern!(py, "dlfield.stencils.functional"))?.getattr(intern!(py, "call"))?;
         call.call((slf, args, kwargs), None)
     }
 }

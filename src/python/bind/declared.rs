@@ -8,15 +8,16 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use super::collections::Parts;
+use super::footprint::FootprintRule;
 use crate::dtype::DType;
-use crate::field::{Dim, Halo};
+use crate::field::Dim;
 use crate::layout::Extents;
 use crate::preset::Preset;
 use crate::protocol::read::names as read_names;
 use crate::python::numpy::dtype_from;
 use crate::python::options::{ints, read_device};
 use crate::python::presets::preset_of;
-use crate::stencil::{Access, DecidedBy, FieldSpec, StencilSpec};
+use crate::stencil::{Access, Along, DecidedBy, FieldSpec, Span, StencilSpec, Touched};
 
 /// A `dlfield.stencils.declaration.DeclaredScalar`.
 #[derive(FromPyObject)]
@@ -51,6 +52,38 @@ pub(super) struct Declared {
     pub(super) positional: usize,
     /// True if the stencil asks for writable memory even for fields that it only reads.
     pub(super) asks_writable: bool,
+    /// How the points that a call touches are found.
+    pub(super) footprint: FootprintRule,
+    /// The connectivities of calls that give none; `None` for a stencil that takes none.
+    pub(super) connectivities: Option<Py<PyAny>>,
+}
+
+/// A `dlfield.stencils.declaration.AffineFootprint`.
+#[derive(FromPyObject, Default)]
+struct AffineFootprint {
+    fields: HashMap<String, DeclaredTouched>,
+    smallest: Vec<i64>,
+    reason: String,
+}
+
+/// A `dlfield.stencils.declaration.FieldFootprint`.
+#[derive(FromPyObject)]
+struct DeclaredTouched {
+    reads: Option<Vec<DeclaredSpan>>,
+    writes: Option<Vec<DeclaredSpan>>,
+    complete: bool,
+    pointwise: bool,
+}
+
+/// A `dlfield.stencils.declaration.Span`.
+#[derive(FromPyObject, Clone, Copy)]
+struct DeclaredSpan {
+    below: i64,
+    above: i64,
+    below_end: i64,
+    above_start: i64,
+    most_below: i64,
+    most_above: i64,
 }
 
 impl Declared {
@@ -67,7 +100,8 @@ impl Declared {
         let (names, parts) = parts_of(&parameters, &collections)?;
         let backend = known_preset(&get("backend")?)?;
         let at = |name: &str| position(declaration.py(), &names, name);
-        let fields = get("fields")?.try_iter()?.map(|field| field_spec(&field?, backend));
+        let (footprint, affine) = footprint(&get("footprint")?)?;
+        let fields = get("fields")?.try_iter()?.map(|field| field_spec(&field?, backend, &affine));
         let fields = fields.collect::<PyResult<Vec<FieldSpec>>>()?;
         let scalars: Vec<DeclaredScalar> = get("scalars")?.extract()?;
         let scalar = |scalar: DeclaredScalar| Ok((at(&scalar.name)?, scalar));
@@ -77,18 +111,19 @@ impl Declared {
             scalars: scalars.into_iter().map(scalar).collect::<PyResult<_>>()?,
             positional: get("positional")?.extract()?,
             asks_writable: get("asks_writable")?.extract()?,
+            footprint,
+            connectivities: get("connectivities")?.extract()?,
             spec: StencilSpec {
                 name: get("name")?.extract()?,
                 fields,
                 dims: dims.iter().map(dim).collect(),
                 axes: read_names(&get("axes")?)?,
-                min_points: ints("min_points", &get("min_points")?)?,
+                smallest: Extents::from_vec(affine.smallest),
+                smallest_because: affine.reason,
                 typed: get("typed")?.extract()?,
                 target: read_device(&get("device")?)?,
                 backend: backend.map_or("", |preset| preset.name),
                 decided_by: decided_by(&get("decided_by")?)?,
-                takes_origin: get("takes")?.contains("origin")?,
-                takes_domain: get("takes")?.contains("domain")?,
                 runs_empty: get("runs_empty")?.extract()?,
                 copy_device,
                 copy_memory,
@@ -106,6 +141,10 @@ impl Declared {
             scalar.default.iter().try_for_each(|default| visit.call(default))?;
             visit.call(scalar.dtype.as_ref().map(|dtype| &dtype.0))?;
         }
+        if let FootprintRule::Called(function) = &self.footprint {
+            visit.call(function)?;
+        }
+        visit.call(&self.connectivities)?;
         visit.call(&self.collections)
     }
 
@@ -177,8 +216,13 @@ fn parts_of(
 }
 
 /// Reads a `dlfield.stencils.declaration.DeclaredField`.
-fn field_spec(field: &Bound<'_, PyAny>, fast: Option<&Preset>) -> PyResult<FieldSpec> {
+fn field_spec(
+    field: &Bound<'_, PyAny>,
+    fast: Option<&Preset>,
+    footprint: &AffineFootprint,
+) -> PyResult<FieldSpec> {
     let get = |name: &str| field.getattr(name);
+    let name: String = get("name")?.extract()?;
     let (dims, dtype) = (read_names(&get("dims")?)?, dtype_from(&get("dtype")?)?);
     let preset = known_preset(&get("preset")?)?;
     let by_preset = |preset: &Preset| preset.layout(dims.len(), Some(&dims));
@@ -188,13 +232,10 @@ fn field_spec(field: &Bound<'_, PyAny>, fast: Option<&Preset>) -> PyResult<Field
         None => preset.map_or(1, |preset| preset.alignment(dtype.itemsize())),
     };
     Ok(FieldSpec {
-        name: get("name")?.extract()?,
+        touched: footprint.fields.get(&name).map(DeclaredTouched::read).unwrap_or_default(),
+        name,
         data_shape: ints("data_shape", &get("data_shape")?)?,
         access: access(&get("access")?)?,
-        reach: reach(&get("reach")?, dims.len())?,
-        across: reach(&get("across")?, dims.len())?,
-        across_at_most: reach(&get("across_at_most")?, dims.len())?,
-        reach_known: get("reach_known")?.extract()?,
         ranks: layout.map(Extents::from_vec).or_else(|| preset.map(by_preset)),
         fast: fast.map(by_preset),
         dims,
@@ -238,8 +279,11 @@ fn access(name: &Bound<'_, PyAny>) -> PyResult<Access> {
     })
 }
 
-const DECIDED_BY: [(&str, DecidedBy); 3] = [
+const DECIDED_BY: [(&str, DecidedBy); 6] = [
     ("fields", DecidedBy::Fields),
+    ("arrays", DecidedBy::Arrays { origin: false, domain: false }),
+    ("arrays, origin", DecidedBy::Arrays { origin: true, domain: false }),
+    ("arrays, domain", DecidedBy::Arrays { origin: false, domain: true }),
     ("outputs", DecidedBy::Outputs),
     ("stencil", DecidedBy::Stencil),
 ];
@@ -248,9 +292,8 @@ fn decided_by(name: &Bound<'_, PyAny>) -> PyResult<DecidedBy> {
     let name: String = name.extract()?;
     let found = DECIDED_BY.iter().find(|(known, _)| *known == name);
     found.map(|&(_, decided_by)| decided_by).ok_or_else(|| {
-        PyValueError::new_err(format!(
-            "decided_by: expected 'fields', 'outputs' or 'stencil', got '{name}'"
-        ))
+        let known = DECIDED_BY.map(|(known, _)| format!("'{known}'")).join(", ");
+        PyValueError::new_err(format!("decided_by: expected one of {known}, got '{name}'"))
     })
 }
 
@@ -264,14 +307,35 @@ pub(super) fn name_of(access: Access) -> &'static str {
     ACCESSES.iter().find(|one| one.1 == access).map_or("", |one| one.0)
 }
 
-fn reach(pairs: &Bound<'_, PyAny>, ndim: usize) -> PyResult<Halo> {
-    let Some(pairs) = pairs.extract::<Option<Vec<_>>>()? else {
-        return Ok(Halo::from_elem((0, 0), ndim));
-    };
-    if pairs.len() == ndim {
-        return Ok(Halo::from_vec(pairs));
+/// How the footprint is found, and the declared one.
+fn footprint(given: &Bound<'_, PyAny>) -> PyResult<(FootprintRule, AffineFootprint)> {
+    if given.is_none() {
+        return Ok((FootprintRule::Unknown, AffineFootprint::default()));
     }
-    let got = pairs.len();
-    let text = format!("reach: expected a pair for each of {ndim} dimensions, got {got}");
-    Err(PyValueError::new_err(text))
+    if given.is_callable() {
+        return Ok((FootprintRule::Called(given.clone().unbind()), AffineFootprint::default()));
+    }
+    Ok((FootprintRule::Declared, given.extract()?))
+}
+
+impl DeclaredTouched {
+    fn read(&self) -> Touched<Span> {
+        let along = |spans: &Option<Vec<DeclaredSpan>>| -> Option<Along<Span>> {
+            Some(spans.as_ref()?.iter().copied().map(Span::from).collect())
+        };
+        Touched {
+            reads: along(&self.reads),
+            writes: along(&self.writes),
+            complete: self.complete,
+            pointwise: self.pointwise,
+        }
+    }
+}
+
+impl From<DeclaredSpan> for Span {
+    fn from(declared: DeclaredSpan) -> Self {
+        let DeclaredSpan { below, above, below_end, above_start, most_below, most_above } =
+            declared;
+        Self { below, above, below_end, above_start, most_below, most_above }
+    }
 }

@@ -13,6 +13,8 @@ mod declared;
 mod options;
 mod scalars;
 mod values;
+mod rows;
+mod footprint;
 mod door;
 mod incoming;
 mod hooks;
@@ -24,6 +26,8 @@ mod run;
 mod prepared;
 mod plan;
 mod bound_stencil;
+mod next_field;
+mod next_run;
 
 use pyo3::prelude::*;
 
@@ -37,6 +41,7 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<plan::PyFieldPlan>()?;
     module.add_class::<plan::PyGivenArray>()?;
     module.add_class::<bound_stencil::BoundStencil>()?;
+    module.add_class::<next_run::NextRun>()?;
     module.add_function(wrap_pyfunction!(preset::preset, module)?)?;
     module.add_function(wrap_pyfunction!(bound_stencil::arguments_functional, module)?)?;
     module.add_function(wrap_pyfunction!(bound_stencil::plan_functional, module)?)?;

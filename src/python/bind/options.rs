@@ -19,8 +19,8 @@ pub(super) fn read(
 ) -> PyResult<CallOptions> {
     let spec = &declared.spec;
     let sizes_outputs = functional && spec.decided_by == DecidedBy::Stencil;
-    check_takes(spec, "origin", origin, spec.takes_origin)?;
-    check_takes(spec, "domain", domain, spec.takes_domain || sizes_outputs)?;
+    check_takes(spec, "origin", origin, spec.decided_by.takes_origin())?;
+    check_takes(spec, "domain", domain, spec.decided_by.takes_domain() || sizes_outputs)?;
     let (start, domain) = match domain {
         Some(domain) if spec.decided_by == DecidedBy::Outputs => window(declared, domain)?,
         Some(domain) => (None, Some(along(declared, "domain", domain, &spec.axes)?)),

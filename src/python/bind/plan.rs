@@ -11,7 +11,7 @@ use super::incoming::{Incoming, IncomingFields};
 use super::planned::{Planned, PlannedField};
 use crate::device::{DeviceKind, Target};
 use crate::field::{Dim, Dims};
-use crate::stencil::FieldPlan;
+use crate::stencil::{Along, FieldPlan, Range};
 
 /// The plan of a call of a bound stencil.
 #[pyclass(frozen, get_all, name = "CallPlan", module = "dlfield._core")]
@@ -37,8 +37,9 @@ pub(super) struct PyFieldPlan {
     dtype: &'static str,
     dims: Py<PyTuple>,
     data_shape: Py<PyTuple>,
-    reach: Option<Py<PyTuple>>,
-    reach_known: bool,
+    reads: Option<Py<PyTuple>>,
+    writes: Option<Py<PyTuple>>,
+    complete: bool,
     layout: Option<Py<PyTuple>>,
     alignment_size: usize,
     given: Option<Py<PyGivenArray>>,
@@ -62,10 +63,12 @@ impl PyCallPlan {
     pub(super) fn new(py: Python<'_>, call: &Planned<'_, '_>) -> PyResult<Self> {
         let (spec, plan, fields) = (&call.declared.spec, &call.plan, PyDict::new(py));
         for field in call.fields() {
-            let known = call.is_reach_known(py, field)?;
-            fields.set_item(&field.spec.name, PyFieldPlan::new(py, field, known)?)?;
+            fields.set_item(&field.spec.name, PyFieldPlan::new(py, field)?)?;
         }
-        let takes = [("origin", spec.takes_origin), ("domain", spec.takes_domain)];
+        let takes = [
+            ("origin", spec.decided_by.takes_origin()),
+            ("domain", spec.decided_by.takes_domain()),
+        ];
         let takes: Vec<_> = takes.into_iter().filter(|one| one.1).map(|one| one.0).collect();
         Ok(Self {
             axes: names(py, &spec.axes)?,
@@ -94,19 +97,20 @@ impl PyCallPlan {
 }
 
 impl PyFieldPlan {
-    fn new(py: Python<'_>, field: PlannedField<'_>, reach_known: bool) -> PyResult<Self> {
+    fn new(py: Python<'_>, field: PlannedField<'_>) -> PyResult<Self> {
         let (spec, given) = (field.spec, field.given);
         let given = given.map(|(incoming, plan)| PyGivenArray::new(py, incoming, plan));
-        let reach = spec.reach_known.then(|| PyTuple::new(py, spec.reach.iter().copied()));
-        let reach = reach.transpose()?;
+        let touched = field.given.map(|(_, plan)| plan.touched.clone()).unwrap_or_default();
+        let range = |ranges: Along<Range>| PyTuple::new(py, ranges).map(Bound::unbind);
         let layout = spec.ranks.as_ref().map(|ranks| PyTuple::new(py, ranks)).transpose()?;
         Ok(Self {
             access: name_of(spec.access),
             dtype: spec.dtype.name(),
             dims: names(py, &spec.dims)?,
             data_shape: PyTuple::new(py, &spec.data_shape)?.unbind(),
-            reach: reach.map(Bound::unbind),
-            reach_known,
+            reads: touched.reads.map(range).transpose()?,
+            writes: touched.writes.map(range).transpose()?,
+            complete: touched.complete,
             layout: layout.map(Bound::unbind),
             alignment_size: spec.alignment.max(1),
             given: given.transpose()?.map(|given| Py::new(py, given)).transpose()?,

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyTuple;
 
 use super::declared::Declared;
+use super::footprint::{Basis, domain_of};
 use super::hooks::first_of;
 use super::incoming::{Incoming, IncomingFields};
-use super::runner::{CallPlace, Runner};
+use super::runner::Runner;
 use super::values::Values;
 use super::warnings::warn;
 use crate::protocol::note_written;
@@ -23,10 +24,8 @@ pub(super) struct Planned<'a, 'py> {
     pub(super) plan: Arc<CallPlan>,
     /// The user's own arrays may be handed in, since no foreign code has run since their import.
     pub(super) undisturbed: bool,
-    /// The places of the fields that the stencil has checked; `None` if it checks nothing.
-    pub(super) place: Option<Arc<CallPlace>>,
-    /// Names of the fields whose reach the stencil's own check does not know.
-    unknown: Option<Bound<'py, PyAny>>,
+    /// What the footprint of the plan depends on.
+    pub(super) basis: Basis,
 }
 
 /// A field of the stencil in a call.
@@ -45,52 +44,23 @@ pub(super) struct PlannedField<'a> {
 
 impl<'a, 'py> Planned<'a, 'py> {
     /// # Errors
-    /// If the plan has copies that cannot be made, or the stencil refuses the call.
+    /// If the plan has copies that cannot be made.
     pub(super) fn new(
         py: Python<'py>,
         declared: &'a Declared,
         runner: &'a Runner,
         values: Values<'py>,
         fields: IncomingFields,
-        plan: Arc<CallPlan>,
+        (plan, basis): (Arc<CallPlan>, Basis),
     ) -> PyResult<Self> {
         runner.check_copies(py, &plan)?;
         let undisturbed = fields.are_undisturbed();
-        let (place, unknown) = (None, None);
-        let mut call = Self { declared, runner, values, fields, plan, undisturbed, place, unknown };
-        if runner.checks() {
-            let given = PyDict::new(py);
-            for (&(at, _), value) in declared.scalars.iter().zip(&call.values.scalars) {
-                given.set_item(declared.name(py, at), value)?;
-            }
-            let place = call.place(py)?;
-            call.unknown = runner.check(py, Some(&place), &given)?;
-            call.place = Some(Arc::new(place));
-        }
-        Ok(call)
+        Ok(Self { declared, runner, values, fields, plan, basis, undisturbed })
     }
 
-    /// Shape and origin of each field, in the declared order of dimensions, and the domain.
-    fn place(&self, py: Python<'_>) -> PyResult<CallPlace> {
-        let fields = PyDict::new(py);
-        for field in self.fields() {
-            let Some((incoming, plan)) = field.given else { continue };
-            let layout = incoming.argument.managed.layout().permute(&plan.axes)?;
-            let place = (PyTuple::new(py, layout.shape())?, PyTuple::new(py, &plan.origin)?);
-            fields.set_item(self.declared.name(py, field.name_at), place)?;
-        }
-        Ok(CallPlace { fields: fields.unbind(), domain: self.domain(py)?.unbind() })
-    }
-
-    /// The domain as the stencil takes it: numbers of points, or for a stencil whose outputs decide,
-    /// the first point and the end behind the last, counted from the origin.
+    /// The domain as the stencil takes it.
     pub(super) fn domain<'p>(&self, py: Python<'p>) -> PyResult<Bound<'p, PyTuple>> {
-        let (domain, start) = (&self.plan.domain, &self.plan.start);
-        if self.declared.spec.decided_by != DecidedBy::Outputs {
-            return PyTuple::new(py, domain);
-        }
-        let end = |(&first, &points): (&i64, &i64)| (first, first.saturating_add(points));
-        PyTuple::new(py, start.iter().zip(domain).map(end).collect::<Vec<_>>())
+        domain_of(py, self.declared, &self.plan.domain, &self.plan.start)
     }
 
     /// Shows the warnings, which may be Python code of the user's.
@@ -127,13 +97,6 @@ impl<'a, 'py> Planned<'a, 'py> {
         let written = self.fields().filter(|field| field.spec.access.writes());
         let arrays = written.filter_map(|field| self.values.named.get(field.name_at)?.as_ref());
         arrays.fold(outcome, |outcome, array| first_of(py, outcome, note_written(array)))
-    }
-
-    /// True if everything that the stencil touches of the field is checked.
-    pub(super) fn is_reach_known(&self, py: Python<'_>, field: PlannedField<'_>) -> PyResult<bool> {
-        let name = self.declared.name(py, field.name_at);
-        let known = |unknown: &Bound<'_, PyAny>| unknown.contains(name).map(|found| !found);
-        Ok(field.spec.reach_known || self.unknown.as_ref().map_or(Ok(false), known)?)
     }
 
     /// True if the stencil gets the field as read-only.

@@ -9,11 +9,11 @@ use pyo3::types::PyDict;
 use smallvec::SmallVec;
 
 use super::declared::Declared;
+use super::footprint::Basis;
 use super::incoming::Incoming;
 use super::planned::PlannedField;
 use super::run::Run;
-use super::runner::{CallPlace, Runner};
-use super::values::Values;
+use super::values::{OFFSET_PROVIDER, Values};
 use crate::device::Target;
 use crate::field::Field;
 use crate::protocol::buffer::ArrayForm;
@@ -32,7 +32,7 @@ struct Prepared {
     /// Every keyword of `run`, without the arrays and the scalars.
     keywords: Py<PyDict>,
     origins: Py<PyDict>,
-    place: Option<Arc<CallPlace>>,
+    basis: Basis,
 }
 
 struct PreparedField {
@@ -50,17 +50,17 @@ impl LastCall {
         &self,
         py: Python<'py>,
         declared: &Declared,
-        runner: &Runner,
         values: &Values<'py>,
     ) -> PyResult<Option<Bound<'py, PyDict>>> {
         let last = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(last) = last.filter(|last| last.options == values.options) else {
             return Ok(None);
         };
+        if !last.basis.holds(py, values) {
+            return Ok(None);
+        }
         let Some(arrays) = last.arrays(declared, values) else { return Ok(None) };
-        let keywords = last.with(py, declared, values, &arrays)?;
-        runner.check(py, last.place.as_deref(), &keywords)?;
-        Ok(Some(keywords))
+        last.with(py, declared, values, &arrays).map(Some)
     }
 
     /// Prepares a call that has come twice, if its arguments are such that it may come again.
@@ -103,8 +103,8 @@ impl Prepared {
         keywords.set_item(intern!(py, "exec_info"), py.None())?;
         let options = call.values.options.clone();
         let (keywords, origins) = (keywords.unbind(), origins.copy()?.unbind());
-        let place = call.place.clone();
-        Ok(Some(Self { fields, options, keywords, origins, place }))
+        let basis = call.basis.clone();
+        Ok(Some(Self { fields, options, keywords, origins, basis }))
     }
 
     /// The arrays of a call, if each is of the same form and no output overlaps another argument.
@@ -146,6 +146,9 @@ impl Prepared {
         }
         for (&at, array) in declared.fields_at.iter().zip(arrays) {
             keywords.set_item(declared.name(py, at), array)?;
+        }
+        if let Some(connectivities) = &values.connectivities {
+            keywords.set_item(intern!(py, OFFSET_PROVIDER), connectivities)?;
         }
         keywords.set_item(intern!(py, "_origin_"), self.origins.bind(py).copy()?)?;
         Ok(keywords)

@@ -8,6 +8,7 @@ use super::hooks::first_of;
 use super::incoming::Incoming;
 use super::planned::{Planned, PlannedField};
 use super::staged::Staged;
+use super::values::OFFSET_PROVIDER;
 use crate::device::Target;
 use crate::managed::Managed;
 use crate::python::device_array::PyDeviceArray;
@@ -40,6 +41,9 @@ impl<'a, 'py> Run<'a, 'py> {
                 None => PyTuple::new(py, vec![0; field.spec.dims.len()])?,
             };
             origins.set_item(name, origin)?;
+        }
+        if let Some(connectivities) = &call.values.connectivities {
+            keywords.set_item(intern!(py, OFFSET_PROVIDER), connectivities)?;
         }
         keywords.set_item(intern!(py, "_domain_"), call.domain(py)?)?;
         keywords.set_item(intern!(py, "_origin_"), origins)?;

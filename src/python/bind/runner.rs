@@ -3,7 +3,7 @@
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyDict;
 
 use super::hooks::first_of;
 use crate::cuda::{device_count, ordinal_of, synchronize};
@@ -14,20 +14,12 @@ use crate::protocol::{Request, import};
 use crate::python::numpy::array_over;
 use crate::stencil::CallPlan;
 
-/// The domain of a call, and the shape and origin of each field by name.
-pub(super) struct CallPlace {
-    pub(super) fields: Py<PyDict>,
-    pub(super) domain: Py<PyTuple>,
-}
-
 pub(super) struct Runner {
     target: Target,
     /// Has `run`, and for a device perhaps `to_device`, `to_host` and `synchronize`.
     object: Py<PyAny>,
     /// Takes the place of `run` if times are asked for.
     own_call: Option<Py<PyAny>>,
-    /// Refuses a call that would leave an array, if only the stencil can tell.
-    check: Option<Py<PyAny>>,
     /// Waits until the work that `run` started is done.
     synchronize: Option<Py<PyAny>>,
 }
@@ -38,33 +30,14 @@ impl Runner {
         let object = declaration.getattr("run")?;
         let synchronize = object.getattr_opt("synchronize")?.map(Bound::unbind);
         let own_call = declaration.getattr("own_call")?.extract()?;
-        let check = declaration.getattr("check")?.extract()?;
-        Ok(Self { target, object: object.unbind(), own_call, check, synchronize })
+        Ok(Self { target, object: object.unbind(), own_call, synchronize })
     }
 
     /// Visits the object that computes, and its means.
     pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.object)?;
         visit.call(&self.own_call)?;
-        visit.call(&self.check)?;
         visit.call(&self.synchronize)
-    }
-
-    /// True if the stencil has to be asked whether it leaves an array.
-    pub(super) fn checks(&self) -> bool {
-        self.check.is_some()
-    }
-
-    /// Lets the stencil refuse a call. `given`: the scalars by name, among other things. Returns the
-    /// names of the fields whose reach it does not know; `None` if it checks nothing.
-    pub(super) fn check<'py>(
-        &self,
-        py: Python<'py>,
-        place: Option<&CallPlace>,
-        given: &Bound<'py, PyDict>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let (Some(check), Some(place)) = (&self.check, place) else { return Ok(None) };
-        check.bind(py).call1((place.fields.bind(py), place.domain.bind(py), given)).map(Some)
     }
 
     /// Calls `run`, and waits until it is done, even if it raised.

@@ -1,5 +1,6 @@
 //! Step 1 of a call, first half: each value under its name, scalars and options checked.
 
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
@@ -24,6 +25,8 @@ pub(super) struct Values<'py> {
     pub(super) named: Vec<Option<Bound<'py, PyAny>>>,
     /// One for each parameter that is a scalar; `None` for an unused one that is missing.
     pub(super) scalars: Vec<Option<Bound<'py, PyAny>>>,
+    /// The connectivities, as given or as declared; `None` for a stencil that takes none.
+    pub(super) connectivities: Option<Bound<'py, PyAny>>,
     pub(super) options: CallOptions,
 }
 
@@ -34,8 +37,27 @@ impl<'py> Values<'py> {
         let options = options::read(declared, origin, domain, functional)?;
         check_complete(args.py(), declared, &named, functional)?;
         let scalars = scalars::read(args.py(), declared, &named)?;
-        Ok(Self { named, scalars, options })
+        let connectivities = connectivities(declared, args.py(), kwargs)?;
+        Ok(Self { named, scalars, connectivities, options })
     }
+}
+
+/// The keyword of the connectivities, as gt4py.next has it.
+pub(super) const OFFSET_PROVIDER: &str = "offset_provider";
+
+/// The connectivities that a call gives, else those of the declaration.
+fn connectivities<'py>(
+    declared: &Declared,
+    py: Python<'py>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Some(default) = &declared.connectivities else { return Ok(None) };
+    let given = match kwargs {
+        Some(kwargs) => kwargs.get_item(intern!(py, OFFSET_PROVIDER))?,
+        None => None,
+    };
+    let given = given.filter(|given| !given.is_none());
+    Ok(Some(given.unwrap_or_else(|| default.bind(py).clone())))
 }
 
 /// Gives every argument its name, as Python itself does for a function. Those of a functional call
@@ -62,6 +84,9 @@ pub(super) fn by_name<'py>(
     let mut parts = vec![None; if declared.parts.is_empty() { 0 } else { declared.names.len() }];
     for (name, value) in kwargs.into_iter().flatten() {
         let (py, name) = (name.py(), name.cast_into::<PyString>()?);
+        if declared.connectivities.is_some() && name == OFFSET_PROVIDER {
+            continue;
+        }
         let is = |known: &Py<PyString>| {
             known.is(&name) || known.bind(py).as_any().eq(&name).unwrap_or(false)
         };

@@ -10,7 +10,7 @@ fn named(names: &[&str]) -> Dims {
 fn to_edges() -> StencilSpec {
     let of = |name: &str, dims: &[&str], access| FieldSpec {
         dims: named(dims),
-        reach: smallvec![(0, 0); 2],
+        touched: touched(access, [(0, 0); 2].into_iter()),
         ..field(name, "", access, 0)
     };
     StencilSpec {
@@ -75,7 +75,8 @@ fn fields_need_not_agree_if_the_stencil_decides_its_domain() {
 
 #[test]
 fn without_origin_and_domain_all_arrays_must_have_one_shape_and_halo() {
-    let spec = StencilSpec { takes_origin: false, takes_domain: false, ..stencil() };
+    let spec =
+        StencilSpec { decided_by: DecidedBy::Arrays { origin: false, domain: false }, ..stencil() };
     for (extent, halo) in [(6, 1), (8, 0), (8, 2)] {
         let args = [argument(&[8, 8, 4], None, 1), argument(&[extent, extent, 4], None, halo)];
         let text = message(resolve(&spec, &args, &CallOptions::default()));
@@ -88,8 +89,8 @@ fn without_origin_and_domain_all_arrays_must_have_one_shape_and_halo() {
 
 #[test]
 fn with_only_one_of_origin_and_domain_all_arrays_must_have_one_shape() {
-    for (takes_origin, takes_domain) in [(true, false), (false, true)] {
-        let spec = StencilSpec { takes_origin, takes_domain, ..stencil() };
+    for (origin, domain) in [(true, false), (false, true)] {
+        let spec = StencilSpec { decided_by: DecidedBy::Arrays { origin, domain }, ..stencil() };
         let args = [argument(&[8, 8, 4], None, 1), argument(&[6, 6, 4], None, 0)];
         assert!(message(resolve(&spec, &args, &CallOptions::default())).contains("of one shape"));
     }
@@ -98,22 +99,25 @@ fn with_only_one_of_origin_and_domain_all_arrays_must_have_one_shape() {
 #[test]
 fn a_given_origin_or_domain_is_used_if_the_stencil_takes_only_that_one() {
     let args = [argument(&[8, 8, 4], None, 1), argument(&[8, 8, 4], None, 1)];
-    let spec = StencilSpec { takes_origin: false, ..stencil() };
+    let spec =
+        StencilSpec { decided_by: DecidedBy::Arrays { origin: false, domain: true }, ..stencil() };
     let mut options = CallOptions { domain: Some(smallvec![3, 2, 1]), ..CallOptions::default() };
     let plan = resolve(&spec, &args, &options).unwrap();
     assert_eq!((plan.domain.as_slice(), origin(&plan, 0)), (&[3, 2, 1][..], &[1, 1, 0][..]));
     options.domain = Some(smallvec![8, 2, 1]);
     assert!(resolve(&spec, &args, &options).is_err(), "more than there is room for");
 
-    let spec = StencilSpec { takes_domain: false, ..stencil() };
+    let spec =
+        StencilSpec { decided_by: DecidedBy::Arrays { origin: true, domain: false }, ..stencil() };
     let origins = vec![Some(smallvec![2, 1, 0]), Some(smallvec![3, 1, 0])];
     let plan = resolve(&spec, &args, &CallOptions { origins, ..CallOptions::default() }).unwrap();
     assert_eq!((plan.domain.as_slice(), origin(&plan, 1)), (&[5, 6, 4][..], &[3, 1, 0][..]));
 }
 
 #[test]
-fn without_halos_and_options_the_domain_ends_at_the_reach_from_the_edge() {
-    let spec = StencilSpec { takes_origin: false, takes_domain: false, ..stencil() };
+fn without_halos_and_options_the_domain_keeps_its_distance_from_the_edge() {
+    let spec =
+        StencilSpec { decided_by: DecidedBy::Arrays { origin: false, domain: false }, ..stencil() };
     let args = [argument(&[8, 8, 4], None, 0), argument(&[8, 8, 4], None, 0)];
     let plan = resolve(&spec, &args, &CallOptions::default()).unwrap();
     assert_eq!((plan.domain.as_slice(), origin(&plan, 1)), (&[6, 6, 4][..], &[1, 1, 0][..]));
@@ -132,21 +136,21 @@ fn an_output_may_be_missing_in_a_functional_call() {
 #[test]
 fn a_field_that_is_read_and_written_must_not_be_missing() {
     let mut spec = stencil();
-    spec.fields[1].access = Access::Update;
+    spec.fields[1] = field("out", "IJK", Access::Update, 0);
     let args = [argument(&[26, 16, 4], None, 3), None];
     let options = CallOptions { functional: true, ..CallOptions::default() };
     assert!(resolve(&spec, &args, &options).is_err());
 }
 
 #[test]
-fn with_an_unknown_reach_inputs_must_not_share_memory_with_outputs() {
+fn with_an_incomplete_footprint_inputs_must_not_share_memory_with_outputs() {
     let mut spec = stencil();
     let one = argument(&[8, 8, 4], None, 0);
     let origins = vec![Some(smallvec![1, 1, 0]), Some(smallvec![5, 1, 0])];
     let options =
         CallOptions { domain: Some(smallvec![3, 6, 4]), origins, ..CallOptions::default() };
     assert!(resolve(&spec, &[one.clone(), one.clone()], &options).is_ok());
-    spec.fields[0].reach_known = false;
+    spec.fields[0].touched.complete = false;
     let text = message(resolve(&spec, &[one.clone(), one], &options));
     assert!(text.contains("'inp' and 'out'"), "{text}");
 }

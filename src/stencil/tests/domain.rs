@@ -37,10 +37,10 @@ fn halos_that_disagree_about_the_domain_are_refused() {
 }
 
 #[test]
-fn without_halos_an_origin_must_cover_the_reach_of_the_stencil() {
+fn without_halos_an_origin_must_cover_the_footprint() {
     let args = [argument(&[8, 8, 4], None, 0), argument(&[8, 8, 4], None, 0)];
     let text = message(resolve(&stencil(), &args, &CallOptions::default()));
-    assert!(text.contains("origin of at least 1 along I") && text.contains("got 0"), "{text}");
+    assert!(text.contains("points -1 to 8 along I, which 'lap' reads, got 0 to 8"), "{text}");
     let options = CallOptions {
         origins: vec![Some(smallvec![1, 1, 0]), Some(smallvec![1, 1, 0])],
         ..CallOptions::default()
@@ -58,7 +58,7 @@ fn an_output_too_small_for_origin_and_domain_is_refused() {
         &CallOptions { domain: Some(smallvec![6, 6, 4]), origins, ..CallOptions::default() },
     ));
     assert!(
-        text.contains("'out'") && text.contains("1 + 6 + 0") && text.contains("got 4"),
+        text.contains("'out'") && text.contains("points 0 to 6") && text.contains("got -1 to 3"),
         "{text}"
     );
 }
@@ -162,28 +162,28 @@ fn a_halo_along_a_data_dimension_does_not_shift_the_origin() {
 }
 
 #[test]
-fn an_interval_that_reaches_past_the_column_is_refused() {
-    for (reach, refused) in [((-5, 0), true), ((0, -5), true), ((-3, 0), false), ((0, -3), false)] {
+fn an_interval_that_lies_past_the_column_is_refused() {
+    for (width, refused) in [((-5, 0), true), ((0, -5), true), ((-3, 0), false), ((0, -3), false)] {
         let mut spec = stencil();
-        spec.fields[0].reach = smallvec![(0, 0), (0, 0), reach];
+        spec.fields[0].touched = touched(Access::Read, [(0, 0), (0, 0), width].into_iter());
         let args = [argument(&[8, 8, 4], None, 0), argument(&[8, 8, 4], None, 0)];
         let result = resolve(&spec, &args, &CallOptions::default());
-        assert_eq!(result.is_err(), refused, "{reach:?}: {result:?}");
+        assert_eq!(result.is_err(), refused, "{width:?}: {result:?}");
     }
 }
 
 #[test]
 fn a_field_that_is_read_ahead_or_behind_alone_may_begin_or_end_outside_the_domain() {
-    for (reach, origin, refused) in
+    for (width, origin, refused) in
         [((-1, 1), -1, false), ((-1, 1), -2, true), ((1, -1), 1, false), ((1, -1), 2, true)]
     {
         let mut spec = stencil();
-        spec.fields[0].reach = smallvec![reach, (0, 0), (0, 0)];
+        spec.fields[0].touched = touched(Access::Read, [width, (0, 0), (0, 0)].into_iter());
         let args = [argument(&[1, 1, 1], None, 0), argument(&[1, 1, 1], None, 0)];
         let origins = vec![Some(smallvec![origin, 0, 0]), None];
         let domain = Some(smallvec![1, 1, 1]);
         let result = resolve(&spec, &args, &CallOptions { origins, domain, ..Default::default() });
-        assert_eq!(result.is_err(), refused, "{reach:?} {origin}: {result:?}");
+        assert_eq!(result.is_err(), refused, "{width:?} {origin}: {result:?}");
     }
 }
 
@@ -218,15 +218,14 @@ fn an_input_that_reaches_into_the_output_is_refused() {
 #[test]
 fn a_pointwise_stencil_may_write_into_its_input() {
     let mut spec = stencil();
-    spec.fields[0].reach = smallvec![(0, 0); 3];
-    let field = argument(&[8, 8, 4], None, 1);
-    let both = [field.clone(), field];
+    spec.fields[0] = field("inp", "IJK", Access::Read, 0);
+    let one = argument(&[8, 8, 4], None, 1);
+    let both = [one.clone(), one];
     assert!(resolve(&spec, &both, &CallOptions::default()).is_ok());
-    spec.min_points = smallvec![1, 1, 2];
+    spec.fields[0].touched.pointwise = false;
     let text = message(resolve(&spec, &both, &CallOptions::default()));
-    assert!(text.contains("'inp' and 'out'"), "a loop along K may reach inside: {text}");
-    spec.min_points = smallvec![];
-    spec.fields.iter_mut().for_each(|field| field.reach = smallvec![(1, 1), (0, 0), (0, 0)]);
+    assert!(text.contains("'inp' and 'out'"), "a loop along K may read a neighbour: {text}");
+    spec.fields = vec![field("inp", "IJK", Access::Read, 1), field("out", "IJK", Access::Write, 1)];
     assert!(resolve(&spec, &both, &CallOptions::default()).is_err(), "as far in both");
 }
 

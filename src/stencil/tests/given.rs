@@ -11,7 +11,8 @@ pub(super) use crate::error::Result;
 pub(super) use crate::field::{Dim, Dims, Halo};
 pub(super) use crate::managed::Managed;
 pub(super) use crate::stencil::{
-    Access, Argument, CallOptions, CallPlan, DecidedBy, FieldSpec, Mismatch, StencilSpec,
+    Access, Along, Argument, CallOptions, CallPlan, DecidedBy, Declared, FieldSpec, Mismatch, Span,
+    StencilSpec, Touched,
 };
 
 pub(super) fn resolve(
@@ -19,7 +20,8 @@ pub(super) fn resolve(
     arguments: &[Option<Argument>],
     options: &CallOptions,
 ) -> Result<CallPlan> {
-    crate::stencil::resolve(spec, arguments.iter().map(Option::as_ref), options)
+    crate::stencil::resolve(spec, arguments.iter().map(Option::as_ref), options, &Declared)
+        .map(|(plan, ())| plan)
 }
 
 pub(super) fn dims(names: &str) -> Dims {
@@ -48,6 +50,16 @@ pub(super) fn argument(shape: &[i64], names: Option<&str>, width: i64) -> Option
     })
 }
 
+/// A footprint of so many points below and above the domain along each axis.
+pub(super) fn touched(access: Access, widths: impl Iterator<Item = (i64, i64)>) -> Touched<Span> {
+    let span = |(below, above)| Span { below, above, ..Span::default() };
+    let spans: Along<Span> = widths.map(span).collect();
+    let pointwise = spans.iter().all(|span| *span == Span::default());
+    let reads = matches!(access, Access::Read | Access::Update).then(|| spans.clone());
+    let writes = access.writes().then_some(spans);
+    Touched { reads, writes, complete: true, pointwise }
+}
+
 pub(super) fn field(name: &str, names: &str, access: Access, reach: i64) -> FieldSpec {
     let width = |dim: &Dim| if matches!(dim, Dim::I | Dim::J) { (reach, reach) } else { (0, 0) };
     FieldSpec {
@@ -56,10 +68,7 @@ pub(super) fn field(name: &str, names: &str, access: Access, reach: i64) -> Fiel
         data_shape: smallvec![],
         dtype: DType::Float64,
         access,
-        reach: dims(names).iter().map(width).collect(),
-        across: dims(names).iter().map(|_| (0, 0)).collect(),
-        across_at_most: dims(names).iter().map(|_| (0, 0)).collect(),
-        reach_known: true,
+        touched: touched(access, dims(names).iter().map(width)),
         ranks: None,
         fast: None,
         alignment: 1,
@@ -73,13 +82,12 @@ pub(super) fn stencil() -> StencilSpec {
         fields,
         dims: HashMap::new(),
         axes: dims("IJK"),
-        min_points: smallvec![],
+        smallest: smallvec![],
+        smallest_because: String::new(),
         typed: true,
         target: Target::Host,
         backend: "gt:cpu_kfirst",
         decided_by: DecidedBy::Fields,
-        takes_origin: true,
-        takes_domain: true,
         runs_empty: false,
         copy_device: false,
         copy_memory: false,

@@ -6,12 +6,13 @@ use super::given::*;
 use crate::stencil::Remembered;
 
 fn resolve_again(
-    remembered: &Remembered,
+    remembered: &Remembered<()>,
     spec: &StencilSpec,
     arguments: &[Option<Argument>],
     options: &CallOptions,
 ) -> Result<Arc<CallPlan>> {
-    Ok(remembered.resolve(spec, arguments.iter().map(Option::as_ref), options)?.0)
+    let arguments = arguments.iter().map(Option::as_ref);
+    Ok(remembered.resolve(spec, arguments, options, &Declared)?.plan)
 }
 
 type Change = fn(&mut [Option<Argument>; 2], &mut CallOptions);
