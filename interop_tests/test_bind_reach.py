@@ -1,7 +1,5 @@
 """Levels that a stencil reaches and GT4Py does not tell: read from its own representation."""
 
-import warnings
-
 import dlfield as dlf
 import numpy as np
 import pytest
@@ -11,7 +9,7 @@ from support.optional import library
 
 library("gt4py.cartesian")
 
-from dlfield.stencils.cartesian import footprint as gt4py_reach  # noqa: E402 (after the skip)
+from dlfield.stencils.cartesian.declare import declare  # noqa: E402 (after the skip)
 
 BEYOND = "(origin, domain, reach of the stencil)"
 
@@ -164,16 +162,7 @@ def test_a_definition_that_was_compiled_again_with_other_externals_is_not_believ
 
     five = gtscript.stencil(backend="numpy", definition=by_external, externals={"LEVELS": 5})
     seven = gtscript.stencil(backend="numpy", definition=by_external, externals={"LEVELS": 7})
-    assert gt4py_reach.reach_of(seven).along("inp", "K").above_start == 8
-    assert gt4py_reach.reach_of(five) is None
-
-
-def test_an_unknown_version_of_gt4py_warns_once_and_tells_no_reach(compiled, monkeypatch):
-    monkeypatch.setattr(gt4py_reach, "_version", lambda: "99.0")
-    gt4py_reach._is_known.cache_clear()
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
-        runs = [dlf.bind(unread(compiled("split", "numpy"))) for _ in range(2)]
-    assert ["got 99.0" in str(one.message) for one in seen] == [True]
-    plan = dlf.explain(runs[0], levels(3), untouched(3), untouched(3)).plan
-    assert plan.fields["inp"].reach is None
+    assert declare(seven).footprint.fields["inp"].reads[2].above_start == 8
+    assert declare(seven).checked == "checked"
+    assert not declare(five).footprint.fields["inp"].complete
+    assert declare(five).checked == "partly checked"
