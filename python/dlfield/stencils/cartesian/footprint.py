@@ -134,8 +134,8 @@ def _touched(found: Stencil) -> _Touched:
 def _reason(smallest: tuple[int, int, int]) -> str:
     if max(smallest[:2]) <= 1:
         return ""  # along K the number says it all
-    levels = "its intervals need, or " if smallest[2] > 1 else ""
-    return f"as many as {levels}a region needs on the backend 'numpy'"
+    also = ", or an interval" if smallest[2] > 1 else ""
+    return f"as many as a region needs on the backend 'numpy'{also}"
 
 
 @dataclass

@@ -7,6 +7,7 @@ Nothing imports GT4Py unless a stencil of GT4Py's own is read.
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -14,35 +15,28 @@ from dlfield.stencils.cartesian import nodes
 from dlfield.stencils.cartesian.nodes import NoDefinition, UnknownNode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
 __all__ = ["compiled", "layout_of", "representation_of", "representation_of_definition", "version"]
 
 #: Attributes of the known nodes, other than those of `_COMMON`.
 _KNOWN = {
     "Stencil": "name params vertical_loops declarations",
-    "FieldDecl": "name dimensions data_dims",
-    "Temporary": "name dimensions data_dims",
-    "ScalarDecl": "name",
+    **dict.fromkeys(("FieldDecl", "Temporary"), "name dimensions data_dims"),
     "VerticalLoop": "loop_order sections caches",
     "VerticalLoopSection": "interval horizontal_executions",
     "HorizontalExecution": "body declarations",
-    "Interval": "start end",
-    "HorizontalInterval": "start end",
-    "AxisBound": "level offset",
-    "RuntimeAxisBound": "level offset",
+    **dict.fromkeys(("Interval", "HorizontalInterval"), "start end"),
+    **dict.fromkeys(("AxisBound", "RuntimeAxisBound"), "level offset"),
     "AssignStmt": "left right",
-    "MaskStmt": "mask body",
-    "While": "cond body",
-    "HorizontalRestriction": "mask body",
+    **dict.fromkeys(("MaskStmt", "HorizontalRestriction"), "mask body"),
     "HorizontalMask": "i j",
+    "While": "cond body",
     "Literal": "value",
-    "ScalarAccess": "name",
-    "IteratorAccess": "name",
+    **dict.fromkeys(("ScalarDecl", "ScalarAccess", "IteratorAccess"), "name"),
     "FieldAccess": "name offset data_index",
     "CartesianOffset": "i j k",
-    "VariableKOffset": "k",
-    "AbsoluteKIndex": "k",
+    **dict.fromkeys(("VariableKOffset", "AbsoluteKIndex"), "k"),
     "UnaryOp": "op expr",
     "BinaryOp": "op left right",
     "TernaryOp": "cond true_expr false_expr",
@@ -86,20 +80,20 @@ def layout_of(name: str) -> tuple[Any, Any, bool] | None:
 def representation_of(stencil: Any) -> nodes.Stencil:  # noqa: ANN401
     """Read the definition that a stencil of GT4Py was compiled from, in milliseconds.
 
-    Raises
-    ------
-    NoDefinition
-        If the definition or its source is missing, or if it was compiled again with other
-        externals. GT4Py notes externals and types at the function, where the next compilation
-        overwrites them; the fingerprint tells.
-    UnknownNode
-        If GT4Py made a node that is not known here.
+    Raises UnknownNode; and NoDefinition if the definition or its source is missing, or if it was
+    compiled again with other externals. GT4Py notes those at the function, where the next
+    compilation overwrites them; the fingerprint tells.
     """
+    import inspect  # takes milliseconds to import
+
     from gt4py.cartesian.definitions import BuildOptions
     from gt4py.cartesian.stencil_builder import StencilBuilder
 
     definition: Any = getattr(stencil, "definition_func", None)
-    _check_source(definition)
+    try:
+        inspect.getsource(definition)
+    except (OSError, TypeError) as error:
+        raise NoDefinition(f"{definition}: no source") from error
     noted = dict(stencil.options)
     options = BuildOptions(impl_opts=noted.pop("_impl_opts"), **noted)
     builder = StencilBuilder(definition, backend=stencil.backend, options=options)
@@ -117,15 +111,6 @@ def representation_of_definition(definition: Callable[..., Any]) -> nodes.Stenci
     return _lowered(StencilBuilder(definition, backend="numpy"))
 
 
-def _check_source(definition: Any) -> None:  # noqa: ANN401
-    import inspect  # takes milliseconds to import
-
-    try:
-        inspect.getsource(definition)
-    except (OSError, TypeError) as error:
-        raise NoDefinition(f"{definition}: no source") from error
-
-
 def _lowered(builder: Any) -> nodes.Stencil:  # noqa: ANN401
     from gt4py.cartesian.gtc.gtir_to_oir import GTIRToOIR
     from gt4py.cartesian.gtc.passes.oir_optimizations.utils import compute_horizontal_block_extents
@@ -139,9 +124,10 @@ def _kind(node: Any) -> str:  # noqa: ANN401
     kind = type(node).__name__
     known = {*_KNOWN.get(kind, "").split(), *_COMMON}
     unknown = {field.name for field in node.__datamodel_fields__.values()} - known
-    if kind not in _KNOWN or unknown:
-        what = " with ".join([kind, ", ".join(sorted(unknown))]) if kind in _KNOWN else kind
-        raise UnknownNode(f"node {what}")
+    if kind not in _KNOWN:
+        raise UnknownNode(f"node {kind}")
+    if unknown:
+        raise UnknownNode(f"node {kind} with {', '.join(sorted(unknown))}")
     return kind
 
 
@@ -156,12 +142,14 @@ class _Reader:
     def __init__(self, stencil: Any, extents: Any) -> None:  # noqa: ANN401
         self.extents = extents
         # GT4Py names the field of a condition by an address.
-        masks = (str(one.name) for one in stencil.declarations if str(one.name)[:5] == "mask_")
-        masks = (name for name in masks if name[5:].isdigit())
-        self.renamed = {name: f"mask#{at}" for at, name in enumerate(masks)}
+        masks = (one.name for one in stencil.declarations if re.fullmatch(r"mask_\d+", one.name))
+        self.renamed = {str(name): f"mask#{at}" for at, name in enumerate(masks)}
 
     def name(self, node: Any) -> str:  # noqa: ANN401
         return self.renamed.get(str(node.name), str(node.name))
+
+    def scalar(self, node: Any) -> nodes.Scalar:  # noqa: ANN401
+        return nodes.Scalar(self.name(node))
 
     def stencil(self, node: Any) -> nodes.Stencil:  # noqa: ANN401
         _kind(node)
@@ -169,9 +157,7 @@ class _Reader:
         return nodes.Stencil(
             name=str(node.name),
             fields=tuple(self.declared(one) for kind, one in parameters if kind == "FieldDecl"),
-            scalars=tuple(
-                nodes.Scalar(self.name(one)) for kind, one in parameters if kind == "ScalarDecl"
-            ),
+            scalars=tuple(self.scalar(one) for kind, one in parameters if kind == "ScalarDecl"),
             temporaries=tuple(self.declared(one) for one in node.declarations),
             loops=tuple(self.loop(one) for one in node.vertical_loops),
         )
@@ -234,7 +220,7 @@ class _Reader:
             case "FieldAccess":
                 return self.access(node)
             case "ScalarAccess":
-                return nodes.Scalar(self.name(node))
+                return self.scalar(node)
             case "IteratorAccess":
                 return nodes.Index(str(node.name.value))
             case "Literal":
@@ -242,21 +228,21 @@ class _Reader:
             case "Cast":
                 return nodes.Cast(node.dtype.name.lower(), self.expression(node.expr))
             case "UnaryOp":
-                return self.operation(node.op, [node.expr])
+                return nodes.Operation(str(node.op.value), self.all(node.expr))
             case "BinaryOp":
-                return self.operation(node.op, [node.left, node.right])
+                return nodes.Operation(str(node.op.value), self.all(node.left, node.right))
             case "NativeFuncCall":
-                return self.operation(node.func, node.args)
+                return nodes.Operation(str(node.func.value), self.all(*node.args))
             case "TernaryOp":
-                operands = map(self.expression, [node.cond, node.true_expr, node.false_expr])
-                return nodes.Operation("if", tuple(operands))
+                operands = self.all(node.cond, node.true_expr, node.false_expr)
+                return nodes.Operation("if", operands)
         raise UnknownNode(f"node {type(node).__name__} in an expression")
 
-    def operation(self, kind: Any, operands: Iterable[Any]) -> nodes.Operation:  # noqa: ANN401
-        return nodes.Operation(str(kind.value), tuple(map(self.expression, operands)))
+    def all(self, *given: Any) -> tuple[nodes.Expression, ...]:  # noqa: ANN401
+        return tuple(map(self.expression, given))
 
     def access(self, node: Any) -> nodes.Access:  # noqa: ANN401
-        name, data_index = self.name(node), tuple(map(self.expression, node.data_index))
+        name, data_index = self.name(node), self.all(*node.data_index)
         match _kind(node.offset):
             case "CartesianOffset":
                 offset = int(node.offset.i), int(node.offset.j), int(node.offset.k)
@@ -266,7 +252,7 @@ class _Reader:
                 return nodes.Access(name, (0, 0, None), data_index, level)
             case "AbsoluteKIndex":
                 level = node.offset.k
-                known = isinstance(level, int)
-                found = nodes.Constant(str(level), "int") if known else self.expression(level)
+                number = isinstance(level, int)
+                found = nodes.Constant(str(level), "int") if number else self.expression(level)
                 return nodes.Access(name, (0, 0, None), data_index, found, absolute=True)
         raise UnknownNode(f"node {type(node.offset).__name__} as an offset")
