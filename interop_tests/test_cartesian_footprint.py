@@ -119,6 +119,7 @@ POINTWISE = {
     "smoothed": {"inp": False, "out": True},
     "lowered": {"inp": False, "out": True},
     "counted": {"inp": True, "total": False},
+    "scaled_plane": {"inp": True, "out": True},
 }
 
 

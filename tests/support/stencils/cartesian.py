@@ -281,3 +281,9 @@ def counted(inp: Field[np.float64], total: Field[IJ, np.float64]):
     """Write a plane again for every level."""
     with computation(FORWARD), interval(...):
         total = total + inp
+
+
+def scaled_plane(inp: Field[IJ, np.float64], out: Field[IJ, np.float64]):
+    """Write a plane once."""
+    with computation(FORWARD), interval(0, 1):
+        out = 2.0 * inp  # noqa: F841

@@ -255,8 +255,8 @@ def _off_center(found: Stencil) -> set[str]:
     """Return the names of fields that are touched elsewhere than at the point that is computed.
 
     A field that a temporary one is made of is touched wherever that is: GT4Py may compute the
-    temporary field anew for each access, instead of keeping it. A field that lacks an axis and is
-    written is touched again for every point along that axis.
+    temporary field anew for each access, instead of keeping it. A plane that is written for several
+    levels is touched again for each of them.
     """
     off: set[str] = set()
     made_of: defaultdict[str, set[str]] = defaultdict(set)
@@ -270,7 +270,7 @@ def _off_center(found: Stencil) -> set[str]:
                         off.add(one.name)
                 for target, reads in _flows(block.statements):
                     made_of[target] |= reads
-                    if len(axes.get(target, "IJK")) < 3:
+                    if "K" not in axes.get(target, "K") and not _is_one_level(section.interval):
                         off.add(target)
     temporaries = {one.name for one in found.temporaries}
     pending = [name for name in off if name in temporaries]
@@ -279,6 +279,14 @@ def _off_center(found: Stencil) -> set[str]:
         off |= new
         pending += [name for name in new if name in temporaries]
     return off
+
+
+def _is_one_level(interval: Interval) -> bool:
+    ends = [
+        (_from(interval.start, at_end=end), _from(interval.end, at_end=end))
+        for end in (False, True)
+    ]
+    return any(start is not None and end == start + 1 for start, end in ends)
 
 
 def _moves(offset: int | None) -> bool:
