@@ -25,7 +25,7 @@ from typing_extensions import CapsuleType
 from dlfield._flags import Flags
 from dlfield._layout import LayoutDrawing
 from dlfield._sides import Device
-from dlfield.stencils.declaration import DeclaredCollection
+from dlfield.stencils.declaration import DecidedBy, DeclaredCollection
 
 __all__ = [
     "HOST_ALIGNMENT",
@@ -1320,6 +1320,65 @@ class BoundStencil:
         """
 
 @final
+class NextRun:
+    """Runs a program or operator of ``gt4py.next`` over arrays, without copying them.
+
+    Parameters
+    ----------
+    stencil : callable
+        Called with fields and scalars by name, and with ``offset_provider``.
+    compiled : tuple or None
+        For a compiled program: a function that returns its compiled variants, which are called instead
+        of `stencil`, one that returns the context of a call, and keywords that both take.
+    field_class : callable
+        ``(domain, array)`` to a field.
+    as_array : callable
+        Converts an array into one that `field_class` takes. Never copies.
+    domain_of : callable
+        ``(dims, shape, origin)`` to the domain of a field.
+    fields : dict
+        The dimensions of each field by name, and for an output that is cut to the domain its axes there.
+    scalars : dict
+        NumPy's type of each scalar by name.
+    order : sequence of str
+        Names of the arguments of the stencil.
+    collections : dict
+        A `DeclaredCollection` for each argument that is one.
+    tables : dict or None
+        Takes every connectivity of a call by its id, so that no other one gets the id, by which GT4Py
+        finds the code for it.
+    """
+
+    def __new__(
+        cls,
+        stencil: Any,
+        *,
+        compiled: tuple[Callable[..., Any], Callable[..., Any], dict[str, Any]] | None,
+        field_class: Any,
+        as_array: Callable[[Any], Any],
+        domain_of: Callable[..., Any],
+        fields: dict[str, tuple[Any, Sequence[int] | None]],
+        scalars: dict[str, Any],
+        order: Sequence[str],
+        collections: dict[str, DeclaredCollection],
+        tables: dict[int, Any] | None,
+    ) -> Self: ...
+    def run(
+        self,
+        *,
+        _domain_: tuple[Any, ...],
+        _origin_: dict[str, tuple[int, ...]],
+        offset_provider: Any = None,
+        exec_info: dict[str, Any] | None = None,
+        **arguments: Any,
+    ) -> None:
+        """Compute, as `dlfield.stencils.declaration.Run` has it, with the connectivities of the call.
+
+        The fields live for this call. Into `exec_info` go ``call_run_start_time`` and
+        ``call_run_end_time``, in seconds of ``time.perf_counter()``.
+        """
+
+@final
 class CallPlan:
     """The plan of a call of a bound stencil."""
 
@@ -1354,8 +1413,11 @@ class CallPlan:
     def backend(self) -> str | None:
         """Name of the preset that the stencil is fast with."""
     @property
-    def decided_by(self) -> Literal["fields", "outputs", "stencil"]:
+    def decided_by(self) -> DecidedBy:
         """What decides about `domain`; if it is the stencil itself, `domain` says nothing."""
+    @property
+    def checked(self) -> Literal["checked", "partly checked", "unchecked"]:
+        """Whether all the points that the call touches are known and checked."""
     @property
     def collections(self) -> dict[str, DeclaredCollection]:
         """Those arguments of the stencil that are tuples or named collections, by name."""
@@ -1377,11 +1439,14 @@ class FieldPlan:
     def data_shape(self) -> tuple[int, ...]:
         """Extents of the data dimensions."""
     @property
-    def reach(self) -> tuple[tuple[int, int], ...] | None:
-        """Points below and above the domain that are touched, by `dims`; None if not declared."""
+    def reads(self) -> tuple[tuple[int, int], ...] | None:
+        """Points that the call reads along each axis, counted from the origin; None if none are."""
     @property
-    def reach_known(self) -> bool:
-        """True if all that the stencil touches is checked, by its declaration or call by call."""
+    def writes(self) -> tuple[tuple[int, int], ...] | None:
+        """Points that the call writes along each axis, counted from the origin; None if none are."""
+    @property
+    def complete(self) -> bool:
+        """True if these are all the points that the call touches."""
     @property
     def layout(self) -> tuple[int, ...] | None:
         """Ranks that the memory must have; None for any."""

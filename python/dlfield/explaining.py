@@ -160,9 +160,11 @@ class PlanExplanation:
     Attributes
     ----------
     plan : CallPlan or None
-        `domain` and `halo` in points along `axes`; `slow`, texts of warnings; and `fields` by name.
-        Each has what the stencil declares, with its `reach` (None if it does not declare one) and
-        `reach_known` (whether all that it touches is checked, be it call by call), and as
+        `domain` and `halo` in points along `axes`; `checked`, whether all the points that the call
+        touches are known ("checked", "partly checked" or "unchecked"); `slow`, texts of warnings;
+        and `fields` by name.
+        Each has what the stencil declares, with the points that the call `reads` and `writes` along
+        each axis, counted from the origin, and `complete` (whether these are all), and as
         `given` the array: its `door`, own `shape`, `strides` (in elements) and `dims`, `axes` (its
         axis for each declared dimension), `origin` and `copy` (the reason why it would be copied,
         or None). None if the call would be refused.
@@ -189,7 +191,7 @@ class PlanExplanation:
     def __repr__(self) -> str:
         if self.plan is None:
             return f"{self.name}: refused\n  {type(self.refusal).__name__}: {self.refusal}"
-        lines = [f"{self.name}: domain {_domain_of(self.plan)}"]
+        lines = [f"{self.name}: domain {_domain_of(self.plan)}, bounds {self.plan.checked}"]
         lines += [f"  {name}: {_of_field(name, field)}" for name, field in self.plan.fields.items()]
         lines += [f"  slow: {text}" for text in self.plan.slow]
         return "\n".join(lines)
@@ -201,7 +203,7 @@ class PlanExplanation:
         if self.plan is None:
             return page_of_plan(f"{self.name}: refused", *self._refused())
         rows = [((name, False), *_told(name, field)) for name, field in self.plan.fields.items()]
-        title = f"{self.name}: domain {_domain_of(self.plan)}"
+        title = f"{self.name}: domain {_domain_of(self.plan)}, bounds {self.plan.checked}"
         return page_of_plan(title, _COLUMNS, rows, [f"slow: {text}" for text in self.plan.slow])
 
     def _refused(self) -> tuple[Sequence[str], list[list[tuple[str, bool]]], list[str]]:
@@ -222,7 +224,7 @@ def _domain_of(plan: CallPlan) -> str:
     return ", ".join(
         f"{axis}={f'{first}:{first + points}' if first else points}"
         for axis, first, points in ranges
-        if plan.decided_by == "fields" or axis in axes
+        if plan.decided_by != "outputs" or axis in axes
     )
 
 
@@ -231,7 +233,7 @@ def _of_field(name: str, field: FieldPlan) -> str:
 
 
 #: Columns of a plan: the name of an argument, and what `_told` tells of it.
-_COLUMNS = ("argument", "access", "door", "array", "axes", "origin", "copy", "reach")
+_COLUMNS = ("argument", "access", "door", "array", "axes", "origin", "copy", "footprint")
 
 
 def _told(name: str, field: FieldPlan) -> list[tuple[str, bool]]:
@@ -250,7 +252,7 @@ def _told(name: str, field: FieldPlan) -> list[tuple[str, bool]]:
         (order, False),
         (f"origin {given.origin}", False),
         (f"copied: {reason}", True) if reason else ("not copied", False),
-        *([] if field.reach_known else [("reach unknown", True)]),
+        *([] if field.complete else [("footprint incomplete", True)]),
     ]
 
 

@@ -26,6 +26,7 @@ def bind(
     backend: str | None = None,
     on_mismatch: Answer | Mapping[str, Answer] = "raise",
     offset_provider: Mapping[str, Any] | None = None,
+    unchecked: bool = False,
 ) -> BoundStencil:
     """Bind a stencil: the result takes arrays of any framework and copies none of them.
 
@@ -59,6 +60,10 @@ def bind(
         always raises.
     offset_provider
         For gt4py.next: the connectivities by name, for each call that gives none of its own.
+    unchecked
+        For gt4py.next: leave out the checks of bounds, and of inputs that overlap outputs. A
+        compiled program that dlfield does not understand is refused otherwise, since GT4Py checks
+        nothing of it: reading past the end of an array returns nonsense or ends the process.
 
     Returns
     -------
@@ -76,10 +81,10 @@ def bind(
         If `stencil` cannot be bound, or an option is of a wrong type.
     ValueError
         If `dims` maps to a name that the stencil does not have, or one of its own; for an unknown
-        kind of mismatch or answer.
+        kind of mismatch or answer; for a compiled program of gt4py.next that is not understood.
     """
     stencil = _compiled(stencil)
-    declaration = _declare(stencil, fields, backend, offset_provider)
+    declaration = _declare(stencil, fields, backend, offset_provider, unchecked=unchecked)
     answers = _answers(on_mismatch)
     names = _checked(dims or {}, declaration)
     options = {
@@ -88,6 +93,7 @@ def bind(
         "backend": backend,
         "on_mismatch": answers,
         "offset_provider": offset_provider,
+        "unchecked": unchecked,
     }
     run = BoundStencil(
         stencil,
@@ -142,6 +148,8 @@ def _declare(
     fields: Mapping[str, Any] | None,
     backend: str | None,
     offset_provider: Mapping[str, Any] | None,
+    *,
+    unchecked: bool,
 ) -> Declaration:
     # Slow to load, and not always needed.
     from dlfield.stencils import plain
@@ -152,10 +160,15 @@ def _declare(
     checked_provider(offset_provider)
     if gt4py_next.is_next(stencil):
         _only_for_callables(None, backend, "a gt4py.next program")
-        return gt4py_next.declare(stencil, offset_provider=offset_provider, fields=fields)
+        return gt4py_next.declare(
+            stencil, offset_provider=offset_provider, fields=fields, unchecked=unchecked
+        )
     if offset_provider is not None:
         expected, got = "expected it for a gt4py.next program only", type(stencil).__name__
         raise TypeError(f"offset_provider: {expected}, got it for an object of type '{got}'")
+    if unchecked:
+        expected, got = "expected it for a gt4py.next program only", type(stencil).__name__
+        raise TypeError(f"unchecked: {expected}, got it for an object of type '{got}'")
     if isinstance(stencil, BoundStencil):
         raise TypeError("bind: expected a stencil, got one that is bound already; call it as it is")
     if isinstance(stencil, type):

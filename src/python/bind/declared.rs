@@ -54,6 +54,8 @@ pub(super) struct Declared {
     pub(super) asks_writable: bool,
     /// How the points that a call touches are found.
     pub(super) footprint: FootprintRule,
+    /// "checked", "partly checked" or "unchecked": how much of what calls touch is known.
+    pub(super) checked: String,
     /// The connectivities of calls that give none; `None` for a stencil that takes none.
     pub(super) connectivities: Option<Py<PyAny>>,
 }
@@ -112,6 +114,7 @@ impl Declared {
             positional: get("positional")?.extract()?,
             asks_writable: get("asks_writable")?.extract()?,
             footprint,
+            checked: get("checked")?.extract()?,
             connectivities: get("connectivities")?.extract()?,
             spec: StencilSpec {
                 name: get("name")?.extract()?,

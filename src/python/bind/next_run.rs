@@ -17,9 +17,9 @@ use crate::interpreter::Inside;
 /// ----------
 /// stencil : callable
 ///     Called with fields and scalars by name, and with ``offset_provider``.
-/// compiled : tuple of callables or None
+/// compiled : tuple or None
 ///     For a compiled program: a function that returns its compiled variants, which are called instead
-///     of `stencil`, and one that returns the context of a call.
+///     of `stencil`, one that returns the context of a call, and keywords that both take.
 /// field_class : callable
 ///     ``(domain, array)`` to a field.
 /// as_array : callable
@@ -40,7 +40,7 @@ use crate::interpreter::Inside;
 #[pyclass(frozen, module = "dlfield._core")]
 pub(super) struct NextRun {
     stencil: Py<PyAny>,
-    compiled: Option<(Py<PyAny>, Py<PyAny>)>,
+    compiled: Option<(Py<PyAny>, Py<PyAny>, Py<PyDict>)>,
     fields: Vec<NextField>,
     /// Name and type of each scalar.
     scalars: Vec<(Py<PyAny>, Scalar)>,
@@ -67,7 +67,7 @@ impl NextRun {
     #[allow(clippy::too_many_arguments, reason = "keywords, each described above")]
     fn new(
         stencil: Py<PyAny>,
-        compiled: Option<(Py<PyAny>, Py<PyAny>)>,
+        compiled: Option<(Py<PyAny>, Py<PyAny>, Py<PyDict>)>,
         field_class: &Bound<'_, PyAny>,
         as_array: &Bound<'_, PyAny>,
         domain_of: &Bound<'_, PyAny>,
@@ -100,9 +100,10 @@ impl NextRun {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.stencil)?;
-        if let Some((variants, context)) = &self.compiled {
+        if let Some((variants, context, options)) = &self.compiled {
             visit.call(variants)?;
             visit.call(context)?;
+            visit.call(options)?;
         }
         self.fields.iter().try_for_each(|field| field.traverse(&visit))?;
         visit.call(&self.tables)
@@ -182,20 +183,21 @@ impl NextRun {
         given: &Bound<'py, PyDict>,
         provider: &Bound<'py, PyAny>,
     ) -> PyResult<()> {
-        let Some((variants, context)) = &self.compiled else {
-            given.set_item(intern!(py, OFFSET_PROVIDER), provider)?;
+        let provided = intern!(py, OFFSET_PROVIDER);
+        let Some((variants, context, options)) = &self.compiled else {
+            given.set_item(provided, provider)?;
             return self.stencil.bind(py).call((), Some(given)).map(drop);
         };
-        let options = PyDict::new(py);
-        options.set_item(intern!(py, OFFSET_PROVIDER), provider)?;
+        let options = options.bind(py).copy()?;
+        options.set_item(provided, provider)?;
+        let arguments = given.copy()?;
+        arguments.update(options.as_mapping())?;
         options.set_item(intern!(py, "kwargs"), given)?;
         let context = context.bind(py).call((), Some(&options))?;
         context.call_method0(intern!(py, "__enter__"))?;
-        let outcome = variants.bind(py).call1((&self.stencil,)).and_then(|variants| {
-            given.set_item(intern!(py, OFFSET_PROVIDER), provider)?;
-            variants.call((), Some(given)).map(drop)
-        });
-        leave(&context, outcome)
+        let variants = variants.bind(py).call1((&self.stencil,));
+        let outcome = variants.and_then(|variants| variants.call((), Some(&arguments)));
+        leave(&context, outcome.map(drop))
     }
 }
 

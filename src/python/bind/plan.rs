@@ -28,6 +28,7 @@ pub(super) struct PyCallPlan {
     backend: Option<&'static str>,
     collections: Py<PyDict>,
     decided_by: &'static str,
+    checked: String,
 }
 
 /// A field of a stencil in a `CallPlan`, as declared, with the array that was given for it.
@@ -83,6 +84,7 @@ impl PyCallPlan {
             backend: Some(spec.backend).filter(|name| !name.is_empty()),
             collections: call.declared.collections.clone_ref(py),
             decided_by: decided_by_name(spec.decided_by),
+            checked: checked(call),
         })
     }
 }
@@ -93,6 +95,16 @@ impl PyCallPlan {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.fields)?;
         visit.call(&self.collections)
+    }
+}
+
+/// "checked", unless the declaration or a field of this call says less.
+fn checked(call: &Planned<'_, '_>) -> String {
+    let known = &call.declared.checked;
+    let is_complete = |field: &FieldPlan| field.touched.complete;
+    match known == "checked" && !call.plan.fields.iter().flatten().all(is_complete) {
+        true => "partly checked".into(),
+        false => known.clone(),
     }
 }
 

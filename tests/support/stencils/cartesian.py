@@ -271,12 +271,6 @@ def chosen_beside(inp: Field[np.float64], land: Field[np.float64], out: Field[np
             out = -inp  # noqa: F841
 
 
-def numbered(inp: Field[np.int32], out: Field[np.int32]):
-    """Use the number of the level as a value."""
-    with computation(PARALLEL), interval(...):
-        out = inp + K  # noqa: F841
-
-
 def counted(inp: Field[np.float64], total: Field[IJ, np.float64]):
     """Write a plane again for every level."""
     with computation(FORWARD), interval(...):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from dlfield.stencils.cartesian.nodes import Block, Section, Statement, Stencil
 
-__all__ = ["footprint_of", "footprint_of_bounds", "has_run_time_levels", "is_known_version"]
+__all__ = ["footprint_of", "footprint_of_bounds", "has_run_time_levels"]
 
 Extent = tuple[int, int]
 
@@ -58,7 +58,7 @@ def footprint_of(
     boxes = {
         name: FieldFootprint(
             *_boxes(info, {axis: touched.spans[name, axis] for axis in "IJK"}),
-            complete=name in known or info.access.name == "NONE",
+            complete=name in known or not _is_used(info),
             pointwise=name in known - off_center,
         )
         for name, info in infos.items()
@@ -112,15 +112,20 @@ def _boxes(
     spans: Mapping[str, Span],
 ) -> tuple[tuple[Span, ...] | None, tuple[Span, ...] | None]:
     """Return the box that is read and the one that is written; of them GT4Py says the same."""
-    if info.access.name == "NONE":
+    if not _is_used(info):
         return None, None
-    ends = {axis: Span(*pair) for axis, pair in zip("IJK", info.boundary, strict=True)}
+    ends = dict(zip("IJK", info.boundary, strict=True))
     box = tuple(
-        replace(spans.get(axis, Span()), below=ends[axis].below, above=ends[axis].above)
+        replace(spans.get(axis, Span()), below=ends[axis][0], above=ends[axis][1])
         for axis in info.axes
     )
     reads, writes = (box if use in info.access.name else None for use in ("READ", "WRITE"))
     return reads, writes
+
+
+def _is_used(info: Any) -> bool:  # noqa: ANN401
+    """Read GT4Py's AccessKind, which is a flag: NONE, READ, WRITE or both."""
+    return "READ" in info.access.name or "WRITE" in info.access.name
 
 
 def _touched(found: Stencil) -> _Touched:
@@ -313,8 +318,3 @@ def _flows(
 def _within(target: Any) -> list[Access]:  # noqa: ANN401
     """Return the accesses in the indices of a target."""
     return [one for one in accesses(target) if one is not target]
-
-
-def is_known_version() -> bool:
-    """Return True; for ``next``, until it has a trial of its own."""
-    return True

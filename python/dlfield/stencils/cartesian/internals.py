@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dlfield.stencils.cartesian import nodes
@@ -73,8 +74,11 @@ def layout_of(name: str) -> tuple[Any, Any, bool] | None:
     None if GT4Py is not imported, or has no layout of that name.
     """
     module = sys.modules.get("gt4py.storage.cartesian.layout_registry")
-    info = getattr(module, "REGISTRY", {}).get(name)
-    return info and (info["layout_map"], info["alignment"], info["device"] == "gpu")
+    registry = getattr(module, "REGISTRY", None)
+    if not isinstance(registry, Mapping) or name not in registry:
+        return None
+    info = registry[name]
+    return info["layout_map"], info["alignment"], info["device"] == "gpu"
 
 
 def representation_of(stencil: Any) -> nodes.Stencil:  # noqa: ANN401
@@ -123,10 +127,9 @@ def _kind(node: Any) -> str:  # noqa: ANN401
     """Return the name of a node's class, whose attributes are all known."""
     kind = type(node).__name__
     known = {*_KNOWN.get(kind, "").split(), *_COMMON}
-    unknown = {field.name for field in node.__datamodel_fields__.values()} - known
     if kind not in _KNOWN:
         raise UnknownNode(f"node {kind}")
-    if unknown:
+    if unknown := {field.name for field in node.__datamodel_fields__.values()} - known:
         raise UnknownNode(f"node {kind} with {', '.join(sorted(unknown))}")
     return kind
 

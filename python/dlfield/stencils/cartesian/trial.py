@@ -40,11 +40,11 @@ def representation_of(stencil: Any) -> Stencil | None:  # noqa: ANN401
     trouble = not_understood()
     try:
         if not trouble:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # GT4Py gave them when it compiled the stencil
-                return internals.representation_of(stencil)
+            return internals.representation_of(stencil)
     except NoDefinition:
         return None
+    except Warning:  # of GT4Py's, under a filter that turns it into an error
+        raise
     except Exception as error:  # whatever GT4Py raises where its internals are others
         trouble = _told(error)
     _warn(trouble)

@@ -1,55 +1,34 @@
-"""Stencils of ``gt4py.next``: what they declare, and how they run.
+"""Programs and operators of ``gt4py.next``: what they declare, and how they run.
 
-gt4py.next takes arrays in its own fields only. They are made here for each call, over the memory of
-the array; nothing is copied. GT4Py is imported only if one of its objects asks for it.
+gt4py.next takes arrays in its own fields only. They are made for each call, over the memory of the
+array; nothing is copied. GT4Py is imported only if one of its objects asks for it.
 """
 
 from __future__ import annotations
 
-import operator
-import time
-from dataclasses import dataclass
-from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
-from dlfield._core import HOST_DEVICE_TYPE, DeviceUnavailable
-from dlfield.stencils.cartesian.footprint import is_known_version
+from dlfield._core import NextRun
 from dlfield.stencils.declaration import Declaration, DeclaredField, DeclaredScalar
 from dlfield.stencils.lifetime import OfObjects
-from dlfield.stencils.next.checks import Checks
-from dlfield.stencils.next.signatures import dtype_of, is_a, read_operator, read_program
-from dlfield.stencils.progress import say_what_next_compiles
+from dlfield.stencils.next import internals
+from dlfield.stencils.next.dimensions import domain_of, names_of, ordered
+from dlfield.stencils.next.footprint import ProgramFootprint, not_understood, warn_unknown
+from dlfield.stencils.next.nodes import UnknownError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Mapping
 
-    import numpy as np
+    from dlfield.stencils.declaration import FindFootprint
+    from dlfield.stencils.next.arguments import Signature
 
-    from dlfield.stencils.declaration import DeclaredCollection
-    from dlfield.stencils.next.signatures import Signature
+__all__ = ["declare", "is_next"]
 
-__all__ = [
-    "NextRun",
-    "array_field",
-    "declare",
-    "domain_of",
-    "is_a",
-    "is_next",
-    "names_of",
-    "ordered",
-]
-
-#: GT4Py's order of dimensions: by kind, then by name.
-_KINDS = ("horizontal", "local", "vertical")
+is_next = internals.is_stencil
 
 #: For each compiled stencil the connectivities that it was called with, by their ids, however often
 #: it is bound.
 _kept: OfObjects[dict[int, Any]] = OfObjects(dict)
-
-
-def is_next(stencil: object) -> bool:
-    """Tell whether `stencil` is a program, field operator or scan operator of ``gt4py.next``."""
-    return is_a(stencil, "decorator.Program") or is_a(stencil, "decorator.FieldOperator")
 
 
 def declare(
@@ -57,6 +36,7 @@ def declare(
     *,
     offset_provider: Mapping[str, Any] | None = None,
     fields: Mapping[str, Any] | None = None,
+    unchecked: bool = False,
 ) -> Declaration:
     """Read the arguments of a program or operator, and how it is run.
 
@@ -71,11 +51,13 @@ def declare(
         The connectivities of an unstructured grid by name, for calls that give none. Held.
     fields
         For a scan operator, whose arguments have no dimensions: ``gtx.Field[...]`` by name.
+    unchecked
+        Whether to leave out the checks of bounds, and of inputs that overlap outputs.
 
     Returns
     -------
     Declaration
-        Its `run` is a `NextRun`. How far offsets reach is found at each call, by its `check`.
+        Its `run` is a `NextRun`. The points that a call touches are found by its `footprint`.
 
     Raises
     ------
@@ -84,7 +66,8 @@ def declare(
         for an operator that was made without a definition in Python.
     ValueError
         For a scan operator without `fields`, and for an operator that returns a scalar. For two
-        dimensions of one name.
+        dimensions of one name. For a compiled program that dlfield does not understand, unless it
+        is `unchecked`.
     DeviceUnavailable
         For a GPU backend where CuPy is missing.
     """
@@ -93,206 +76,112 @@ def declare(
             "declare: expected a program or field operator of gt4py.next, got an object of type "
             f"'{type(stencil).__name__}'; decorate the definition with @gtx.program"
         )
-    if stencil.definition_stage is None:
+    if not internals.has_definition(stencil):
         raise TypeError(
             "declare: expected a program or operator that is defined in Python, got an object of "
             f"type '{type(stencil).__name__}', made of GT4Py's own nodes; decorate a definition "
             "with @gtx.field_operator"
         )
-    is_operator = is_a(stencil, "decorator.FieldOperator")
-    signature = read_operator(stencil, fields) if is_operator else read_program(stencil)
+    is_operator, backend = internals.is_operator(stencil), internals.backend_of(stencil)
+    signature = internals.signature_of(stencil, fields)
+    outputs = _outputs(stencil, signature) if is_operator else []
     axes = ordered(dim for kind in signature.fields.values() for dim in kind.dims)
-    device = _device(stencil.backend)
-    names = {name: names_of(kind.dims) for name, kind in signature.fields.items()}
-    outputs = [name for name in names if is_operator and signature.access(name) == "write"]
-    if stencil.backend is not None and is_known_version():
-        say_what_next_compiles()
-    checks = Checks(stencil, names, names_of(axes), signature, outputs)
-    typed = stencil.backend is not None and not stencil.backend.name.startswith("roundtrip")
-    field_class = array_field(device)
-    provider = {} if offset_provider is None else offset_provider
-    run = NextRun(
-        _call_of(stencil),
-        field_class,
-        field_class.array_ns.asarray,
-        {
-            name: lru_cache(64)(partial(domain_of, kind.dims))
-            for name, kind in signature.fields.items()
-        },
-        signature.scalars,
-        {name: tuple(map(axes.index, signature.fields[name].dims)) for name in outputs},
-        tuple(signature.kinds),
-        signature.collections,
-        None if stencil.backend is None else _kept.of(stencil),
-    )
+    device = "gpu" if internals.on_gpu(stencil) else None
+    if backend is not None:
+        internals.log_compilations()
+    typed = backend is not None and not backend.startswith("roundtrip")
+    footprint = None
+    if not unchecked:
+        footprint = _footprint(stencil, fields, signature, names_of(axes), outputs, compiled=typed)
     return Declaration(
         stencil.__name__,
-        run,
-        [_field(name, kind, signature) for name, kind in signature.fields.items()],
+        _run(stencil, signature, axes, outputs, gpu=device is not None),
+        [_field(name, signature) for name in signature.fields],
         [
-            *(
-                DeclaredScalar(name, dtype, signature.access(name) == "read", weak=True)
-                for name, dtype in signature.scalars.items()
-            ),
-            DeclaredScalar("offset_provider", None, used=False, default=(provider,)),
+            DeclaredScalar(name, dtype, signature.access(name) == "read", weak=True)
+            for name, dtype in signature.scalars.items()
         ],
-        order=(*signature.kinds, "offset_provider"),
+        order=tuple(signature.kinds),
         positional=len(signature.kinds) - is_operator,
         axes=names_of(axes),
         typed=typed,
         asks_writable=typed,
         device=device,
-        takes=frozenset({"origin", "domain"} if is_operator else {"origin"}),
         decided_by="outputs" if is_operator else "stencil",
+        footprint=footprint,
+        checked="unchecked" if footprint is None else "checked",
+        connectivities={} if offset_provider is None else offset_provider,
         collections=signature.collections,
-        check=checks,
     )
 
 
-@dataclass
-class NextRun:
-    """Runs a program or operator of gt4py.next over arrays, without copying them.
+def _outputs(stencil: Any, signature: Signature) -> list[str]:  # noqa: ANN401
+    """Return the names of the outputs of an operator, which are fields."""
+    if any(signature.access(one) == "write" for one in signature.scalars):
+        returns = internals.returned_by(stencil)
+        raise ValueError(
+            f"{stencil.__name__}: expected an operator that returns fields, got {returns}; return "
+            "broadcast(value, dims)"
+        )
+    return [name for name in signature.fields if signature.access(name) == "write"]
 
-    GT4Py compiles anew for other connectivities.
+
+def _footprint(
+    stencil: Any,  # noqa: ANN401
+    fields: Mapping[str, Any] | None,
+    signature: Signature,
+    axes: tuple[str, ...],
+    outputs: list[str],
+    *,
+    compiled: bool,
+) -> FindFootprint | None:
+    """Return what finds the footprint of a call; None for an embedded program of unknown nodes.
+
+    GT4Py checks nothing of a compiled program: one that is not understood is refused.
     """
+    from dlfield.stencils.next.trial import problem
 
-    #: Calls the stencil with fields and scalars by name, and with its connectivities.
-    call: Callable[..., Any]
-    #: Class of the fields: (domain, array) to field.
-    array_field: Callable[..., Any]
-    #: Converts an array that is given to `run` into one that the class takes. Never copies.
-    as_array: Callable[[Any], Any]
-    #: For each field, (shape, origin) to its domain.
-    domains: Mapping[str, Callable[..., Any]]
-    #: gt4py.next takes a scalar of its declared type only, and makes int32 of a Python int.
-    scalars: Mapping[str, np.dtype[Any]]
-    #: For each output of an operator, its axes in ``_domain_``: it is cut to the domain, since an
-    #: operator computes wherever its `out` is. Empty for a program.
-    cut: Mapping[str, tuple[int, ...]]
-    #: Names of the arguments of the stencil, and those that are collections.
-    order: Sequence[str]
-    collections: Mapping[str, DeclaredCollection]
-    #: The connectivities of all calls of a compiled stencil by their ids, by which GT4Py finds the
-    #: code for them: another one must not get the id. None if nothing is compiled.
-    tables: dict[int, Any] | None
-
-    def run(
-        self,
-        *,
-        _domain_: tuple[tuple[int, int], ...],
-        _origin_: dict[str, tuple[int, ...]],
-        offset_provider: Mapping[str, Any] | None = None,
-        exec_info: dict[str, Any] | None = None,
-        **arguments: Any,  # noqa: ANN401
-    ) -> None:
-        """Compute as `declaration.Run` has it, with the connectivities of the call.
-
-        The fields live for this call. Into `exec_info` go ``call_run_start_time`` and
-        ``call_run_end_time``, in seconds of ``time.perf_counter()``.
-        """
-        for name in self.domains:
-            if arguments[name] is not None:
-                arguments[name] = self.as_array(arguments[name])
-        for name, axes in self.cut.items():
-            ends = [_domain_[axis] for axis in axes]
-            places = zip(_origin_[name], ends, strict=True)
-            window = (*(slice(at + first, at + end) for at, (first, end) in places), ...)
-            arguments[name] = arguments[name][window]
-            _origin_ = {**_origin_, name: tuple(-first for first, _ in ends)}
-        given = {name: self._given(name, value, _origin_) for name, value in arguments.items()}
-        if self.collections:
-            made = {name: one.built(given) for name, one in self.collections.items()}
-            given = {name: made[name] if name in made else given[name] for name in self.order}
-        provider = offset_provider or {}
-        if self.tables is not None:
-            self.tables.update(zip(map(id, provider.values()), provider.values(), strict=True))
-        started = time.perf_counter()
-        self.call(**given, offset_provider=provider)
-        if exec_info is not None:
-            exec_info["call_run_start_time"] = started
-            exec_info["call_run_end_time"] = time.perf_counter()
-
-    def _given(self, name: str, value: Any, origins: Mapping[str, tuple[int, ...]]) -> Any:  # noqa: ANN401
-        if name in self.scalars:
-            return _number(name, self.scalars[name], value)
-        if value is None:
-            raise TypeError(f"{name}: expected an array, got None; unused fields are needed, too")
-        return self.array_field(self.domains[name](value.shape, origins[name]), value)
-
-
-def _call_of(stencil: Any) -> Callable[..., Any]:  # noqa: ANN401
-    """Give the call of a stencil; of a compiled program, without its check of types.
-
-    At each call GT4Py derives the type of every argument, which takes most of its time. Here they
-    have the declared types. Whatever is hooked into GT4Py's own call is called, too.
-    """
-    own = getattr(type(stencil).__call__, "__qualname__", "")
-    if stencil.backend is None or own != "Program.__call__" or not is_known_version():
-        return stencil  # type: ignore[no-any-return]
-    from gt4py.next.ffront.decorator import program_call_context
-
-    jit = stencil.compilation_options.enable_jit
-
-    def call(*, offset_provider: Mapping[str, Any], **arguments: Any) -> None:  # noqa: ANN401
-        with program_call_context(
-            program=stencil,
-            args=(),
-            offset_provider=offset_provider,
-            enable_jit=jit,
-            kwargs=arguments,
-        ):
-            pool = stencil._compiled_programs
-            pool(**arguments, offset_provider=offset_provider, enable_jit=jit)
-
-    return call
-
-
-def _field(name: str, kind: Any, signature: Signature) -> DeclaredField:  # noqa: ANN401
-    dims, dtype = names_of(kind.dims), dtype_of(kind.dtype)
-    return DeclaredField(name, dims, dtype, signature.access(name), reach_known=False)
-
-
-def names_of(dims: Iterable[Any]) -> tuple[str, ...]:
-    """Give the names of dimensions."""
-    return tuple(dim.value for dim in dims)
-
-
-def ordered(dims: Iterable[Any]) -> list[Any]:
-    """Each of `dims` once, in the only order that gt4py.next takes."""
-    ordered = sorted(set(dims), key=lambda dim: (_KINDS.index(str(dim.kind)), dim.value))
-    if len(set(names_of(ordered))) != len(ordered):
-        got = ", ".join(map(str, ordered))
-        raise ValueError(f"dims: expected dimensions of different names, got {got}; rename one")
-    return ordered
-
-
-def _device(backend: Any) -> str | None:  # noqa: ANN401
-    allocator = getattr(backend, "allocator", None)
-    kind = getattr(allocator, "__gt_device_type__", HOST_DEVICE_TYPE)  # DLPack's and GT4Py's
-    return None if kind == HOST_DEVICE_TYPE else "gpu"
-
-
-def array_field(device: str | None) -> Any:  # noqa: ANN401
-    """Give the class of fields for arrays of the host (None) or of a GPU."""
-    from gt4py.next.embedded import nd_array_field
-
-    if device is None:
-        return nd_array_field.NumPyArrayField
-    if not hasattr(nd_array_field, "CuPyArrayField"):
-        raise DeviceUnavailable("declare: expected CuPy for a GPU backend, got none; install cupy")
-    return nd_array_field.CuPyArrayField
-
-
-def domain_of(dims: Sequence[Any], shape: Sequence[int], origin: Sequence[int]) -> Any:  # noqa: ANN401
-    """Give the ranges ``(-origin, extent - origin)``, in points."""
-    from gt4py.next.common import Domain, UnitRange
-
-    ends = zip(shape, origin, strict=True)
-    return Domain(dims=dims, ranges=[UnitRange(-at, extent - at) for extent, at in ends])
-
-
-def _number(name: str, dtype: np.dtype[Any], value: Any) -> Any:  # noqa: ANN401
+    dims = {name: names_of(kind.dims) for name, kind in signature.fields.items()}
     try:
-        return dtype.type(operator.index(value) if dtype.kind in "iu" else value)
-    except (TypeError, ValueError, OverflowError) as reason:
-        raise TypeError(f"{name}: expected a number of {dtype}, got {value!r}") from reason
+        if found := problem():
+            raise UnknownError(found)
+        program = internals.representation(stencil, fields)
+    except UnknownError as what:
+        if compiled:
+            raise ValueError(not_understood(stencil, str(what))) from what
+        warn_unknown(stencil, str(what))
+        return None
+    return ProgramFootprint(stencil, program, dims, axes, signature, outputs, refuses=compiled)
+
+
+def _run(
+    stencil: Any,  # noqa: ANN401
+    signature: Signature,
+    axes: list[Any],
+    outputs: list[str],
+    *,
+    gpu: bool,
+) -> NextRun:
+    """Return what makes fields of arrays and calls the stencil.
+
+    An output of an operator is cut to the domain, since an operator computes wherever its `out` is.
+    """
+    field_class = internals.field_class(gpu=gpu)
+    cut = {name: [axes.index(dim) for dim in signature.fields[name].dims] for name in outputs}
+    return NextRun(
+        stencil,
+        compiled=internals.compiled_call(stencil),
+        field_class=field_class,
+        as_array=internals.as_array(field_class),
+        domain_of=domain_of,
+        fields={name: (kind.dims, cut.get(name)) for name, kind in signature.fields.items()},
+        scalars={name: dtype.type for name, dtype in signature.scalars.items()},
+        order=tuple(signature.kinds),
+        collections=signature.collections,
+        tables=None if internals.backend_of(stencil) is None else _kept.of(stencil),
+    )
+
+
+def _field(name: str, signature: Signature) -> DeclaredField:
+    kind = signature.fields[name]
+    return DeclaredField(name, names_of(kind.dims), kind.dtype, signature.access(name))

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from dlfield._axes import in_origin_order
 from dlfield._core import DeviceUnavailable, Storage, as_storage
+from dlfield.stencils.next import internals
+from dlfield.stencils.next.dimensions import domain_of, names_of, ordered
 
 if TYPE_CHECKING:
     from dlfield._core import StorageOptions
@@ -66,8 +68,6 @@ def as_field(
     DeviceUnavailable
         For memory of a GPU without CuPy.
     """
-    from dlfield.stencils.next.declare import domain_of, names_of, ordered
-
     held = data if isinstance(data, Storage) else as_storage(data, managed=None)
     ranges = None if domain is None else _ranges(domain)
     given = _dimensions(held, dims, ranges)
@@ -111,9 +111,7 @@ def from_field(field: Any, *, domain: Any = None) -> Storage:  # noqa: ANN401
     BufferError, DeviceUnavailable
         As `dlfield.as_storage` for the array, such as CuPy's.
     """
-    from dlfield.stencils.next.declare import is_a, names_of
-
-    if not is_a(field, "nd_array_field.NdArrayField"):
+    if not internals.is_field(field):
         raise TypeError(
             "from_field: expected a field of gt4py.next over an array, got an object of type "
             f"'{type(field).__name__}'; assign it to a gtx.empty, or call as_storage for an array"
@@ -160,11 +158,11 @@ def _halo(
 
 def _ranges(domain: Any) -> dict[Any, tuple[int, int]]:  # noqa: ANN401
     """Read a domain: first index and end by dimension."""
-    from gt4py.next import common
+    import gt4py.next as gtx
 
     try:
-        place = common.domain(domain)
-        finite = common.Domain.is_finite(place)
+        place = gtx.domain(domain)
+        finite = gtx.Domain.is_finite(place)
     except (AssertionError, AttributeError, TypeError, ValueError) as reason:
         expected = "expected a gtx.Domain, or ranges by gtx.Dimension such as {IDim: (5, 12)}"
         raise ValueError(f"domain: {expected}, got {domain!r}") from reason
@@ -179,12 +177,10 @@ def _shown(ranges: Mapping[Any, tuple[int, int]]) -> str:
 
 def _array(held: Storage) -> tuple[Any, Any]:
     """Class of the fields for the memory of a storage, and its array there."""
-    from dlfield.stencils.next.declare import array_field
-
     if held.device is None:
-        return array_field(None), _typed(held.to_numpy())
+        return internals.field_class(gpu=False), _typed(held.to_numpy())
     try:
-        return array_field("gpu"), _typed(held.to_cupy())
+        return internals.field_class(gpu=True), _typed(held.to_cupy())
     except (DeviceUnavailable, ImportError) as reason:
         raise DeviceUnavailable(
             "as_field: expected CuPy, in whose arrays gt4py.next has memory of a GPU, got none; "
@@ -194,9 +190,7 @@ def _array(held: Storage) -> tuple[Any, Any]:
 
 def _typed(array: Any) -> Any:  # noqa: ANN401
     """`array`, where gt4py.next has its type: it names them as NumPy does, in capitals."""
-    from gt4py.next.type_system.type_specifications import ScalarKind
-
-    kinds = [kind.lower() for kind in ScalarKind.__members__ if kind != "STRING"]
+    kinds = internals.scalar_types()
     if array.dtype.name not in kinds:
         expected, got = ", ".join(kinds), array.dtype.name
         raise TypeError(f"as_field: expected one of {expected}, got {got}; convert the array")
@@ -207,8 +201,6 @@ def _dimensions(
     held: Storage, dims: Mapping[str, Any] | Sequence[Any] | None, domain: Mapping[Any, Any] | None
 ) -> list[Any]:
     """One Dimension for each axis of the storage."""
-    from dlfield.stencils.next.declare import is_a
-
     if dims is None and domain is not None:
         dims = list(domain) if held.dims is None else {dim.value: dim for dim in domain}
     if dims is None or isinstance(dims, Mapping):
@@ -220,7 +212,7 @@ def _dimensions(
         found = list(dims)
     if len(found) != held.ndim:
         raise ValueError(f"dims: expected {held.ndim}, one for each axis, got {len(found)}")
-    if any(not is_a(dim, "common.Dimension") for dim in found):
+    if any(not internals.is_dimension(dim) for dim in found):
         raise TypeError(f"dims: expected a gtx.Dimension for each axis, got {dims!r}")
     return found
 

@@ -4,11 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from dlfield.stencils.declaration import TableRows
 from dlfield.stencils.lifetime import OfObjects
 
-__all__ = ["Rows", "Tables", "checked_provider"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Connectivity", "Rows", "Tables", "checked_provider"]
+
+
+@dataclass(frozen=True)
+class Connectivity:
+    """A table of neighbours.
+
+    Parameters
+    ----------
+    table
+        GT4Py's object.
+    array
+        The indices, of shape (points of `source`, neighbours).
+    source, local, codomain
+        Names of the dimensions of the rows, of the columns, and of what the indices count.
+    skip
+        The index that marks a missing neighbour; None if there is none.
+    rows
+        The number of the first row, and the end behind the last.
+    """
+
+    table: Any
+    array: Any
+    source: str
+    local: str
+    codomain: str
+    skip: int | None
+    rows: tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -21,13 +52,13 @@ class Rows:
     end: int
     column: int | None
 
-    def of(self, table: Any) -> Any:  # noqa: ANN401
-        """Give their entries in the array of a table."""
-        return table[self.first : self.end, slice(None) if self.column is None else self.column]
+    def of(self, array: Any) -> Any:  # noqa: ANN401
+        """Return their entries in the array of a connectivity."""
+        return array[self.first : self.end, slice(None) if self.column is None else self.column]
 
 
 def checked_provider(given: Any) -> Mapping[str, Any]:  # noqa: ANN401
-    """Give the connectivities by name; none for None."""
+    """Return the connectivities by name; none for None."""
     if given is None:
         return {}
     if isinstance(given, Mapping):
@@ -53,45 +84,66 @@ _compiled_in = OfObjects(_CompiledIn)
 
 
 class Tables:
-    """The connectivities of a call: where the neighbours of rows lie."""
+    """The connectivities of a call: where the neighbours of rows lie.
 
-    def __init__(self, provider: Mapping[str, Any]) -> None:
-        self.provider = provider
+    Parameters
+    ----------
+    provider
+        What the caller passed, by name.
+    read
+        Returns a connectivity, or the name of a dimension, for an entry; None for anything else.
+    """
 
-    def get(self, tag: str) -> Any:  # noqa: ANN401
-        """Give the connectivity, or the dimension, of an offset."""
-        if tag not in self.provider:
-            got = ", ".join(map(repr, self.provider)) or "none"
+    def __init__(
+        self, provider: Mapping[str, Any], read: Callable[[Any], Connectivity | str | None]
+    ) -> None:
+        self.known = {tag: read(one) for tag, one in provider.items()}
+        self._provider = provider
+
+    def all(self) -> list[tuple[str, Connectivity]]:
+        """Return every connectivity with its name."""
+        return [(tag, one) for tag, one in self.known.items() if isinstance(one, Connectivity)]
+
+    def get(self, tag: str) -> Connectivity | str:
+        """Return the connectivity of an offset, or the dimension along which it shifts."""
+        if tag not in self.known:
+            got = ", ".join(map(repr, self.known)) or "none"
             way_out = "give it to bind, or with the call"
             raise ValueError(f"offset_provider: expected '{tag}', got {got}; {way_out}")
-        found = self.provider[tag]
-        if hasattr(found, "__gt_type__") or hasattr(found, "kind"):  # a table or a dimension
+        found = self.known[tag]
+        if found is not None:
             return found
         raise TypeError(
             f"offset_provider['{tag}']: expected a connectivity, got an object of type "
-            f"'{type(found).__name__}'; make one of a table with gtx.as_connectivity"
+            f"'{type(self._provider[tag]).__name__}'; make one of a table with gtx.as_connectivity"
         )
 
-    def table(self, tag: str) -> Any:  # noqa: ANN401
-        """Give the connectivity of an offset, whose rows and skip value compiled code knows."""
+    def table(self, tag: str) -> Connectivity:
+        """Return the connectivity of an offset, whose rows and skip value compiled code knows."""
         table, what = self.get(tag), f"offset_provider['{tag}']"
-        if table.skip_value not in (None, -1):
+        assert isinstance(table, Connectivity)
+        if table.skip not in (None, -1):
             raise ValueError(
                 f"{what}: expected the skip value -1, which alone GT4Py knows, got "
-                f"{table.skip_value}; write -1 where a neighbour is missing"
+                f"{table.skip}; write -1 where a neighbour is missing"
             )
-        rows = table.domain.ranges[0]
-        if rows.start:
+        first, end = table.rows
+        if first:
             raise ValueError(
-                f"{what}: expected rows from point 0 on, got {rows.start} to {rows.stop} along "
-                f"{table.domain.dims[0].value}; give as_connectivity the dimensions, no domain"
+                f"{what}: expected rows from point 0 on, got {first} to {end} along "
+                f"{table.source}; give as_connectivity the dimensions, no domain"
             )
         return table
+
+    def depends(self, rows: Rows) -> TableRows:
+        """Return rows as a footprint depends on them."""
+        table = self.table(rows.tag)
+        return TableRows(table.array, rows.first, rows.end, rows.column, table.skip)
 
     def bounds(self, rows: Rows) -> tuple[int, int]:
         """Find the first index that rows hold, and the end behind the last one."""
         table = self.table(rows.tag)
-        what, (count, width) = f"offset_provider['{rows.tag}']", table.ndarray.shape
+        what, (count, width) = f"offset_provider['{rows.tag}']", table.array.shape
         if rows.first < 0 or rows.end > count:
             raise ValueError(
                 f"{what}: expected a row for each of the points {rows.first} to {rows.end} along "
@@ -99,18 +151,18 @@ class Tables:
             )
         if rows.column is not None and not 0 <= rows.column < width:
             raise ValueError(f"{what}: expected more than {rows.column} columns, got {width}")
-        found = rows.of(table.ndarray)
+        found = rows.of(table.array)
         first = int(found.min()) if found.size else 0
-        if first < 0 and table.skip_value is not None:
-            if rows.column is not None and (found == table.skip_value).any():
+        if first < 0 and table.skip is not None:
+            if rows.column is not None and (found == table.skip).any():
                 raise ValueError(
                     f"{what}: expected a neighbour {rows.column} of all points {rows.first} to "
                     f"{rows.end} along {rows.source}, got the skip value; pass a smaller domain"
                 )
-            found = found[found != table.skip_value]
+            found = found[found != table.skip]
             first = int(found.min()) if found.size else 0
         if first < 0:
-            skips = "no skip value" if table.skip_value is None else f"skips {table.skip_value}"
+            skips = "no skip value" if table.skip is None else f"skips {table.skip}"
             raise ValueError(
                 f"{what}: expected indices of at least 0, got {first} and {skips}; give "
                 "as_connectivity the skip_value, or correct the table"
@@ -127,14 +179,14 @@ class Tables:
         table, (first, end) = self.table(rows.tag), self.bounds(rows)
         what = f"offset_provider['{rows.tag}']"
         where = f"{rows.first} to {rows.end} along {rows.source}"
-        found = rows.of(table.ndarray)
-        if table.skip_value is not None and (found == table.skip_value).any():
+        found = rows.of(table.array)
+        if table.skip is not None and (found == table.skip).any():
             raise ValueError(
                 f"{what}: expected a neighbour everywhere for the points {where}, got the skip "
                 "value, which GT4Py takes for a point where it compiles the domain in; give the "
                 "program the ends of its domain as scalars, none of them static"
             )
-        known = _compiled_in.of(table).rows
+        known = _compiled_in.of(table.table).rows
         least, most, low, high = known.get(rows, (first, end, first, end))
         if first < low or end > high:
             raise ValueError(
@@ -152,17 +204,17 @@ class Tables:
         into it since. So a table counts as it was first counted, and larger indices are refused.
         """
         count, largest = 0, {}
-        for tag, table in self.provider.items():
-            if hasattr(table, "ndarray") and table.ndarray.size:
-                kind = table.__gt_type__()
-                if kind.source_dim.value == dim:
-                    count = max(count, table.ndarray.shape[0])
-                if kind.codomain.value == dim:
-                    largest[tag] = int(table.ndarray.max())
-                    known = _compiled_in.of(table)
-                    if known.count is None:
-                        known.count = largest[tag] + 1
-                    count = max(count, known.count)
+        for tag, table in self.all():
+            if not table.array.size:
+                continue
+            if table.source == dim:
+                count = max(count, table.array.shape[0])
+            if table.codomain == dim:
+                largest[tag] = int(table.array.max())
+                known = _compiled_in.of(table.table)
+                if known.count is None:
+                    known.count = largest[tag] + 1
+                count = max(count, known.count)
         for tag, index in largest.items():
             if index >= count:
                 raise ValueError(

@@ -1,0 +1,453 @@
+"""GT4Py's own objects: the only file that knows ``gt4py.next`` beyond its public names.
+
+Everything else speaks the types of `nodes`, `arguments` and `tables`. Where GT4Py 1.1 and 1.2 spell
+a thing differently, the two spellings stand side by side here.
+"""
+
+from __future__ import annotations
+
+import logging
+import operator
+import pkgutil
+from contextlib import suppress
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dlfield._core import HOST_DEVICE_TYPE, DeviceUnavailable
+from dlfield.stencils.next.arguments import Collection, FieldKind, Kind, Signature
+from dlfield.stencils.next.nodes import (
+    ALL,
+    RUN_TIME,
+    Apply,
+    Assign,
+    Axis,
+    Branch,
+    Call,
+    Function,
+    Infinity,
+    Literal,
+    Move,
+    Name,
+    Node,
+    Offset,
+    Program,
+    Shift,
+    Statement,
+    UnknownError,
+)
+from dlfield.stencils.next.tables import Connectivity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+_log = logging.getLogger("dlfield")
+
+
+def version() -> str:
+    """Return the version of the installed GT4Py."""
+    import gt4py
+
+    return str(gt4py.__version__)
+
+
+# What an object is.
+
+
+def is_operator(stencil: object) -> bool:
+    """Return whether it is a field operator or a scan operator."""
+    return _is_a(stencil, "decorator.FieldOperator")
+
+
+def is_stencil(stencil: object) -> bool:
+    """Return whether it is a program, a field operator or a scan operator."""
+    return is_operator(stencil) or _is_a(stencil, "decorator.Program")
+
+
+def is_dimension(value: object) -> bool:
+    """Return whether it is a ``gtx.Dimension``."""
+    return _is_a(value, "common.Dimension")
+
+
+def is_field(value: object) -> bool:
+    """Return whether it is a field over an array."""
+    return _is_a(value, "nd_array_field.NdArrayField")
+
+
+def _is_a(value: object, name: str) -> bool:
+    """Tell a class by its name and the last part of its module's, without importing GT4Py."""
+    names = (f"{base.__module__}.{base.__name__}" for base in type(value).__mro__)
+    return any(one.startswith("gt4py.next.") and one.endswith(f".{name}") for one in names)
+
+
+def has_definition(stencil: Any) -> bool:  # noqa: ANN401
+    """Return whether it is defined in Python, not made of GT4Py's own nodes."""
+    return stencil.definition_stage is not None
+
+
+def definition_of(stencil: Any) -> Any:  # noqa: ANN401
+    """Return the function that was decorated."""
+    return stencil.definition_stage.definition
+
+
+def backend_of(stencil: Any) -> str | None:  # noqa: ANN401
+    """Return the name of the backend; None for an embedded program."""
+    return None if stencil.backend is None else str(getattr(stencil.backend, "name", ""))
+
+
+def on_gpu(stencil: Any) -> bool:  # noqa: ANN401
+    """Return whether the backend computes on a GPU."""
+    allocator = getattr(stencil.backend, "allocator", None)
+    kind = getattr(allocator, "__gt_device_type__", HOST_DEVICE_TYPE)  # DLPack's and GT4Py's
+    return bool(kind != HOST_DEVICE_TYPE)
+
+
+def bound_arguments(stencil: Any) -> Mapping[str, Any]:  # noqa: ANN401
+    """Return the arguments that ``with_bound_args`` has bound."""
+    bound: Mapping[str, Any] = getattr(stencil, "bound_args", {})
+    return bound
+
+
+# What it takes.
+
+
+def signature_of(stencil: Any, fields: Mapping[str, Any] | None) -> Signature:  # noqa: ANN401
+    """Return the arguments of a program or operator; of a program, without those that are bound.
+
+    `fields` are the dimensions of the arguments of a scan operator: ``gtx.Field[...]`` by name.
+    """
+    return _of_operator(stencil, fields) if is_operator(stencil) else _of_program(stencil)
+
+
+def _of_program(program: Any) -> Signature:  # noqa: ANN401
+    node, bound = program.past_stage.past_node, bound_arguments(program)
+    reads: set[str] = set()
+    writes: set[str] = set()
+    for call in node.body:
+        for keyword, value in call.kwargs.items():
+            (writes if keyword == "out" else reads).update(_names_in(value))
+        reads.update(*map(_names_in, call.args))
+    kinds = {str(one.id): _kind(str(one.id), one.type) for one in node.params}
+    return Signature(
+        {name: kind for name, kind in kinds.items() if name not in bound}, reads, writes
+    )
+
+
+def _names_in(expression: Any) -> set[str]:  # noqa: ANN401
+    """Names at any depth: within slices, tuples, domains and calls."""
+    from gt4py.next.ffront.program_ast import Name as NameNode
+
+    return {str(name.id) for name in expression.pre_walk_values().if_isinstance(NameNode)}
+
+
+def _of_operator(stencil: Any, fields: Mapping[str, Any] | None) -> Signature:  # noqa: ANN401
+    types = _types_of_operator(stencil, fields)
+    kinds = {name: _kind(name, kind) for name, kind in types.items()}
+    return Signature(kinds, set(kinds) - {"out"}, {"out"})
+
+
+def _types_of_operator(stencil: Any, fields: Mapping[str, Any] | None) -> dict[str, Any]:  # noqa: ANN401
+    """GT4Py's types of the arguments of an operator, `out` last."""
+    kind = stencil.__gt_type__()
+    types = {**kind.definition.pos_or_kw_args, **kind.definition.kw_only_args}
+    if hasattr(kind, "axis"):
+        del types[next(iter(types))]  # what a scan carries from level to level
+        every = {**types, "out": kind.definition.returns}
+        return _with_dimensions(stencil.__name__, every, fields)
+    if fields is not None:
+        raise TypeError(
+            f"fields: expected it for a scan operator only, got it for '{stencil.__name__}', whose "
+            "arguments have dimensions"
+        )
+    return {**types, "out": kind.definition.returns}
+
+
+def _with_dimensions(
+    name: str, every: dict[str, Any], fields: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Give the arguments of a scan operator, which are scalars, the dimensions of `fields`."""
+    from gt4py.next.type_system import type_specifications as types
+    from gt4py.next.type_system import type_translation
+
+    if fields is None or "out" not in fields:
+        given = ", ".join(f"'{one}': ..." for one in every)
+        raise ValueError(
+            f"fields: expected the fields of '{name}', a scan operator, whose arguments have no "
+            f"dimensions, got none for 'out'; give bind fields={{{given}}} with gtx.Field[...], or "
+            "call it in a @gtx.program"
+        )
+    if unknown := fields.keys() - every.keys():
+        known = ", ".join(every)
+        raise ValueError(f"fields: expected arguments of '{name}', {known}, got {min(unknown)!r}")
+
+    def widened(kind: Any, dims: list[Any]) -> Any:  # noqa: ANN401
+        if isinstance(kind, types.TupleType):
+            return types.TupleType(types=[widened(one, dims) for one in kind])
+        if isinstance(kind, types.NamedCollectionType):
+            return types.NamedCollectionType(
+                types=[widened(one, dims) for one in kind],
+                keys=kind.keys,
+                original_python_type=kind.original_python_type,
+            )
+        return types.FieldType(dims=dims, dtype=kind)
+
+    for one, hint in fields.items():
+        kind = type_translation.from_type_hint(hint)
+        if not isinstance(kind, types.FieldType):
+            raise TypeError(f"fields: expected gtx.Field[...] for '{one}', got {hint!r}")
+        every[one] = widened(every[one], list(kind.dims))
+    return every
+
+
+def _kind(name: str, kind: Any) -> Kind:  # noqa: ANN401
+    """Return one of our kinds for a type of GT4Py's."""
+    from gt4py.next.type_system import type_specifications as types
+
+    if isinstance(kind, types.FieldType):
+        return FieldKind(tuple(kind.dims), _dtype(kind.dtype))
+    if isinstance(kind, types.ScalarType):
+        return _dtype(kind)
+    if not isinstance(kind, types.TupleType | types.NamedCollectionType):
+        expected = "expected a field, a scalar or a collection of them"
+        raise TypeError(f"{name}: {expected}, got {kind}; declare each part as an argument")
+    keys = tuple(getattr(kind, "keys", ()))
+    labels = [f"{name}.{key}" for key in keys] or [f"{name}[{at}]" for at in range(len(kind))]
+    parts = tuple(_kind(label, part) for label, part in zip(labels, kind, strict=True))
+    return Collection(parts, keys, _class_of(name, kind.original_python_type) if keys else tuple)
+
+
+def _dtype(kind: Any) -> np.dtype[Any]:  # noqa: ANN401
+    return np.dtype(str(kind.kind.name).lower())
+
+
+def _class_of(name: str, path: str) -> Any:  # noqa: ANN401
+    try:
+        return pkgutil.resolve_name(path)
+    except (AttributeError, ImportError, ValueError) as reason:
+        expected = "expected a class at the top of a module, where GT4Py looks for it by its name"
+        raise TypeError(
+            f"{name}: {expected}, got '{path}'; move it out of the function"
+        ) from reason
+
+
+def returned_by(operator: Any) -> str:  # noqa: ANN401
+    """Return the type that an operator returns, for messages."""
+    return str(operator.__gt_type__().definition.returns)
+
+
+# Its representation.
+
+
+def representation(stencil: Any, fields: Mapping[str, Any] | None) -> Program:  # noqa: ANN401
+    """Return a program, or the one that GT4Py makes of an operator with `out`, as our nodes.
+
+    Raises
+    ------
+    UnknownError
+        For a representation that cannot be had, or that has a node dlfield does not know.
+    """
+    try:
+        from gt4py.next.iterator.transforms import inline_fundefs, inline_lambdas
+
+        made = _program_of(stencil, fields) if is_operator(stencil) else stencil.gtir
+        inlined = inline_fundefs.InlineFundefs().visit(made)
+        pruned = inline_fundefs.prune_unreferenced_fundefs(inlined)
+        # Operators that call others give names to values; one that is used once loses its name.
+        program = inline_lambdas.InlineLambdas.apply(pruned, opcount_preserving=True)
+        parameters = tuple(str(one.id) for one in program.params)
+        return Program(str(program.id), parameters, tuple(map(_statement, program.body)))
+    except UnknownError:
+        raise
+    except Exception as reason:
+        raise UnknownError(f"{type(reason).__name__}: {reason}") from reason
+
+
+def _program_of(operator: Any, fields: Mapping[str, Any] | None) -> Any:  # noqa: ANN401
+    from gt4py.next.otf import arguments
+
+    try:  # 1.2
+        from gt4py.next.otf.workflow import ConcreteArtifact
+    except ImportError:  # 1.1
+        from gt4py.next.otf.toolchain import ConcreteArtifact
+    steps, empty = operator._frontend_transforms, arguments.CompileTimeArgs.empty()
+    kinds = tuple(_types_of_operator(operator, fields).values())
+    given = arguments.CompileTimeArgs(kinds, {}, {}, None, {})
+    program = steps.field_view_op_to_prog(ConcreteArtifact(operator.foast_stage, given))
+    return steps.past_to_itir(ConcreteArtifact(program.data, empty)).data
+
+
+def _statement(node: Any) -> Statement:  # noqa: ANN401
+    kind = type(node).__name__
+    if kind == "IfStmt":
+        then, otherwise = (
+            tuple(map(_statement, one)) for one in (node.true_branch, node.false_branch)
+        )
+        return Branch(_node(node.cond), then, otherwise)
+    if kind != "SetAt":
+        raise UnknownError(f"a statement {kind}")
+    line = getattr(node.location or node.expr.location, "line", None)
+    return Assign(_node(node.target), _node(node.expr), _node(node.domain), line)
+
+
+def _node(node: Any) -> Node:  # noqa: ANN401
+    made = _NODES.get(type(node).__name__)
+    if made is None:
+        raise UnknownError(f"an expression {type(node).__name__}")
+    return made(node)
+
+
+def _call(node: Any) -> Node:  # noqa: ANN401
+    arguments = tuple(map(_node, node.args))
+    if getattr(getattr(node.fun, "fun", None), "id", None) != "as_fieldop":
+        return Call(_node(node.fun), arguments)
+    function = node.fun.args[0]
+    scans = getattr(getattr(function, "fun", None), "id", None) == "scan"
+    shifts, problem = _shifts(function, len(arguments))
+    return Apply(_node(function), arguments, scans, shifts, problem)
+
+
+def _shifts(function: Any, count: int) -> tuple[tuple[tuple[tuple[Shift, ...], ...], ...], str]:  # noqa: ANN401
+    from gt4py.next.iterator.transforms import trace_shifts
+
+    try:
+        found = trace_shifts.trace_stencil(function, num_args=count)
+    except Exception as reason:  # it may run nevertheless
+        return (), f"{type(reason).__name__}: {reason}"
+    return tuple(tuple(map(_steps, rows)) for rows in found), ""
+
+
+def _steps(row: Sequence[Any]) -> tuple[Shift, ...]:
+    pairs = zip(row[::2], row[1::2], strict=True)
+    return tuple(Shift(_along(offset), _by(by)) for offset, by in pairs)
+
+
+def _along(offset: Any) -> str | Move:  # noqa: ANN401
+    moves = type(offset).__name__ == "CartesianOffset"
+    return Move(str(offset.domain.value), str(offset.codomain.value)) if moves else offset.value
+
+
+def _by(by: Any) -> int | str:  # noqa: ANN401
+    named = {"ALL_NEIGHBORS": ALL, "VALUE": RUN_TIME}.get(str(by))
+    return by.value if named is None else named
+
+
+_NODES: dict[str, Callable[[Any], Node]] = {
+    "SymRef": lambda node: Name(str(node.id)),
+    "Literal": lambda node: Literal(str(node.value), str(node.type)),
+    "InfinityLiteral": lambda node: Infinity(node.name == "POSITIVE"),
+    "NoneLiteral": lambda _: Literal("None", "None"),  # 1.1
+    "AxisLiteral": lambda node: Axis(str(node.value)),
+    "OffsetLiteral": lambda node: Offset(node.value),
+    "CartesianOffset": lambda node: Move(str(node.domain.value), str(node.codomain.value)),
+    "Lambda": lambda node: Function(tuple(str(one.id) for one in node.params), _node(node.expr)),
+    "FunCall": _call,
+}
+
+
+# How it runs.
+
+
+def compiled_in(stencil: Any) -> tuple[frozenset[str], bool] | None:  # noqa: ANN401
+    """Return the static scalars, and whether the ends of fields are static.
+
+    `stencil` may have been compiled ahead for other parameters than its options say. None where
+    nothing is compiled in: an embedded program computes as it is called, and a backend may be told
+    to take all points of the mesh.
+    """
+    translation = getattr(getattr(stencil.backend, "executor", None), "translation", None)
+    translation = getattr(translation, "step", translation)  # of one that is cached
+    takes_all = getattr(translation, "use_max_domain_range_on_unstructured_shift", None)
+    if stencil.backend is None or takes_all:
+        return None
+    if (pool := vars(stencil).get("_compiled_programs")) is not None:
+        mapping = {one.__name__: names for one, names in pool.argument_descriptor_mapping.items()}
+        return frozenset(mapping.get("StaticArg", ())), "FieldDomainDescriptor" in mapping
+    options = stencil.compilation_options
+    return frozenset(options.static_params or ()), bool(options.static_domains)
+
+
+def compiled_call(
+    stencil: Any,  # noqa: ANN401
+) -> tuple[Callable[..., Any], Callable[..., Any], dict[str, Any]] | None:
+    """Return what calls a compiled program without its check of types; None for any other.
+
+    At each call GT4Py derives the type of every argument, which takes most of its time. Here they
+    have the declared types. The first function returns the compiled variants of the program, the
+    second the context of a call, so that whatever is hooked into GT4Py's own call is called, too;
+    the keywords go to both.
+    """
+    own = getattr(type(stencil).__call__, "__qualname__", "")
+    if stencil.backend is None or own != "Program.__call__":
+        return None
+    from gt4py.next.ffront.decorator import program_call_context
+
+    context = partial(program_call_context, program=stencil, args=())
+    options = {"enable_jit": stencil.compilation_options.enable_jit}
+    return operator.attrgetter("_compiled_programs"), context, options
+
+
+def field_class(*, gpu: bool) -> Any:  # noqa: ANN401
+    """Return the class of fields for arrays of the host or of a GPU: ``(domain, array)``."""
+    from gt4py.next.embedded import nd_array_field
+
+    if not gpu:
+        return nd_array_field.NumPyArrayField
+    if not hasattr(nd_array_field, "CuPyArrayField"):
+        raise DeviceUnavailable("declare: expected CuPy for a GPU backend, got none; install cupy")
+    return nd_array_field.CuPyArrayField
+
+
+def as_array(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401
+    """Return the function that converts an array for a class of fields. It never copies."""
+    convert: Callable[[Any], Any] = kind.array_ns.asarray
+    return convert
+
+
+def scalar_types() -> list[str]:
+    """Return NumPy's names of the types of elements."""
+    from gt4py.next.type_system.type_specifications import ScalarKind
+
+    return [kind.lower() for kind in ScalarKind.__members__ if kind != "STRING"]
+
+
+@cache
+def log_compilations() -> None:
+    """Have GT4Py log what it compiles, which is at the first call of a program."""
+    from gt4py.next.otf.compiled_program import compile_variant_hook
+
+    def say(
+        program_pool: Any,  # noqa: ANN401
+        key: Any,  # noqa: ANN401
+        backend: Any,  # noqa: ANN401
+        argument_descriptors: Any,  # noqa: ANN401
+        offset_provider: Any,  # noqa: ANN401
+    ) -> None:
+        name = program_pool.definition_stage.definition.__name__
+        _log.info("compiling %s for %s", name, backend.name)
+
+    compile_variant_hook.register(say)
+
+
+def connectivity(found: Any) -> Connectivity | str | None:  # noqa: ANN401
+    """Return a connectivity as we know it, or the name of a dimension; None for anything else."""
+    if hasattr(found, "kind") and not hasattr(found, "ndarray"):
+        return str(found.value)
+    if not hasattr(found, "__gt_type__"):
+        return None
+    kind, array = found.__gt_type__(), None
+    with suppress(NotImplementedError):  # a shift along an axis has none
+        array = getattr(found, "ndarray", None)
+    if array is None:
+        return str(kind.codomain.value)
+    rows = found.domain.ranges[0]
+    names = [str(dim.value) for dim in kind.domain]
+    return Connectivity(
+        found,
+        array,
+        names[0],
+        names[1],
+        str(kind.codomain.value),
+        found.skip_value,
+        (int(rows.start), int(rows.stop)),
+    )

@@ -1,0 +1,435 @@
+"""Which points a program of ``gt4py.next`` reads and writes, found by a walk through its nodes.
+
+gt4py.next tells neither the domain of a program nor how far its offsets reach. Both stand in its
+representation. `accesses` goes through it from every output to the arguments, with the extents,
+scalars and connectivities of one call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dlfield.stencils.next.boxes import has_points, hull, join, leaves, moved, union, within
+from dlfield.stencils.next.conditions import where
+from dlfield.stencils.next.nodes import (
+    ALL,
+    RUN_TIME,
+    Apply,
+    Axis,
+    Branch,
+    Call,
+    Function,
+    Literal,
+    Move,
+    Name,
+    UnknownError,
+    walk,
+)
+from dlfield.stencils.next.tables import Connectivity, Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from dlfield.stencils.next.boxes import Box, Needed
+    from dlfield.stencils.next.nodes import Node, Program, Shift, Statement
+    from dlfield.stencils.next.tables import Tables
+
+__all__ = ["Accesses", "accesses"]
+
+_ARITHMETIC: dict[str, Callable[..., int]] = {
+    "plus": lambda one, other: one + other,
+    "minus": lambda one, other: one - other,
+    "multiplies": lambda one, other: one * other,
+    "floordiv": lambda one, other: one // other,
+    "mod": lambda one, other: one % other,
+    "minimum": min,
+    "maximum": max,
+    "neg": lambda one: -one,
+    "cast_": lambda one, _: int(one),
+}
+
+
+@dataclass
+class Accesses:
+    """What one call touches.
+
+    Parameters
+    ----------
+    read, written
+        The points, by the name of the field, in GT4Py's numbers.
+    unknown
+        Names of fields that are read nobody knows where.
+    rows
+        Rows of connectivities, with the indices that they hold.
+    sizes
+        Points that dimensions have by all rows of all tables, where GT4Py may compute for all.
+    depends
+        Names of the scalars that decide about it.
+    """
+
+    read: dict[str, Box] = field(default_factory=dict)
+    written: dict[str, Box] = field(default_factory=dict)
+    unknown: set[str] = field(default_factory=set)
+    rows: dict[Rows, tuple[int, int]] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    depends: set[str] = field(default_factory=set)
+
+
+def accesses(
+    program: Program,
+    fields: Mapping[str, Box],
+    scalars: Mapping[str, Any],
+    dims: Mapping[str, tuple[str, ...]],
+    names: Mapping[str, Any],
+    tables: Tables,
+    *,
+    fuses: bool,
+    static: bool,
+) -> Accesses:
+    """Walk through a program.
+
+    Parameters
+    ----------
+    program
+        Its nodes.
+    fields
+        The points of every field that is given.
+    scalars
+        Scalars by name, among other things.
+    dims
+        Dimensions of every field.
+    names
+        For each argument the name of its field or scalar; of a collection, nested tuples of them.
+    tables
+        The connectivities of the call.
+    fuses
+        Whether the backend computes a value in between where it is read, if it can.
+    static
+        Whether the domains are compiled in, and the points of values in between with them.
+
+    Raises
+    ------
+    UnknownError
+        For something that dlfield does not know.
+    ValueError
+        For connectivities that do not serve the program.
+    """
+    walk = _Walk(fields, scalars, dims, names, tables, fuses, static)
+    for statement in program.statements:
+        walk.statement(statement)
+    return walk.found
+
+
+@dataclass
+class _Walk:
+    fields: Mapping[str, Box]
+    scalars: Mapping[str, Any]
+    dims: Mapping[str, tuple[str, ...]]
+    names: Mapping[str, Any]
+    tables: Tables
+    fuses: bool
+    static: bool
+    found: Accesses = field(default_factory=Accesses)
+    #: For each parameter of the lambdas around, the argument, and the parameters around that.
+    bound: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+
+    def statement(self, node: Statement) -> None:
+        if isinstance(node, Branch):
+            self.depend(node.condition)
+            for one in (*node.then, *node.otherwise):
+                self.statement(one)
+            return
+        targets = list(_flat_names(self.named(node.target)))
+        boxes = [self.box(domain) for domain in _flat(node.domain)]
+        for target, box in zip(targets, boxes * (len(targets) // len(boxes)), strict=True):
+            self.check_domain(target, box)
+            join(self.found.written, target, box)
+        needed = self.structure(node.domain, iter(boxes))
+        self.expression(node.value, needed, {})
+
+    @staticmethod
+    def check_domain(target: str, box: Box) -> None:
+        for dim, (first, end) in box.items():
+            if end < first:
+                raise ValueError(
+                    f"argument '{target}': expected a domain of 0 points or more along {dim}, got "
+                    f"{end - first}; correct the scalars, or pass a larger array"
+                )
+
+    def named(self, node: Node) -> Any:  # noqa: ANN401
+        """Name what a reference stands for; of a collection, nested tuples of names."""
+        if isinstance(node, Name):
+            if node.id in self.bound:
+                return self.behind(node.id, self.named)
+            return self.names.get(node.id, node.id)
+        if isinstance(node, Call) and node.builtin == "make_tuple":
+            return tuple(map(self.named, node.arguments))
+        if isinstance(node, Call) and node.builtin == "tuple_get":
+            names = self.named(node.arguments[1])
+            if isinstance(names, tuple):
+                return names[_number_of(node.arguments[0])]
+        raise UnknownError(node)
+
+    def behind(self, name: str, use: Callable[[Node], Any]) -> Any:  # noqa: ANN401
+        """Use the argument that a parameter of a lambda stands for, outside of the lambda."""
+        inside = self.bound
+        argument, self.bound = inside[name]
+        try:
+            return use(argument)
+        finally:
+            self.bound = inside
+
+    def structure(self, domain: Node, boxes: Iterator[Box]) -> Needed:
+        if isinstance(domain, Call) and domain.builtin == "make_tuple":
+            return tuple(self.structure(one, boxes) for one in domain.arguments)
+        return next(boxes)
+
+    def box(self, domain: Node) -> Box:
+        kinds = ("cartesian_domain", "unstructured_domain")
+        if not (isinstance(domain, Call) and domain.builtin in kinds):
+            raise UnknownError(domain)
+        return dict(map(self.range, domain.arguments))
+
+    def range(self, node: Node) -> tuple[str, tuple[int, int]]:
+        if isinstance(node, Call) and len(node.arguments) == 3:
+            axis, low, high = node.arguments
+            if isinstance(axis, Axis):
+                return axis.name, (self.number(low), self.number(high))
+        raise UnknownError(node)
+
+    def number(self, node: Node) -> int:
+        if isinstance(node, Literal):
+            return int(node.value)
+        if isinstance(node, Name) and node.id in self.bound:
+            return int(self.behind(node.id, self.number))
+        call = node.builtin if isinstance(node, Call) else ""
+        if isinstance(node, Call) and call == "tuple_get" and _is_range(node.arguments[1]):
+            of, axis = node.arguments[1].arguments  # type: ignore[union-attr]
+            return self.fields[self.named(of)][axis.name][_number_of(node.arguments[0])]  # type: ignore[union-attr]
+        if isinstance(node, Name) or call == "tuple_get":
+            name = self.named(node)
+            if name not in self.scalars:
+                raise UnknownError(node)
+            self.found.depends.add(name)
+            return int(self.scalars[name])
+        if isinstance(node, Call) and call == "cast_":
+            return self.number(node.arguments[0])
+        if isinstance(node, Call) and call in _ARITHMETIC:
+            return _ARITHMETIC[call](*map(self.number, node.arguments))
+        raise UnknownError(node)
+
+    def depend(self, node: Node) -> None:
+        self.found.depends |= self.names_in(node) & self.scalars.keys()
+
+    def names_in(self, node: Node) -> set[str]:
+        """Name the fields and scalars that an expression refers to; of collections, the parts."""
+        try:
+            return set(_flat_names(self.named(node)))
+        except UnknownError:
+            if isinstance(node, Name):
+                return set(self.behind(node.id, self.names_in))
+            inner: list[Node] = [node.body] if isinstance(node, Function) else []
+            if isinstance(node, Call | Apply):
+                inner = [node.function, *node.arguments]
+            return {name for one in inner for name in self.names_in(one)}
+
+    def expression(self, node: Node, needed: Needed, local: dict[str, Needed]) -> None:
+        """Find what an expression reads that is `needed` somewhere.
+
+        A box without points counts where it is joined with others, as it does in GT4Py.
+        """
+        if needed is None or isinstance(node, Literal):
+            return
+        if isinstance(node, Name):
+            self.reference(node, needed, local)
+        elif isinstance(node, Apply):
+            self.operation(node, needed, local)
+        elif isinstance(node, Call) and isinstance(node.function, Function):
+            self.let(node, node.function, needed, local)
+        elif isinstance(node, Call):
+            self.call(node, needed, local)
+        else:
+            self.unknown(node)
+
+    def call(self, node: Call, needed: Needed, local: dict[str, Needed]) -> None:
+        if node.builtin == "make_tuple":
+            parts = needed if isinstance(needed, tuple) else (needed,) * len(node.arguments)
+            for one, part in zip(node.arguments, parts, strict=False):
+                self.expression(one, part, local)
+        elif node.builtin == "tuple_get":
+            at = _number_of(node.arguments[0])
+            self.expression(node.arguments[1], (*(None,) * at, needed), local)
+        elif node.builtin == "if_":
+            self.depend(node.arguments[0])
+            for one in node.arguments[1:]:
+                self.expression(one, needed, local)
+        elif node.builtin == "concat_where":
+            self.concatenation(node, needed, local)
+        elif node.builtin == "broadcast":
+            self.expression(node.arguments[0], needed, local)
+        else:
+            self.unknown(node)
+
+    def reference(self, node: Name, needed: Needed, local: dict[str, Needed]) -> None:
+        if node.id in self.bound and self.is_argument(node):
+            self.behind(node.id, lambda argument: self.expression(argument, needed, local))
+        elif node.id in self.bound:
+            local[node.id] = union(local[node.id], needed)
+        elif node.id in self.names:
+            self.read(self.names[node.id], needed)
+
+    def read(self, names: Any, needed: Needed) -> None:  # noqa: ANN401
+        """Note that a field, or those of a collection, are read where they are needed."""
+        if needed is None:
+            return
+        if isinstance(names, tuple):
+            parts = needed if isinstance(needed, tuple) else (needed,) * len(names)
+            for one, part in zip(names, parts, strict=False):
+                self.read(one, part)
+        elif isinstance(needed, tuple):
+            raise UnknownError(names)
+        elif names in self.fields and has_points(needed):
+            join(self.found.read, names, self.own(names, needed))
+
+    def own(self, name: str, needed: Box) -> Box:
+        """Restrict a box to the dimensions of a field. Local dimensions are read in full."""
+        box = {dim: needed[dim] for dim in self.dims[name] if dim in needed}
+        for _, table in self.tables.all():
+            if table.local in self.dims[name] and table.local not in box:
+                box[table.local] = (0, table.array.shape[1])
+        return box
+
+    def unknown(self, node: Node) -> None:
+        """Note the fields in an expression that is computed at unknown points."""
+        self.found.unknown |= self.names_in(node) & self.dims.keys()
+        if any(isinstance(one, Apply) for one in walk(node)):
+            raise UnknownError(node)
+
+    def let(self, node: Call, function: Function, needed: Needed, local: dict[str, Needed]) -> None:
+        names = function.parameters
+        inner = {**local, **dict.fromkeys(names)}
+        around = self.bound
+        self.bound = {
+            **around,
+            **{name: (value, around) for name, value in zip(names, node.arguments, strict=True)},
+        }
+        self.expression(function.body, needed, inner)
+        self.bound = around
+        for name in local.keys() - set(names):
+            local[name] = inner[name]
+        for name, value in zip(names, node.arguments, strict=True):
+            self.expression(value, inner[name], local)
+
+    def operation(self, node: Apply, needed: Needed, local: dict[str, Needed]) -> None:
+        if node.problem:
+            raise UnknownError(node.problem)
+        box = hull(leaves(needed))
+        for value, shifts in zip(node.arguments, node.shifts, strict=True):
+            direct = self.is_direct(value)
+            if isinstance(value, Literal) or (direct and not has_points(box)):
+                continue
+            if any(step.by == RUN_TIME for shift in shifts for step in shift):
+                self.unknown(value)
+                continue
+            reached = [self.shifted(box, shift, direct=direct) for shift in shifts]
+            self.expression(value, hull(reached) if reached else None, local)
+
+    def is_direct(self, value: Node) -> bool:
+        """Tell whether a value is an argument, or GT4Py computes it of one where it is read."""
+        parts = set(_inputs_of(value) if self.fuses else [value])
+        return len(parts) == 1 and all(map(self.is_argument, parts))
+
+    def is_argument(self, node: Node) -> bool:
+        """Tell whether a reference stands for an argument of the program, or a part of one."""
+        while isinstance(node, Call) and node.builtin == "tuple_get":
+            node = node.arguments[1]
+        if isinstance(node, Name) and node.id in self.bound:
+            return bool(self.behind(node.id, self.is_argument))
+        return isinstance(node, Name)
+
+    def shifted(self, box: Box, shift: tuple[Shift, ...], *, direct: bool) -> Box:
+        reads, box = has_points(box), dict(box)
+        for step in shift:
+            if isinstance(step.along, Move):
+                box = moved(box, step.along.source, step.along.target, int(step.by))
+                continue
+            table = self.tables.get(step.along)
+            if not isinstance(table, Connectivity):
+                box = moved(box, table, table, int(step.by))
+                continue
+            if table.source not in box:
+                raise ValueError(
+                    f"offset_provider['{step.along}']: expected rows along {' or '.join(box)}, "
+                    f"got them along {table.source}; give gtx.as_connectivity the dimension of the "
+                    "rows first"
+                )
+            first, end = box.pop(table.source)
+            column = None if step.by == ALL else int(step.by)
+            rows = Rows(step.along, table.source, first, end, column)
+            if reads and rows not in self.found.rows:
+                self.found.rows[rows] = self.tables.bounds(rows)
+            box[table.codomain] = self.reached(table.codomain, rows, direct, reads)
+        return box
+
+    def reached(self, codomain: str, rows: Rows, direct: bool, reads: bool) -> tuple[int, int]:  # noqa: FBT001
+        """Find the points that rows lead to. What stands in between goes into memory first."""
+        if direct:
+            return self.found.rows[rows]
+        if self.static:
+            return self.tables.compiled(rows) if reads else (0, 0)
+        return 0, self.size(codomain)
+
+    def size(self, dim: str) -> int:
+        if dim not in self.found.sizes:
+            self.found.sizes[dim] = self.tables.size(dim)
+        return self.found.sizes[dim]
+
+    def concatenation(self, node: Call, needed: Needed, local: dict[str, Needed]) -> None:
+        self.depend(node.arguments[0])
+        for value, negated in zip(node.arguments[1:], (False, True), strict=True):
+            for part in where(node.arguments[0], self.number, negated=negated):
+                self.expression(value, within(needed, part), local)
+
+
+def _flat_names(names: Any) -> Iterator[str]:  # noqa: ANN401
+    if isinstance(names, str):
+        yield names
+        return
+    for one in names:
+        yield from _flat_names(one)
+
+
+def _flat(node: Node) -> Iterator[Node]:
+    if not (isinstance(node, Call) and node.builtin == "make_tuple"):
+        yield node
+        return
+    for one in node.arguments:
+        yield from _flat(one)
+
+
+def _number_of(node: Node) -> int:
+    """Return the value of an index of a tuple, which is a literal."""
+    if isinstance(node, Literal):
+        return int(node.value)
+    raise UnknownError(node)
+
+
+def _is_range(node: Node) -> bool:
+    return isinstance(node, Call) and node.builtin == "get_domain_range"
+
+
+def _inputs_of(node: Node) -> Iterator[Node]:
+    """Yield the inputs of a pointwise expression.
+
+    If they are one name, GT4Py computes the value where it is read (`FuseAsFieldOp`): a program
+    that reads ``(2.0 * cells)(E2C)`` doubles those cells that it reads. A value of several, like
+    ``cells + edges(C2E[0])``, goes into memory first, for all points of the mesh.
+    """
+    if isinstance(node, Apply) and not node.is_scan:
+        for one in node.arguments:
+            yield from _inputs_of(one)
+    elif isinstance(node, Call) and node.builtin == "broadcast":
+        yield from _inputs_of(node.arguments[0])
+    elif not isinstance(node, Literal):
+        yield node
