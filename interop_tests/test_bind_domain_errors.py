@@ -25,13 +25,21 @@ def untouched(*shape):
 
 
 BOUNDS = {
-    "origin inside the reach": ({"origin": (0, 1, 0)}, "inp", "expected an origin of at least 2"),
-    "no origin": ({}, "inp", "pass origin=, or a storage with a halo"),
-    "domain into the reach": ({"origin": (0, 2, 0), "domain": (5, 4, 4)}, "inp", "0 + 5 + 1"),
-    "domain beyond the array": ({"origin": (0, 2, 0), "domain": (4, 5, 4)}, "inp", "2 + 5 + 0"),
+    "origin inside the reach": ({"origin": (0, 1, 0)}, "inp", "points -2 to 5 along J"),
+    "no origin": ({}, "inp", "pass a larger array, a wider halo"),
+    "domain into the reach": ({"origin": (0, 2, 0), "domain": (5, 4, 4)}, "inp", "0 to 6 along I"),
+    "domain beyond the array": (
+        {"origin": (0, 2, 0), "domain": (4, 5, 4)},
+        "inp",
+        "-2 to 5 along J",
+    ),
     "negative origin": ({"origin": (-1, 2, 0)}, "inp", "along I"),
-    "origin beyond the array": ({"origin": (0, 2, 4), "domain": (4, 4, 1)}, "inp", "got 4"),
-    "huge domain": ({"origin": (0, 2, 0), "domain": (2**62, 4, 4)}, "inp", "smaller domain="),
+    "origin beyond the array": ({"origin": (0, 2, 4), "domain": (4, 4, 1)}, "inp", "got -4 to 0"),
+    "huge domain": (
+        {"origin": (0, 2, 0), "domain": (2**62, 4, 4)},
+        "inp",
+        "another origin= or domain=",
+    ),
     "huge origin": ({"origin": (2**63 - 1, 2, 0), "domain": (1, 1, 1)}, "inp", "along I"),
 }
 
@@ -46,7 +54,8 @@ def test_a_call_beyond_the_bounds_is_refused_and_nothing_is_written(skewed, opti
 
 def test_an_output_smaller_than_origin_domain_and_reach_is_refused(skewed):
     out = untouched(5, 5, 4)
-    with refused(ValueError, "argument 'out'", "2 + 4 + 0 points along J", "got 5", "larger array"):
+    texts = ("points 0 to 4 along J, which 'skewed' writes", "got -2 to 3", "larger array")
+    with refused(ValueError, "argument 'out'", *texts):
         skewed(VALUES, out, origin=(0, 2, 0), domain=(4, 4, 4))
     assert (out == -1.0).all()
 

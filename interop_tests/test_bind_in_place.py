@@ -55,3 +55,23 @@ def test_constants_and_data_dimensions_in_brackets_leave_a_call_in_place(compile
     field = np.ones(shape)
     dlf.bind(compiled(name, backend))(field, field, 0)
     assert (field == 2.0).any()
+
+
+@pytest.mark.parametrize("name", ["doubled_edge", "doubled_until"])
+def test_a_stencil_that_computes_each_point_from_itself_may_run_in_place(compiled, backend, name):
+    field, apart = VALUES + 1.0, np.zeros(SHAPE)
+    run = dlf.bind(compiled(name, backend))
+    scalars = {"limit": 9.0} if name == "doubled_until" else {}
+    run(field, apart, **scalars)
+    run(field, field, **scalars)
+    np.testing.assert_array_equal(field, apart)
+
+
+@pytest.mark.parametrize("name", ["smoothed", "lowered"])
+def test_a_temporary_field_that_carries_a_value_elsewhere_keeps_memory_apart(
+    compiled, backend, name
+):
+    field = np.ones((5, 5, 6))
+    with refused(BufferError, "arguments 'inp' and 'out'", "arrays that overlap"):
+        dlf.bind(compiled(name, backend))(field, field, origin=(1, 0, 0), domain=(3, 3, 6))
+    assert (field == 1.0).all()

@@ -1,7 +1,5 @@
 """Levels that a stencil reaches and GT4Py does not tell: read from its own representation."""
 
-import warnings
-
 import dlfield as dlf
 import numpy as np
 import pytest
@@ -11,9 +9,7 @@ from support.optional import library
 
 library("gt4py.cartesian")
 
-from dlfield.stencils.cartesian import footprint as gt4py_reach  # noqa: E402 (after the skip)
-
-BEYOND = "(origin, domain, reach of the stencil)"
+from dlfield.stencils.cartesian.declare import declare  # noqa: E402 (after the skip)
 
 
 def levels(n):
@@ -27,7 +23,7 @@ def untouched(n):
 @pytest.mark.parametrize("above", [0, 3])
 def test_a_level_that_an_interval_reads_past_the_next_one_must_exist(compiled, backend, above):
     run, out = dlf.bind(compiled("far_above", backend)), untouched(3)
-    with refused(ValueError, "'inp'", f"at least 0 + 3 + 4 points along K {BEYOND}", "got"):
+    with refused(ValueError, "argument 'inp'", "points 2 to 7 along K", f"got 0 to {3 + above}"):
         run(levels(3 + above), out, domain=(2, 2, 3))
     assert (out == -1.0).all()
 
@@ -46,7 +42,7 @@ def test_levels_inside_of_a_deep_domain_ask_for_no_more(compiled, backend):
 
 def test_a_level_that_an_interval_reads_below_the_one_before_must_exist(compiled, backend):
     run, out = dlf.bind(compiled("far_below", backend)), untouched(3)
-    with refused(ValueError, "'inp'", "an origin of at least 4 along K", "got 3"):
+    with refused(ValueError, "argument 'inp'", "points -4 to 1 along K", "got -3 to 3"):
         run(levels(6), out, domain=(2, 2, 3), origin={"inp": (0, 0, 3), "out": (0, 0, 0)})
     assert (out == -1.0).all()
     run(levels(7), out, domain=(2, 2, 3), origin={"inp": (0, 0, 4), "out": (0, 0, 0)})
@@ -74,7 +70,7 @@ def test_points_that_a_region_reads_past_the_other_end_of_the_domain_must_exist(
     compiled, backend, shape, name
 ):
     out = np.full(shape, -1.0)
-    with refused(ValueError, "'inp'", f"along {name}", "the stencil"):
+    with refused(ValueError, "argument 'inp'", f"along {name}, which 'across_the_domain' reads"):
         dlf.bind(compiled("across_the_domain", backend))(np.ones(shape), out)
     assert (out == -1.0).all()
 
@@ -103,7 +99,7 @@ def test_a_domain_smaller_than_a_region_asks_for_the_points_of_the_domain(compil
     run = dlf.bind(compiled("east_of_edge", backend))
     run(inp, out, domain=(2, 1, 1))
     np.testing.assert_array_equal(out[:, 0, 0], [2.0, 4.0])
-    with refused(ValueError, "argument 'inp'", "at least 0 + 2 + 1 points along I", "got 2"):
+    with refused(ValueError, "argument 'inp'", "points 0 to 3 along I", "got 0 to 2"):
         run(inp[:2], out, domain=(2, 1, 1))
 
 
@@ -119,13 +115,14 @@ def test_a_region_outside_of_every_domain_asks_for_no_levels(compiled):
     np.testing.assert_array_equal(out, levels(2))
 
 
-def test_explain_tells_the_reach_of_a_field_and_where_it_is_unknown(compiled, backend):
+def test_explain_tells_what_a_call_reads_and_where_it_may_read_more(compiled, backend):
     run = dlf.bind(compiled("gathered", backend))
     explanation = dlf.explain(run, levels(3), untouched(3), np.zeros((2, 2, 3), np.int32))
-    fields = explanation.plan.fields
-    assert (fields["inp"].reach, fields["out"].reach) == (None, ((0, 0),) * 3)
-    lines = str(explanation).splitlines()
-    assert [line for line in lines if "reach unknown" in line] == [
+    plan, lines = explanation.plan, str(explanation).splitlines()
+    assert plan.checked == "partly checked"
+    assert [name for name, field in plan.fields.items() if not field.complete] == ["inp"]
+    assert plan.fields["shift"].reads == plan.fields["out"].writes == ((0, 2), (0, 2), (0, 3))
+    assert [line for line in lines if "footprint incomplete" in line] == [
         line for line in lines if line.startswith("  inp:")
     ]
 
@@ -148,7 +145,8 @@ def test_a_stencil_without_its_definition_computes_between_separate_fields(compi
     left, right = untouched(3), untouched(3)
     run(levels(3), left, right)
     np.testing.assert_array_equal(right, levels(3) - 1.0)
-    assert dlf.explain(run, levels(3), left, right).plan.fields["inp"].reach is None
+    plan = dlf.explain(run, levels(3), left, right).plan
+    assert (plan.checked, plan.fields["inp"].complete) == ("partly checked", False)
 
 
 def test_a_stencil_without_its_definition_does_not_compute_in_place(compiled):
@@ -164,16 +162,7 @@ def test_a_definition_that_was_compiled_again_with_other_externals_is_not_believ
 
     five = gtscript.stencil(backend="numpy", definition=by_external, externals={"LEVELS": 5})
     seven = gtscript.stencil(backend="numpy", definition=by_external, externals={"LEVELS": 7})
-    assert gt4py_reach.reach_of(seven).along("inp", "K").above_start == 8
-    assert gt4py_reach.reach_of(five) is None
-
-
-def test_an_unknown_version_of_gt4py_warns_once_and_tells_no_reach(compiled, monkeypatch):
-    monkeypatch.setattr(gt4py_reach, "_version", lambda: "99.0")
-    gt4py_reach._is_known.cache_clear()
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
-        runs = [dlf.bind(unread(compiled("split", "numpy"))) for _ in range(2)]
-    assert ["got 99.0" in str(one.message) for one in seen] == [True]
-    plan = dlf.explain(runs[0], levels(3), untouched(3), untouched(3)).plan
-    assert plan.fields["inp"].reach is None
+    assert declare(seven).footprint.fields["inp"].reads[2].above_start == 8
+    assert declare(seven).checked == "checked"
+    assert not declare(five).footprint.fields["inp"].complete
+    assert declare(five).checked == "partly checked"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -134,14 +133,11 @@ def take_option(run: BoundStencil, keywords: dict[str, Any], name: str) -> Any: 
 
 def _compiled(stencil: Any) -> Any:  # noqa: ANN401
     """Give the stencil of GT4Py behind a lazy one, which is compiled now unless it was before."""
+    from dlfield.stencils.cartesian import internals
     from dlfield.stencils.cartesian.declare import CartesianStencil
     from dlfield.stencils.progress import compiling
 
-    module = sys.modules.get("gt4py.cartesian.lazy_stencil")
-    is_lazy = module is not None and isinstance(stencil, module.LazyStencil)
-    if is_lazy and "implementation" not in vars(stencil):
-        with compiling(stencil.builder.options.name, stencil.backend.name):
-            return stencil.implementation
+    stencil = internals.compiled(stencil, compiling)
     wraps = not isinstance(stencil, type) and hasattr(stencil, "implementation")
     implementation = stencil.implementation if wraps else None
     return implementation if isinstance(implementation, CartesianStencil) else stencil

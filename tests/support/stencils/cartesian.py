@@ -237,3 +237,47 @@ def pruned_level(inp: Field[np.float64], out: Field[np.float64]):
                 out = inp[0, 0, 5]
         with interval(1, None):
             out = inp  # noqa: F841
+
+
+def smoothed(inp: Field[np.float64], out: Field[np.float64]):
+    """Read `inp` at the point alone, for a temporary field that is read beside it."""
+    with computation(PARALLEL), interval(...):
+        half = 0.5 * inp
+    with computation(PARALLEL), interval(...):
+        out = half[-1, 0, 0] + half[0, 2, 0]  # noqa: F841
+
+
+def lowered(inp: Field[np.float64], out: Field[np.float64]):
+    """Read `inp` at the point alone, for a temporary field that is read one level higher."""
+    with computation(PARALLEL), interval(...):
+        copied = inp
+    with computation(PARALLEL), interval(0, -1):
+        out = copied[0, 0, 1]  # noqa: F841
+
+
+def doubled_until(inp: Field[np.float64], out: Field[np.float64], *, limit: float):
+    with computation(PARALLEL), interval(...):
+        out = inp
+        while out < limit:
+            out = 2.0 * out
+
+
+def chosen_beside(inp: Field[np.float64], land: Field[np.float64], out: Field[np.float64]):
+    """Read `land` at a neighbour, in a condition alone."""
+    with computation(PARALLEL), interval(...):
+        if land[1, 0, 0] > 0.0:  # noqa: SIM108 (another node)
+            out = inp
+        else:
+            out = -inp  # noqa: F841
+
+
+def counted(inp: Field[np.float64], total: Field[IJ, np.float64]):
+    """Write a plane again for every level."""
+    with computation(FORWARD), interval(...):
+        total = total + inp
+
+
+def scaled_plane(inp: Field[IJ, np.float64], out: Field[IJ, np.float64]):
+    """Write a plane once."""
+    with computation(FORWARD), interval(0, 1):
+        out = 2.0 * inp  # noqa: F841

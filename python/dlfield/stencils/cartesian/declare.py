@@ -7,26 +7,27 @@ as a stencil of one's own for a GPU, is read the same way.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from weakref import WeakKeyDictionary
 
 from dlfield._core import preset
-from dlfield.stencils.cartesian.footprint import Across, Reach, deepest, reach_of
-from dlfield.stencils.declaration import (
-    AffineFootprint,
-    Declaration,
-    DeclaredField,
-    DeclaredScalar,
-    FieldFootprint,
-    Span,
+from dlfield.stencils.cartesian.footprint import (
+    footprint_of,
+    footprint_of_bounds,
+    has_run_time_levels,
 )
+from dlfield.stencils.declaration import Declaration, DeclaredField, DeclaredScalar
 
 if TYPE_CHECKING:
     import inspect
     from collections.abc import Mapping
 
-    from dlfield.stencils.declaration import Access
+    from dlfield.stencils.cartesian.nodes import Stencil
+    from dlfield.stencils.declaration import Access, AffineFootprint
 
 __all__ = ["CartesianStencil", "declare"]
+
+Checked: TypeAlias = Literal["checked", "partly checked"]
 
 #: Keywords of a stencil's own call that are not arguments of its definition.
 _CALL_OPTIONS = frozenset({"domain", "origin", "validate_args", "exec_info"})
@@ -61,7 +62,7 @@ def missing(stencil: Any) -> list[str]:  # noqa: ANN401
 
 
 def declare(stencil: CartesianStencil) -> Declaration:
-    """Read a compiled stencil: fields, scalars, reach, device.
+    """Read a compiled stencil: fields, scalars, footprint, device.
 
     Parameters
     ----------
@@ -79,12 +80,11 @@ def declare(stencil: CartesianStencil) -> Declaration:
     parameters = _signature(stencil)
     scalars = stencil.parameter_info.items()
     keyword_only = [one for one in parameters.values() if one.kind is one.KEYWORD_ONLY]
-    reach, fields = _reach(stencil), stencil.field_info
-    name = str(stencil.options["name"])
+    footprint, checked = _footprint(stencil)
     return Declaration(
-        name=name,
+        name=str(stencil.options["name"]),
         run=stencil,
-        fields=[_field(name, info) for name, info in fields.items()],
+        fields=[_field(name, info) for name, info in stencil.field_info.items()],
         scalars=[_scalar(name, info, parameters) for name, info in scalars],
         order=list(parameters),
         positional=len(parameters) - len(keyword_only),
@@ -93,7 +93,8 @@ def declare(stencil: CartesianStencil) -> Declaration:
         backend=stencil.backend,
         device=device,
         own_call=stencil if callable(stencil) and _is_gt4py(stencil) else None,
-        footprint=_footprint(stencil, reach),
+        footprint=footprint,
+        checked=checked,
     )
 
 
@@ -102,13 +103,34 @@ def _is_gt4py(stencil: CartesianStencil) -> bool:
     return any(base.__module__.startswith("gt4py.") for base in type(stencil).__mro__)
 
 
-def _reach(stencil: CartesianStencil) -> Reach | None:
-    """How far it reaches beyond its boundary; None where that is not known.
+def _footprint(stencil: CartesianStencil) -> tuple[AffineFootprint, Checked]:
+    """Find the points that it touches.
 
     What has no definition and is not GT4Py's says it all in its boundary.
     """
-    compiled = hasattr(stencil, "definition_func") or _is_gt4py(stencil)
-    return reach_of(stencil) if compiled else Reach()
+    infos, levels = stencil.field_info, stencil.domain_info.min_sequential_axis_size
+    if not (hasattr(stencil, "definition_func") or _is_gt4py(stencil)):
+        return footprint_of_bounds(infos, levels=levels, complete=True), "checked"
+    found = _representation(stencil)
+    if found is None:
+        return footprint_of_bounds(infos, levels=levels, complete=False), "partly checked"
+    footprint = footprint_of(found, infos, levels=levels, backend=stencil.backend)
+    return footprint, "partly checked" if has_run_time_levels(found) else "checked"
+
+
+_found: WeakKeyDictionary[Any, Stencil | None] = WeakKeyDictionary()
+
+
+def _representation(stencil: CartesianStencil) -> Stencil | None:
+    """Read a stencil, once."""
+    from dlfield.stencils.cartesian.trial import representation_of
+
+    try:
+        if stencil not in _found:
+            _found[stencil] = representation_of(stencil)
+        return _found[stencil]
+    except TypeError:  # no key of a dict, as a wrapper may be
+        return representation_of(stencil)
 
 
 def _code(backend: str) -> tuple[bool, bool]:
@@ -134,54 +156,6 @@ def _field(name: str, info: Any) -> DeclaredField:  # noqa: ANN401
         dtype=info.dtype,
         access=_access(info.access),
         data_shape=tuple(info.data_dims),
-    )
-
-
-def _footprint(stencil: CartesianStencil, found: Reach | None) -> AffineFootprint:
-    fields = stencil.field_info
-    fewest = max(
-        deepest(found, fields) if found else 0, stencil.domain_info.min_sequential_axis_size
-    )
-    wide = found.regions if found and stencil.backend == "numpy" else {}
-    smallest = (wide.get("I", 1), wide.get("J", 1), max(1, fewest))
-    reason = ""
-    if max(smallest[:2]) > 1:
-        reason = "as many as a region needs on the backend 'numpy'"
-    return AffineFootprint(
-        {name: _touched(name, info, found, fewest) for name, info in fields.items()},
-        smallest,
-        reason,
-    )
-
-
-def _touched(name: str, info: Any, found: Reach | None, fewest: int) -> FieldFootprint:  # noqa: ANN401
-    access = _access(info.access)
-    if access == "unused":
-        return FieldFootprint(None, None, pointwise=True)
-    ends = dict(zip("IJK", info.boundary, strict=True))
-    spans = []
-    for dim in info.axes:
-        one = found.along(name, dim) if found else Across()
-        spans.append(
-            Span(
-                ends[dim][0],
-                ends[dim][1],
-                one.below_end,
-                one.above_start,
-                one.most_below,
-                one.most_above,
-            )
-        )
-    still = all(
-        max(one.below, min(one.below_end - 1, one.most_below)) == 0
-        and max(one.above, min(one.above_start - 1, one.most_above)) == 0
-        for one in spans
-    )
-    return FieldFootprint(
-        tuple(spans) if access in ("read", "update") else None,
-        tuple(spans) if access in ("write", "update") else None,
-        complete=found is not None and name not in found.unknown,
-        pointwise=still and fewest <= 1,
     )
 
 

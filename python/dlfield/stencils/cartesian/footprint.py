@@ -1,228 +1,320 @@
-"""How far a stencil of ``gt4py.cartesian`` reaches, read from its intermediate representation.
+"""Points that a stencil of ``gt4py.cartesian`` touches, found in its representation.
 
-What GT4Py says of a field's reach leaves out points that a part of the domain reaches past the
+What GT4Py says of a field's bounds leaves out points that a part of the domain reaches past the
 other end of it: levels of an interval, points of a horizontal region. It also leaves out every
-index that is known at run time only. All of it stands in the representations (GTIR, and OIR, which
-is made of it) that GT4Py derives from the stencil's definition again, in milliseconds. This file is
-the only one that knows them. GT4Py is imported only by a stencil of its own.
+index that is known at run time only. All of it stands in the `nodes` of the stencil.
 """
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass, field
-from functools import cache
+from collections import defaultdict
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+
+from dlfield.stencils.cartesian.nodes import (
+    Access,
+    Assign,
+    Bound,
+    Branch,
+    Interval,
+    Loop,
+    Region,
+    accesses,
+)
+from dlfield.stencils.declaration import AffineFootprint, FieldFootprint, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["Across", "Reach", "deepest", "is_known_version", "reach_of"]
+    from dlfield.stencils.cartesian.nodes import Block, Section, Statement, Stencil
 
-#: Versions of GT4Py whose representations are known.
-_KNOWN = ("1.1.", "1.2.")
+__all__ = ["footprint_of", "footprint_of_bounds", "has_run_time_levels"]
 
-
-@dataclass
-class Across:
-    """Points of one field along one axis that a stencil touches, beyond what GT4Py says.
-
-    Parameters
-    ----------
-    below_end, above_start
-        As `dlfield.stencils.declaration.DeclaredField.across` has them.
-    most_below, most_above
-        As ``across_at_most`` has them.
-    """
-
-    below_end: int = 0
-    above_start: int = 0
-    most_below: int = 0
-    most_above: int = 0
-
-    def include(self, part: Any, offset: int, extent: tuple[int, int] = (0, 0)) -> None:  # noqa: ANN401
-        """Include what a part of the axis reaches, which ends where all that is computed ends."""
-        start, end = part.start, part.end
-        if start is not None and start.level.name == "END":
-            self.below_end = max(self.below_end, -start.offset - offset)
-            self.most_below = max(self.most_below, -extent[0] - offset)
-        if end is not None and end.level.name == "START":
-            self.above_start = max(self.above_start, end.offset + offset)
-            self.most_above = max(self.most_above, extent[1] + offset)
+Extent = tuple[int, int]
 
 
-@dataclass
-class Reach:
-    """What the representation of a stencil says.
+def footprint_of(
+    found: Stencil,
+    infos: Mapping[str, Any],
+    *,
+    levels: int = 1,
+    backend: str = "",
+) -> AffineFootprint:
+    """Return the points that a stencil touches.
 
     Parameters
     ----------
-    across
-        By the names of the field and of the axis. Temporary fields have theirs, too.
-    unknown
-        Names of fields of which some level is known at run time only.
-    regions
-        For each axis, the points that a domain has in which no region is cut short.
+    found
+        Its representation.
+    infos
+        GT4Py's own word on each field: ``field_info`` of the stencil.
+    levels
+        GT4Py's own word on the fewest levels of a domain.
+    backend
+        What it is compiled for.
     """
-
-    across: dict[tuple[str, str], Across] = field(default_factory=dict)
-    unknown: set[str] = field(default_factory=set)
-    regions: dict[str, int] = field(default_factory=dict)
-
-    def along(self, name: str, axis: str) -> Across:
-        """Give what is noted of a field along an axis."""
-        return self.across.setdefault((name, axis), Across())
-
-
-_found: WeakKeyDictionary[Any, Reach | None] = WeakKeyDictionary()
-
-
-def reach_of(stencil: Any) -> Reach | None:  # noqa: ANN401
-    """Read the points that a compiled stencil of GT4Py touches. Found once for each stencil.
-
-    Returns
-    -------
-    Reach or None
-        None where the representation cannot be had: of a stencil without its definition or the
-        definition's source, of one whose definition was compiled again with other externals, and
-        of a version of GT4Py that is not known, which warns once.
-    """
-    try:
-        if stencil not in _found:
-            _found[stencil] = _derived(stencil)
-        return _found[stencil]
-    except TypeError:  # no key of a dict, as a wrapper may be
-        return _derived(stencil)
-
-
-def _derived(stencil: Any) -> Reach | None:  # noqa: ANN401
-    if not is_known_version():
-        return None
-    try:
-        return _read(_gtir(stencil))
-    except Exception:
-        return None
-
-
-def is_known_version() -> bool:
-    """Tell whether the representations of the installed GT4Py are known; warns once if not."""
-    return _is_known(_version())
-
-
-def _version() -> str:
-    import gt4py
-
-    return str(gt4py.__version__)
-
-
-@cache
-def _is_known(version: str) -> bool:
-    known = version.startswith(_KNOWN)
-    if not known:
-        expected = ", ".join(f"{one}*" for one in _KNOWN)
-        warnings.warn(
-            f"gt4py: expected one of {expected}, whose stencils say how far they reach, got "
-            f"{version}; bounds are checked as far as GT4Py tells them, and inputs must be apart "
-            "from outputs",
-            stacklevel=2,
+    touched, off_center = _touched(found), _off_center(found)
+    known = {one.name for one in found.fields} - touched.at_run_time
+    boxes = {
+        name: FieldFootprint(
+            *_boxes(info, {axis: touched.spans[name, axis] for axis in "IJK"}),
+            complete=name in known or not _is_used(info),
+            pointwise=name in known - off_center,
         )
-    return known
+        for name, info in infos.items()
+    }
+    deepest = (touched.spans[one.name, "K"] for one in found.temporaries)
+    levels = max(1, levels, *(max(one.below_end, one.above_start) for one in deepest))
+    # GT4Py's "numpy" computes all points of a region, even those outside of the domain. Other
+    # backends compute the part inside.
+    wide = touched.widths if backend == "numpy" else {}
+    smallest = wide.get("I", 1), wide.get("J", 1), levels
+    return AffineFootprint(boxes, smallest, _reason(smallest))
 
 
-def _gtir(stencil: Any) -> Any:  # noqa: ANN401
-    """Parse the definition that was compiled, with its externals.
+def footprint_of_bounds(
+    infos: Mapping[str, Any],
+    *,
+    levels: int,
+    complete: bool,
+) -> AffineFootprint:
+    """Return the points that ``field_info`` tells of, for a stencil without a representation.
 
-    Its fingerprint tells whether it is that definition still: GT4Py notes externals and types at
-    the function, where the next compilation overwrites them.
+    Parameters
+    ----------
+    infos, levels
+        As `footprint_of` has them.
+    complete
+        True if nothing else is touched, as of a stencil of one's own.
     """
-    from gt4py.cartesian.definitions import BuildOptions
-    from gt4py.cartesian.gtc.passes.gtir_pipeline import GtirPipeline
-    from gt4py.cartesian.stencil_builder import StencilBuilder
-
-    noted = dict(stencil.options)
-    options = BuildOptions(impl_opts=noted.pop("_impl_opts"), **noted)
-    definition = stencil.definition_func
-    builder = StencilBuilder(definition, backend=stencil.backend, options=options)
-    builder._build_data["prepared_def"] = definition
-    if builder.stencil_id.version != stencil._gt_id_:
-        raise LookupError(stencil)
-    externals = definition._gtscript_["externals"]
-    parsed = builder.frontend.generate(definition, externals, {}, options, stencil.backend)
-    return GtirPipeline(parsed, builder.stencil_id).full()
-
-
-def _read(stencil: Any) -> Reach:  # noqa: ANN401
-    from gt4py.cartesian.gtc.gtir_to_oir import GTIRToOIR
-    from gt4py.cartesian.gtc.passes.oir_optimizations.utils import compute_horizontal_block_extents
-
-    reach, lowered = Reach(), GTIRToOIR().visit(stencil)
-    extents = compute_horizontal_block_extents(lowered)
-    for loop in lowered.vertical_loops:
-        for section in loop.sections:
-            for block in section.horizontal_executions:
-                _read_block(block, section.interval, extents[id(block)], reach)
-    return reach
-
-
-def _read_block(block: Any, interval: Any, extents: Any, reach: Reach) -> None:  # noqa: ANN401
-    """Note what statements touch that are computed for levels of an interval.
-
-    A region that lies outside of all that is computed is never entered.
-    """
-    from gt4py.cartesian.gtc.oir import HorizontalRestriction
-
-    unread: set[int] = set()
-    for region in block.walk_values().if_isinstance(HorizontalRestriction):
-        parts = list(zip("IJ", region.mask.intervals, extents, strict=True))
-        if any(_is_outside(part, extent) for _, part, extent in parts):
-            unread.update(map(id, _accesses(region)))
-            continue
-        for axis, part, extent in parts:
-            reach.regions[axis] = max(reach.regions.get(axis, 1), _width(part, extent))
-        for access in _accesses(region):
-            offsets = access.offset.to_dict()
-            for axis, part, extent in parts:
-                along = reach.along(str(access.name), axis)
-                along.include(part, offsets[axis.lower()], extent)
-    for access in _accesses(block):
-        level = access.offset.to_dict()["k"]
-        if id(access) in unread:
-            continue
-        if level is None or interval.has_runtime_access():
-            reach.unknown.add(str(access.name))
-        else:
-            reach.along(str(access.name), "K").include(interval, level)
-
-
-def _accesses(node: Any) -> list[Any]:  # noqa: ANN401
-    from gt4py.cartesian.gtc.oir import FieldAccess
-
-    return list(node.walk_values().if_isinstance(FieldAccess))
-
-
-def _is_outside(part: Any, extent: tuple[int, int]) -> bool:  # noqa: ANN401
-    """Tell whether a part of an axis has no point of a block, however large the domain is."""
-    start, end = part.start, part.end
-    if start is not None and start.level.name == "END":
-        return bool(start.offset >= extent[1])
-    return end is not None and end.level.name == "START" and bool(end.offset <= extent[0])
-
-
-def _width(part: Any, extent: tuple[int, int]) -> int:  # noqa: ANN401
-    """Count the points of the smallest domain in which a part of an axis is not cut short."""
-    ends = (one for one in (part.start, part.end) if one is not None)
-    return max(
-        (
-            extent[0] - one.offset if one.level.name == "END" else one.offset - extent[1]
-            for one in ends
-        ),
-        default=1,
+    boxes = {name: _boxes(info, {}) for name, info in infos.items()}
+    still = complete and levels <= 1
+    return AffineFootprint(
+        {
+            name: FieldFootprint(
+                *both,
+                complete=complete,
+                pointwise=still and all(one == Span() for box in both for one in box or ()),
+            )
+            for name, both in boxes.items()
+        },
+        (1, 1, max(1, levels)),
     )
 
 
-def deepest(reach: Reach, fields: Mapping[str, Any]) -> int:
-    """Count the fewest levels of a domain in which no temporary field is touched outside."""
-    found = reach.across.items()
-    temporary = [one for (name, axis), one in found if axis == "K" and name not in fields]
-    return max((max(one.below_end, one.above_start) for one in temporary), default=0)
+def has_run_time_levels(found: Stencil) -> bool:
+    """Return True if any field, or a temporary one, is touched at levels that are not known."""
+    return bool(_touched(found).at_run_time)
+
+
+def _boxes(
+    info: Any,  # noqa: ANN401
+    spans: Mapping[str, Span],
+) -> tuple[tuple[Span, ...] | None, tuple[Span, ...] | None]:
+    """Return the box that is read and the one that is written; of them GT4Py says the same."""
+    if not _is_used(info):
+        return None, None
+    ends = dict(zip("IJK", info.boundary, strict=True))
+    box = tuple(
+        replace(spans.get(axis, Span()), below=ends[axis][0], above=ends[axis][1])
+        for axis in info.axes
+    )
+    reads, writes = (box if use in info.access.name else None for use in ("READ", "WRITE"))
+    return reads, writes
+
+
+def _is_used(info: Any) -> bool:  # noqa: ANN401
+    """Read GT4Py's AccessKind, which is a flag: NONE, READ, WRITE or both."""
+    return "READ" in info.access.name or "WRITE" in info.access.name
+
+
+def _touched(found: Stencil) -> _Touched:
+    touched = _Touched()
+    for loop in found.loops:
+        for section in loop.sections:
+            touched.add(section)
+    return touched
+
+
+def _reason(smallest: tuple[int, int, int]) -> str:
+    if max(smallest[:2]) <= 1:
+        return ""  # along K the number says it all
+    also = ", or an interval" if smallest[2] > 1 else ""
+    return f"as many as a region needs on the backend 'numpy'{also}"
+
+
+@dataclass
+class _Touched:
+    """Points that sections touch, beyond what GT4Py says.
+
+    Parameters
+    ----------
+    spans
+        By the names of a field, which may be temporary, and of an axis.
+    at_run_time
+        Names of fields of which some level is known at run time only.
+    widths
+        For each axis, the points that a domain has in which no region is cut short.
+    """
+
+    spans: defaultdict[tuple[str, str], Span] = field(default_factory=lambda: defaultdict(Span))
+    at_run_time: set[str] = field(default_factory=set)
+    widths: dict[str, int] = field(default_factory=dict)
+
+    def add(self, section: Section) -> None:
+        """Add what is touched for the levels of an interval."""
+        interval = section.interval
+        # GT4Py's bounds leave out where those of an interval are read.
+        self.at_run_time.update(one.name for one in accesses(interval))
+        for block in section.blocks:
+            for access in _entered(block):
+                level = access.offset[2]
+                if level is None or not interval.is_known:
+                    self.at_run_time.add(access.name)
+                else:
+                    self.include(access.name, "K", _across(interval, level))
+            for region in _regions(block):
+                self.add_region(region, block)
+
+    def add_region(self, region: Region, block: Block) -> None:
+        """Add what is touched in a part of the horizontal plane."""
+        parts = list(zip("IJ", region.bounds, block.extents, strict=True))
+        for axis, part, extent in parts:
+            self.widths[axis] = max(self.widths.get(axis, 1), _width(part, extent))
+        for access in accesses(region):
+            for (axis, part, extent), offset in zip(parts, access.offset, strict=False):
+                self.include(access.name, axis, _across(part, offset or 0, extent))
+
+    def include(self, name: str, axis: str, span: Span) -> None:
+        """Widen what is noted of a field along an axis."""
+        self.spans[name, axis] = _widest(self.spans[name, axis], span)
+
+
+def _widest(one: Span, other: Span) -> Span:
+    pairs = ((getattr(one, end.name), getattr(other, end.name)) for end in fields(Span))
+    return Span(*(max(pair) for pair in pairs))
+
+
+def _across(part: Interval, offset: int, extent: Extent = (0, 0)) -> Span:
+    """Return what a part of an axis reaches, which ends where all that is computed ends."""
+    below_end, above_start, most_below, most_above = 0, 0, 0, 0
+    if isinstance(start := _from(part.start, at_end=True), int):
+        below_end, most_below = -start - offset, -extent[0] - offset
+    if isinstance(end := _from(part.end, at_end=False), int):
+        above_start, most_above = end + offset, extent[1] + offset
+    return _widest(
+        Span(),
+        Span(
+            below_end=below_end,
+            above_start=above_start,
+            most_below=most_below,
+            most_above=most_above,
+        ),
+    )
+
+
+def _from(bound: Bound | None, *, at_end: bool) -> int | None:
+    """Return the offset of a bound that is counted from that end."""
+    if bound is None or bound.at_end != at_end or not isinstance(bound.offset, int):
+        return None
+    return bound.offset
+
+
+def _regions(block: Block) -> Iterator[Region]:
+    """Yield the regions that have a point of the block, if the domain is large enough."""
+    for region in block.walk():
+        if isinstance(region, Region):
+            parts = zip(region.bounds, block.extents, strict=True)
+            if not any(_is_outside(part, extent) for part, extent in parts):
+                yield region
+
+
+def _entered(block: Block) -> Iterator[Access]:
+    """Yield the accesses of a block, without those in regions that are never entered."""
+    entered = set(map(id, _regions(block)))
+    out = {
+        id(access)
+        for region in block.walk()
+        if isinstance(region, Region) and id(region) not in entered
+        for access in accesses(region)
+    }
+    return (access for access in accesses(block) if id(access) not in out)
+
+
+def _is_outside(part: Interval, extent: Extent) -> bool:
+    """Return True if a part of an axis has no point of a block, however large the domain is."""
+    if (start := _from(part.start, at_end=True)) is not None:
+        return start >= extent[1]
+    return (end := _from(part.end, at_end=False)) is not None and end <= extent[0]
+
+
+def _width(part: Interval, extent: Extent) -> int:
+    """Count the points of the smallest domain in which a part of an axis is not cut short."""
+    below = (_from(one, at_end=False) for one in part.ends)
+    above = (_from(one, at_end=True) for one in part.ends)
+    needed = [one - extent[1] for one in below if one is not None]
+    return max(needed + [extent[0] - one for one in above if one is not None], default=1)
+
+
+def _off_center(found: Stencil) -> set[str]:
+    """Return the names of fields that are touched elsewhere than at the point that is computed.
+
+    A field that a temporary one is made of is touched wherever that is: GT4Py may compute the
+    temporary field anew for each access, instead of keeping it. A plane that is written for several
+    levels is touched again for each of them.
+    """
+    off: set[str] = set()
+    made_of: defaultdict[str, set[str]] = defaultdict(set)
+    axes = {one.name: one.axes for one in (*found.fields, *found.temporaries)}
+    for loop in found.loops:
+        for section in loop.sections:
+            for block in section.blocks:
+                grown = {axis for axis, ends in zip("IJ", block.extents, strict=True) if any(ends)}
+                for one in _entered(block):
+                    if any(map(_moves, one.offset)) or grown & set(axes.get(one.name, "")):
+                        off.add(one.name)
+                for target, reads in _flows(block.statements):
+                    made_of[target] |= reads
+                    if "K" not in axes.get(target, "K") and not _is_one_level(section.interval):
+                        off.add(target)
+    temporaries = {one.name for one in found.temporaries}
+    pending = [name for name in off if name in temporaries]
+    while pending:
+        new = made_of[pending.pop()] - off
+        off |= new
+        pending += [name for name in new if name in temporaries]
+    return off
+
+
+def _is_one_level(interval: Interval) -> bool:
+    ends = [
+        (_from(interval.start, at_end=end), _from(interval.end, at_end=end))
+        for end in (False, True)
+    ]
+    return any(start is not None and end == start + 1 for start, end in ends)
+
+
+def _moves(offset: int | None) -> bool:
+    return offset != 0
+
+
+def _flows(
+    statements: Iterable[Statement],
+    conditions: frozenset[str] = frozenset(),
+) -> Iterator[tuple[str, set[str]]]:
+    """Yield the target of each assignment, with the names of what decides its value."""
+    for one in statements:
+        match one:
+            case Assign(target, value):
+                read = {access.name for access in (*accesses(value), *_within(target))}
+                yield target.name, read | conditions
+            case Branch(condition, body) | Loop(condition, body):
+                names = {access.name for access in accesses(condition)}
+                yield from _flows(body, conditions | names)
+            case Region(_, body):
+                yield from _flows(body, conditions)
+
+
+def _within(target: Any) -> list[Access]:  # noqa: ANN401
+    """Return the accesses in the indices of a target."""
+    return [one for one in accesses(target) if one is not target]

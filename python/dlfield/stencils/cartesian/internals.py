@@ -1,0 +1,261 @@
+"""GT4Py's internals: the only file of cartesian that knows what GT4Py does not publish.
+
+Everything else speaks the nodes of `nodes`. A change in GT4Py ends here: the spellings of two
+versions stand side by side in this file, and nowhere else. `trial` tells whether it still fits.
+Nothing imports GT4Py unless a stencil of GT4Py's own is read.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dlfield.stencils.cartesian import nodes
+from dlfield.stencils.cartesian.nodes import NoDefinition, UnknownNode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["compiled", "layout_of", "representation_of", "representation_of_definition", "version"]
+
+#: Attributes of the known nodes, other than those of `_COMMON`.
+_KNOWN = {
+    "Stencil": "name params vertical_loops declarations",
+    **dict.fromkeys(("FieldDecl", "Temporary"), "name dimensions data_dims"),
+    "VerticalLoop": "loop_order sections caches",
+    "VerticalLoopSection": "interval horizontal_executions",
+    "HorizontalExecution": "body declarations",
+    **dict.fromkeys(("Interval", "HorizontalInterval"), "start end"),
+    **dict.fromkeys(("AxisBound", "RuntimeAxisBound"), "level offset"),
+    "AssignStmt": "left right",
+    **dict.fromkeys(("MaskStmt", "HorizontalRestriction"), "mask body"),
+    "HorizontalMask": "i j",
+    "While": "cond body",
+    "Literal": "value",
+    **dict.fromkeys(("ScalarDecl", "ScalarAccess", "IteratorAccess"), "name"),
+    "FieldAccess": "name offset data_index",
+    "CartesianOffset": "i j k",
+    **dict.fromkeys(("VariableKOffset", "AbsoluteKIndex"), "k"),
+    "UnaryOp": "op expr",
+    "BinaryOp": "op left right",
+    "TernaryOp": "cond true_expr false_expr",
+    "Cast": "expr",
+    "NativeFuncCall": "func args",
+}
+_COMMON = {"loc", "kind", "dtype"}
+
+
+def version() -> str:
+    """Return the version of the installed GT4Py."""
+    import gt4py
+
+    return str(gt4py.__version__)
+
+
+def compiled(stencil: Any, around: Callable[[str, str], Any]) -> Any:  # noqa: ANN401
+    """Return the stencil of GT4Py behind a lazy one; any other object as it is.
+
+    A lazy stencil is compiled inside of ``around(name, backend)`` unless it was before.
+    """
+    module = sys.modules.get("gt4py.cartesian.lazy_stencil")
+    if module is None or not isinstance(stencil, module.LazyStencil):
+        return stencil
+    if "implementation" not in vars(stencil):
+        with around(stencil.builder.options.name, stencil.backend.name):
+            return stencil.implementation
+    return stencil.implementation
+
+
+def layout_of(name: str) -> tuple[Any, Any, bool] | None:
+    """Return layout map, alignment and whether it is a GPU's, as GT4Py's registry has them now.
+
+    None if GT4Py is not imported, or has no layout of that name.
+    """
+    module = sys.modules.get("gt4py.storage.cartesian.layout_registry")
+    registry = getattr(module, "REGISTRY", None)
+    if not isinstance(registry, Mapping) or name not in registry:
+        return None
+    info = registry[name]
+    return info["layout_map"], info["alignment"], info["device"] == "gpu"
+
+
+def representation_of(stencil: Any) -> nodes.Stencil:  # noqa: ANN401
+    """Read the definition that a stencil of GT4Py was compiled from, in milliseconds.
+
+    Raises UnknownNode; and NoDefinition if the definition or its source is missing, or if it was
+    compiled again with other externals. GT4Py notes those at the function, where the next
+    compilation overwrites them; the fingerprint tells.
+    """
+    import inspect  # takes milliseconds to import
+
+    from gt4py.cartesian.definitions import BuildOptions
+    from gt4py.cartesian.stencil_builder import StencilBuilder
+
+    definition: Any = getattr(stencil, "definition_func", None)
+    try:
+        inspect.getsource(definition)
+    except (OSError, TypeError) as error:
+        raise NoDefinition(f"{definition}: no source") from error
+    noted = dict(stencil.options)
+    options = BuildOptions(impl_opts=noted.pop("_impl_opts"), **noted)
+    builder = StencilBuilder(definition, backend=stencil.backend, options=options)
+    builder._build_data["prepared_def"] = definition
+    if builder.stencil_id.version != stencil._gt_id_:
+        raise NoDefinition(f"{noted['name']}: compiled again with other externals")
+    builder._build_data["externals"] = definition._gtscript_["externals"]
+    return _lowered(builder)
+
+
+def representation_of_definition(definition: Callable[..., Any]) -> nodes.Stencil:
+    """Read a definition that is not compiled."""
+    from gt4py.cartesian.stencil_builder import StencilBuilder
+
+    return _lowered(StencilBuilder(definition, backend="numpy"))
+
+
+def _lowered(builder: Any) -> nodes.Stencil:  # noqa: ANN401
+    from gt4py.cartesian.gtc.gtir_to_oir import GTIRToOIR
+    from gt4py.cartesian.gtc.passes.oir_optimizations.utils import compute_horizontal_block_extents
+
+    lowered = GTIRToOIR().visit(builder.gtir)
+    return _Reader(lowered, compute_horizontal_block_extents(lowered)).stencil(lowered)
+
+
+def _kind(node: Any) -> str:  # noqa: ANN401
+    """Return the name of a node's class, whose attributes are all known."""
+    kind = type(node).__name__
+    known = {*_KNOWN.get(kind, "").split(), *_COMMON}
+    if kind not in _KNOWN:
+        raise UnknownNode(f"node {kind}")
+    if unknown := {field.name for field in node.__datamodel_fields__.values()} - known:
+        raise UnknownNode(f"node {kind} with {', '.join(sorted(unknown))}")
+    return kind
+
+
+def _line(*having: Any) -> int | None:  # noqa: ANN401
+    """Return the first line that one of the nodes has."""
+    return next((int(node.loc.line) for node in having if node.loc is not None), None)
+
+
+class _Reader:
+    """Makes our nodes of GT4Py's."""
+
+    def __init__(self, stencil: Any, extents: Any) -> None:  # noqa: ANN401
+        self.extents = extents
+        # GT4Py names the field of a condition by an address.
+        masks = (one.name for one in stencil.declarations if re.fullmatch(r"mask_\d+", one.name))
+        self.renamed = {str(name): f"mask#{at}" for at, name in enumerate(masks)}
+
+    def name(self, node: Any) -> str:  # noqa: ANN401
+        return self.renamed.get(str(node.name), str(node.name))
+
+    def scalar(self, node: Any) -> nodes.Scalar:  # noqa: ANN401
+        return nodes.Scalar(self.name(node))
+
+    def stencil(self, node: Any) -> nodes.Stencil:  # noqa: ANN401
+        _kind(node)
+        parameters = [(_kind(one), one) for one in node.params]
+        return nodes.Stencil(
+            name=str(node.name),
+            fields=tuple(self.declared(one) for kind, one in parameters if kind == "FieldDecl"),
+            scalars=tuple(self.scalar(one) for kind, one in parameters if kind == "ScalarDecl"),
+            temporaries=tuple(self.declared(one) for one in node.declarations),
+            loops=tuple(self.loop(one) for one in node.vertical_loops),
+        )
+
+    def declared(self, node: Any) -> nodes.FieldDeclaration:  # noqa: ANN401
+        _kind(node)
+        axes = "".join(axis for axis, has in zip("IJK", node.dimensions, strict=True) if has)
+        data_shape = tuple(map(int, node.data_dims))
+        return nodes.FieldDeclaration(self.name(node), node.dtype.name.lower(), axes, data_shape)
+
+    def loop(self, node: Any) -> nodes.VerticalLoop:  # noqa: ANN401
+        _kind(node)
+        return nodes.VerticalLoop(node.loop_order.value, tuple(map(self.section, node.sections)))
+
+    def section(self, node: Any) -> nodes.Section:  # noqa: ANN401
+        _kind(node)
+        blocks = tuple(map(self.block, node.horizontal_executions))
+        return nodes.Section(self.interval(node.interval), blocks)
+
+    def block(self, node: Any) -> nodes.Block:  # noqa: ANN401
+        _kind(node)
+        (i_from, i_to), (j_from, j_to) = self.extents[id(node)]
+        extents = (int(i_from), int(i_to)), (int(j_from), int(j_to))
+        return nodes.Block(self.body(node), extents)
+
+    def interval(self, node: Any) -> nodes.Interval:  # noqa: ANN401
+        _kind(node)
+        return nodes.Interval(self.bound(node.start), self.bound(node.end))
+
+    def bound(self, node: Any) -> nodes.Bound | None:  # noqa: ANN401
+        if node is None:
+            return None
+        at_run_time = _kind(node) == "RuntimeAxisBound"
+        offset = self.expression(node.offset) if at_run_time else int(node.offset)
+        return nodes.Bound({"START": False, "END": True}[node.level.name], offset)
+
+    def body(self, node: Any) -> tuple[nodes.Statement, ...]:  # noqa: ANN401
+        return tuple(map(self.statement, node.body))
+
+    def statement(self, node: Any) -> nodes.Statement:  # noqa: ANN401
+        match _kind(node):
+            case "AssignStmt":
+                target = self.expression(node.left)
+                if isinstance(target, nodes.Access | nodes.Scalar):
+                    line = _line(node, node.left)
+                    return nodes.Assign(target, self.expression(node.right), line)
+            case "MaskStmt":
+                condition = self.expression(node.mask)
+                return nodes.Branch(condition, self.body(node), _line(node))
+            case "While":
+                return nodes.Loop(self.expression(node.cond), self.body(node), _line(node))
+            case "HorizontalRestriction":
+                _kind(node.mask)
+                bounds = self.interval(node.mask.i), self.interval(node.mask.j)
+                return nodes.Region(bounds, self.body(node), _line(node, node.mask))
+        raise UnknownNode(f"node {type(node).__name__} as a statement")
+
+    def expression(self, node: Any) -> nodes.Expression:  # noqa: ANN401
+        match _kind(node):
+            case "FieldAccess":
+                return self.access(node)
+            case "ScalarAccess":
+                return self.scalar(node)
+            case "IteratorAccess":
+                return nodes.Index(str(node.name.value))
+            case "Literal":
+                return nodes.Constant(str(node.value), node.dtype.name.lower())
+            case "Cast":
+                return nodes.Cast(node.dtype.name.lower(), self.expression(node.expr))
+            case "UnaryOp":
+                return nodes.Operation(str(node.op.value), self.all(node.expr))
+            case "BinaryOp":
+                return nodes.Operation(str(node.op.value), self.all(node.left, node.right))
+            case "NativeFuncCall":
+                return nodes.Operation(str(node.func.value), self.all(*node.args))
+            case "TernaryOp":
+                operands = self.all(node.cond, node.true_expr, node.false_expr)
+                return nodes.Operation("if", operands)
+        raise UnknownNode(f"node {type(node).__name__} in an expression")
+
+    def all(self, *given: Any) -> tuple[nodes.Expression, ...]:  # noqa: ANN401
+        return tuple(map(self.expression, given))
+
+    def access(self, node: Any) -> nodes.Access:  # noqa: ANN401
+        name, data_index = self.name(node), self.all(*node.data_index)
+        match _kind(node.offset):
+            case "CartesianOffset":
+                offset = int(node.offset.i), int(node.offset.j), int(node.offset.k)
+                return nodes.Access(name, offset, data_index)
+            case "VariableKOffset":
+                level = self.expression(node.offset.k)
+                return nodes.Access(name, (0, 0, None), data_index, level)
+            case "AbsoluteKIndex":
+                level = node.offset.k
+                number = isinstance(level, int)
+                found = nodes.Constant(str(level), "int") if number else self.expression(level)
+                return nodes.Access(name, (0, 0, None), data_index, found, absolute=True)
+        raise UnknownNode(f"node {type(node.offset).__name__} as an offset")
