@@ -46,6 +46,7 @@ __all__ = [
     "HostBackedStorage",
     "LayoutWarning",
     "MemoryCopyWarning",
+    "NextRun",
     "Preset",
     "SoftwareManagedGPUStorage",
     "Storage",

@@ -410,6 +410,21 @@ def as_array(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401
     return convert
 
 
+def device_type(*, gpu: bool) -> Any:  # noqa: ANN401
+    """Return the number of a kind of device."""
+    from gt4py._core.definitions import DeviceType
+
+    return DeviceType.CUDA if gpu else DeviceType.CPU
+
+
+def tensor_buffer(*, gpu: bool, number: int, **described: Any) -> Any:  # noqa: ANN401
+    """Return what an allocator returns, for memory of the host or of the GPU of a number."""
+    from gt4py._core.definitions import Device
+    from gt4py.storage.allocators import TensorBuffer
+
+    return TensorBuffer(device=Device(device_type(gpu=gpu), number), **described)
+
+
 def scalar_types() -> list[str]:
     """Return NumPy's names of the types of elements."""
     from gt4py.next.type_system.type_specifications import ScalarKind
