@@ -161,7 +161,7 @@ def test_a_field_may_have_the_name_of_an_argument_of_explain():
 # --- a call that would be refused --------------------------------------------------------------
 
 REFUSED = {
-    "bounds": ((VALUES, np.zeros(SHAPE)), {}, ValueError, "expected points -1 to 3"),
+    "bounds": ((VALUES, np.zeros(SHAPE)), {}, ValueError, "expected points -1 to 5"),
     "dtype": ((VALUES.astype("f4"), np.zeros(SHAPE)), {}, ValueError, "expected dtype float64"),
     "no array": (([1.0], np.zeros(SHAPE)), {}, TypeError, "got an object of type 'list'"),
     "missing": ((VALUES,), PLACE, TypeError, "expected an argument 'out', got none"),
