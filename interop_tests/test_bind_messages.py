@@ -222,10 +222,10 @@ RAISES = {
     (
         "argument 'inp': expected points -1 to 7 along I, which 'laplacian' reads, got 0 to 6 ..."
     ): lambda: laplacian()(zeros(), zeros()),
-    ("argument 'out': expected points 1 to 6 along I, the domain, got 0 to 5 ..."): lambda: (
-        operator(
-            "next_level", zeros(6, 5, 3), out=zeros(5, 5, 3), domain={"I": (1, 6), "J": 5, "K": 2}
-        )
+    (
+        "argument 'out': expected points 1 to 6 along I, which 'next_level' writes, got 0 to 5 ..."
+    ): lambda: operator(
+        "next_level", zeros(6, 5, 3), out=zeros(5, 5, 3), domain={"I": (1, 6), "J": 5, "K": 2}
     ),
     (
         "argument 'out[1]': expected points 0 to 5 along I, as in 'out[0]', got 0 to 4 ...; "

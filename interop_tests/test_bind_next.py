@@ -155,7 +155,9 @@ def test_a_program_is_not_told_where_to_compute(backend):
 def test_a_domain_that_the_output_does_not_have_is_refused_and_nothing_is_written(backend):
     out = untouched()
     with refused(
-        ValueError, "argument 'out': expected points 0 to 6 along I, the domain", "got -1 to 5"
+        ValueError,
+        "argument 'out': expected points 0 to 6 along I, which 'scaled' writes",
+        "got -1 to 5",
     ):
         bound(backend, "scaled")(values(9, 9, 9), 2.0, out=out, origin=FIRST, domain=(6, 5, 3))
     assert (out == -1.0).all()

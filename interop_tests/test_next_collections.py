@@ -135,11 +135,11 @@ def test_scalars_may_be_parts(bound):
     assert np.array_equal(out[1][1], one + other)
 
 
-def test_scalars_that_are_added_leave_the_reach_of_a_field_beside_them_known(bound):
+def test_scalars_that_are_added_leave_the_footprint_of_a_field_beside_them_complete(bound):
     (one,) = fields(1)
     call = str(dlf.explain(bound(weighted), (1.0, (2.0, one)), out=untouched()))
     assert "mixed[1][1]" in call
-    assert "reach unknown" not in call
+    assert "footprint incomplete" not in call
 
 
 def test_functional_gives_collections_back_as_they_are_declared(bound):
@@ -227,7 +227,9 @@ def test_the_points_that_a_scan_operator_reads_are_checked(bound):
     run = bound(sum_and_product, fields={"value": IJK, "out": IJK})
     with refused(ValueError, "argument 'value': expected points 0 to 6 along I", "got 0 to 5"):
         run(values, out=outs)
-    assert "reach unknown" not in str(dlf.explain(run, values, out=(untouched(), untouched())))
+    assert "footprint incomplete" not in str(
+        dlf.explain(run, values, out=(untouched(), untouched()))
+    )
 
 
 def test_a_scan_operator_without_types_is_refused_with_the_way_out():

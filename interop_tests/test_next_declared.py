@@ -128,8 +128,8 @@ def test_a_field_operator_has_its_output_as_one_more_field_that_is_given_by_name
 
 def test_bound_arguments_are_not_declared():
     declared = declare(programs.advance.with_bound_args(step=0.5))
-    assert (declared.order, declared.positional) == (("state", "tendency", "offset_provider"), 2)
-    assert [one.name for one in declared.scalars] == ["offset_provider"]
+    assert (declared.order, declared.positional) == (("state", "tendency"), 2)
+    assert list(declared.scalars) == []
 
 
 def test_only_compiled_backends_read_memory_as_items_of_its_type(backend):
@@ -137,8 +137,8 @@ def test_only_compiled_backends_read_memory_as_items_of_its_type(backend):
 
 
 def test_only_a_field_operator_follows_the_domain():
-    assert "domain" in declare(programs.scaled).takes
-    assert "domain" not in declare(programs.lift).takes
+    assert declare(programs.scaled).decided_by == "outputs"
+    assert declare(programs.lift).decided_by == "stencil"
 
 
 # --- what is refused ---------------------------------------------------------------------------

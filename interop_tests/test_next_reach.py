@@ -1,6 +1,8 @@
 """Calls of gt4py.next that would leave an array are refused before anything is acquired."""
 
+import sys
 import warnings
+from pathlib import Path
 
 import dlfield as dlf
 import numpy as np
@@ -11,10 +13,8 @@ from support.optional import library
 
 library("gt4py.next")
 
-from dlfield.stencils.cartesian import footprint as gt4py_reach  # noqa: E402 (after the skip)
-from dlfield.stencils.next import footprint as gt4py_points  # noqa: E402
-from dlfield.stencils.next import representation as gt4py_representation  # noqa: E402
-from gt4py.next import broadcast  # noqa: E402 (after the skip)
+from dlfield.stencils.next import footprint, walk  # noqa: E402 (after the skip)
+from gt4py.next import broadcast  # noqa: E402
 
 from support.stencils.next_programs import (  # noqa: E402
     BACKENDS,
@@ -244,24 +244,26 @@ def test_no_second_call_derives_anything(run, monkeypatch):
     lift, inp, out = run("lift"), np.ones((2, 3, 4)), untouched(2, 3, 4)
     for _ in range(2):
         lift(inp, out)
-    monkeypatch.setattr("dlfield.stencils.next.checks.accesses", None)
+    monkeypatch.setattr("dlfield.stencils.next.footprint.accesses", None)
     for _ in range(3):
         lift(inp, out)
 
 
-def test_a_program_of_an_unknown_version_warns_once_and_is_not_checked(monkeypatch):
-    monkeypatch.setattr(gt4py_reach, "_version", lambda: "99.1")
-    gt4py_reach._is_known.cache_clear()
-    with pytest.warns(UserWarning, match="got 99.1"):
-        lift = dlf.bind(on("embedded", "lift"))
-    out = untouched(2, 3, 4)
-    lift(np.ones((2, 3, 4)), out)
-    assert (out[..., :-1] == 1.0).all()
+def test_a_repeated_call_runs_no_python_of_dlfields(run):
+    lift, inp, out = run("lift"), np.ones((2, 3, 4)), untouched(2, 3, 4)
+    for _ in range(3):
+        lift(inp, out)
+    files = set()
+    sys.setprofile(lambda frame, *_: files.add(frame.f_code.co_filename))
+    lift(inp, out)
+    sys.setprofile(None)
+    assert files
+    assert not [name for name in files if Path(dlf.__file__).parent in Path(name).parents]
 
 
-def test_a_program_that_the_checks_do_not_understand_warns_once_and_runs(monkeypatch):
-    monkeypatch.setattr(gt4py_points, "_ARITHMETIC", {})
-    gt4py_representation._warned.clear()
+def test_a_program_of_unknown_numbers_warns_once_and_runs(monkeypatch):
+    monkeypatch.setattr(walk, "_ARITHMETIC", {})
+    footprint._warned.clear()
     lift = dlf.bind(on("embedded", "lift"))
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("always")
@@ -273,16 +275,12 @@ def test_a_program_that_the_checks_do_not_understand_warns_once_and_runs(monkeyp
     assert warning.startswith("lift: expected a representation that tells which points are read")
 
 
-def test_a_program_in_which_gt4py_cannot_trace_an_offset_warns_and_runs(monkeypatch):
-    def fails(stencil, *, num_args):
-        raise RecursionError("too deep")
-
-    monkeypatch.setattr("gt4py.next.iterator.transforms.trace_shifts.trace_stencil", fails)
-    gt4py_representation._warned.clear()
-    lift, out = dlf.bind(on("embedded", "lift")), untouched(2, 3, 4)
-    with pytest.warns(UserWarning, match="'RecursionError: too deep' in its representation"):
+def test_a_compiled_program_of_unknown_numbers_is_refused_when_it_is_called(monkeypatch):
+    monkeypatch.setattr(walk, "_ARITHMETIC", {})
+    lift, out = dlf.bind(on("gtfn_cpu", "lift")), untouched(2, 3, 4)
+    with refused(ValueError, "lift: expected a program that dlfield understands", "unchecked=True"):
         lift(np.ones((2, 3, 4)), out)
-    assert (out[..., :-1] == 1.0).all()
+    assert (out == -1.0).all()
 
 
 def program_named_twice():
@@ -295,46 +293,30 @@ def program_named_twice():
 
 def test_each_of_two_programs_of_one_name_warns_that_it_is_not_checked(monkeypatch):
     def unknown(*_):
-        raise gt4py_representation.UnknownError("it")
+        raise walk.UnknownError("it")
 
-    monkeypatch.setattr(gt4py_points._Walk, "statement", unknown)
+    monkeypatch.setattr(walk._Walk, "statement", unknown)
     for program in (program_named_twice(), program_named_twice()):
         with pytest.warns(UserWarning, match="twice: expected a representation"):
             dlf.bind(program)(np.ones((3, 2)), untouched(3, 2))
 
 
-def test_an_operator_whose_representation_cannot_be_had_warns_when_it_is_bound(monkeypatch):
-    def fails(operator, kinds):
-        raise NotImplementedError("no such node")
-
-    monkeypatch.setattr(gt4py_representation, "_of_operator", fails)
-    gt4py_representation._warned.clear()
-    with pytest.warns(UserWarning, match="NotImplementedError: no such node; bounds are not"):
-        dlf.bind(on("embedded", "laplacian_of"))
-
-
-def reach_unknown(run, *args, **keywords):
-    """Name the fields whose reach `explain` calls unknown; a notebook shows those in bold."""
+def incomplete(run, *args, **keywords):
+    """Name the fields whose footprint `explain` calls incomplete; a notebook shows them in bold."""
     explanation = dlf.explain(run, *args, **keywords)
-    lines = [line for line in str(explanation).splitlines() if "reach unknown" in line]
+    lines = [line for line in str(explanation).splitlines() if "footprint incomplete" in line]
     html = explanation._repr_html_()
-    assert html.count("<b>reach unknown</b>") == len(lines)
-    assert (">reach</th>" in html) == (lines != [])
+    assert html.count("<b>footprint incomplete</b>") == len(lines)
+    assert (">footprint</th>" in html) == (lines != [])
     return [line.split(":")[0].strip() for line in lines]
 
 
-def test_explain_knows_the_reach_of_what_the_checks_have_found(run):
+def test_explain_knows_the_footprint_of_what_the_walk_has_found(run):
     wide, out = np.ones((6, 7, 3)), untouched(4, 5, 3)
-    assert reach_unknown(run("laplacian"), wide, out, **SIZES, origin={"inp": (1, 1, 0)}) == []
+    assert incomplete(run("laplacian"), wide, out, **SIZES, origin={"inp": (1, 1, 0)}) == []
 
 
-def test_explain_calls_the_reach_of_a_field_that_is_read_at_an_offset_of_values_unknown():
+def test_explain_calls_the_footprint_of_a_field_that_is_read_at_an_offset_of_values_incomplete():
     run = dlf.bind(on("embedded", "gathered_of"), offset_provider={"Level": K})
     by, inp = np.zeros((2, 3, 4), dtype=np.int32), np.ones((2, 3, 4))
-    assert reach_unknown(run, inp, by, out=untouched(2, 3, 4)) == ["inp"]
-
-
-def test_explain_calls_every_reach_unknown_where_the_representation_cannot_be_had(monkeypatch):
-    monkeypatch.setattr("dlfield.stencils.next.checks.representation", lambda *_, **__: None)
-    run = dlf.bind(on("embedded", "lift"))
-    assert reach_unknown(run, np.ones((2, 3, 4)), untouched(2, 3, 4)) == ["inp", "out"]
+    assert incomplete(run, inp, by, out=untouched(2, 3, 4)) == ["inp"]

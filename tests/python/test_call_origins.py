@@ -32,15 +32,18 @@ def test_without_domain_all_points_behind_such_an_origin_are_computed():
     [
         (
             {"inp": (-2, 0, 0)},
-            "'inp': expected points 1 to 2 along I", "got 2 to 5",
+            "'inp': expected points 1 to 2 along I",
+            "got 2 to 5",
         ),
         (
             {"out": (-1, 0, 0)},
-            "'out': expected points 0 to 1 along I", "got 1 to 4",
+            "'out': expected points 0 to 1 along I",
+            "got 1 to 4",
         ),
         (
             {"inp": (0, -1, 0)},
-            "'inp': expected points 0 to 2 along J", "got 1 to 3",
+            "'inp': expected points 0 to 2 along J",
+            "got 1 to 3",
         ),
     ],
 )
