@@ -18,6 +18,7 @@ use super::run::Run;
 use super::runner::Runner;
 use super::staged::Staged;
 use super::values::{Passed, Values, by_name};
+use super::warnings::SlowWarned;
 use crate::interpreter::Inside;
 use crate::stencil::{Remembered, resolve};
 
@@ -41,6 +42,7 @@ pub(super) struct BoundStencil {
     last_plan: Remembered,
     last_call: LastCall,
     spare: SpareList,
+    slow_warned: SlowWarned,
 }
 
 impl BoundStencil {
@@ -65,7 +67,7 @@ impl BoundStencil {
             self.last_plan.resolve(&declared.spec, fields.arguments(), &values.options)?;
         let mut call = Planned::new(py, declared, runner, values, fields, plan)?;
         // 3. Warn.
-        call.warn(py, stack_level)?;
+        call.warn(py, &self.slow_warned, stack_level)?;
         // 4. Acquire.
         let hooks = HookSet::new(py, &call.fields);
         let acquired = hooks.acquire(py)?;
@@ -143,6 +145,7 @@ impl BoundStencil {
             last_plan: Remembered::default(),
             last_call: LastCall::default(),
             spare: SpareList::default(),
+            slow_warned: SlowWarned::default(),
         })
     }
 
@@ -244,7 +247,8 @@ impl BoundStencil {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let _inside = Inside::enter(py);
-        let call = py.import(intern!(py, "dlfield.stencils.functional"))?.getattr(intern!(py, "call"))?;
+        let call =
+            py.import(intern!(py, "dlfield.stencils.functional"))?.getattr(intern!(py, "call"))?;
         call.call((slf, args, kwargs), None)
     }
 }
