@@ -35,7 +35,8 @@ pyo3::create_exception!(
 pub(super) struct SlowWarned(AtomicBool);
 
 /// Warns before anything is acquired, since a warning may be made an error. `stack_level`: 1 names
-/// the caller's line, 2 that of its caller. Returns true if there was a warning.
+/// the caller's line, 2 that of its caller. Returns true if the call is one that warns, whether or
+/// not it has now: calls that come again are treated alike.
 pub(super) fn warn(
     py: Python<'_>,
     plan: &CallPlan,
@@ -49,20 +50,22 @@ pub(super) fn warn(
         };
         show(&kind, &format!("{}; copied at each call", copy.text()), stack_level)?;
     }
-    let slow = !plan.slow.is_empty() && slow_warned.warn(py, &plan.slow, stack_level)?;
-    Ok(slow || plan.first_copy().is_some())
+    if !plan.slow.is_empty() {
+        slow_warned.warn(py, &plan.slow, stack_level)?;
+    }
+    Ok(!plan.slow.is_empty() || plan.first_copy().is_some())
 }
 
 impl SlowWarned {
     /// Lists all slow arguments in one warning, if there was none before. One that is made an error
-    /// stops its call and does not count: the next call raises it again. Returns true if it warned.
-    fn warn(&self, py: Python<'_>, slow: &[String], stack_level: i32) -> PyResult<bool> {
+    /// stops its call and does not count: the next call raises it again.
+    fn warn(&self, py: Python<'_>, slow: &[String], stack_level: i32) -> PyResult<()> {
         if self.0.swap(true, Ordering::Relaxed) {
-            return Ok(false);
+            return Ok(());
         }
         let shown = show(&py.get_type::<LayoutWarning>(), &slow.join("; "), stack_level);
         self.0.store(shown.is_ok(), Ordering::Relaxed);
-        shown.map(|()| true)
+        shown
     }
 }
 
