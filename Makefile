@@ -28,7 +28,7 @@ export GT4PY_EXTRA_COMPILE_OPT_FLAGS := -std=c++20
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo halo-demo picture gallery test site-test test-pythons test-free-threaded test-oldest test-newest pages check workflows deny bench soak fuzz docs gt4py-suite ghex asan valgrind cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
+.PHONY: help demo halo-demo picture gallery test site-test test-pythons test-free-threaded test-oldest test-newest newest-tests pages check workflows deny bench soak fuzz docs gt4py-suite ghex asan valgrind cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
@@ -148,23 +148,36 @@ test-oldest: $(EXTENSION) $(OLDEST)/.stamp $(RUST_KERNEL) ## Python tests with t
 		$(OLDEST)/bin/python -m pytest $(IN_PARALLEL) -k "not ($(TIME_TESTS) or committed_ptx)" $(OLDEST_TESTS)
 
 # The newest Python that runs on this machine, with the newest libraries: GT4Py 1.2, JAX 0.11 and NumPy 2.5 need 3.12
-# or newer. A shim of pyenv that is in PATH may not run; its versions are looked for themselves. NEWEST=<python> names one.
+# or newer. A shim of pyenv that is in PATH may not run; its versions are looked for themselves. NEWEST=<python> names
+# one. PRERELEASES=allow takes pre-releases of the libraries.
 NEWEST ?= $(shell for minor in 14 13 12; do \
 	for found in python3.$$minor $$(ls -d $${PYENV_ROOT:-$$HOME/.pyenv}/versions/3.$$minor.*/bin/python3 2> /dev/null); do \
 		$$found -c "" 2> /dev/null && echo $$found && exit; done; done)
+PRERELEASES ?= if-necessary-or-explicit
 NEWEST_VENV := target/newest
+# Compiled stencils are not shared with those of `make test`: gt4py.cartesian keeps them by version of Python and not of
+# GT4Py, gt4py.next by version of GT4Py and not of Python.
+NEWEST_CACHE := $(CURDIR)/$(NEWEST_VENV)/cache
 NEWEST_TESTS ?= interop_tests tests/python
+# What `make test` has tested, and neither Python nor a library can change: the project's texts, and the kernels for GPUs
+# on the stand-in for their driver. Rust tests, tests/gpu, the second MPI and the site are not run here either.
+SAME_EVERYWHERE := $(patsubst %,tests/python/test_%.py,documents workflows sources copy_kernels)
 $(NEWEST_VENV)/.stamp: pyproject.toml $(VENV)/.stamp-venv
 	@test -n "$(NEWEST)" || { echo "test-newest: expected Python 3.12 or newer, got none; NEWEST=<python> names one"; exit 1; }
 	$(BIN)/uv venv --quiet --clear --python $(NEWEST) $(NEWEST_VENV)
-	$(BIN)/uv pip install --quiet --python $(NEWEST_VENV)/bin/python --group test-libraries
+	$(BIN)/uv pip install --quiet --prerelease $(PRERELEASES) --python $(NEWEST_VENV)/bin/python --group test-libraries
 	touch $@
 
-test-newest: $(EXTENSION) $(NEWEST_VENV)/.stamp $(RUST_KERNEL) ## Python tests with the newest Python on this machine, and libraries
+test-newest: $(VENV)/.stamp-venv ## Python tests with the newest Python on this machine, and libraries, unless make test has run there
+	@if test -n "$(NEWEST)" && test "$$($(NEWEST) -V)" = "$$($(BIN)/python -V)" && test "$(PRERELEASES)" != allow; \
+	then echo "test-newest: nothing to do: $$($(BIN)/python -V) is the newest Python here, and make test runs with it"; \
+	else $(MAKE) newest-tests; fi
+
+newest-tests: $(EXTENSION) $(NEWEST_VENV)/.stamp $(RUST_KERNEL)
 	@echo "test-newest: $$($(NEWEST_VENV)/bin/python -V)"
 	PATH=$(CURDIR)/$(NEWEST_VENV)/bin:$(PATH) PYTHONPATH=$(CURDIR)/python OMP_NUM_THREADS=1 \
-	GT_CACHE_ROOT=$(CURDIR)/$(NEWEST_VENV)/cache GT4PY_BUILD_CACHE_DIR=$(CURDIR)/$(NEWEST_VENV)/cache \
-		$(NEWEST_VENV)/bin/python -m pytest $(IN_PARALLEL) -k "not ($(TIME_TESTS))" $(NEWEST_TESTS)
+	GT_CACHE_ROOT=$(NEWEST_CACHE) GT4PY_BUILD_CACHE_DIR=$(NEWEST_CACHE) \
+		$(NEWEST_VENV)/bin/python -m pytest $(IN_PARALLEL) -k "not ($(TIME_TESTS))" $(SAME_EVERYWHERE:%=--ignore=%) $(NEWEST_TESTS)
 
 pages: $(EXTENSION) $(VENV)/.stamp-test ## write docs/sources.md, tables of docs/protocols.md and docs/functions.md, docstrings of the stub
 	PYTHONPATH=tests $(BIN)/python -m support.stub_docs

@@ -1,5 +1,6 @@
 """What a new user tries first: the demo and the README."""
 
+import os
 import re
 import subprocess
 import sys
@@ -12,18 +13,44 @@ from support.optional import library
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def run(*arguments):
+def run(*arguments, **variables):
     return subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
-def test_the_demo_finds_every_row_right():
+def demo(*options, **variables):
     for name in ("torch", "jax", "xarray", "pyarrow", "gt4py"):
         library(name)
-    done = run("examples/quickstart.py")
+    return run(*options, "examples/quickstart.py", **variables)
+
+
+def test_the_demo_finds_every_row_right_and_warns_of_nothing():
+    done = demo("-W", "error::UserWarning")  # dlfield's warnings are of this kind
     assert done.returncode == 0, done.stderr
     assert "zero-copy" in done.stdout
+    assert "not compiled" not in done.stdout
+    assert "Warning" not in done.stderr
+
+
+def test_the_demo_shows_where_the_order_of_memory_is_slow():
+    lines = {line.partition("  ")[0]: line for line in demo().stdout.splitlines()}
+    assert lines["numpy, C order"].endswith("  gt:cpu_ifirst")
+    assert lines["numpy, Fortran order"].endswith("  numpy, gt:cpu_kfirst")
+
+
+def test_a_backend_that_does_not_compile_is_not_the_end_of_the_demo(tmp_path):
+    done = demo(CXX="false", GT_CACHE_ROOT=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    for backend in ("gt:cpu_kfirst", "gt:cpu_ifirst"):
+        assert f"{backend} does not compile on this machine: " in done.stdout
+    [line] = [line for line in done.stdout.splitlines() if line.startswith("numpy, padded")]
+    assert line.split()[-5:] == ["not", "compiled", "not", "compiled", "-"]
 
 
 def blocks_of(page):

@@ -68,6 +68,11 @@ def test_dace_is_a_trap_without_the_flag():
     assert "dace-flags" not in names(found(*only, GT4PY_EXTRA_COMPILE_OPT_FLAGS="-std=c++20"))
 
 
+def test_gt4py_finds_the_flags_that_it_compiles_with():
+    library("gt4py")
+    assert "new-setuptools" not in names(found("--only", "gt4py"))
+
+
 def test_a_path_without_programs_is_a_trap_for_gt4py(tmp_path):
     library("gt4py")
     only = ("--no-import", "--only", "gt4py")

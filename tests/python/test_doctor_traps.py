@@ -85,6 +85,38 @@ def test_dace_needs_the_flag_with_gt4py_1_1(seen, version, flags, trapped):
     assert names(seen) == []
 
 
+def test_a_setuptools_without_the_flags_that_gt4py_reads_is_a_trap(seen):
+    seen["libraries"]["gt4py"] = {**WORKING, "compiler_flags": False}
+    assert names(seen) == ["new-setuptools"]
+    assert "setuptools<84" in way_out(seen)
+    for here in ({"compiler_flags": True}, {}):
+        seen["libraries"]["gt4py"] = {**WORKING, **here}
+        assert names(seen) == []
+
+
+@pytest.mark.parametrize(
+    ("reads", "flags", "noted"),
+    [
+        ("distutils.sysconfig._config_vars", "None", False),
+        ("distutils.sysconfig._config_vars", "{}", True),
+        ("distutils.sysconfig.get_config_vars()", "None", None),
+    ],
+)
+def test_the_flags_are_looked_for_where_gt4py_reads_them(tmp_path, reads, flags, noted):
+    folder = tmp_path / "gt4py" / "cartesian" / "backend"
+    folder.mkdir(parents=True)
+    for package in (folder, folder.parent, folder.parent.parent):
+        (package / "__init__.py").touch()
+    (tmp_path / "gt4py" / "next.py").touch()
+    (folder / "pyext_builder.py").write_text(
+        "class distutils:\n"
+        f"    class sysconfig: _config_vars = {flags}\n"
+        f"def build_pybind_ext(): return {reads}\n"
+    )
+    gt4py = found("--only", "gt4py", fakes=tmp_path)["libraries"]["gt4py"]
+    assert gt4py.get("compiler_flags") is noted
+
+
 def test_no_compiler_is_a_trap_for_stencils_alone(seen):
     seen["programs"]["compiler"] = None
     assert names(seen) == []

@@ -1,6 +1,7 @@
 """The documents speak of the code as it is: `docs/design.md` above all, and every link."""
 
 import re
+import tomllib
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -82,3 +83,17 @@ def test_every_link_leads_to_a_file_and_a_heading(page):
     targets = [((page.parent / path) if path else page, heading) for path, heading in links]
     assert [path for path, _ in targets if not path.exists()] == []
     assert [(path, head) for path, head in targets if head and head not in anchors(path)] == []
+
+
+def test_the_oldest_versions_that_were_tested_are_the_lower_bounds():
+    table = (ROOT / "docs" / "reliability.md").read_text("utf-8").partition("## Tested with")[2]
+    heading, _, oldest, *_ = [line for line in table.splitlines() if line.startswith("|")]
+    assert "`make test-oldest`" in oldest
+    cells = ([cell.strip().lower() for cell in row.split("|")] for row in (heading, oldest))
+    tested = dict(zip(*cells, strict=True))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    assert project["project"]["requires-python"] == f">={tested['python']}"
+    for asked in project["dependency-groups"]["demo"]:
+        name, bound = re.match(r"(\w+)(?:>=([\d.]+))?", asked).groups()
+        if bound is not None:
+            assert re.fullmatch(rf"{re.escape(bound)}(\.0)*", tested[name]), name

@@ -140,7 +140,8 @@ def test_where_every_rung_fails_the_first_error_is_raised_after_three_calls():
         def __dlpack_device__(self):
             return (1, 0)
 
-    with pytest.raises(TypeError, match="takes no keyword arguments"):
+    # CPython answers so; it checks keywords first up to 3.14, and the number of arguments in 3.15.
+    with pytest.raises(TypeError, match="takes no keyword arguments|staticmethod expected 1 arg"):
         dlf.as_storage(Exporter())
     assert strange.calls == [FIRST, SECOND, LAST]
 

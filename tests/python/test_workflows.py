@@ -32,6 +32,30 @@ def test_the_makefile_has_what_a_workflow_makes(workflow):
     assert set() != set(targets(workflow)) <= TARGETS
 
 
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+def test_a_job_that_fails_is_seen(workflow):
+    assert "continue-on-error" not in workflow.read_text("utf-8")
+    assert "||" not in "".join(commands(workflow))
+
+
+def test_ci_runs_what_the_contributing_page_says():
+    script = (ROOT / ".ci" / "run").read_text("utf-8")
+    made = re.findall(r"^make ([a-z-]+)$", script, re.M)
+    assert made == ["check", "test", "test-newest"]
+    page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    assert "`.ci/run`, which is `make check`, `make test` and `make test-newest`" in page
+
+
+def test_files_that_the_newest_python_does_not_run_are_there():
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    form, names = re.search(
+        r"^SAME_EVERYWHERE := \$\(patsubst %,(\S+),(.*)\)$", makefile, re.M
+    ).groups()
+    files = [ROOT / form.replace("%", name) for name in names.split()]
+    assert [file for file in files if not file.exists()] == []
+    assert files
+
+
 def test_the_citation_has_the_version_of_the_crate():
     version = r'^version[:=] ?"?([\d.]+)"?$'
     crate = (ROOT / "Cargo.toml").read_text("utf-8").replace("version = ", "version:")

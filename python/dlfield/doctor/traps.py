@@ -62,6 +62,16 @@ def _of_dace(report: dict[str, Any]) -> Iterator[Trap]:
         )
 
 
+def _of_setuptools(report: dict[str, Any]) -> Iterator[Trap]:
+    gt4py = _works(report, "gt4py")
+    if gt4py is not None and gt4py.get("compiler_flags") is False:
+        yield Trap(
+            "new-setuptools",
+            "GT4Py reads compiler flags where this setuptools has none: no gt:* stencil compiles",
+            "pip install 'setuptools<84'",
+        )
+
+
 def _of_programs(report: dict[str, Any]) -> Iterator[Trap]:
     if _works(report, "gt4py") is None:
         return
@@ -176,6 +186,7 @@ def _of_cuda(report: dict[str, Any]) -> Iterator[Trap]:
 _LOOKS: tuple[Callable[[dict[str, Any]], Iterator[Trap]], ...] = (
     _of_jax,
     _of_dace,
+    _of_setuptools,
     _of_programs,
     _of_mpi,
     _of_threads,

@@ -19,6 +19,7 @@ use super::run::Run;
 use super::runner::Runner;
 use super::staged::Staged;
 use super::values::{OFFSET_PROVIDER, Passed, Values, by_name};
+use super::warnings::SlowWarned;
 use crate::interpreter::Inside;
 use crate::stencil::{Remembered, Resolved, resolve};
 
@@ -42,6 +43,7 @@ pub(super) struct BoundStencil {
     last_plan: Remembered<Basis>,
     last_call: LastCall,
     spare: SpareList,
+    slow_warned: SlowWarned,
 }
 
 impl BoundStencil {
@@ -71,7 +73,7 @@ impl BoundStencil {
         )?;
         let mut call = Planned::new(py, declared, runner, values, fields, (plan, basis))?;
         // 3. Warn.
-        call.warn(py, stack_level)?;
+        call.warn(py, &self.slow_warned, stack_level)?;
         // 4. Acquire.
         let hooks = HookSet::new(py, &call.fields);
         let acquired = hooks.acquire(py)?;
@@ -157,6 +159,7 @@ impl BoundStencil {
             last_plan: Remembered::default(),
             last_call: LastCall::default(),
             spare: SpareList::default(),
+            slow_warned: SlowWarned::default(),
         })
     }
 

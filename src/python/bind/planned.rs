@@ -11,7 +11,7 @@ use super::hooks::first_of;
 use super::incoming::{Incoming, IncomingFields};
 use super::runner::Runner;
 use super::values::Values;
-use super::warnings::warn;
+use super::warnings::{SlowWarned, warn};
 use crate::protocol::note_written;
 use crate::stencil::{CallPlan, DecidedBy, FieldPlan, FieldSpec};
 
@@ -64,8 +64,13 @@ impl<'a, 'py> Planned<'a, 'py> {
     }
 
     /// Shows the warnings, which may be Python code of the user's.
-    pub(super) fn warn(&mut self, py: Python<'_>, stack_level: i32) -> PyResult<()> {
-        self.undisturbed &= !warn(py, &self.plan, stack_level)?;
+    pub(super) fn warn(
+        &mut self,
+        py: Python<'_>,
+        slow_warned: &SlowWarned,
+        stack_level: i32,
+    ) -> PyResult<()> {
+        self.undisturbed &= !warn(py, &self.plan, slow_warned, stack_level)?;
         Ok(())
     }
 

@@ -1,7 +1,9 @@
-//! Warnings of a call that goes on: copies, and layouts that are slow. Python shows each text once
-//! for each line of the caller's, unless its filters differ.
+//! Warnings of a call that goes on: copies, and memory orders that are slow. Python shows the text of
+//! a copy once for each line of the caller's, unless its filters differ. A slow order is warned of
+//! once by each bound stencil: its text depends on the arrays, so that Python would show many.
 
 use std::ffi::CString;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
@@ -28,9 +30,19 @@ pyo3::create_exception!(
     "A stencil call copies an argument from one device to another."
 );
 
+/// Remembers that a bound stencil has warned of a slow order.
+#[derive(Debug, Default)]
+pub(super) struct SlowWarned(AtomicBool);
+
 /// Warns before anything is acquired, since a warning may be made an error. `stack_level`: 1 names
-/// the caller's line, 2 that of its caller. Returns true if there was a warning.
-pub(super) fn warn(py: Python<'_>, plan: &CallPlan, stack_level: i32) -> PyResult<bool> {
+/// the caller's line, 2 that of its caller. Returns true if the call is one that warns, whether or
+/// not it has now: calls that come again are treated alike.
+pub(super) fn warn(
+    py: Python<'_>,
+    plan: &CallPlan,
+    slow_warned: &SlowWarned,
+    stack_level: i32,
+) -> PyResult<bool> {
     for copy in plan.fields.iter().flatten().filter_map(|field| field.copy.as_ref()) {
         let kind = match copy {
             Mismatch::Device(_) => py.get_type::<DeviceCopyWarning>(),
@@ -38,11 +50,23 @@ pub(super) fn warn(py: Python<'_>, plan: &CallPlan, stack_level: i32) -> PyResul
         };
         show(&kind, &format!("{}; copied at each call", copy.text()), stack_level)?;
     }
-    for text in &plan.slow {
-        let kind = py.get_type::<LayoutWarning>();
-        show(&kind, text, stack_level)?;
+    if !plan.slow.is_empty() {
+        slow_warned.warn(py, &plan.slow, stack_level)?;
     }
     Ok(!plan.slow.is_empty() || plan.first_copy().is_some())
+}
+
+impl SlowWarned {
+    /// Lists all slow arguments in one warning, if there was none before. One that is made an error
+    /// stops its call and does not count: the next call raises it again.
+    fn warn(&self, py: Python<'_>, slow: &[String], stack_level: i32) -> PyResult<()> {
+        if self.0.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let shown = show(&py.get_type::<LayoutWarning>(), &slow.join("; "), stack_level);
+        self.0.store(shown.is_ok(), Ordering::Relaxed);
+        shown
+    }
 }
 
 fn show(kind: &Bound<'_, PyType>, text: &str, stack_level: i32) -> PyResult<()> {
