@@ -46,6 +46,7 @@ __all__ = [
     "HostBackedStorage",
     "LayoutWarning",
     "MemoryCopyWarning",
+    "NextRun",
     "Preset",
     "SoftwareManagedGPUStorage",
     "Storage",
@@ -1332,6 +1333,8 @@ class NextRun:
         of `stencil`, one that returns the context of a call, and keywords that both take.
     field_class : callable
         ``(domain, array)`` to a field.
+    origin_cache : str or None
+        The attribute in which a field caches its origin, which spares GT4Py finding it for each field.
     as_array : callable
         Converts an array into one that `field_class` takes. Never copies.
     domain_of : callable
@@ -1355,6 +1358,7 @@ class NextRun:
         *,
         compiled: tuple[Callable[..., Any], Callable[..., Any], dict[str, Any]] | None,
         field_class: Any,
+        origin_cache: str | None,
         as_array: Callable[[Any], Any],
         domain_of: Callable[..., Any],
         fields: dict[str, tuple[Any, Sequence[int] | None]],

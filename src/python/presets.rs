@@ -3,7 +3,7 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyInt, PyMapping, PyString, PyTuple};
+use pyo3::types::{PyInt, PyString, PyTuple};
 
 use crate::device::Target;
 use crate::error::{Error, Failure};
@@ -26,19 +26,13 @@ pub(super) fn preset_of(py: Python<'_>, what: &str, name: &str) -> PyResult<&'st
 /// Reads a preset from GT4Py's registry of layouts, if GT4Py is imported and has it. It is read
 /// each time, since it may change.
 fn of_gt4py(py: Python<'_>, name: &str) -> PyResult<Option<&'static Preset>> {
-    let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
-    let modules = modules.cast_into::<PyDict>()?;
-    let module = modules.get_item("gt4py.storage.cartesian.layout_registry")?;
-    let registry =
-        module.and_then(|module| module.getattr_opt("REGISTRY").transpose()).transpose()?;
-    let registry = registry.and_then(|registry| registry.cast_into::<PyMapping>().ok());
-    let Some(registry) = registry else { return Ok(None) };
-    if !registry.contains(name)? {
+    let internals = py.import(intern!(py, "dlfield.stencils.cartesian.internals"))?;
+    let found = internals.call_method1(intern!(py, "layout_of"), (name,))?;
+    if found.is_none() {
         return Ok(None);
     }
-    let info = registry.get_item(name)?;
-    let gpu = info.get_item("device")?.eq("gpu")?;
-    make(name, &info.get_item("layout_map")?, &info.get_item("alignment")?, gpu).map(Some)
+    let (layout, alignment, gpu) = found.extract()?;
+    make(name, &layout, &alignment, gpu).map(Some)
 }
 
 fn make(

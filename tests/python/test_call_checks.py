@@ -99,27 +99,27 @@ WRONG = {
     "below the memory": (
         {"origin": (0, 1, 0)},
         ValueError,
-        ("argument 'inp': expected an origin of at least 1 along I", "got 0", "pass origin="),
+        ("argument 'inp': expected points -1 to 4 along I", "reads, got 0 to 5", "another origin="),
     ),
     "negative origin": (
         {"origin": {"_all_": (1, 1, 0), "out": (-1, 0, 0)}},
         ValueError,
-        ("argument 'out': expected an origin of at least 0 along I", "got -1", "pass origin="),
+        ("argument 'out': expected points 0 to 3 along I", "writes, got 1 to 6", "another origin="),
     ),
     "above the memory": (
         {"domain": (3, 5, 4)},
         ValueError,
-        ("argument 'inp': expected at least 1 + 5 + 1 points along J", "got 6", "smaller domain="),
+        ("argument 'inp': expected points -1 to 6 along J", "got -1 to 5", "or domain="),
     ),
     "far above the memory": (
         {"domain": (2**62, 4, 4)},
         ValueError,
-        ("argument 'inp': expected at least 1 + 4611686018427387904 + 1 points along I", "got 5"),
+        ("argument 'inp': expected points -1 to 4611686018427387905 along I", "got -1 to 4"),
     ),
     "smaller than the others": (
         {"out": np.zeros((3, 6, 4))},
         ValueError,
-        ("argument 'out': expected at least 1 + 3 + 0 points along I", "got 3", "a larger array"),
+        ("argument 'out': expected points 0 to 3 along I", "got -1 to 2", "a larger array"),
     ),
     "output that names elements twice": (
         {"out": np.lib.stride_tricks.as_strided(np.zeros(24), SHAPE, (0, 32, 8))},
@@ -357,8 +357,8 @@ def test_axes_of_its_own_are_ordered_by_name():
 
 WRONG_CELLS = {
     "domain": ({"domain": (5, 2, 1)}, "domain: expected 2 numbers for Cell, K, got [5, 2, 1]"),
-    "bounds": ({"domain": (8, 3)}, "argument 'inp': expected at least 0 + 8 + 1 points along Cell"),
-    "weight": ({"weight": np.zeros(2), "domain": (7, 3)}, "'weight': expected at least 0 + 3 + 0"),
+    "bounds": ({"domain": (8, 3)}, "argument 'inp': expected points 0 to 9 along Cell"),
+    "weight": ({"weight": np.zeros(2), "domain": (7, 3)}, "'weight': expected points 0 to 3"),
     "names": ({"inp": named("IJ", (8, 3))}, "expected dims ('Cell', 'K') in any order"),
 }
 

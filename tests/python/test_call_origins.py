@@ -28,15 +28,24 @@ def test_without_domain_all_points_behind_such_an_origin_are_computed():
 
 
 @pytest.mark.parametrize(
-    ("origin", "text"),
+    ("origin", "text", "got"),
     [
-        ({"inp": (-2, 0, 0)}, "'inp': expected an origin of at least -1 along I, got -2"),
-        ({"out": (-1, 0, 0)}, "'out': expected an origin of at least 0 along I, got -1"),
-        ({"inp": (0, -1, 0)}, "'inp': expected an origin of at least 0 along J, got -1"),
+        (
+            {"inp": (-2, 0, 0)},
+            "'inp': expected points 1 to 2 along I", "got 2 to 5",
+        ),
+        (
+            {"out": (-1, 0, 0)},
+            "'out': expected points 0 to 1 along I", "got 1 to 4",
+        ),
+        (
+            {"inp": (0, -1, 0)},
+            "'inp': expected points 0 to 2 along J", "got 1 to 3",
+        ),
     ],
 )
-def test_an_origin_is_refused_where_points_before_the_array_are_reached(origin, text):
-    with refused(ValueError, text, "pass origin="):
+def test_an_origin_is_refused_where_points_before_the_array_are_touched(origin, text, got):
+    with refused(ValueError, text, got, "another origin="):
         dlf.bind(StandIn(**AHEAD))(*arrays(3, 3), origin=origin, domain=(1, 2, 2))
 
 

@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 from dlfield.annotations import *
-from dlfield.stencils.declaration import Declaration, DeclaredField, DeclaredScalar
+from dlfield.stencils.declaration import (
+    Declaration,
+    DeclaredField,
+    DeclaredScalar,
+    FieldFootprint,
+    Span,
+)
 from dlfield.stencils.plain import CallableRun, declare
 
 In, Out = Field[float, Access["in"]], Field[float, Access["out"]]
@@ -60,8 +66,16 @@ def test_a_field_is_declared_in_full():
         IJ, (np.float32, (3,)), LayoutMap[2, 1, 0], Alignment[8], Boundary[(1, 2), (3, 4)]
     ]
     expected = DeclaredField("field", ("I", "J", "0"), np.dtype("float32"), "update", (3,))
-    expected = expected.__dict__ | {"reach": ((1, 2), (3, 4), (0, 0)), "layout": (2, 1, 0)}
+    expected = expected.__dict__ | {"layout": (2, 1, 0)}
     assert only_field(annotation).__dict__ == expected | {"alignment": 8}
+
+
+def test_a_boundary_is_the_footprint_of_what_is_read_and_of_what_is_written():
+    fields = {"inp": In, "out": Field[IJ, float, Access["out"], Boundary[(1, 2), (0, 0)]]}
+    footprint = declare(copy, fields=fields).footprint
+    spans = (Span(1, 2), Span())
+    assert footprint.fields["out"] == FieldFootprint(None, spans)
+    assert footprint.fields["inp"] == FieldFootprint((Span(),) * 3, None, pointwise=True)
 
 
 def test_a_preset_is_declared_beside_what_overrides_it():
@@ -161,7 +175,7 @@ def test_origin_and_domain_are_given_to_a_function_that_has_them():
         given.update(origin=origin, domain=domain, factor=factor)
 
     declaration = declare(note)
-    assert (declaration.order, declaration.takes) == (["out", "factor"], {"origin", "domain"})
+    assert (declaration.order, declaration.decided_by) == (["out", "factor"], "fields")
     run(declaration, domain=(1, 2, 3), origin={"out": (4, 5, 6)}, out=None, factor=7)
     assert given == {"origin": {"out": (4, 5, 6)}, "domain": (1, 2, 3), "factor": 7}
 
@@ -170,16 +184,16 @@ def test_a_function_that_has_only_the_domain_gets_only_that():
     given = []
     declaration = declare(lambda out, domain: given.append(domain), fields={"out": Out})
     run(declaration, domain=(1, 2, 3), out=None)
-    assert (given, declaration.takes) == ([(1, 2, 3)], {"domain"})
+    assert (given, declaration.decided_by) == ([(1, 2, 3)], "arrays, domain")
 
 
 def test_a_function_without_origin_and_domain_is_given_neither():
-    assert not declare(copy).takes
+    assert declare(copy).decided_by == "arrays"
 
 
 def test_a_field_may_be_named_domain():
     declaration = declare(lambda domain: None, fields={"domain": Out})
-    assert (declaration.order, declaration.takes) == (["domain"], set())
+    assert (declaration.order, declaration.decided_by) == (["domain"], "arrays")
 
 
 def test_parameters_without_a_name_of_their_own_are_given_by_position():

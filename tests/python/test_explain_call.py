@@ -48,12 +48,15 @@ def column(shape=SHAPE):
 
 def test_the_domain_is_said_by_axis():
     first, _ = said(RUN, VALUES, VALUES.copy(), **PLACE)
-    assert first == "<dlfield.bind(difference) of (inp, out, scale)>: domain I=3, J=4, K=3"
+    assert (
+        first
+        == "<dlfield.bind(difference) of (inp, out, scale)>: domain I=3, J=4, K=3, bounds checked"
+    )
 
 
 def test_the_domain_of_halos_is_said_as_a_call_would_find_it():
     first, lines = said(RUN, dlf.as_storage(VALUES, dims="IJK", halo=(1, 1, 0)), np.zeros(SHAPE))
-    assert first.endswith("domain I=3, J=2, K=3")
+    assert first.endswith("domain I=3, J=2, K=3, bounds checked")
     assert "origin (1, 1, 0)" in lines["out"]
 
 
@@ -88,7 +91,7 @@ def test_names_of_several_letters_are_told_apart():
         pass
 
     first, lines = said(dlf.bind(look), np.zeros((7, 2)))
-    assert first.endswith("domain Cell=7, K=2")
+    assert first.endswith("domain Cell=7, K=2, bounds checked")
     assert "as Cell, K, " in lines["cells"]
 
 
@@ -158,7 +161,7 @@ def test_a_field_may_have_the_name_of_an_argument_of_explain():
 # --- a call that would be refused --------------------------------------------------------------
 
 REFUSED = {
-    "bounds": ((VALUES, np.zeros(SHAPE)), {}, ValueError, "expected an origin of at least 1"),
+    "bounds": ((VALUES, np.zeros(SHAPE)), {}, ValueError, "expected points -1 to 5"),
     "dtype": ((VALUES.astype("f4"), np.zeros(SHAPE)), {}, ValueError, "expected dtype float64"),
     "no array": (([1.0], np.zeros(SHAPE)), {}, TypeError, "got an object of type 'list'"),
     "missing": ((VALUES,), PLACE, TypeError, "expected an argument 'out', got none"),

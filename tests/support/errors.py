@@ -13,7 +13,7 @@ def refused(error, *texts):
         yield caught
     message = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
     for text in texts:
-        assert text in message
+        assert text in message, message
 
 
 @contextmanager

@@ -20,6 +20,8 @@ pub(super) struct NextField {
     class: Py<PyAny>,
     as_array: Py<PyAny>,
     domain_of: Py<PyAny>,
+    /// The attribute in which a field caches its origin.
+    origin_cache: Option<Py<PyAny>>,
     /// The domain that was made last.
     last: Mutex<Option<Arc<LastDomain>>>,
 }
@@ -28,6 +30,8 @@ struct LastDomain {
     shape: Numbers,
     origin: Numbers,
     domain: Py<PyAny>,
+    /// The origin as GT4Py has it.
+    at: Py<PyTuple>,
 }
 
 type Numbers = SmallVec<[i64; 4]>;
@@ -39,11 +43,12 @@ impl NextField {
         name: Bound<'_, PyAny>,
         declared: &Bound<'_, PyAny>,
         makers: [&Bound<'_, PyAny>; 3],
+        origin_cache: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let (dims, cut) = declared.extract()?;
         let [class, as_array, domain_of] = makers.map(|maker| maker.clone().unbind());
         let last = Mutex::new(None);
-        Ok(Self { name: name.unbind(), dims, cut, class, as_array, domain_of, last })
+        Ok(Self { name: name.unbind(), dims, cut, class, as_array, domain_of, origin_cache, last })
     }
 
     pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -83,27 +88,30 @@ impl NextField {
             Some(axes) => cut(&array, shape, origin, &window(domain, axes)?)?,
             None => (array, shape, origin),
         };
-        let domain = self.domain(py, shape, origin)?;
-        self.class.bind(py).call1((domain, array))
+        let last = self.domain(py, shape, origin)?;
+        let field = self.class.bind(py).call1((&last.domain, array))?;
+        if let Some(cache) = &self.origin_cache {
+            let attributes = field.getattr(intern!(py, "__dict__"))?;
+            attributes.set_item(cache, &last.at)?;
+        }
+        Ok(field)
     }
 
-    fn domain<'py>(
-        &self,
-        py: Python<'py>,
-        shape: Numbers,
-        origin: Numbers,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn domain(&self, py: Python<'_>, shape: Numbers, origin: Numbers) -> PyResult<Arc<LastDomain>> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(last) = last.filter(|last| last.shape == shape && last.origin == origin) {
-            return Ok(last.domain.bind(py).clone());
+            return Ok(last);
         }
-        let numbers = (PyTuple::new(py, &shape)?, PyTuple::new(py, &origin)?);
-        let domain = self.domain_of.bind(py).call1((&self.dims, numbers.0, numbers.1))?;
-        let made = Some(Arc::new(LastDomain { shape, origin, domain: domain.clone().unbind() }));
-        let before =
-            std::mem::replace(&mut *self.last.lock().unwrap_or_else(PoisonError::into_inner), made);
+        let (extents, at) = (PyTuple::new(py, &shape)?, PyTuple::new(py, &origin)?);
+        let domain = self.domain_of.bind(py).call1((&self.dims, extents, &at))?;
+        let made = LastDomain { shape, origin, domain: domain.unbind(), at: at.unbind() };
+        let made = Arc::new(made);
+        let before = std::mem::replace(
+            &mut *self.last.lock().unwrap_or_else(PoisonError::into_inner),
+            Some(Arc::clone(&made)),
+        );
         drop(before); // not under the lock
-        Ok(domain)
+        Ok(made)
     }
 }
 

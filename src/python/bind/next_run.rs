@@ -22,6 +22,8 @@ use crate::interpreter::Inside;
 ///     of `stencil`, one that returns the context of a call, and keywords that both take.
 /// field_class : callable
 ///     ``(domain, array)`` to a field.
+/// origin_cache : str or None
+///     The attribute in which a field caches its origin, which spares GT4Py finding it for each field.
 /// as_array : callable
 ///     Converts an array into one that `field_class` takes. Never copies.
 /// domain_of : callable
@@ -63,12 +65,13 @@ enum Collection {
 #[pymethods]
 impl NextRun {
     #[new]
-    #[pyo3(signature = (stencil, *, compiled, field_class, as_array, domain_of, fields, scalars, order, collections, tables))]
+    #[pyo3(signature = (stencil, *, compiled, field_class, origin_cache, as_array, domain_of, fields, scalars, order, collections, tables))]
     #[allow(clippy::too_many_arguments, reason = "keywords, each described above")]
     fn new(
-        stencil: Py<PyAny>,
+        stencil: &Bound<'_, PyAny>,
         compiled: Option<(Py<PyAny>, Py<PyAny>, Py<PyDict>)>,
         field_class: &Bound<'_, PyAny>,
+        origin_cache: Option<Py<PyAny>>,
         as_array: &Bound<'_, PyAny>,
         domain_of: &Bound<'_, PyAny>,
         fields: &Bound<'_, PyDict>,
@@ -78,7 +81,8 @@ impl NextRun {
         tables: Option<Py<PyDict>>,
     ) -> PyResult<Self> {
         let field = |(name, declared): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
-            NextField::new(name, &declared, [field_class, as_array, domain_of])
+            let cache = origin_cache.as_ref().map(|name| name.clone_ref(stencil.py()));
+            NextField::new(name, &declared, [field_class, as_array, domain_of], cache)
         };
         let scalar =
             |(name, class): (Bound<'_, PyAny>, _)| Ok((name.unbind(), Scalar::new(class)?));
@@ -89,7 +93,7 @@ impl NextRun {
             Ok((name.unbind(), parts))
         };
         Ok(Self {
-            stencil,
+            stencil: stencil.clone().unbind(),
             compiled,
             fields: fields.iter().map(field).collect::<PyResult<_>>()?,
             scalars: scalars.iter().map(scalar).collect::<PyResult<_>>()?,

@@ -17,6 +17,7 @@ from dlfield._core import (
     empty,
     preset,
 )
+from dlfield.stencils.next import internals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -118,9 +119,7 @@ class FieldAllocator:
     @property
     def __gt_device_type__(self) -> Any:  # noqa: ANN401
         """GT4Py's number of the kind of device."""
-        from gt4py._core.definitions import DeviceType
-
-        return DeviceType.CUDA if self.gpu else DeviceType.CPU
+        return internals.device_type(gpu=self.gpu)
 
     def __gt_allocate__(
         self,
@@ -144,8 +143,9 @@ class FieldAllocator:
 
         Returns
         -------
-        gt4py.storage.allocators.TensorBuffer
-            Its `buffer` is a storage, its `ndarray` a NumPy or CuPy array that keeps the memory.
+        TensorBuffer
+            GT4Py's. Its `buffer` is a storage, its `ndarray` a NumPy or CuPy array that keeps the
+            memory.
 
         Raises
         ------
@@ -153,9 +153,6 @@ class FieldAllocator:
             For an `aligned_index` outside the domain, a layout that does not fit it, a type of
             several scalars, and a GPU that is not the allocator's.
         """
-        from gt4py._core.definitions import Device
-        from gt4py.storage.allocators import TensorBuffer
-
         if dtype.tensor_shape:
             raise ValueError(f"dtype: expected a scalar type, got {dtype}; add a local dimension")
         own = dict(self.options) | self._device(device_id)
@@ -167,10 +164,11 @@ class FieldAllocator:
         }
         made = empty(domain.shape, np.dtype(dtype.scalar_type), **labels, **own)
         array: Any = made.to_cupy() if self.gpu else made.to_numpy()
-        return TensorBuffer(
+        return internals.tensor_buffer(
+            gpu=self.gpu,
+            number=made.device_id or 0,
             buffer=made,
             memory_address=array.data.ptr if self.gpu else array.ctypes.data,
-            device=Device(self.__gt_device_type__, made.device_id or 0),
             dtype=dtype,
             shape=made.shape,
             strides=made.strides,

@@ -172,6 +172,7 @@ def _run(
         stencil,
         compiled=internals.compiled_call(stencil),
         field_class=field_class,
+        origin_cache=internals.origin_cache(field_class),
         as_array=internals.as_array(field_class),
         domain_of=domain_of,
         fields={name: (kind.dims, cut.get(name)) for name, kind in signature.fields.items()},

@@ -10,7 +10,7 @@ import logging
 import operator
 import pkgutil
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -398,10 +398,31 @@ def field_class(*, gpu: bool) -> Any:  # noqa: ANN401
     return nd_array_field.CuPyArrayField
 
 
+def origin_cache(kind: Any) -> str | None:  # noqa: ANN401
+    """Return the attribute in which a class of fields caches the origin; None if there is none."""
+    name = "__gt_origin__"
+    return name if isinstance(getattr(kind, name, None), cached_property) else None
+
+
 def as_array(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401
     """Return the function that converts an array for a class of fields. It never copies."""
     convert: Callable[[Any], Any] = kind.array_ns.asarray
     return convert
+
+
+def device_type(*, gpu: bool) -> Any:  # noqa: ANN401
+    """Return the number of a kind of device."""
+    from gt4py._core.definitions import DeviceType
+
+    return DeviceType.CUDA if gpu else DeviceType.CPU
+
+
+def tensor_buffer(*, gpu: bool, number: int, **described: Any) -> Any:  # noqa: ANN401
+    """Return what an allocator returns, for memory of the host or of the GPU of a number."""
+    from gt4py._core.definitions import Device
+    from gt4py.storage.allocators import TensorBuffer
+
+    return TensorBuffer(device=Device(device_type(gpu=gpu), number), **described)
 
 
 def scalar_types() -> list[str]:
