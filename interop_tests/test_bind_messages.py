@@ -220,7 +220,7 @@ RAISES = {
         "argument 'inp': expected a known halo, got a view whose halo is unknown; pass origin="
     ): lambda: laplacian()(with_halo(1)[::2], zeros()),
     (
-        "argument 'inp': expected points -1 to 7 along I, which 'laplacian' reads, got 0 to 6 ..."
+        "argument 'inp': expected points -1 to 6 along I, which 'laplacian' reads, got 0 to 6 ..."
     ): lambda: laplacian()(zeros(), zeros()),
     (
         "argument 'out': expected points 1 to 6 along I, which 'next_level' writes, got 0 to 5 ..."
