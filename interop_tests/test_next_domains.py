@@ -243,9 +243,9 @@ def test_a_domain_for_each_output_is_refused_with_the_way_out():
 def test_an_explanation_says_where_an_operator_and_a_program_compute():
     moved, out = field(values(), 5, -2, 1), field(untouched(), 5, -2, 1)
     said = repr(dlf.explain(dlf.bind(same), moved, out=out))
-    assert ": domain I=5:10, J=-2:2, K=1:4\n" in said
+    assert ": domain I=5:10, J=-2:2, K=1:4, bounds checked\n" in said
     said = repr(dlf.explain(dlf.bind(programs.lift), values(), untouched()))
-    assert ": domain as the program decides\n" in said
+    assert ": domain as the program decides, bounds checked\n" in said
 
 
 def test_an_output_without_dimensions_is_computed(bound):

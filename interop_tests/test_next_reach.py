@@ -73,7 +73,7 @@ def test_scalars_that_make_a_domain_larger_are_checked_in_the_next_call(run):
     for _ in range(3):
         laplacian(inp, out, **SIZES, origin={"inp": (1, 1, 0)})
     out[...] = -1.0
-    with refused(ValueError, "argument 'out': expected points 0 to 5 along I"):
+    with refused(ValueError, "argument 'inp': expected points -1 to 6 along I", "got -1 to 5"):
         laplacian(inp, out, **{**SIZES, "ni": np.int32(5)}, origin={"inp": (1, 1, 0)})
     assert (out == -1.0).all()
 

@@ -63,8 +63,8 @@ def _of_dace(report: dict[str, Any]) -> Iterator[Trap]:
 
 
 def _of_setuptools(report: dict[str, Any]) -> Iterator[Trap]:
-    gt4py = _works(report, "gt4py")
-    if gt4py is not None and gt4py.get("compiler_flags") is False:
+    found = _works(report, "gt4py")
+    if found is not None and found.get("compiler_flags") is False:
         yield Trap(
             "new-setuptools",
             "GT4Py reads compiler flags where this setuptools has none: no gt:* stencil compiles",

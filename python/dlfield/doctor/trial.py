@@ -88,9 +88,9 @@ def _library_of_mpi(found: dict[str, Any]) -> None:
 def _flags_of_gt4py(found: dict[str, Any]) -> None:
     """Note if GT4Py finds the compiler flags that it reads from setuptools before it compiles."""
     with contextlib.suppress(Exception):  # another GT4Py may read them elsewhere
-        builder = import_module("gt4py.cartesian.backend.pyext_builder")
-        if "_config_vars" in builder.build_pybind_ext.__code__.co_names:
-            found["compiler_flags"] = builder.distutils.sysconfig._config_vars is not None
+        finds = import_module("dlfield.stencils.cartesian.internals").finds_compiler_flags()
+        if finds is not None:
+            found["compiler_flags"] = finds
 
 
 _SETTLED: dict[str, Callable[[dict[str, Any]], None]] = {

@@ -9,6 +9,7 @@ use pyo3::types::{PyDict, PyString};
 
 use super::collections::Parts;
 use super::footprint::FootprintRule;
+use super::values::OFFSET_PROVIDER;
 use crate::dtype::DType;
 use crate::field::Dim;
 use crate::layout::Extents;
@@ -189,8 +190,9 @@ impl Declared {
 
     /// The names of all arguments, for messages.
     pub(super) fn listed(&self, py: Python<'_>) -> String {
-        let names: Vec<_> = self.parameters.iter().map(|name| name.bind(py).to_string()).collect();
-        names.join(", ")
+        let names = self.parameters.iter().map(|name| name.bind(py).to_string());
+        let connectivities = self.connectivities.as_ref().map(|_| OFFSET_PROVIDER.to_owned());
+        names.chain(connectivities).collect::<Vec<_>>().join(", ")
     }
 
     /// Refuses a call for its arguments.

@@ -18,7 +18,14 @@ from dlfield.stencils.cartesian.nodes import NoDefinition, UnknownNode
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["compiled", "layout_of", "representation_of", "representation_of_definition", "version"]
+__all__ = [
+    "compiled",
+    "finds_compiler_flags",
+    "layout_of",
+    "representation_of",
+    "representation_of_definition",
+    "version",
+]
 
 #: Attributes of the known nodes, other than those of `_COMMON`.
 _KNOWN = {
@@ -66,6 +73,18 @@ def compiled(stencil: Any, around: Callable[[str, str], Any]) -> Any:  # noqa: A
         with around(stencil.builder.options.name, stencil.backend.name):
             return stencil.implementation
     return stencil.implementation
+
+
+def finds_compiler_flags() -> bool | None:
+    """Return whether GT4Py finds the flags that setuptools keeps, before it compiles anything.
+
+    None for a GT4Py that does not look for them there.
+    """
+    from gt4py.cartesian.backend import pyext_builder as builder
+
+    if "_config_vars" not in builder.build_pybind_ext.__code__.co_names:
+        return None
+    return builder.distutils.sysconfig._config_vars is not None
 
 
 def layout_of(name: str) -> tuple[Any, Any, bool] | None:
