@@ -3,7 +3,6 @@
 
 use smallvec::SmallVec;
 
-use super::placed::PlacedCall;
 use crate::error::Error;
 use crate::layout::Extents;
 
@@ -77,7 +76,7 @@ impl Touched<Span> {
     }
 
     /// The points for a domain. Where it has none along some axis, nothing is computed.
-    fn of(&self, points: &[i64], empty: bool) -> Touched<Range> {
+    pub(super) fn of(&self, points: &[i64], empty: bool) -> Touched<Range> {
         let range = |(span, &points): (&Span, &i64)| match empty {
             true => (-span.below, points.saturating_add(span.above)),
             false => span.of(points),
@@ -126,38 +125,6 @@ pub(crate) trait Footprints {
 
 /// The points of each field, `None` as declared, and their basis.
 pub(crate) type Found<B> = (Option<Vec<Touched<Range>>>, B);
-
-impl PlacedCall<'_> {
-    /// What `footprints` finds.
-    ///
-    /// # Errors
-    /// As [`Footprints::find`].
-    pub(super) fn touch<F: Footprints>(
-        &mut self,
-        domain: &Extents,
-        footprints: &F,
-    ) -> Result<F::Basis, F::Error> {
-        let fields = self.spec.fields.iter().map(|spec| {
-            let field = self.fields.iter().find(|field| std::ptr::eq(field.spec, spec))?;
-            let shape = field.in_declared_order(field.argument.managed.layout().shape());
-            Some((shape, &field.origin))
-        });
-        let call = Placement { fields: fields.collect(), domain, start: &self.start };
-        let (found, basis) = footprints.find(&call)?;
-        for field in &mut self.fields {
-            let at = self.spec.fields.iter().position(|spec| std::ptr::eq(field.spec, spec));
-            field.touched = match found.as_ref().zip(at) {
-                Some((found, at)) => found.get(at).cloned().unwrap_or_default(),
-                None => {
-                    let along = field.spatial.iter().map(|one| domain.get(one.axis).copied());
-                    let points: Along<i64> = along.map(Option::unwrap_or_default).collect();
-                    field.spec.touched.of(&points, domain.contains(&0))
-                }
-            };
-        }
-        Ok(basis)
-    }
-}
 
 /// Every footprint as declared.
 #[cfg(test)]

@@ -5,9 +5,9 @@
 //! StencilSpec + arguments + CallOptions ──resolve──▶ CallPlan ──▶ the call
 //! ```
 
+mod footprint;
 mod call;
 mod declared;
-mod footprint;
 mod placed;
 mod axes;
 mod frame;

@@ -5,7 +5,7 @@ use std::iter;
 
 use smallvec::SmallVec;
 
-use super::footprint::{Range, Span, Touched};
+use super::footprint::{Along, Footprints, Placement, Range, Span, Touched};
 use super::{Argument, CallOptions, FieldSpec, StencilSpec};
 use crate::error::Error;
 use crate::field::{Dim, HaloWidth};
@@ -136,6 +136,38 @@ impl<'a> PlacedCall<'a> {
             format!("\n  {}", cells.collect::<Vec<_>>().join("  ").trim_end())
         };
         rows.iter().map(line).collect()
+    }
+}
+
+impl PlacedCall<'_> {
+    /// What `footprints` finds.
+    ///
+    /// # Errors
+    /// As [`Footprints::find`].
+    pub(super) fn touch<F: Footprints>(
+        &mut self,
+        domain: &Extents,
+        footprints: &F,
+    ) -> Result<F::Basis, F::Error> {
+        let fields = self.spec.fields.iter().map(|spec| {
+            let field = self.fields.iter().find(|field| std::ptr::eq(field.spec, spec))?;
+            let shape = field.in_declared_order(field.argument.managed.layout().shape());
+            Some((shape, &field.origin))
+        });
+        let call = Placement { fields: fields.collect(), domain, start: &self.start };
+        let (found, basis) = footprints.find(&call)?;
+        for field in &mut self.fields {
+            let at = self.spec.fields.iter().position(|spec| std::ptr::eq(field.spec, spec));
+            field.touched = match found.as_ref().zip(at) {
+                Some((found, at)) => found.get(at).cloned().unwrap_or_default(),
+                None => {
+                    let along = field.spatial.iter().map(|one| domain.get(one.axis).copied());
+                    let points: Along<i64> = along.map(Option::unwrap_or_default).collect();
+                    field.spec.touched.of(&points, domain.contains(&0))
+                }
+            };
+        }
+        Ok(basis)
     }
 }
 

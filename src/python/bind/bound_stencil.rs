@@ -8,7 +8,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::declared::Declared;
+use super::declared::{Declared, OFFSET_PROVIDER};
 use super::footprint::{Basis, CallFootprints};
 use super::hooks::{HookSet, release};
 use super::incoming::{IncomingFields, SpareList};
@@ -18,7 +18,7 @@ use super::prepared::LastCall;
 use super::run::Run;
 use super::runner::Runner;
 use super::staged::Staged;
-use super::values::{OFFSET_PROVIDER, Passed, Values, by_name};
+use super::values::{Passed, Values, by_name};
 use super::warnings::SlowWarned;
 use crate::interpreter::Inside;
 use crate::stencil::{Remembered, Resolved, resolve};

@@ -8,8 +8,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use super::collections::Parts;
-use super::footprint::FootprintRule;
-use super::values::OFFSET_PROVIDER;
 use crate::dtype::DType;
 use crate::field::Dim;
 use crate::layout::Extents;
@@ -30,6 +28,19 @@ pub(super) struct DeclaredScalar {
     pub(super) weak: bool,
     pub(super) default: Vec<Py<PyAny>>,
 }
+
+/// How the footprint of a stencil is found.
+pub(super) enum FootprintRule {
+    /// It stands in the declaration.
+    Declared,
+    /// A function of the declaration finds it for one call.
+    Called(Py<PyAny>),
+    /// It is not known: nothing is checked.
+    Unknown,
+}
+
+/// The keyword of the connectivities, as gt4py.next has it.
+pub(super) const OFFSET_PROVIDER: &str = "offset_provider";
 
 /// NumPy's dtype, and ours if dlfield knows it.
 pub(super) type ScalarType = (Py<PyAny>, Option<DType>);

@@ -6,20 +6,10 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::declared::Declared;
+use super::declared::{Declared, FootprintRule};
 use super::rows::Rows;
 use super::values::Values;
 use crate::stencil::{Along, DecidedBy, FieldSpec, Footprints, Found, Placement, Range, Touched};
-
-/// How the footprint of a stencil is found.
-pub(super) enum FootprintRule {
-    /// It stands in the declaration.
-    Declared,
-    /// A function of the declaration finds it for one call.
-    Called(Py<PyAny>),
-    /// It is not known: nothing is checked.
-    Unknown,
-}
 
 /// What a footprint depends on, besides extents, origins and domain: scalars and connectivities.
 #[derive(Clone, Default)]

@@ -106,10 +106,9 @@ impl NextField {
         let domain = self.domain_of.bind(py).call1((&self.dims, extents, &at))?;
         let made = LastDomain { shape, origin, domain: domain.unbind(), at: at.unbind() };
         let made = Arc::new(made);
-        let before = std::mem::replace(
-            &mut *self.last.lock().unwrap_or_else(PoisonError::into_inner),
-            Some(Arc::clone(&made)),
-        );
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = last.replace(Arc::clone(&made));
+        drop(last);
         drop(before); // not under the lock
         Ok(made)
     }

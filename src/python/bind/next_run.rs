@@ -7,8 +7,8 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use super::declared::OFFSET_PROVIDER;
 use super::next_field::NextField;
-use super::values::OFFSET_PROVIDER;
 use crate::interpreter::Inside;
 
 /// Runs a program or operator of ``gt4py.next`` over arrays, without copying them.

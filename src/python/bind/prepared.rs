@@ -8,12 +8,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use smallvec::SmallVec;
 
-use super::declared::Declared;
+use super::declared::{Declared, OFFSET_PROVIDER};
 use super::footprint::Basis;
 use super::incoming::Incoming;
 use super::planned::PlannedField;
 use super::run::Run;
-use super::values::{OFFSET_PROVIDER, Values};
+use super::values::Values;
 use crate::device::Target;
 use crate::field::Field;
 use crate::protocol::buffer::ArrayForm;

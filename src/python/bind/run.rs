@@ -4,11 +4,11 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use super::declared::OFFSET_PROVIDER;
 use super::hooks::first_of;
 use super::incoming::Incoming;
 use super::planned::{Planned, PlannedField};
 use super::staged::Staged;
-use super::values::OFFSET_PROVIDER;
 use crate::device::Target;
 use crate::managed::Managed;
 use crate::python::device_array::PyDeviceArray;

@@ -4,7 +4,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use super::declared::Declared;
+use super::declared::{Declared, OFFSET_PROVIDER};
 use super::{options, scalars};
 use crate::error::did_you_mean;
 use crate::stencil::CallOptions;
@@ -41,9 +41,6 @@ impl<'py> Values<'py> {
         Ok(Self { named, scalars, connectivities, options })
     }
 }
-
-/// The keyword of the connectivities, as gt4py.next has it.
-pub(super) const OFFSET_PROVIDER: &str = "offset_provider";
 
 /// The connectivities that a call gives, else those of the declaration.
 fn connectivities<'py>(
