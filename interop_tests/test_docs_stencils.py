@@ -25,7 +25,11 @@ pytestmark = [
 def test_every_block_of_the_stencils_page_prints_what_it_says(tmp_path, monkeypatch):
     for name in ("gt4py", "jax", "torch", "xarray"):
         library(name)
-    run_blocks(python_blocks(TEXT), "docs_stencils", tmp_path, monkeypatch)
+    gtx = library("gt4py.next")
+    blocks = python_blocks(TEXT)
+    if not hasattr(gtx, "flip_staggered"):  # new in GT4Py 1.2
+        blocks = [block for block in blocks if "flip_staggered" not in block]
+    run_blocks(blocks, "docs_stencils", tmp_path, monkeypatch)
 
 
 def test_the_page_is_right_that_binding_compiles_a_lazy_stencil():

@@ -39,8 +39,7 @@ _WHERE: dict[str, Callable[[int], list[tuple[float, float]]]] = {
 }
 _NEGATED = {"less": "greater_equal", "less_equal": "greater", "eq": "not_eq"}
 _NEGATED |= {other: one for one, other in _NEGATED.items()}
-# GT4Py 1.1.12 takes `!=` for a condition that is true nowhere; embedded programs lack it.
-_NEGATED["not_eq"] = "true"
+_NEGATED["not_eq"] = "eq"
 _MIRRORED = {"less": "greater", "less_equal": "greater_equal", "eq": "eq", "not_eq": "not_eq"}
 _MIRRORED |= {other: one for one, other in _MIRRORED.items()}
 
@@ -189,8 +188,16 @@ def where(
     left, right = node.args
     if type(right).__name__ == "AxisLiteral":
         left, right, call = right, left, _MIRRORED[call]
-    call = _NEGATED[call] if negated else call
+    if negated:
+        call = "true" if call == "not_eq" and not _knows_unequal() else _NEGATED[call]
     return [{left.value: one} for one in _WHERE[call](number(right))]
+
+
+def _knows_unequal() -> bool:
+    """Tell whether `!=` is right: GT4Py 1.1 takes it for a condition that is true nowhere."""
+    import gt4py
+
+    return not gt4py.__version__.startswith("1.1.")
 
 
 def warn_unknown(stencil: Any, got: str) -> None:  # noqa: ANN401
