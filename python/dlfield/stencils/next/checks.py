@@ -115,6 +115,15 @@ class Checks:
         self._last = _Checked(fields, domain, scalars, dict(provider), found)
         return found.unknown
 
+    def computed(self) -> dict[tuple[str, str], int]:
+        """Count the points of the last call, by output and dimension."""
+        written = {} if self._last is None else self._last.found.written
+        return {
+            (name, dim): end - first
+            for name, box in written.items()
+            for dim, (first, end) in box.items()
+        }
+
     def _found(
         self,
         fields: Mapping[str, Placed],

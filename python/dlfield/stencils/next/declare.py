@@ -18,6 +18,7 @@ from dlfield.stencils.declaration import Declaration, DeclaredField, DeclaredSca
 from dlfield.stencils.lifetime import OfObjects
 from dlfield.stencils.next.checks import Checks
 from dlfield.stencils.next.signatures import dtype_of, is_a, read_operator, read_program
+from dlfield.stencils.next.workspace import guarded
 from dlfield.stencils.progress import say_what_next_compiles
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def declare(
     field_class = array_field(device)
     provider = {} if offset_provider is None else offset_provider
     run = NextRun(
-        _call_of(stencil),
+        guarded(stencil, _call_of(stencil), checks),
         field_class,
         field_class.array_ns.asarray,
         {

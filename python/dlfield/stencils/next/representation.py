@@ -20,6 +20,7 @@ __all__ = [
     "inputs_of",
     "representation",
     "shifts_of",
+    "static_names",
     "warn_unknown",
     "where",
 ]
@@ -118,13 +119,27 @@ def has_static_domains(stencil: Any, program: Any) -> bool:  # noqa: ANN401
     takes_all = getattr(translation, "use_max_domain_range_on_unstructured_shift", None)
     if stencil.backend is None or takes_all:
         return False
-    options = stencil.compilation_options
-    static, ends = set(options.static_params or ()), bool(options.static_domains)
-    if (pool := vars(stencil).get("_compiled_programs")) is not None:
-        mapping = {one.__name__: names for one, names in pool.argument_descriptor_mapping.items()}
-        static, ends = set(mapping.get("StaticArg", ())), "FieldDomainDescriptor" in mapping
+    static, ends = static_names(stencil), bool(stencil.compilation_options.static_domains)
+    if (compiled := _compiled_for(stencil)) is not None:
+        ends = "FieldDomainDescriptor" in compiled
     statements = (one for one in program.walk_values() if type(one).__name__ == "SetAt")
     return all(static.issuperset(_names_in(one.domain, ends=ends)) for one in statements)
+
+
+def static_names(stencil: Any) -> set[str]:  # noqa: ANN401
+    """Name the arguments whose values GT4Py compiles in."""
+    compiled = _compiled_for(stencil)
+    if compiled is None:
+        return set(stencil.compilation_options.static_params or ())
+    return set(compiled.get("StaticArg", ()))
+
+
+def _compiled_for(stencil: Any) -> dict[str, Any] | None:  # noqa: ANN401
+    """Give the kinds of what is compiled in, with the names of arguments; None if nothing is."""
+    pool = vars(stencil).get("_compiled_programs")
+    if pool is None:
+        return None
+    return {one.__name__: names for one, names in pool.argument_descriptor_mapping.items()}
 
 
 def _names_in(domain: Any, *, ends: bool) -> Iterator[str]:  # noqa: ANN401
