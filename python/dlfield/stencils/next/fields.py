@@ -230,8 +230,10 @@ def _dimensions(
 def _dimension(name: str, dims: Mapping[str, Any] | None) -> Any:  # noqa: ANN401
     from gt4py.next import Dimension, DimensionKind
 
+    from dlfield.stencils.next.declare import unstaggered
+
     if dims is None:
-        vertical = name.removeprefix("_Staggered") in _VERTICAL
+        vertical = unstaggered(Dimension(name)).value in _VERTICAL
         return Dimension(name, DimensionKind.VERTICAL if vertical else DimensionKind.HORIZONTAL)
     if name not in dims:
         raise ValueError(f"dims: expected a gtx.Dimension for '{name}', got {list(dims)}")
