@@ -40,7 +40,6 @@ _WHERE: dict[str, Callable[[int], list[tuple[float, float]]]] = {
 }
 _NEGATED = {"less": "greater_equal", "less_equal": "greater", "eq": "not_eq"}
 _NEGATED |= {other: one for one, other in _NEGATED.items()}
-_NEGATED["not_eq"] = "eq"
 _MIRRORED = {"less": "greater", "less_equal": "greater_equal", "eq": "eq", "not_eq": "not_eq"}
 _MIRRORED |= {other: one for one, other in _MIRRORED.items()}
 
