@@ -1,5 +1,6 @@
 """`docs/stencils.md`: its Python prints what is shown."""
 
+import re
 from pathlib import Path
 
 import dlfield as dlf
@@ -25,7 +26,12 @@ pytestmark = [
 def test_every_block_of_the_stencils_page_prints_what_it_says(tmp_path, monkeypatch):
     for name in ("gt4py", "jax", "torch", "xarray"):
         library(name)
-    run_blocks(python_blocks(TEXT), "docs_stencils", tmp_path, monkeypatch)
+    gtx = library("gt4py.next")
+    blocks = python_blocks(TEXT)
+    if not hasattr(gtx, "flip_staggered"):  # new in GT4Py 1.2
+        newer = re.compile("flip_staggered|external_workspace")
+        blocks = [block for block in blocks if not newer.search(block)]
+    run_blocks(blocks, "docs_stencils", tmp_path, monkeypatch)
 
 
 def test_the_page_is_right_that_binding_compiles_a_lazy_stencil():

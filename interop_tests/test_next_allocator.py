@@ -11,6 +11,7 @@ from support.addresses import address_of
 from support.errors import refused
 from support.optional import library
 from support.owners import Watch
+from support.stencils import next_programs as programs
 from support.stencils.next_programs import QUIET, Cell, E2CDim, I, J, K, gtx, on
 
 pytestmark = [pytest.mark.filterwarnings(line) for line in QUIET]
@@ -231,3 +232,51 @@ def test_another_cpu_is_refused():
 def test_a_layout_of_other_dimensions_is_refused():
     with refused(ValueError, "layout: expected"):
         gtx.zeros({I: 3}, allocator=dlf.field_allocator(layout=(1, 0)))
+
+
+# --- fields of other allocators ----------------------------------------------------------------
+
+ALLOCATORS = {
+    "default": lambda: None,
+    "numpy": lambda: np,
+    "jax": lambda: library("jax.numpy"),
+    "gtfn": lambda: gtx.gtfn_cpu,
+    "roundtrip": lambda: gtx.itir_python,
+    "dlfield": dlf.field_allocator,
+}
+
+
+@pytest.mark.parametrize("allocator", ALLOCATORS)
+def test_a_field_of_every_allocator_goes_through_a_stencil_and_a_storage(allocator):
+    own = ALLOCATORS[allocator]()
+    values = np.random.default_rng(2).random((5, 6, 4))
+    domain = {I: (-1, 4), J: (-1, 5), K: (0, 4)}
+    inp = gtx.as_field(domain, values, allocator=own)
+    out = gtx.zeros({I: (0, 3), J: (0, 4), K: (0, 4)})
+    dlf.bind(on("embedded", "laplacian_of"))(inp, out=out)
+    expected = programs.laplacian_reference(values)
+    np.testing.assert_allclose(out.asnumpy(), expected)
+    held = dlf.from_field(inp, domain={I: (0, 3), J: (0, 4)})
+    assert held.dims == ("I", "J", "K")
+    assert dlf.as_field(held).domain == inp.domain
+    again = dlf.zeros((3, 4, 4), dims=("I", "J", "K"))
+    dlf.bind(on("embedded", "laplacian_of"))(held, out=again)
+    np.testing.assert_array_equal(again.to_numpy(), out.asnumpy())
+
+
+@pytest.mark.parametrize("allocator", ["default", "gtfn", "roundtrip", "dlfield", "numpy"])
+def test_a_stencil_writes_into_a_field_of_every_allocator_of_the_host(allocator):
+    values = np.random.default_rng(2).random((5, 6, 4))
+    domain = {I: (0, 3), J: (0, 4), K: (0, 4)}
+    out = gtx.zeros(domain, allocator=ALLOCATORS[allocator]())
+    inp = dlf.as_storage(values, halo=((1, 1), (1, 1), (0, 0)))
+    dlf.bind(on("embedded", "laplacian_of"))(inp, out=out)
+    np.testing.assert_allclose(out.asnumpy(), programs.laplacian_reference(values))
+
+
+def test_a_constructor_of_gt4py_keeps_the_allocator():
+    before = own_bytes()
+    make = gtx.FieldConstructor(allocator=dlf.field_allocator(alignment_size=128))
+    first, second = make.zeros(DOMAIN), make.full(DOMAIN, 3.0)
+    assert own_bytes() == before + 2
+    assert address_at(first) % 128 == address_at(second) % 128 == 0

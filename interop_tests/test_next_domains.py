@@ -6,6 +6,7 @@ import pytest
 from gt4py.next.experimental import concat_where
 
 from support.errors import refused
+from support.optional import gt4py
 from support.stencils import next_programs as programs
 from support.stencils.next_programs import (
     BACKENDS,
@@ -113,10 +114,21 @@ def test_an_input_that_does_not_reach_as_far_as_the_output_is_refused(bound):
 
 
 def test_a_value_where_an_axis_is_not_unequal_is_needed_everywhere_as_gt4py_takes_it_there(bound):
+    gt4py(before=(1, 2))
     boundary, interior, out = values(5, 4, 1), values(), untouched()
     with refused(ValueError, "argument 'boundary': expected points 0 to 3 along K", "got 0 to 1"):
         bound(with_boundary_by_unequal)(boundary, interior, out=out)
     assert (out == -1.0).all()
+
+
+@pytest.mark.parametrize("backend", ["roundtrip", "gtfn_cpu"])
+def test_a_value_where_an_axis_is_not_unequal_is_needed_there_alone(backend):
+    gt4py(since=(1, 2))
+    boundary, interior, out = values(5, 4, 1), values(), untouched()
+    stencil = with_boundary_by_unequal.with_backend(BACKENDS[backend])
+    dlf.bind(stencil)(boundary, interior, out=out)
+    np.testing.assert_array_equal(out[..., :1], boundary)
+    np.testing.assert_array_equal(out[..., 1:], interior[..., 1:])
 
 
 def test_a_region_without_points_counts_for_a_value_that_gt4py_stores_for_others(bound):

@@ -19,6 +19,14 @@ def library(name):
         pytest.skip(f"{name} is not installed", allow_module_level=True)
 
 
+def gt4py(*, since=(0,), before=(1000,)):
+    """Skip the test, or the file, unless the installed version of GT4Py is in this range."""
+    text = library("gt4py").__version__
+    version = tuple(int(one) for one in text.split(".")[:2])
+    if not since <= version < before:
+        pytest.skip(f"gt4py {text} is another version", allow_module_level=True)
+
+
 def program(*names):
     """Find the first of some programs that is installed, or skip the test, or the file."""
     found = next(filter(None, map(shutil.which, names)), None)

@@ -17,6 +17,7 @@ from dlfield._core import (
     zeros,
 )
 from dlfield.stencils.binding import take_option
+from dlfield.stencils.next.internals import is_field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -66,6 +67,8 @@ def _framework(like: Any, first: Any) -> str:  # noqa: ANN401
     model = first if like is None else like
     if isinstance(model, Storage):
         return "storage"
+    if is_field(model):
+        model = model.ndarray
     modules = (base.__module__.partition(".")[0] for base in type(model).__mro__)
     known = {"jaxlib": "jax", **{name: name for name in _MAKERS if name != "storage"}}
     found = next((known[module] for module in modules if module in known), None)

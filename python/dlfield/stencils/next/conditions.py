@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from dlfield.stencils.next.boxes import common
+from dlfield.stencils.next.internals import knows_unequal
 from dlfield.stencils.next.nodes import Axis, Call, UnknownError
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ _WHERE: dict[str, Callable[[int], list[tuple[float, float]]]] = {
 }
 _NEGATED = {"less": "greater_equal", "less_equal": "greater", "eq": "not_eq"}
 _NEGATED |= {other: one for one, other in _NEGATED.items()}
-# GT4Py 1.1.12 takes `!=` for a condition that is true nowhere; embedded programs lack it.
-_NEGATED["not_eq"] = "true"
 _MIRRORED = {"less": "greater", "less_equal": "greater_equal", "eq": "eq", "not_eq": "not_eq"}
 _MIRRORED |= {other: one for one, other in _MIRRORED.items()}
 
@@ -72,5 +71,6 @@ def where(
         left, right, call = right, left, _MIRRORED[call]
     if not isinstance(left, Axis):
         raise UnknownError(node)
-    call = _NEGATED[call] if negated else call
+    if negated:  # a GT4Py that takes `!=` for nowhere computes the other value everywhere
+        call = "true" if call == "not_eq" and not knows_unequal() else _NEGATED[call]
     return [{left.name: one} for one in _WHERE[call](number(right))]

@@ -15,11 +15,11 @@ from dlfield.stencils.next import internals
 from dlfield.stencils.next.dimensions import domain_of, names_of, ordered
 from dlfield.stencils.next.footprint import ProgramFootprint, not_understood, warn_unknown
 from dlfield.stencils.next.nodes import UnknownError
+from dlfield.stencils.next.workspace import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dlfield.stencils.declaration import FindFootprint
     from dlfield.stencils.next.arguments import Signature
 
 __all__ = ["declare", "is_next"]
@@ -95,7 +95,7 @@ def declare(
         footprint = _footprint(stencil, fields, signature, names_of(axes), outputs, compiled=typed)
     return Declaration(
         stencil.__name__,
-        _run(stencil, signature, axes, outputs, gpu=device is not None),
+        _run(stencil, signature, axes, outputs, footprint, gpu=device is not None),
         [_field(name, signature) for name in signature.fields],
         [
             DeclaredScalar(name, dtype, signature.access(name) == "read", weak=True)
@@ -134,7 +134,7 @@ def _footprint(
     outputs: list[str],
     *,
     compiled: bool,
-) -> FindFootprint | None:
+) -> ProgramFootprint | None:
     """Return what finds the footprint of a call; None for an embedded program of unknown nodes.
 
     GT4Py checks nothing of a compiled program: one that is not understood is refused.
@@ -159,6 +159,7 @@ def _run(
     signature: Signature,
     axes: list[Any],
     outputs: list[str],
+    footprint: ProgramFootprint | None,
     *,
     gpu: bool,
 ) -> NextRun:
@@ -166,11 +167,14 @@ def _run(
 
     An output of an operator is cut to the domain, since an operator computes wherever its `out` is.
     """
-    field_class = internals.field_class(gpu=gpu)
+    field_class, call = internals.field_class(gpu=gpu), stencil
+    compiled = internals.compiled_call(stencil)
+    if footprint is not None and internals.workspace_of(stencil):
+        call, compiled = guarded(stencil, stencil, footprint), None
     cut = {name: [axes.index(dim) for dim in signature.fields[name].dims] for name in outputs}
     return NextRun(
-        stencil,
-        compiled=internals.compiled_call(stencil),
+        call,
+        compiled=compiled,
         field_class=field_class,
         origin_cache=internals.origin_cache(field_class),
         as_array=internals.as_array(field_class),

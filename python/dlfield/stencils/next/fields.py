@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 from dlfield._axes import in_origin_order
 from dlfield._core import DeviceUnavailable, Storage, as_storage
 from dlfield.stencils.next import internals
-from dlfield.stencils.next.dimensions import domain_of, names_of, ordered
+from dlfield.stencils.next.dimensions import domain_of, names_of, ordered, unstaggered
 
 if TYPE_CHECKING:
     from dlfield._core import StorageOptions
 
 __all__ = ["as_field", "from_field"]
 
-#: Dimensions that are vertical by default, as GT4Py and icon4py name them.
+#: Dimensions that are vertical by default, as GT4Py and icon4py name them. So are the staggered
+#: counterparts, `_StaggeredK`.
 _VERTICAL = frozenset({"K", "KHalf"})
 
 
@@ -45,9 +46,10 @@ def as_field(
     dims
         ``gtx.Dimension`` by name, for each name that the array has; or one for each axis, in order.
         By default those of `domain`, by name, or in order if the array has no names. Without a
-        domain they are made of the array's names: "K" and "KHalf" vertical, all others horizontal.
-        Dimensions are equal if both name and kind are, so give your own if that does not fit. The
-        axes of the field are in GT4Py's order (horizontal, local, vertical, by name within a kind),
+        domain they are made of the array's names: "K", "KHalf" and their staggered
+        counterparts vertical, all others horizontal. Dimensions are equal if both name and kind
+        are, so give your own if that does not fit. The axes of the field are in GT4Py's order
+        (horizontal, local, vertical, by name within a kind, a staggered one as its counterpart),
         whatever order the array has them in.
     origin
         Index, in points, of the element that gets the index 0 in each dimension, in the order of
@@ -73,7 +75,7 @@ def as_field(
     given = _dimensions(held, dims, ranges)
     start = _origin(held, given, origin, ranges)
     in_order = ordered(given)
-    if len(in_order) != held.ndim:
+    if len(set(map(unstaggered, given))) != held.ndim:  # a field may not have both counterparts
         raise ValueError(f"dims: expected a different one for each axis, got {names_of(given)}")
     axes = [given.index(dim) for dim in in_order]
     field_class, array = _array(held)
@@ -221,7 +223,7 @@ def _dimension(name: str, dims: Mapping[str, Any] | None) -> Any:  # noqa: ANN40
     from gt4py.next import Dimension, DimensionKind
 
     if dims is None:
-        vertical = name in _VERTICAL
+        vertical = unstaggered(Dimension(name)).value in _VERTICAL
         return Dimension(name, DimensionKind.VERTICAL if vertical else DimensionKind.HORIZONTAL)
     if name not in dims:
         raise ValueError(f"dims: expected a gtx.Dimension for '{name}', got {list(dims)}")

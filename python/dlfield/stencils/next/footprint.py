@@ -113,7 +113,7 @@ class ProgramFootprint:
                 self.names,
                 tables,
                 fuses=self.fuses,
-                static=self._is_static(),
+                static=self.is_static(),
             )
         except UnknownError as what:
             if self.refuses:
@@ -147,7 +147,7 @@ class ProgramFootprint:
         ends = zip(self.dims[name], shape, origin, strict=True)
         return {dim: (-at, extent - at) for dim, extent, at in ends}
 
-    def _is_static(self) -> bool:
+    def is_static(self) -> bool:
         """Tell whether GT4Py compiles the domains of all statements in, as literals.
 
         It does for literals of the definition, for scalars that are static parameters, and with

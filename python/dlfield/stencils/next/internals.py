@@ -345,6 +345,28 @@ _NODES: dict[str, Callable[[Any], Node]] = {
 }
 
 
+@cache
+def knows_unequal() -> bool:
+    """Return whether ``!=`` of an axis is true on both sides, as in 1.2; in 1.1 it is nowhere."""
+    try:
+        from gt4py.next import DimensionKind, GridType
+        from gt4py.next.iterator import ir
+        from gt4py.next.iterator.ir_utils import ir_makers
+        from gt4py.next.iterator.transforms.infer_domain_ops import InferDomainOps
+
+        axis = ir.AxisLiteral(value="K", kind=DimensionKind.VERTICAL)
+        condition = ir_makers.call("not_eq")(axis, ir_makers.literal("0", "int32"))
+        return str(InferDomainOps(grid_type=GridType.CARTESIAN).visit(condition).fun.id) == "or_"
+    except Exception:  # both values are needed everywhere, to be safe
+        return False
+
+
+def workspace_of(stencil: Any) -> Mapping[Any, Any]:  # noqa: ANN401
+    """Return the memory of the caller in which a backend keeps values in between, by device."""
+    workspace: Mapping[Any, Any] = getattr(stencil.backend, "external_workspace", None) or {}
+    return workspace
+
+
 # How it runs.
 
 
