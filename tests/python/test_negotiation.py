@@ -141,7 +141,7 @@ def test_where_every_rung_fails_the_first_error_is_raised_after_three_calls():
             return (1, 0)
 
     # CPython answers so; it checks keywords first up to 3.14, and the number of arguments in 3.15.
-    with pytest.raises(TypeError, match=r"takes no keyword arguments|staticmethod expected 1 arg"):
+    with pytest.raises(TypeError, match=r"takes no keyword|staticmethod expected 1 arg"):
         dlf.as_storage(Exporter())
     assert strange.calls == [FIRST, SECOND, LAST]
 

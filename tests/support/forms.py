@@ -28,6 +28,7 @@ MISTAKE = re.compile(r"\b(Some|Ok|Err)\(|\w \{ \w+: |(?<!\.\.)\.$|\s$|^\s")
 FOREIGN = re.compile(
     r"'[\w.]+' object (cannot be interpreted|is not )|'None' is not an instance|PyCapsule_"
     r"|[\w.<>]+\(\) (missing|takes|got an unexpected|argument must be)|Can't (pickle|get local)"
+    r"|\w+ expected \d+ arguments?, got"
     r"|type '[\w.]+' is not an acceptable|property ('\w+' )?(of|has) "
     r"|attribute '\w+' of .* not writable|Python int(eger)? |(?s:<.*) is not in list"
     r"|object of type '\w+' has no|int too large"
