@@ -6,6 +6,7 @@ arrays that have it, to compute there what GT4Py computes in the ample ones, and
 
 import contextlib
 import random
+from pathlib import Path
 
 import dlfield as dlf
 import gt4py.next as gtx
@@ -16,7 +17,7 @@ from gt4py.next.embedded.nd_array_field import NumPyArrayField
 from support.reach import boxes
 from support.reach.files import imported
 from support.reach.guarded import guarded
-from support.reach.programs import may_store, random_definition
+from support.reach.programs import may_store, random_definition, with_both_values
 from support.reach.tables import MESH, POINTS, connectivities, random_tables
 from support.reach.visited import Visits, stored
 
@@ -68,7 +69,18 @@ class Subject:
         self.outs = [name for name in self.dims if name.startswith("out")]
         self.axes = [dim.value for dim in self.dims[self.outs[0]]]
         self.tables = random_tables(rng) if self.axes[0] in MESH else {}
-        self.may_store = may_store(path.read_text(encoding="utf-8"))
+        source = path.read_text(encoding="utf-8")
+        self.may_store = may_store(source)
+        #: Reads both values of a condition with `!=`; None if there is no such condition.
+        self.reading_both = self._reading_both(source)
+
+    def _reading_both(self, source):
+        if (changed := with_both_values(source)) == source:
+            return None
+        path = self.path.with_name(f"{self.path.stem}_both.py")
+        path.write_text(changed, encoding="utf-8")
+        called = imported(path, self.name)[FORMS[self.form]]
+        return called.with_backend(BACKENDS["roundtrip"])
 
     def arguments(self, fields):
         """Put fields, by name, into the arguments."""
@@ -83,6 +95,10 @@ class Subject:
         """Give the same for a program that puts into memory what is read at an offset."""
         with stored():
             return self._seen(self.storing, call)
+
+    def seen_in_both(self, call):
+        """Give the same for a program that reads both values of a condition with `!=`."""
+        return self._seen(self.reading_both, call)
 
     def _seen(self, program, call):
         arrays, ends = ample(self, call), ample_boxes(self, call)
@@ -169,7 +185,8 @@ def draw(rng, subject):
     for _ in range(100):
         call["domain"] = {dim: _ends(rng, dim, call) for dim in subject.axes}
         with contextlib.suppress(NothingStored):
-            touched, _ = subject.seen(call)
+            both = subject.reading_both and rng.random() < 0.7
+            touched, _ = subject.seen_in_both(call) if both else subject.seen(call)
             break
     short = rng.choice((*subject.dims, None, None))
     call["boxes"] = {
@@ -256,13 +273,16 @@ def made(subject, call, arrays):
 def necessary(subject, call, refusal, fitted):
     """Tell why a call may be refused.
 
-    One kind of calls that would touch nothing outside may be: those of programs that read a value
+    Two kinds of calls that would touch nothing outside may be: those of programs that read a value
     in between several times, or by one table behind another. GT4Py might put it into memory, for
-    all points of the mesh or around the parts of a region, where that would leave the arrays.
+    all points of the mesh or around the parts of a region, where that would leave the arrays. And
+    those of programs with `!=` in a condition, which GT4Py 1.1 computes wrongly.
     """
     if not fitted:
         return "refused"
     with contextlib.suppress(NothingStored):
+        if subject.reading_both and not fits(call["boxes"], *subject.seen_in_both(call)):
+            return "both values"
         if subject.may_store and not fits(call["boxes"], *subject.seen_at_most(call)):
             return "in memory"
     raise AssertionError(f"refused without need: {refusal}") from refusal
@@ -275,4 +295,4 @@ def unchanged(arrays, expected):
 
 def again(path, name, backend, call):
     """Make a call again that failed."""
-    print(check(Subject(path, name, backend), call))
+    print(check(Subject(Path(path), name, backend), call))

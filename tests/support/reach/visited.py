@@ -23,11 +23,56 @@ class _OneValue(roundtrip.EmbeddedDSL):
         if getattr(node.fun, "id", "") != "if_":
             return self.generic_visit(node, **options)
         where, one, other = (self.visit(value, **options) for value in node.args)
-        return f"({one} if {where} else {other})"
+        return f"chosen({where}, lambda: {one}, lambda: {other})"
 
 
 roundtrip.EmbeddedDSL = _OneValue
 config.BUILD_JOBS = 0  # the class is known in this process only
+
+
+class _Levels:
+    """Levels of a column that are computed for their value; the others are computed in vain.
+
+    GT4Py computes all levels of a column at once in a program that has a scan.
+    """
+
+    def __init__(self):
+        self.wanted, self.current = [], 0
+
+    def are_wanted(self):
+        return all(levels[self.current] for levels in self.wanted)
+
+    def compute(self, levels, value):
+        self.wanted.append(levels)
+        try:
+            return value()
+        finally:
+            self.wanted.pop()
+
+
+_levels = _Levels()
+
+
+def chosen(where, one, other):
+    """Return one of two values, of each level of a column if `where` is that of a column."""
+    if not isinstance(where, embedded.Column):
+        return one() if where else other()
+    if where.data.all() or not where.data.any():
+        return one() if where.data.all() else other()
+    return embedded.if_(
+        where, _levels.compute(where.data, one), _levels.compute(~where.data, other)
+    )
+
+
+embedded.chosen = chosen  # programs import all names of the module
+
+
+def _numbered(indices, column_axis, column_index, _of=embedded._single_vertical_idx):
+    _levels.current = column_index
+    return _of(indices, column_axis, column_index)
+
+
+embedded._single_vertical_idx = _numbered
 
 
 def _extended(box, point):
@@ -60,7 +105,7 @@ class Visits:
     def note(self, field, indices):
         array = getattr(field, "ndarray", None)  # an index field has none
         name = None if array is None else self.names.get(_address(array))
-        if name is None:
+        if name is None or not _levels.are_wanted():
             return
         dims = [dim.value for dim in field.domain.dims]
         box = self.boxes.setdefault(name, [NOWHERE] * len(dims))
