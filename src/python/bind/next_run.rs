@@ -5,7 +5,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyMapping, PyTuple};
 
 use super::declared::OFFSET_PROVIDER;
 use super::next_field::NextField;
@@ -174,8 +174,8 @@ impl NextRun {
     /// Keeps the connectivities alive.
     fn keep(&self, provider: &Bound<'_, PyAny>) -> PyResult<()> {
         let Some(tables) = &self.tables else { return Ok(()) };
-        let Ok(provider) = provider.cast::<PyDict>() else { return Ok(()) };
-        for table in provider.values() {
+        let Ok(provider) = provider.cast::<PyMapping>() else { return Ok(()) };
+        for table in provider.values()?.iter() {
             tables.bind(provider.py()).set_item(table.as_ptr().addr(), &table)?;
         }
         Ok(())
