@@ -179,7 +179,7 @@ def test_the_plan_of_a_call_is_a_table_with_a_row_for_each_argument():
     assert {len(head)} == {len(row) for row in rows}
     assert (head[0], head[-1]) == ("argument", "copy")
     assert [row[:2] for row in rows] == [["inp", "update"], ["out", "update"]]
-    assert page.find("b").text.endswith("domain I=4, J=5, K=1")
+    assert page.find("b").text.endswith("domain I=4, J=5, K=1, bounds checked")
     for field, row in zip(plan.plan.fields.values(), rows, strict=True):
         assert f"shape {field.given.shape} as IJ" in row
         assert ("not copied" in row) == (field.given.copy is None)
