@@ -120,7 +120,10 @@ pub(crate) trait Footprints {
     fn find(&self, call: &Placement<'_>) -> Result<Found<Self::Basis>, Self::Error>;
 
     /// True if a footprint that was found on this basis still holds.
-    fn holds(&self, basis: &Self::Basis) -> bool;
+    ///
+    /// # Errors
+    /// If that cannot be found out.
+    fn holds(&self, basis: &Self::Basis) -> Result<bool, Self::Error>;
 }
 
 /// The points of each field, `None` as declared, and their basis.
@@ -139,7 +142,7 @@ impl Footprints for Declared {
         Ok((None, ()))
     }
 
-    fn holds(&self, (): &()) -> bool {
-        true
+    fn holds(&self, (): &()) -> Result<bool, Error> {
+        Ok(true)
     }
 }

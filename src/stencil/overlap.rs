@@ -71,7 +71,8 @@ fn may_be_read(input: &Placed<'_>, output: &Placed<'_>) -> Result<bool> {
             one == other && (&input.axes, &input.origin) == (&output.axes, &output.origin)
         }
     };
-    Ok(in_place && input.touched.pointwise && output.touched.pointwise)
+    let same_point = input.spec.dims == output.spec.dims;
+    Ok(in_place && same_point && input.touched.pointwise && output.touched.pointwise)
 }
 
 /// The part of an argument in a box, in the declared order of dimensions.

@@ -76,8 +76,9 @@ impl<B: Clone> Remembered<B> {
         footprints: &F,
     ) -> Result<Resolved<B>, F::Error> {
         let last = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(last) =
-            last.filter(|last| last.serves(spec, arguments.clone(), options, footprints))
+        let serves = |last: &Arc<LastCall<B>>| last.serves(spec, arguments.clone(), options);
+        if let Some(last) = last.filter(serves)
+            && footprints.holds(&last.basis)?
         {
             let (plan, basis) = (Arc::clone(&last.plan), last.basis.clone());
             return Ok(Resolved { plan, basis, again: true });
@@ -106,12 +107,11 @@ impl<B: Clone> Remembered<B> {
 }
 
 impl<B> LastCall<B> {
-    fn serves<'a, F: Footprints<Basis = B>>(
+    fn serves<'a>(
         &self,
         spec: &StencilSpec,
         arguments: impl Iterator<Item = Option<&'a Argument>> + Clone,
         options: &CallOptions,
-        footprints: &F,
     ) -> bool {
         let mut given = arguments.clone();
         let fits = |key: &Option<Key>| match (key, given.next().flatten()) {
@@ -124,7 +124,6 @@ impl<B> LastCall<B> {
         *options == self.options
             && self.keys.iter().all(fits)
             && are_all_apart(spec, arguments.map(|argument| argument.map(place)))
-            && footprints.holds(&self.basis)
     }
 }
 

@@ -394,3 +394,19 @@ def test_memory_that_is_not_as_declared_is_refused_also_after_a_good_call(annota
     run(dlf.zeros(SHAPE, layout=(2, 1, 0), alignment_size=64))
     with refused(BufferError, "argument 'out': expected", "got", 'on_mismatch={"memory": "copy"}'):
         run(np.zeros(SHAPE))
+
+
+def test_fields_of_other_axes_are_not_one_point_although_they_are_one_memory():
+    fields = {
+        "inp": Field[float, Axes["IJ"], Access["in"]],
+        "out": Field[float, Axes["JI"], Access["out"]],
+    }
+
+    def transpose(inp, out):
+        out[...] = inp.T
+
+    square = np.arange(9.0).reshape(3, 3)
+    with refused(BufferError, "arguments 'inp' and 'out': expected an input that is read apart"):
+        dlf.bind(transpose, fields=fields)(square, square)
+    fields["out"] = Field[float, Axes["IJ"], Access["out"]]
+    dlf.bind(transpose, fields=fields)(square, square)

@@ -132,6 +132,8 @@ class TableRows:
     Parameters
     ----------
     table
+        The connectivity; its attribute `ndarray` is the array.
+    array
         The array of the indices.
     first, end
         The first row, and the end behind the last.
@@ -142,6 +144,7 @@ class TableRows:
     """
 
     table: Any
+    array: Any
     first: int
     end: int
     column: int | None
@@ -328,10 +331,10 @@ class Declaration:
         last along each of `axes`, counted from the origin, in place of a number of points.
     footprint
         The points that a call touches: boxes that grow with the domain, or a function that finds
-        them for one call. Rust checks them against the arrays. None: nothing is checked.
+        them for one call. Rust checks them against the arrays.
     checked
         "checked" if the footprint covers everything that calls touch, "partly checked" if it is all
-        that GT4Py itself tells, "unchecked" if there is none.
+        that GT4Py itself tells, "unchecked" if nothing is known of what they read.
     connectivities
         The connectivities by name of calls that give none as ``offset_provider``. None for a
         stencil that takes none.
@@ -354,7 +357,7 @@ class Declaration:
     device: str | tuple[str, int] | None = None
     own_call: Callable[..., Any] | None = None
     decided_by: DecidedBy = "fields"
-    footprint: AffineFootprint | FindFootprint | None = None
+    footprint: AffineFootprint | FindFootprint = field(default_factory=lambda: AffineFootprint({}))
     checked: Literal["checked", "partly checked", "unchecked"] = "checked"
     connectivities: Mapping[str, Any] | None = None
     runs_empty: bool = False

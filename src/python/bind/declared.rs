@@ -35,8 +35,6 @@ pub(super) enum FootprintRule {
     Declared,
     /// A function of the declaration finds it for one call.
     Called(Py<PyAny>),
-    /// It is not known: nothing is checked.
-    Unknown,
 }
 
 /// The keyword of the connectivities, as gt4py.next has it.
@@ -325,9 +323,6 @@ pub(super) fn name_of(access: Access) -> &'static str {
 
 /// How the footprint is found, and the declared one.
 fn footprint(given: &Bound<'_, PyAny>) -> PyResult<(FootprintRule, AffineFootprint)> {
-    if given.is_none() {
-        return Ok((FootprintRule::Unknown, AffineFootprint::default()));
-    }
     if given.is_callable() {
         return Ok((FootprintRule::Called(given.clone().unbind()), AffineFootprint::default()));
     }

@@ -47,13 +47,12 @@ impl Footprints for CallFootprints<'_, '_> {
 
     fn find(&self, call: &Placement<'_>) -> PyResult<Found<Basis>> {
         let fields = &self.declared.spec.fields;
-        let unknown = || vec![Touched::default(); fields.len()];
         match &self.declared.footprint {
             FootprintRule::Declared => Ok((None, Basis::default())),
-            FootprintRule::Unknown => Ok((Some(unknown()), Basis::default())),
             // Outputs are still to be made: the call that gets them is checked.
             FootprintRule::Called(_) if self.values.options.functional => {
-                Ok((Some(unknown()), Basis::default()))
+                let later = Touched { complete: true, ..Touched::default() };
+                Ok((Some(vec![later; fields.len()]), Basis::default()))
             }
             FootprintRule::Called(function) => {
                 let found = self.called(function.bind(self.py), call)?;
@@ -63,7 +62,7 @@ impl Footprints for CallFootprints<'_, '_> {
         }
     }
 
-    fn holds(&self, basis: &Basis) -> bool {
+    fn holds(&self, basis: &Basis) -> PyResult<bool> {
         basis.holds(self.py, self.values)
     }
 }
@@ -110,41 +109,66 @@ impl<'py> CallFootprints<'_, 'py> {
 
 impl Basis {
     /// True if scalars, connectivities and what these hold are as they were.
-    pub(super) fn holds(&self, py: Python<'_>, values: &Values<'_>) -> bool {
-        self.0.as_ref().is_none_or(|depends| depends.holds(py, values))
+    ///
+    /// # Errors
+    /// Those of a connectivity.
+    pub(super) fn holds(&self, py: Python<'_>, values: &Values<'_>) -> PyResult<bool> {
+        self.0.as_ref().map_or(Ok(true), |depends| depends.holds(py, values))
     }
 }
 
 impl Depends {
-    fn holds(&self, py: Python<'_>, values: &Values<'_>) -> bool {
-        let same_scalar = |(at, known): &(usize, Option<Py<PyAny>>)| match (
-            known,
-            values.scalars.get(*at).and_then(Option::as_ref),
-        ) {
-            (None, None) => true,
-            (Some(known), Some(value)) => {
-                value.is(known) || value.eq(known.bind(py)).unwrap_or(false)
+    fn holds(&self, py: Python<'_>, values: &Values<'_>) -> PyResult<bool> {
+        let same = |(at, known): &(usize, Option<Py<PyAny>>)| {
+            let value = values.scalars.get(*at).and_then(Option::as_ref);
+            match (known, value) {
+                (None, None) => true,
+                (Some(known), Some(value)) => value.is(known) || are_equal(known.bind(py), value),
+                _ => false,
             }
-            _ => false,
         };
-        self.scalars.iter().all(same_scalar)
-            && self.same_connectivities(py, values)
-            && self.rows.iter().all(Rows::are_unchanged)
+        if !self.scalars.iter().all(same) || !self.same_connectivities(py, values)? {
+            return Ok(false);
+        }
+        for rows in &self.rows {
+            if !rows.are_unchanged(py)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
-    fn same_connectivities(&self, py: Python<'_>, values: &Values<'_>) -> bool {
-        let Some(given) = &values.connectivities else { return self.connectivities.is_empty() };
-        let Ok(given) = given.cast::<PyDict>() else { return false };
-        given.len() == self.connectivities.len()
-            && self.connectivities.iter().all(|(name, known)| {
-                given.get_item(name.bind(py)).is_ok_and(|one| one.is_some_and(|one| one.is(known)))
-            })
+    fn same_connectivities(&self, py: Python<'_>, values: &Values<'_>) -> PyResult<bool> {
+        let Some(given) = &values.connectivities else { return Ok(self.connectivities.is_empty()) };
+        // Another mapping may answer differently at each call.
+        let Ok(given) = given.cast_exact::<PyDict>() else { return Ok(false) };
+        if given.len() != self.connectivities.len() {
+            return Ok(false);
+        }
+        for (name, known) in &self.connectivities {
+            if !given.get_item(name.bind(py))?.is_some_and(|one| one.is(known)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// True for two integers, or two other real numbers, of one value. Code of a subclass is not asked.
+fn are_equal(known: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> bool {
+    match (known.extract::<i64>(), value.extract::<i64>()) {
+        (Ok(known), Ok(value)) => known == value,
+        (Err(_), Err(_)) => match (known.extract::<f64>(), value.extract::<f64>()) {
+            (Ok(known), Ok(value)) => known.to_bits() == value.to_bits(),
+            _ => false,
+        },
+        _ => false,
     }
 }
 
 /// The entries of a dict.
 fn items(given: &Bound<'_, PyAny>) -> Option<Vec<(Py<PyAny>, Py<PyAny>)>> {
-    let given = given.cast::<PyDict>().ok()?;
+    let given = given.cast_exact::<PyDict>().ok()?;
     Some(given.iter().map(|(name, table)| (name.unbind(), table.unbind())).collect())
 }
 

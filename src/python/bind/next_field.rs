@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -136,6 +136,16 @@ fn cut<'py>(
     let first = window.iter().map(|&(first, _)| -first).collect();
     if ends.iter().zip(&shape).all(|(&ends, &extent)| ends == (0, extent)) {
         return Ok((array.clone(), shape, first));
+    }
+    if let Some((at, &(low, high))) = ends
+        .iter()
+        .enumerate()
+        .find(|&(at, &(low, high))| low < 0 || high > shape.get(at).copied().unwrap_or(0))
+    {
+        return Err(PyValueError::new_err(format!(
+            "run: expected a domain inside the output, got points {low} to {high} of {shape:?} along \
+             dimension {at}"
+        )));
     }
     let slice = |&(low, high): &(i64, i64)| -> PyResult<Bound<'py, PyAny>> {
         let (low, high) = (isize::try_from(low)?, isize::try_from(high)?);

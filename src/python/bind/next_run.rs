@@ -110,6 +110,9 @@ impl NextRun {
             visit.call(options)?;
         }
         self.fields.iter().try_for_each(|field| field.traverse(&visit))?;
+        self.scalars.iter().try_for_each(|(_, scalar)| visit.call(&scalar.class))?;
+        let collections = self.arguments.iter().filter_map(|(_, parts)| parts.as_ref());
+        collections.into_iter().try_for_each(|parts| parts.traverse(&visit))?;
         visit.call(&self.tables)
     }
 
@@ -124,7 +127,7 @@ impl NextRun {
         _domain_: &Bound<'py, PyTuple>,
         _origin_: &Bound<'py, PyDict>,
         offset_provider: Option<Bound<'py, PyAny>>,
-        exec_info: Option<&Bound<'py, PyDict>>,
+        exec_info: Option<&Bound<'py, PyAny>>,
         arguments: Option<Bound<'py, PyDict>>,
     ) -> PyResult<()> {
         let _inside = Inside::enter(py);
@@ -212,9 +215,13 @@ fn leave(context: &Bound<'_, PyAny>, outcome: PyResult<()>) -> PyResult<()> {
         return context.call_method1(exit, (py.None(), py.None(), py.None())).map(drop);
     };
     let arguments = (error.get_type(py), error.value(py), error.traceback(py));
-    match context.call_method1(exit, arguments)?.is_truthy()? {
-        true => Ok(()),
-        false => Err(error),
+    match context.call_method1(exit, arguments).and_then(|handled| handled.is_truthy()) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(error),
+        Err(other) => {
+            other.value(py).setattr(intern!(py, "__context__"), error.value(py))?;
+            Err(other)
+        }
     }
 }
 
@@ -262,6 +269,12 @@ impl Collection {
             class: declared.getattr("kind")?.unbind(),
             keys: declared.getattr("keys")?.extract()?,
         })
+    }
+
+    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let Self::Many { parts, class, .. } = self else { return Ok(()) };
+        visit.call(class)?;
+        parts.iter().try_for_each(|part| part.traverse(visit))
     }
 
     fn of<'py>(&self, py: Python<'py>, values: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {

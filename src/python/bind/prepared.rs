@@ -56,7 +56,7 @@ impl LastCall {
         let Some(last) = last.filter(|last| last.options == values.options) else {
             return Ok(None);
         };
-        if !last.basis.holds(py, values) {
+        if !last.basis.holds(py, values)? {
             return Ok(None);
         }
         let Some(arrays) = last.arrays(declared, values) else { return Ok(None) };

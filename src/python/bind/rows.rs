@@ -1,6 +1,7 @@
 //! Rows of a connectivity that a footprint depends on: what they hold is compared at every call, since
 //! their owner may write to them.
 
+use pyo3::intern;
 use pyo3::prelude::*;
 
 use crate::dtype::DType;
@@ -9,9 +10,12 @@ use crate::protocol::{Request, import};
 
 /// Rows of a table of indices, with what they held when the footprint was found.
 pub(super) struct Rows {
-    /// `None` for a table that is not in host memory, or not of int32 or int64: it never counts as
-    /// unchanged.
-    table: Option<Managed>,
+    /// The connectivity, and the array that it had.
+    table: Py<PyAny>,
+    array: Py<PyAny>,
+    /// The rows in the array. `None` for one that is not in host memory, or not of int32 or int64: it
+    /// never counts as unchanged.
+    rows: Option<Managed>,
     /// Marks an entry without a neighbour.
     skip: Option<i64>,
     held: Held,
@@ -28,6 +32,7 @@ struct Held {
 #[derive(FromPyObject)]
 struct TableRows<'py> {
     table: Bound<'py, PyAny>,
+    array: Bound<'py, PyAny>,
     first: i64,
     end: i64,
     column: Option<i64>,
@@ -37,15 +42,20 @@ struct TableRows<'py> {
 impl Rows {
     /// Reads a `dlfield.stencils.declaration.TableRows`.
     pub(super) fn read(given: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let TableRows { table, first, end, column, skip } = given.extract()?;
-        let table = part(&table, (first, end), column);
-        let held = table.as_ref().map(|table| held(table, skip)).unwrap_or_default();
-        Ok(Self { table, skip, held })
+        let TableRows { table, array, first, end, column, skip } = given.extract()?;
+        let rows = part(&array, (first, end), column);
+        let held = rows.as_ref().and_then(|rows| held(rows, skip)).unwrap_or_default();
+        Ok(Self { table: table.unbind(), array: array.unbind(), rows, skip, held })
     }
 
-    /// True if the rows hold what they held.
-    pub(super) fn are_unchanged(&self) -> bool {
-        self.table.as_ref().is_some_and(|table| held(table, self.skip) == self.held)
+    /// True if the connectivity has the same array, whose rows hold what they held.
+    ///
+    /// # Errors
+    /// Those of the connectivity.
+    pub(super) fn are_unchanged(&self, py: Python<'_>) -> PyResult<bool> {
+        let Some(rows) = &self.rows else { return Ok(false) };
+        let array = self.table.bind(py).getattr(intern!(py, "ndarray"))?;
+        Ok(array.is(&self.array) && held(rows, self.skip).as_ref() == Some(&self.held))
     }
 }
 
@@ -62,24 +72,27 @@ fn part(table: &Bound<'_, PyAny>, rows: (i64, i64), column: Option<i64>) -> Opti
     (rows.layout().ndim() == 2).then_some(rows)
 }
 
-fn held(rows: &Managed, skip: Option<i64>) -> Held {
+/// `None` if the rows cannot be read.
+fn held(rows: &Managed, skip: Option<i64>) -> Option<Held> {
     match rows.dtype() {
         DType::Int32 => held_as::<i32>(rows, skip),
         _ => held_as::<i64>(rows, skip),
     }
 }
 
-fn held_as<T: Copy + Into<i64>>(rows: &Managed, skip: Option<i64>) -> Held {
+fn held_as<T: Copy + Into<i64>>(rows: &Managed, skip: Option<i64>) -> Option<Held> {
     let (layout, start) = (rows.layout(), rows.start().cast::<T>().cast_const());
     let (&[count, width], &[down, along]) = (layout.shape(), layout.strides()) else {
-        return Held::default();
+        return None;
     };
     let mut found = Held::default();
     for row in 0..count {
         for column in 0..width {
-            let offset = isize::try_from(row * down + column * along).unwrap_or(0);
+            let offset = isize::try_from(row * down + column * along).ok()?;
             let place = start.wrapping_offset(offset);
-            // SAFETY: an element of host memory that `Managed` keeps, of this type and aligned (`part`).
+            // SAFETY: an element of host memory that `Managed` keeps, of this type and aligned
+            // (`part`). The interpreter is attached; a thread that writes the table without it races
+            // with GT4Py's own reading, too, and is the user's to stop.
             let index: i64 = unsafe { place.read() }.into();
             if skip == Some(index) {
                 found.skips = true;
@@ -89,5 +102,5 @@ fn held_as<T: Copy + Into<i64>>(rows: &Managed, skip: Option<i64>) -> Held {
             found.bounds = Some((least.min(index), most.max(index)));
         }
     }
-    found
+    Some(found)
 }

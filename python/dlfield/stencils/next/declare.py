@@ -13,7 +13,12 @@ from dlfield.stencils.declaration import Declaration, DeclaredField, DeclaredSca
 from dlfield.stencils.lifetime import OfObjects
 from dlfield.stencils.next import internals
 from dlfield.stencils.next.dimensions import domain_of, names_of, ordered
-from dlfield.stencils.next.footprint import ProgramFootprint, not_understood, warn_unknown
+from dlfield.stencils.next.footprint import (
+    OutputFootprint,
+    ProgramFootprint,
+    not_understood,
+    warn_unknown,
+)
 from dlfield.stencils.next.nodes import UnknownError
 from dlfield.stencils.next.workspace import guarded
 
@@ -90,12 +95,14 @@ def declare(
     if backend is not None:
         internals.log_compilations()
     typed = backend is not None and not backend.startswith("roundtrip")
-    footprint = None
+    dims = {name: names_of(kind.dims) for name, kind in signature.fields.items()}
+    found = None
     if not unchecked:
-        footprint = _footprint(stencil, fields, signature, names_of(axes), outputs, compiled=typed)
+        found = _footprint(stencil, fields, signature, names_of(axes), outputs, compiled=typed)
+    rest = OutputFootprint(dims, names_of(axes), outputs, complete=unchecked)
     return Declaration(
         stencil.__name__,
-        _run(stencil, signature, axes, outputs, footprint, gpu=device is not None),
+        _run(stencil, signature, axes, outputs, found, gpu=device is not None),
         [_field(name, signature) for name in signature.fields],
         [
             DeclaredScalar(name, dtype, signature.access(name) == "read", weak=True)
@@ -108,8 +115,8 @@ def declare(
         asks_writable=typed,
         device=device,
         decided_by="outputs" if is_operator else "stencil",
-        footprint=footprint,
-        checked="unchecked" if footprint is None else "checked",
+        footprint=found or rest,
+        checked="checked" if found else "unchecked",
         connectivities={} if offset_provider is None else offset_provider,
         collections=signature.collections,
     )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dlfield.stencils.next.boxes import Box
     from dlfield.stencils.next.nodes import Node, Program
 
-__all__ = ["ProgramFootprint", "not_understood", "warn_unknown"]
+__all__ = ["OutputFootprint", "ProgramFootprint", "not_understood", "warn_unknown"]
 
 #: Prefixes of the names of backends that fuse intermediate values into their readers, if they can.
 #: An embedded program computes such a value for all points, as those of dace may do.
@@ -28,6 +28,51 @@ _FUSING = ("run_gtfn", "roundtrip")
 
 #: What was said of each definition.
 _warned: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
+
+
+class OutputFootprint:
+    """The footprint of a program or operator of which only the domain of outputs is known.
+
+    Parameters
+    ----------
+    dims, axes, outputs
+        As `ProgramFootprint` has them.
+    complete
+        Whether nothing else is to be checked. If not, no memory is shared, and an operator reads
+        its domain.
+    """
+
+    def __init__(
+        self,
+        dims: Mapping[str, tuple[str, ...]],
+        axes: tuple[str, ...],
+        outputs: Sequence[str],
+        *,
+        complete: bool,
+    ) -> None:
+        self.dims, self.axes, self.outputs, self.complete = dims, axes, outputs, complete
+
+    def __call__(
+        self,
+        fields: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]],
+        domain: tuple[Any, ...],
+        scalars: Mapping[str, Any],
+        connectivities: Any,  # noqa: ANN401
+    ) -> CallFootprint:
+        """Find it; see `dlfield.stencils.declaration.FindFootprint`."""
+        del scalars
+        checked_provider(connectivities)
+        window = dict(zip(self.axes, domain, strict=True))
+        computed = {dim for name in self.outputs for dim in self.dims[name]}
+        boxes = {}
+        for name, (shape, origin) in fields.items() if self.outputs else ():
+            whole = [(-at, extent - at) for extent, at in zip(shape, origin, strict=True)]
+            ranges = zip(self.dims[name], whole, strict=True)
+            boxes[name] = tuple(window[dim] if dim in computed else own for dim, own in ranges)
+        written = {name: boxes.pop(name) for name in self.outputs}
+        if self.complete:
+            return CallFootprint({}, written)
+        return CallFootprint(boxes, written, frozenset(self.dims))
 
 
 class ProgramFootprint:
@@ -64,6 +109,7 @@ class ProgramFootprint:
     ) -> None:
         self.stencil, self.program, self.dims, self.axes = stencil, program, dims, axes
         self.names = {name: name for name in dims} | dict(signature.nested())
+        self.parts = signature.collections
         self.outputs, self.refuses = outputs, refuses
         self.bound = internals.bound_arguments(stencil)
         self.fuses = (internals.backend_of(stencil) or "").startswith(_FUSING)
@@ -91,8 +137,9 @@ class ProgramFootprint:
         for name in self.outputs:
             boxes[name] = {dim: window[dim] for dim in self.dims[name]}
         found = self._accesses(boxes, {**scalars, **self.bound}, tables)
-        if found is None:  # an operator reads its domain; of a program nothing is known
-            return self._unknown(window, boxes)
+        if found is None:
+            rest = OutputFootprint(self.dims, self.axes, self.outputs, complete=False)
+            return rest(fields, domain, scalars, connectivities)
         return CallFootprint(
             self._ranges(found.read, boxes),
             self._ranges(found.written, boxes),
@@ -120,18 +167,6 @@ class ProgramFootprint:
                 raise ValueError(not_understood(self.stencil, str(what))) from what
             warn_unknown(self.stencil, f"'{what}' in its representation")
             return None
-
-    def _unknown(self, window: Box, boxes: Mapping[str, Box]) -> CallFootprint:
-        computed = {dim for name in self.outputs for dim in self.dims[name]}
-        read = {
-            name: {dim: window[dim] for dim in dims if dim in computed}
-            for name, dims in self.dims.items()
-            if self.outputs
-        }
-        written = {name: read.pop(name) for name in self.outputs}
-        return CallFootprint(
-            self._ranges(read, boxes), self._ranges(written, boxes), frozenset(self.dims)
-        )
 
     def _ranges(
         self, found: Mapping[str, Box], boxes: Mapping[str, Box]

@@ -118,6 +118,14 @@ class Tables:
             f"'{type(self._provider[tag]).__name__}'; make one of a table with gtx.as_connectivity"
         )
 
+    def width(self, local: str) -> int:
+        """Count the neighbours along a local dimension; 0 for any other.
+
+        GT4Py names the connectivity after the dimension. Else the widest counts.
+        """
+        widths = {tag: int(one.array.shape[1]) for tag, one in self.all() if one.local == local}
+        return widths.get(local, max(widths.values(), default=0))
+
     def table(self, tag: str) -> Connectivity:
         """Return the connectivity of an offset, whose rows and skip value compiled code knows."""
         table, what = self.get(tag), f"offset_provider['{tag}']"
@@ -138,7 +146,7 @@ class Tables:
     def depends(self, rows: Rows) -> TableRows:
         """Return rows as a footprint depends on them."""
         table = self.table(rows.tag)
-        return TableRows(table.array, rows.first, rows.end, rows.column, table.skip)
+        return TableRows(table.table, table.array, rows.first, rows.end, rows.column, table.skip)
 
     def bounds(self, rows: Rows) -> tuple[int, int]:
         """Find the first index that rows hold, and the end behind the last one."""

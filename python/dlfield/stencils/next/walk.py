@@ -37,16 +37,23 @@ if TYPE_CHECKING:
 
 __all__ = ["Accesses", "accesses"]
 
+
+def _positive(number: int) -> int:
+    """Refuse negative operands: Python rounds down, and C++ towards 0."""
+    if number < 0:
+        raise UnknownError(f"a division of {number} in a domain")
+    return number
+
+
 _ARITHMETIC: dict[str, Callable[..., int]] = {
     "plus": lambda one, other: one + other,
     "minus": lambda one, other: one - other,
     "multiplies": lambda one, other: one * other,
-    "floordiv": lambda one, other: one // other,
-    "mod": lambda one, other: one % other,
+    "floordiv": lambda one, other: _positive(one) // _positive(other),
+    "mod": lambda one, other: _positive(one) % _positive(other),
     "minimum": min,
     "maximum": max,
     "neg": lambda one: -one,
-    "cast_": lambda one, _: int(one),
 }
 
 
@@ -295,9 +302,9 @@ class _Walk:
     def own(self, name: str, needed: Box) -> Box:
         """Restrict a box to the dimensions of a field. Local dimensions are read in full."""
         box = {dim: needed[dim] for dim in self.dims[name] if dim in needed}
-        for _, table in self.tables.all():
-            if table.local in self.dims[name] and table.local not in box:
-                box[table.local] = (0, table.array.shape[1])
+        for dim in self.dims[name]:
+            if dim not in box and (width := self.tables.width(dim)):
+                box[dim] = (0, width)
         return box
 
     def unknown(self, node: Node) -> None:

@@ -17,6 +17,7 @@ from dlfield.stencils.next import internals
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from dlfield.stencils.declaration import DeclaredCollection
     from dlfield.stencils.next.footprint import ProgramFootprint
 
 __all__ = ["guarded"]
@@ -70,7 +71,7 @@ def _points(
     """Count the points of a call, by output and dimension."""
     fields, scalars = {}, {}
     for name, value in arguments.items():
-        for part, one in _parts(footprint.names.get(name, name), value):
+        for part, one in _parts(footprint.parts.get(name, name), value):
             if internals.is_field(one):
                 fields[part] = one.domain.ranges
             else:
@@ -87,13 +88,17 @@ def _points(
     }
 
 
-def _parts(names: Any, value: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401
+def _parts(
+    declared: str | DeclaredCollection,
+    value: Any,  # noqa: ANN401
+) -> Iterator[tuple[str, Any]]:
     """Yield the parts of a collection with their names."""
-    if isinstance(names, str):
-        yield names, value
+    if isinstance(declared, str):
+        yield declared, value
         return
-    for name, part in zip(names, value, strict=True):
-        yield from _parts(name, part)
+    parts = [getattr(value, key) for key in declared.keys] if declared.keys else value
+    for one, part in zip(declared.parts, parts, strict=True):
+        yield from _parts(one, part)
 
 
 def _window(footprint: ProgramFootprint, fields: Mapping[str, Any]) -> tuple[Any, ...]:
