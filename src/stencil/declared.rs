@@ -39,7 +39,7 @@ impl Access {
     }
 }
 
-/// What decides where a stencil computes, and what a caller may say about it.
+/// The part that decides where a stencil computes, and what a caller may say about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DecidedBy {
     /// All fields, which agree about a domain. A caller may give origin and domain.
@@ -112,7 +112,7 @@ pub(crate) struct StencilSpec {
     pub(crate) target: Target,
     /// Name of the backend that `FieldSpec::fast` is about, for messages.
     pub(crate) backend: &'static str,
-    /// What decides where it computes.
+    /// The part that decides where it computes.
     pub(crate) decided_by: DecidedBy,
     /// True if it runs where the domain has no points, too. Compiled code need not cope with that.
     pub(crate) runs_empty: bool,

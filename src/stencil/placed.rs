@@ -39,7 +39,7 @@ pub(super) struct Spatial<'a> {
     pub(super) extent: i64,
     /// Zeros if it is unknown.
     pub(super) halo: HaloWidth,
-    /// What the declaration says of all that is touched.
+    /// The declared span of all that is touched.
     pub(super) span: Span,
 }
 
@@ -140,7 +140,7 @@ impl<'a> PlacedCall<'a> {
 }
 
 impl PlacedCall<'_> {
-    /// What `footprints` finds.
+    /// Finds the points that each field touches, and returns their basis.
     ///
     /// # Errors
     /// As [`Footprints::find`].

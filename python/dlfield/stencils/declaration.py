@@ -321,13 +321,13 @@ class Declaration:
         Called instead of `run` if times are asked for, with ``domain``, ``origin`` and
         ``exec_info``, because it keeps more of them.
     decided_by
-        What decides where it computes, and with it what a caller may give. "fields": they agree
-        about a domain; origin and domain. "arrays": they have one extent, since the stencil is not
-        told where to compute, or only one of the two; "arrays, origin" or "arrays, domain" if a
-        caller may give what it is told. "outputs": it computes where they are, as a field operator
-        of gt4py.next does; origin and domain. "stencil": it computes where it likes, as a program
-        of gt4py.next does; its fields need not agree about a domain, and each begins at its own
-        lower halo; origin. Where outputs decide, a domain has a first point and the end behind the
+        The part that decides where it computes, and with it what a caller may give. "fields": they
+        agree about a domain; origin and domain. "arrays": they have one extent, since the stencil
+        is not told where to compute, or only one of the two; "arrays, origin" or "arrays, domain"
+        if a caller may give what it is told. "outputs": it computes where they are, as a field
+        operator of gt4py.next does; origin and domain. "stencil": it computes where it likes, as a
+        program of gt4py.next does; its fields need not agree about a domain, and each begins at its
+        own lower halo; origin. If outputs decide, a domain has a first point and the end behind the
         last along each of `axes`, counted from the origin, in place of a number of points.
     footprint
         The points that a call touches: boxes that grow with the domain, or a function that finds

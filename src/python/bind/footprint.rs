@@ -11,7 +11,7 @@ use super::rows::Rows;
 use super::values::Values;
 use crate::stencil::{Along, DecidedBy, FieldSpec, Footprints, Found, Placement, Range, Touched};
 
-/// What a footprint depends on, besides extents, origins and domain: scalars and connectivities.
+/// The scalars and connectivities that a footprint depends on, besides extents, origins and domain.
 #[derive(Clone, Default)]
 pub(super) struct Basis(Option<Arc<Depends>>);
 

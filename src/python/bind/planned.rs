@@ -24,7 +24,7 @@ pub(super) struct Planned<'a, 'py> {
     pub(super) plan: Arc<CallPlan>,
     /// The user's own arrays may be handed in, since no foreign code has run since their import.
     pub(super) undisturbed: bool,
-    /// What the footprint of the plan depends on.
+    /// The basis of the footprint.
     pub(super) basis: Basis,
 }
 

@@ -45,9 +45,9 @@ def where(
     node
         The condition.
     number
-        Gives the value of an expression.
+        Returns the value of an expression.
     negated
-        Whether to find where it is false.
+        True to find where it is false.
 
     Raises
     ------

@@ -57,7 +57,7 @@ def declare(
     fields
         For a scan operator, whose arguments have no dimensions: ``gtx.Field[...]`` by name.
     unchecked
-        Whether to leave out the checks of bounds, and of inputs that overlap outputs.
+        True to leave out the checks of bounds, and of inputs that overlap outputs.
 
     Returns
     -------

@@ -38,7 +38,7 @@ class OutputFootprint:
     dims, axes, outputs
         As `ProgramFootprint` has them.
     complete
-        Whether nothing else is to be checked. If not, no memory is shared, and an operator reads
+        True if nothing else is to be checked. Otherwise no memory is shared, and an operator reads
         its domain.
     """
 
@@ -93,7 +93,7 @@ class ProgramFootprint:
     outputs
         The outputs of an operator, which computes on the domain of a call. Empty for a program.
     refuses
-        Whether a call is refused whose points cannot be found: compiled code checks nothing.
+        True to refuse a call whose points cannot be found: compiled code checks nothing.
     """
 
     def __init__(

@@ -52,7 +52,7 @@ def version() -> str:
     return str(gt4py.__version__)
 
 
-# What an object is.
+# Kinds of objects.
 
 
 def is_operator(stencil: object) -> bool:
@@ -109,7 +109,7 @@ def bound_arguments(stencil: Any) -> Mapping[str, Any]:  # noqa: ANN401
     return bound
 
 
-# What it takes.
+# Arguments.
 
 
 def signature_of(stencil: Any, fields: Mapping[str, Any] | None) -> Signature:  # noqa: ANN401
@@ -236,7 +236,7 @@ def returned_by(operator: Any) -> str:  # noqa: ANN401
     return str(operator.__gt_type__().definition.returns)
 
 
-# Its representation.
+# Representation.
 
 
 def representation(stencil: Any, fields: Mapping[str, Any] | None) -> Program:  # noqa: ANN401
@@ -367,7 +367,7 @@ def workspace_of(stencil: Any) -> Mapping[Any, Any]:  # noqa: ANN401
     return workspace
 
 
-# How it runs.
+# Calls.
 
 
 def compiled_in(stencil: Any) -> tuple[frozenset[str], bool] | None:  # noqa: ANN401

@@ -89,7 +89,7 @@ class Tables:
     Parameters
     ----------
     provider
-        What the caller passed, by name.
+        The mapping that the caller passed.
     read
         Returns a connectivity, or the name of a dimension, for an entry; None for anything else.
     """

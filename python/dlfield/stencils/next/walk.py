@@ -59,14 +59,14 @@ _ARITHMETIC: dict[str, Callable[..., int]] = {
 
 @dataclass
 class Accesses:
-    """What one call touches.
+    """Points that one call touches.
 
     Parameters
     ----------
     read, written
         The points, by the name of the field, in GT4Py's numbers.
     unknown
-        Names of fields that are read nobody knows where.
+        Names of fields that are read at unknown points.
     rows
         Rows of connectivities, with the indices that they hold.
     sizes
@@ -111,9 +111,9 @@ def accesses(
     tables
         The connectivities of the call.
     fuses
-        Whether the backend computes a value in between where it is read, if it can.
+        True if the backend computes an intermediate value where it is read, if it can.
     static
-        Whether the domains are compiled in, and the points of values in between with them.
+        True if the domains are compiled in, and the points of intermediate values with them.
 
     Raises
     ------

@@ -24,8 +24,8 @@ __all__ = ["guarded"]
 
 
 @dataclass
-class _Placed:
-    """What GT4Py has placed for one stencil, for each of the programs that it has compiled."""
+class _Layout:
+    """The workspace of one stencil, for each of the programs that GT4Py has compiled of it."""
 
     #: Points that were computed at the first call, by output and dimension.
     points: dict[Any, Mapping[tuple[str, str], int]] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class _Placed:
     memory: dict[Any, list[Any]] = field(default_factory=dict)
 
 
-_placed = OfObjects(_Placed)
+_layouts = OfObjects(_Layout)
 
 
 def guarded(
@@ -54,7 +54,7 @@ def guarded(
             tuple((name, str(arguments.get(name))) for name in sorted(static)),
             tuple(sorted((name, id(table)) for name, table in offset_provider.items())),
         )
-        known, points = _placed.of(stencil), {}
+        known, points = _layouts.of(stencil), {}
         if not footprint.is_static():
             points = _points(footprint, arguments, offset_provider)
         _check(stencil.__name__, known.points.setdefault(variant, points), points)
