@@ -64,6 +64,13 @@ def chosen(where, one, other):
     )
 
 
+def _at_first_level(of):
+    """GT4Py takes the level at the number of the first one, which few levels may lack."""
+    return lambda column: of(embedded.Column(0, column.data))
+
+
+embedded.Column.__gt_type__ = _at_first_level(embedded.Column.__gt_type__)
+embedded.Column.dtype = property(_at_first_level(embedded.Column.dtype.fget))
 embedded.chosen = chosen  # programs import all names of the module
 
 
