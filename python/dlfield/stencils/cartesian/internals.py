@@ -123,7 +123,7 @@ def representation_of(stencil: Any) -> nodes.Stencil:  # noqa: ANN401
     builder._build_data["prepared_def"] = definition
     if builder.stencil_id.version != stencil._gt_id_:
         raise NoDefinition(f"{noted['name']}: compiled again with other externals")
-    builder._build_data["externals"] = definition._gtscript_["externals"]
+    builder._build_data["externals"] = dict(definition._gtscript_["externals"])  # GT4Py adds some
     return _lowered(builder)
 
 
