@@ -63,7 +63,7 @@ def test_a_call_of_next_is_decided_as_the_table_says(row, backend):
 
 
 @pytest.mark.parametrize("table", [decided_cartesian, decided_next], ids=lambda one: one.__name__)
-def test_no_two_rows_have_one_name_and_every_stencil_is_taken_and_refused(table):
+def test_no_two_rows_have_one_name_and_every_stencil_has_a_row(table):
     names = [row.name for row in table.ROWS]
     assert len(names) == len(set(names)) > 30
     assert {row.stencil for row in table.ROWS} == set(table.REFERENCES)
