@@ -67,6 +67,33 @@ def test_a_stencil_that_computes_each_point_from_itself_may_run_in_place(compile
     np.testing.assert_array_equal(field, apart)
 
 
+def test_an_input_that_is_read_after_an_output_was_written_must_not_be_one_memory_with_it(
+    compiled, backend
+):
+    run = dlf.bind(compiled("raised_then_doubled", backend))
+    field, other = VALUES.copy(), np.zeros(SHAPE)
+    with refused(BufferError, "arguments 'inp' and 'raised'", "arrays that overlap"):
+        run(field, field, other)
+    run(field, other, field)
+    np.testing.assert_array_equal(other, VALUES + 100.0)
+    np.testing.assert_array_equal(field, 2.0 * VALUES)
+
+
+def test_levels_that_lie_apart_may_be_written_before_others_are_read(compiled, backend):
+    field, doubled = VALUES.copy(), np.zeros(SHAPE)
+    dlf.bind(compiled("raised_below_doubled_above", backend))(field, field, doubled)
+    np.testing.assert_array_equal(field[..., :2], VALUES[..., :2] + 100.0)
+    np.testing.assert_array_equal(doubled[..., 2:], 2.0 * VALUES[..., 2:])
+
+
+def test_a_plane_that_is_read_at_a_level_above_must_not_be_one_memory_with_what_was_written(
+    compiled, backend
+):
+    plane = np.ones(SHAPE[:2])
+    with refused(BufferError, "arguments 'plane' and 'out'", "arrays that overlap"):
+        dlf.bind(compiled("plane_below_and_above", backend))(plane, plane, VALUES.copy())
+
+
 @pytest.mark.parametrize("name", ["smoothed", "lowered"])
 def test_a_temporary_field_that_carries_a_value_elsewhere_keeps_memory_apart(
     compiled, backend, name

@@ -83,6 +83,8 @@ pub(crate) struct FieldSpec {
     pub(crate) access: Access,
     /// The declared footprint; nothing for a stencil whose footprint is found call by call.
     pub(crate) touched: Touched<Span>,
+    /// Names of the fields that are written before this one is read for the last time.
+    pub(crate) overtaken_by: Vec<String>,
     /// Rank of each dimension that the memory must have (0 = largest stride); `None` for any.
     pub(crate) ranks: Option<Extents>,
     /// Rank of each dimension with which the stencil is fast; other layouts work.

@@ -81,7 +81,7 @@ impl Touched<Span> {
             true => (-span.below, points.saturating_add(span.above)),
             false => span.of(points),
         };
-        // What is not known may begin at the first point.
+        // Unknown accesses may begin at the first point.
         let lowest = |(low, high): Range| (if self.complete { low } else { low.min(0) }, high);
         let along = |spans: &Option<Along<Span>>| {
             Some(spans.as_ref()?.iter().zip(points).map(range).map(lowest).collect())

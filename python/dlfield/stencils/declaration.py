@@ -98,12 +98,16 @@ class FieldFootprint:
         run time only.
     pointwise
         True if every access is at the point that is being computed.
+    overtaken_by
+        Names of the fields that are written before this one is read for the last time: it must not
+        be one memory with them, even if both are pointwise.
     """
 
     reads: tuple[Span, ...] | None
     writes: tuple[Span, ...] | None
     complete: bool = True
     pointwise: bool = False
+    overtaken_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

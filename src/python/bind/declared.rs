@@ -85,6 +85,7 @@ struct DeclaredTouched {
     writes: Option<Vec<DeclaredSpan>>,
     complete: bool,
     pointwise: bool,
+    overtaken_by: Vec<String>,
 }
 
 /// A `dlfield.stencils.declaration.Span`.
@@ -237,6 +238,7 @@ fn field_spec(
 ) -> PyResult<FieldSpec> {
     let get = |name: &str| field.getattr(name);
     let name: String = get("name")?.extract()?;
+    let declared = footprint.fields.get(&name);
     let (dims, dtype) = (read_names(&get("dims")?)?, dtype_from(&get("dtype")?)?);
     let preset = known_preset(&get("preset")?)?;
     let by_preset = |preset: &Preset| preset.layout(dims.len(), Some(&dims));
@@ -246,7 +248,8 @@ fn field_spec(
         None => preset.map_or(1, |preset| preset.alignment(dtype.itemsize())),
     };
     Ok(FieldSpec {
-        touched: footprint.fields.get(&name).map(DeclaredTouched::read).unwrap_or_default(),
+        touched: declared.map(DeclaredTouched::read).unwrap_or_default(),
+        overtaken_by: declared.map(|declared| declared.overtaken_by.clone()).unwrap_or_default(),
         name,
         data_shape: ints("data_shape", &get("data_shape")?)?,
         access: access(&get("access")?)?,

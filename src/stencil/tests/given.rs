@@ -69,6 +69,7 @@ pub(super) fn field(name: &str, names: &str, access: Access, reach: i64) -> Fiel
         dtype: DType::Float64,
         access,
         touched: touched(access, dims(names).iter().map(width)),
+        overtaken_by: Vec::new(),
         ranks: None,
         fast: None,
         alignment: 1,

@@ -281,3 +281,35 @@ def scaled_plane(inp: Field[IJ, np.float64], out: Field[IJ, np.float64]):
     """Write a plane once."""
     with computation(FORWARD), interval(0, 1):
         out = 2.0 * inp  # noqa: F841
+
+
+def raised_then_doubled(
+    inp: Field[np.float64], raised: Field[np.float64], doubled: Field[np.float64]
+):
+    """Read an input again after another field was written."""
+    with computation(PARALLEL), interval(...):
+        raised = inp + 100.0  # noqa: F841
+    with computation(PARALLEL), interval(...):
+        doubled = 2.0 * inp  # noqa: F841
+
+
+def raised_below_doubled_above(
+    inp: Field[np.float64], raised: Field[np.float64], doubled: Field[np.float64]
+):
+    """Read an input at other levels than another field was written at."""
+    with computation(PARALLEL):
+        with interval(0, 2):
+            raised = inp + 100.0  # noqa: F841
+        with interval(2, None):
+            doubled = 2.0 * inp  # noqa: F841
+
+
+def plane_below_and_above(
+    plane: Field[IJ, np.float64], out: Field[IJ, np.float64], up: Field[np.float64]
+):
+    """Read a plane again at a level above."""
+    with computation(FORWARD):
+        with interval(0, 1):
+            out = plane + up  # noqa: F841
+        with interval(1, 2):
+            up = 2.0 * plane

@@ -55,16 +55,18 @@ def footprint_of(
     """
     touched, off_center = _touched(found), _off_center(found)
     known = {one.name for one in found.fields} - touched.at_run_time
+    deepest = (touched.spans[one.name, "K"] for one in found.temporaries)
+    levels = max(1, levels, *(max(one.below_end, one.above_start) for one in deepest))
+    overtaken = _overtaken(found, levels)
     boxes = {
         name: FieldFootprint(
             *_boxes(info, {axis: touched.spans[name, axis] for axis in "IJK"}),
             complete=name in known or not _is_used(info),
             pointwise=name in known - off_center,
+            overtaken_by=tuple(sorted(overtaken.get(name, ()))),
         )
         for name, info in infos.items()
     }
-    deepest = (touched.spans[one.name, "K"] for one in found.temporaries)
-    levels = max(1, levels, *(max(one.below_end, one.above_start) for one in deepest))
     # GT4Py's "numpy" computes all points of a region, even those outside of the domain. Other
     # backends compute the part inside.
     wide = touched.widths if backend == "numpy" else {}
@@ -284,6 +286,41 @@ def _off_center(found: Stencil) -> set[str]:
         off |= new
         pending += [name for name in new if name in temporaries]
     return off
+
+
+def _overtaken(found: Stencil, levels: int) -> dict[str, set[str]]:
+    """Return for each field those that are written in an earlier interval than it is read in.
+
+    Intervals that lie apart in any domain of at least so many `levels` do not meet, unless a field
+    is a plane.
+    """
+    axes = {one.name: one.axes for one in found.fields}
+    overtaken: defaultdict[str, set[str]] = defaultdict(set)
+    before: list[tuple[str, Interval]] = []
+    for section in (one for loop in found.loops for one in loop.sections):
+        flows = [flow for block in section.blocks for flow in _flows(block.statements)]
+        for other, interval in before:
+            apart = _are_apart(interval, section.interval, levels)
+            for name in {name for _, reads in flows for name in reads} & axes.keys():
+                if not apart or "K" not in axes[name] or "K" not in axes[other]:
+                    overtaken[name].add(other)
+        before += [(name, section.interval) for name, _ in flows if name in axes]
+    return {name: overtaken[name] - {name} for name in axes}
+
+
+def _are_apart(one: Interval, other: Interval, levels: int) -> bool:
+    """Return True if two intervals share no level of a domain of at least so many."""
+    return _ends_before(one, other, levels) or _ends_before(other, one, levels)
+
+
+def _ends_before(first: Interval, second: Interval, levels: int) -> bool:
+    for at_end in (False, True):
+        end = _from(first.end, at_end=at_end)
+        start = _from(second.start, at_end=at_end)
+        if end is not None and start is not None and end <= start:
+            return True
+    end, start = _from(first.end, at_end=False), _from(second.start, at_end=True)
+    return end is not None and start is not None and end - start <= levels
 
 
 def _is_one_level(interval: Interval) -> bool:

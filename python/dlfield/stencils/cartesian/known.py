@@ -70,8 +70,10 @@ class Known:
     expression: Expression
 
 
-def _field(*spans: Span, complete: bool = True, pointwise: bool = False) -> FieldFootprint:
-    return FieldFootprint(spans, None, complete=complete, pointwise=pointwise)
+def _field(
+    *spans: Span, complete: bool = True, pointwise: bool = False, overtaken_by: tuple[str, ...] = ()
+) -> FieldFootprint:
+    return FieldFootprint(spans, None, complete, pointwise, overtaken_by)
 
 
 def _of(name: str, i: int = 0, j: int = 0, k: int = 0) -> Access:
@@ -103,7 +105,10 @@ KNOWN = (
         AffineFootprint(
             {
                 "inp": _field(
-                    Span(), Span(), Span(below_end=6, most_below=4, above_start=6, most_above=5)
+                    Span(),
+                    Span(),
+                    Span(below_end=6, most_below=4, above_start=6, most_above=5),
+                    overtaken_by=("out",),  # of a domain of two levels
                 ),
                 "out": _field(Span(), Span(), Span(below_end=2, above_start=1)),
             },
