@@ -129,3 +129,7 @@ def test_unchecked_is_for_gt4py_next_alone():
 
 def test_the_installed_gt4py_is_understood():
     assert trial.problem() == ""
+
+
+def test_unequal_is_understood_as_the_installed_gt4py_computes_it():
+    assert internals.knows_unequal() is not internals.version().startswith("1.1.")

@@ -356,7 +356,8 @@ def knows_unequal() -> bool:
 
         axis = ir.AxisLiteral(value="K", kind=DimensionKind.VERTICAL)
         condition = ir_makers.call("not_eq")(axis, ir_makers.literal("0", "int32"))
-        return str(InferDomainOps(grid_type=GridType.CARTESIAN).visit(condition).fun.id) == "or_"
+        infer = InferDomainOps(grid_type=GridType.CARTESIAN)
+        return str(infer.visit(condition, recurse=True).fun.id) == "or_"
     except Exception:  # both values are needed everywhere, to be safe
         return False
 
