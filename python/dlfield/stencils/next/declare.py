@@ -98,7 +98,9 @@ def declare(
     dims = {name: names_of(kind.dims) for name, kind in signature.fields.items()}
     found = None
     if not unchecked:
-        found = _footprint(stencil, fields, signature, names_of(axes), outputs, compiled=typed)
+        found = _footprint(
+            stencil, fields, signature, dims, names_of(axes), outputs, compiled=typed
+        )
     rest = OutputFootprint(dims, names_of(axes), outputs, complete=unchecked)
     return Declaration(
         stencil.__name__,
@@ -137,6 +139,7 @@ def _footprint(
     stencil: Any,  # noqa: ANN401
     fields: Mapping[str, Any] | None,
     signature: Signature,
+    dims: dict[str, tuple[str, ...]],
     axes: tuple[str, ...],
     outputs: list[str],
     *,
@@ -148,7 +151,6 @@ def _footprint(
     """
     from dlfield.stencils.next.trial import problem
 
-    dims = {name: names_of(kind.dims) for name, kind in signature.fields.items()}
     try:
         if found := problem():
             raise UnknownError(found)
