@@ -44,9 +44,16 @@ mod storage;
 mod protocol;
 mod stencil;
 
-// Python skin.
+// Python: classes and conversions, what is computed with fields, calls of stencils, and the list of
+// all that Python sees.
 #[cfg(feature = "python")]
 mod python;
+#[cfg(feature = "python")]
+mod compute;
+#[cfg(feature = "python")]
+mod call;
+#[cfg(feature = "python")]
+mod module;
 
 #[cfg(feature = "arrow")]
 pub use ::{arrow_array, arrow_schema};

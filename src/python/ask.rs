@@ -38,7 +38,7 @@ use crate::storage::{ManagedBy, Spec, Storage};
 /// TypeError, BufferError, DeviceUnavailable
 ///     As `as_storage`.
 #[pyfunction]
-pub(super) fn as_numpy<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn as_numpy<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = data.py();
     if data.get_type().is(&py.import("numpy")?.getattr("ndarray")?) {
         return Ok(data.clone());
@@ -75,7 +75,7 @@ pub(super) fn as_numpy<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyA
 /// -----
 /// Storage allocation note, "Supported Buffer Interfaces".
 #[pyfunction]
-pub(super) fn as_cupy<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn as_cupy<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = data.py();
     let _inside = Inside::enter(py);
     let cupy = cupy_module(py, "as_cupy", OTHER_LIBRARIES)?;
@@ -103,7 +103,7 @@ pub(super) fn as_cupy<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAn
 ///
 /// The values may be old. Raises what `as_storage` raises.
 #[pyfunction]
-pub(super) fn look_at(data: &Bound<'_, PyAny>) -> PyResult<Py<PyStorage>> {
+pub(crate) fn look_at(data: &Bound<'_, PyAny>) -> PyResult<Py<PyStorage>> {
     let (py, arrival) = (data.py(), import(data, Request::SHARED)?);
     let spec = Spec { managed: Some(ManagedBy::Nobody), ..arrival.spec().into_owned() };
     let storage = py.detach(|| match &arrival.storage {
@@ -116,14 +116,14 @@ pub(super) fn look_at(data: &Bound<'_, PyAny>) -> PyResult<Py<PyStorage>> {
 /// Give the names of the doors that an object has, usable or not.
 #[pyfunction]
 #[pyo3(name = "doors_of")]
-pub(super) fn doors<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+pub(crate) fn doors<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
     let _inside = Inside::enter(data.py());
     PyTuple::new(data.py(), door_names(data))
 }
 
 /// Read what the option `device` takes: None for the host, ("gpu", n) for a GPU, n None for any.
 #[pyfunction]
-pub(super) fn device_of(
+pub(crate) fn device_of(
     device: &Bound<'_, PyAny>,
 ) -> PyResult<Option<(&'static str, Option<i32>)>> {
     Ok(match read_device(device)? {
@@ -137,7 +137,7 @@ pub(super) fn device_of(
 /// Empty for `Storage`, None for a class that is not a kind of storage.
 #[pyfunction]
 #[pyo3(signature = (cls, /))]
-pub(super) fn class_options<'py>(cls: &Bound<'py, PyType>) -> PyResult<Option<Bound<'py, PyDict>>> {
+pub(crate) fn class_options<'py>(cls: &Bound<'py, PyType>) -> PyResult<Option<Bound<'py, PyDict>>> {
     let py = cls.py();
     let options = PyDict::new(py);
     let on_gpu = [
@@ -158,6 +158,6 @@ pub(super) fn class_options<'py>(cls: &Bound<'py, PyType>) -> PyResult<Option<Bo
 
 /// Count the blocks of memory, on the host and on GPUs, that dlfield has allocated and not freed.
 #[pyfunction]
-pub(super) fn live_allocations() -> usize {
+pub(crate) fn live_allocations() -> usize {
     alloc::live_allocations()
 }

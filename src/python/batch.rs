@@ -30,7 +30,7 @@ use crate::storage::{CopyBatch, Storage};
 /// GTNoSuchBufferError
 ///     Unless all storages have a buffer on the host, or all have one on a GPU.
 #[pyclass(frozen, name = "CopyBatch", module = "dlfield._core")]
-pub(super) struct PyCopyBatch(DropAttached<CopyBatch>);
+pub(crate) struct PyCopyBatch(DropAttached<CopyBatch>);
 
 #[pymethods]
 impl PyCopyBatch {

@@ -10,7 +10,7 @@ use crate::protocol::cuda_array_interface;
 
 /// An array on a GPU, with the CUDA array interface, version 3. Holds the memory.
 #[pyclass(frozen, name = "DeviceArray", module = "dlfield")]
-pub(super) struct PyDeviceArray {
+pub(crate) struct PyDeviceArray {
     managed: DropAttached<Managed>,
     readonly: bool,
     /// True if the timeline of the memory knows all work of the array's consumer.
@@ -18,12 +18,12 @@ pub(super) struct PyDeviceArray {
 }
 
 impl PyDeviceArray {
-    pub(super) fn new(managed: Managed, readonly: bool) -> Self {
+    pub(crate) fn new(managed: Managed, readonly: bool) -> Self {
         Self { managed: DropAttached::new(managed), readonly, in_order: false }
     }
 
     /// An array for work that the caller records in the timeline of the memory.
-    pub(super) fn in_order(managed: Managed) -> Self {
+    pub(crate) fn in_order(managed: Managed) -> Self {
         Self { in_order: true, ..Self::new(managed, false) }
     }
 }

@@ -214,7 +214,7 @@ unsafe fn collect<'py>(
 ///
 /// # Errors
 /// What making functions in Python raises.
-pub(super) fn install(module: &Bound<'_, PyModule>) -> PyResult<()> {
+pub(crate) fn install(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let functions: [(_, Fast, _, _); 3] = [
         ("as_storage", enter_as_storage, &AS_STORAGE, wrap_pyfunction!(as_storage_of, py)?),

@@ -36,7 +36,7 @@ use crate::protocol::read::{int, ints, names};
 ///     For a storage without names or with an unknown halo, a width beyond the halo, and names that
 ///     are not among `dims`.
 #[pyclass(frozen, name = "HaloBoxes", module = "dlfield._core")]
-pub(super) struct PyHaloBoxes {
+pub(crate) struct PyHaloBoxes {
     boxes: HaloBoxes,
     dims: Dims,
 }
@@ -128,7 +128,7 @@ impl PyHaloBoxes {
 /// ValueError
 ///     If the message does not have these bytes.
 #[pyfunction]
-pub(super) fn message_part(
+pub(crate) fn message_part(
     message: &Bound<'_, PyStorage>,
     start: i64,
     model: &Bound<'_, PyStorage>,

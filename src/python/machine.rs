@@ -11,7 +11,7 @@ type Device = (String, usize, (i32, i32));
 
 /// Give the features of the crate that this build has, in the order of Cargo.toml.
 #[pyfunction]
-pub(super) fn build_features(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
+pub(crate) fn build_features(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
     let features = [
         ("python", cfg!(feature = "python")),
         ("cuda", cfg!(feature = "cuda")),
@@ -24,7 +24,7 @@ pub(super) fn build_features(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
 
 /// Name the processor's registers that copies use: avx512, avx2, sse2, neon or plain.
 #[pyfunction]
-pub(super) fn copy_registers() -> &'static str {
+pub(crate) fn copy_registers() -> &'static str {
     copy::registers()
 }
 
@@ -41,7 +41,7 @@ pub(super) fn copy_registers() -> &'static str {
 /// DeviceUnavailable
 ///     Without a driver or a device, or with a driver that is too old.
 #[pyfunction]
-pub(super) fn cuda_driver(py: Python<'_>) -> PyResult<((i32, i32), Vec<Device>)> {
+pub(crate) fn cuda_driver(py: Python<'_>) -> PyResult<((i32, i32), Vec<Device>)> {
     let found = py.detach(|| {
         let device = |ordinal| {
             let found = cuda::properties(ordinal)?;

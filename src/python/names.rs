@@ -39,7 +39,7 @@ use crate::protocol::read::{names, shown, wrong_type};
 /// Storage allocation note, "Dimension Mapping".
 #[pyfunction]
 #[pyo3(signature = (storage, annotation = None))]
-pub(super) fn get_dims<'py>(
+pub(crate) fn get_dims<'py>(
     storage: &Bound<'py, PyAny>,
     annotation: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Option<Bound<'py, PyTuple>>> {
@@ -77,7 +77,7 @@ fn assumed(annotation: &Bound<'_, PyAny>) -> PyResult<Dims> {
 
 /// Give names as texts if GT4Py's cartesian stencils know each: I, J, K or a decimal; else None.
 #[pyfunction]
-pub(super) fn gt4py_names<'py>(dims: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+pub(crate) fn gt4py_names<'py>(dims: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyTuple>>> {
     let py = dims.py();
     let Ok(dims) = names(dims) else { return Ok(None) };
     dims.iter().all(Dim::is_gt4py).then(|| texts(py, &dims)).transpose()
@@ -85,13 +85,13 @@ pub(super) fn gt4py_names<'py>(dims: &Bound<'py, PyAny>) -> PyResult<Option<Boun
 
 /// Refuse names of a DataArray that contradict those of its data.
 #[pyfunction]
-pub(super) fn check_names(dims: &Bound<'_, PyAny>, own: &Bound<'_, PyAny>) -> PyResult<()> {
+pub(crate) fn check_names(dims: &Bound<'_, PyAny>, own: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(field::check_names(&names(dims)?, &names(own)?)?)
 }
 
 /// Refuse an entry of `given` that is not among the strings `known`.
 #[pyfunction]
-pub(super) fn check_among(
+pub(crate) fn check_among(
     what: &str,
     given: &Bound<'_, PyAny>,
     known: &Bound<'_, PyAny>,
@@ -110,7 +110,7 @@ pub(super) fn check_among(
 
 /// Tell if names stand for different things, so that only the position says what belongs together.
 #[pyfunction]
-pub(super) fn names_are_unrelated(
+pub(crate) fn names_are_unrelated(
     dims: &Bound<'_, PyAny>,
     others: &Bound<'_, PyAny>,
 ) -> PyResult<bool> {

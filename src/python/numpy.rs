@@ -20,7 +20,7 @@ use crate::protocol::{Arrival, Request, gt4py, import};
 ///
 /// # Errors
 /// `ValueError` for a type that a storage cannot hold; NumPy's `TypeError` for anything but a type.
-pub(super) fn dtype_from(obj: &Bound<'_, PyAny>) -> PyResult<DType> {
+pub(crate) fn dtype_from(obj: &Bound<'_, PyAny>) -> PyResult<DType> {
     let py = obj.py();
     if let Some(known) = by_name(obj) {
         return Ok(known);
@@ -100,7 +100,7 @@ fn numpys<'py>(obj: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
 ///
 /// # Errors
 /// `ImportError` if `ml_dtypes` is needed and not installed.
-pub(super) fn dtype_to(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> {
+pub(crate) fn dtype_to(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> {
     let numpy = py.import(intern!(py, "numpy"))?;
     let name = match dtype.format() {
         Some(_) => PyString::intern(py, dtype.name()).into_any(),
@@ -120,7 +120,7 @@ fn ml_dtypes(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyModule>> {
 
 /// Makes a NumPy array over the memory, in the same axis order. Zero-copy; the array holds a
 /// reference. `readonly` alone decides if it is writable.
-pub(super) fn array_over<'py>(
+pub(crate) fn array_over<'py>(
     py: Python<'py>,
     managed: &Managed,
     readonly: bool,
@@ -142,7 +142,7 @@ pub(super) fn array_over<'py>(
 ///
 /// # Safety
 /// `holder` keeps the memory, which is the host's.
-pub(super) unsafe fn array_held_by<'py>(
+pub(crate) unsafe fn array_held_by<'py>(
     holder: &Bound<'py, PyAny>,
     managed: &Managed,
     readonly: bool,
@@ -161,7 +161,7 @@ pub(super) unsafe fn array_held_by<'py>(
 ///
 /// # Errors
 /// What NumPy raises, and what importing the copy refuses.
-pub(super) fn import_converted(
+pub(crate) fn import_converted(
     data: &Bound<'_, PyAny>,
     dtype: Option<DType>,
 ) -> Result<Option<Arrival>, Failure> {

@@ -14,7 +14,7 @@ use crate::interpreter::Inside;
 use crate::layout::{Extents, MAX_NDIM};
 use crate::preset::default_dims;
 use crate::protocol::read::{entries, int, names, shown, wrong_type};
-pub(super) use crate::protocol::read::{ints, ints_or_int};
+pub(crate) use crate::protocol::read::{ints, ints_or_int};
 use crate::storage::{ManagedBy, Order, Spec};
 
 /// The options, as messages list them.
@@ -23,7 +23,7 @@ const NAMES: &str = "aligned_index, alignment_size, backend, default_origin, def
 
 /// Type of `UNSET`: the value of an option that is not given, where None would be a choice.
 #[pyclass(frozen, name = "UnsetType", module = "dlfield")]
-pub(super) struct Unset;
+pub(crate) struct Unset;
 
 #[pymethods]
 impl Unset {
@@ -40,7 +40,7 @@ impl Unset {
     }
 }
 
-pub(super) fn unset(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+pub(crate) fn unset(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     static ONE: PyOnceLock<Py<Unset>> = PyOnceLock::new();
     Ok(ONE.get_or_try_init(py, || Py::new(py, Unset))?.bind(py).clone().into_any())
 }
@@ -167,7 +167,7 @@ fn set(spec: &mut Spec, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
 ///
 /// # Errors
 /// `TypeError`.
-pub(super) fn check_names(options: &Bound<'_, PyDict>, further: &str) -> PyResult<()> {
+pub(crate) fn check_names(options: &Bound<'_, PyDict>, further: &str) -> PyResult<()> {
     let names = format!("{further}, {NAMES}");
     for name in options.keys() {
         check_name(&names, &name.cast_into::<PyString>()?.to_cow()?)?;
@@ -239,7 +239,7 @@ pub(super) fn agree(what: &str, spec: &Spec, given: Dims) -> PyResult<Dims> {
 ///
 /// # Errors
 /// `ValueError` for anything else.
-pub(super) fn read_device(device: &Bound<'_, PyAny>) -> PyResult<Target> {
+pub(crate) fn read_device(device: &Bound<'_, PyAny>) -> PyResult<Target> {
     if device.is_none() {
         return Ok(Target::Host);
     }

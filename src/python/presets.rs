@@ -16,7 +16,7 @@ use crate::protocol::read::{int, ints, shown, wrong_type};
 ///
 /// # Errors
 /// `ValueError` that lists the known names; what GT4Py's description of a layout raises.
-pub(super) fn preset_of(py: Python<'_>, what: &str, name: &str) -> PyResult<&'static Preset> {
+pub(crate) fn preset_of(py: Python<'_>, what: &str, name: &str) -> PyResult<&'static Preset> {
     match Preset::find(name) {
         Some(known) => Ok(known),
         None => of_gt4py(py, name)?.ok_or_else(|| Preset::unknown(what, name).into()),
@@ -88,7 +88,7 @@ fn make(
 /// not know a name, it asks GT4Py's registry.
 #[pyfunction]
 #[pyo3(signature = (name, layout, *, alignment = None, device = None))]
-pub(super) fn register_preset(
+pub(crate) fn register_preset(
     name: &str,
     layout: &Bound<'_, PyAny>,
     alignment: Option<&Bound<'_, PyAny>>,

@@ -11,7 +11,7 @@ use crate::protocol::read::int;
 use crate::{alloc, copy, threads};
 
 /// Reads the environment now: later it may change in a thread without the GIL, or by a fork.
-pub(super) fn settle(py: Python<'_>) -> PyResult<()> {
+pub(crate) fn settle(py: Python<'_>) -> PyResult<()> {
     check_environment(py)?;
     let _ = threads::num_threads();
     let _ = alloc::huge_pages();
@@ -42,7 +42,7 @@ fn check_environment(py: Python<'_>) -> PyResult<()> {
 /// It is set by `set_num_threads`, else by the environment variable DLFIELD_NUM_THREADS, else by
 /// OMP_NUM_THREADS, else it is the number of CPUs that the process may use.
 #[pyfunction]
-pub(super) fn get_num_threads() -> usize {
+pub(crate) fn get_num_threads() -> usize {
     threads::num_threads()
 }
 
@@ -55,7 +55,7 @@ pub(super) fn get_num_threads() -> usize {
 /// ValueError
 ///     For a number below 1.
 #[pyfunction]
-pub(super) fn set_num_threads(num_threads: &Bound<'_, PyAny>) -> PyResult<()> {
+pub(crate) fn set_num_threads(num_threads: &Bound<'_, PyAny>) -> PyResult<()> {
     if let Some(threads) = NonZero::new(at_least(1, "num_threads", num_threads)?) {
         threads::set_num_threads(threads);
     }
@@ -67,19 +67,19 @@ pub(super) fn set_num_threads(num_threads: &Bound<'_, PyAny>) -> PyResult<()> {
 /// It is set by `set_huge_pages`; else they do, unless the environment variable DLFIELD_HUGE_PAGES
 /// is 0, off, no or false.
 #[pyfunction]
-pub(super) fn get_huge_pages() -> bool {
+pub(crate) fn get_huge_pages() -> bool {
     alloc::huge_pages()
 }
 
 /// Set if new fields of 4 MiB and more ask the system for huge pages.
 #[pyfunction]
-pub(super) fn set_huge_pages(enabled: bool) {
+pub(crate) fn set_huge_pages(enabled: bool) {
     alloc::set_huge_pages(enabled);
 }
 
 /// Return how many bytes of freed large fields are kept for new ones; 0, the default, keeps none.
 #[pyfunction]
-pub(super) fn get_pool_limit() -> usize {
+pub(crate) fn get_pool_limit() -> usize {
     alloc::pool_limit()
 }
 
@@ -94,7 +94,7 @@ pub(super) fn get_pool_limit() -> usize {
 /// ValueError
 ///     For a number below 0.
 #[pyfunction]
-pub(super) fn set_pool_limit(py: Python<'_>, bytes: &Bound<'_, PyAny>) -> PyResult<()> {
+pub(crate) fn set_pool_limit(py: Python<'_>, bytes: &Bound<'_, PyAny>) -> PyResult<()> {
     let limit = at_least(0, "bytes", bytes)?;
     py.detach(|| alloc::set_pool_limit(limit));
     Ok(())
@@ -109,12 +109,12 @@ fn at_least(least: usize, what: &str, value: &Bound<'_, PyAny>) -> Result<usize,
 
 /// Return how many bytes are kept for new fields at the moment.
 #[pyfunction]
-pub(super) fn pool_bytes(py: Python<'_>) -> usize {
+pub(crate) fn pool_bytes(py: Python<'_>) -> usize {
     py.detach(alloc::pool_bytes)
 }
 
 /// Give all memory that is kept for new fields back to the system. The limit stays.
 #[pyfunction]
-pub(super) fn free_pool(py: Python<'_>) {
+pub(crate) fn free_pool(py: Python<'_>) {
     py.detach(alloc::free_pool);
 }

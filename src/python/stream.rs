@@ -10,7 +10,7 @@ use crate::interpreter::{Inside, attached, is_attached};
 use crate::protocol::read::{int, wrong_type};
 
 /// Releases the GIL while freed memory waits for a device, from the first call on.
-pub(super) fn let_go_while_freeing() {
+pub(crate) fn let_go_while_freeing() {
     release_interpreter_by(|wait| {
         // Never acquire the GIL here: a deleter may run while its caller holds locks.
         let waited = is_attached().then(|| attached(|py| py.detach(&mut *wait))).flatten();
@@ -22,7 +22,7 @@ pub(super) fn let_go_while_freeing() {
 
 /// The context manager that `use_stream` makes.
 #[pyclass(frozen, name = "UsedStream", module = "dlfield")]
-pub(super) struct UsedStream {
+pub(crate) struct UsedStream {
     stream: Stream,
     /// The object that keeps the stream.
     _owner: Py<PyAny>,
@@ -73,7 +73,7 @@ impl UsedStream {
 ///     If CUDA cannot be used, or refuses the stream. CUDA may fail to notice that a handle is not
 ///     a stream.
 #[pyfunction]
-pub(super) fn use_stream(stream: &Bound<'_, PyAny>) -> PyResult<UsedStream> {
+pub(crate) fn use_stream(stream: &Bound<'_, PyAny>) -> PyResult<UsedStream> {
     let _inside = Inside::enter(stream.py());
     let handle = handle(stream)?;
     // SAFETY: the object's, or the user's, promise: a stream, for longer than it is used.
@@ -85,7 +85,7 @@ pub(super) fn use_stream(stream: &Bound<'_, PyAny>) -> PyResult<UsedStream> {
 ///
 /// # Safety
 /// The stream exists on the GPU `ordinal` as long as the result is used.
-pub(super) unsafe fn stream_of(stream: &Bound<'_, PyAny>, ordinal: i32) -> PyResult<Stream> {
+pub(crate) unsafe fn stream_of(stream: &Bound<'_, PyAny>, ordinal: i32) -> PyResult<Stream> {
     let handle = handle(stream)?;
     // SAFETY: the caller's promise.
     Ok(unsafe { Stream::foreign(handle, ordinal) })

@@ -13,7 +13,7 @@ use crate::sync::{Dirty, SyncState};
 /// Which of the two buffers of a synchronised storage was modified, shared by all its views.
 #[pyclass(frozen, weakref, name = "SyncState", module = "dlfield")]
 #[derive(Default)]
-pub(super) struct PySyncState(Arc<SyncState>);
+pub(crate) struct PySyncState(Arc<SyncState>);
 
 impl PySyncState {
     /// The object of the state of a pair: all views of the pair give the same one while it lives.

@@ -68,7 +68,7 @@ use crate::sync::{Dirty, SyncState, check_alike};
 ///     For memory that is not where device=, managed= or the argument wants it.
 #[pyfunction]
 #[pyo3(signature = (data = None, device_data = None, *, sync_state = None, like = None, **options))]
-pub(in crate::python) fn as_storage(
+pub(crate) fn as_storage(
     py: Python<'_>,
     data: Option<&Bound<'_, PyAny>>,
     device_data: Option<&Bound<'_, PyAny>>,
@@ -126,7 +126,7 @@ pub(in crate::python) fn as_storage(
 #[pyfunction]
 #[pyo3(signature = (data = None, device_data = None, *, dtype = None, copy = true, sync_state = None, shape = None, like = None, **options))]
 #[expect(clippy::too_many_arguments, reason = "the signature that GDP-3 gives")]
-pub(in crate::python) fn storage(
+pub(crate) fn storage(
     py: Python<'_>,
     data: Option<&Bound<'_, PyAny>>,
     device_data: Option<&Bound<'_, PyAny>>,

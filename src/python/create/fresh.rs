@@ -81,7 +81,7 @@ use crate::storage::{Spec, Storage};
 ///     exist or has no managed memory.
 #[pyfunction]
 #[pyo3(signature = (shape, dtype = None, **options))]
-pub(in crate::python) fn empty(
+pub(crate) fn empty(
     shape: &Bound<'_, PyAny>,
     dtype: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
@@ -94,7 +94,7 @@ pub(in crate::python) fn empty(
 /// Parameters, result and errors are those of `empty`.
 #[pyfunction]
 #[pyo3(signature = (shape, dtype = None, **options))]
-pub(in crate::python) fn zeros(
+pub(crate) fn zeros(
     shape: &Bound<'_, PyAny>,
     dtype: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
@@ -107,7 +107,7 @@ pub(in crate::python) fn zeros(
 /// Parameters, result and errors are those of `empty`.
 #[pyfunction]
 #[pyo3(signature = (shape, dtype = None, **options))]
-pub(in crate::python) fn ones(
+pub(crate) fn ones(
     shape: &Bound<'_, PyAny>,
     dtype: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
@@ -120,7 +120,7 @@ pub(in crate::python) fn ones(
 /// Other parameters, result and errors are those of `empty`.
 #[pyfunction]
 #[pyo3(signature = (shape, fill_value, dtype = None, **options))]
-pub(in crate::python) fn full(
+pub(crate) fn full(
     shape: &Bound<'_, PyAny>,
     fill_value: &Bound<'_, PyAny>,
     dtype: Option<&Bound<'_, PyAny>>,

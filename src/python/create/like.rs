@@ -40,7 +40,7 @@ use crate::storage::{Order, Spec, Storage};
 ///     As `as_storage` for the model, and as `empty`.
 #[pyfunction]
 #[pyo3(signature = (data, dtype = None, **options))]
-pub(in crate::python) fn empty_like(
+pub(crate) fn empty_like(
     data: &Bound<'_, PyAny>,
     dtype: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
@@ -53,7 +53,7 @@ pub(in crate::python) fn empty_like(
 /// Parameters, result and errors are those of `empty_like`.
 #[pyfunction]
 #[pyo3(signature = (data, dtype = None, **options))]
-pub(in crate::python) fn zeros_like(
+pub(crate) fn zeros_like(
     data: &Bound<'_, PyAny>,
     dtype: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
@@ -66,7 +66,7 @@ pub(in crate::python) fn zeros_like(
 /// Parameters, result and errors are those of `empty_like`.
 #[pyfunction]
 #[pyo3(signature = (data, dtype = None, **options))]
-pub(in crate::python) fn ones_like(
+pub(crate) fn ones_like(
     data: &Bound<'_, PyAny>,
     dtype: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
@@ -80,7 +80,7 @@ pub(in crate::python) fn ones_like(
 /// Other parameters, result and errors are those of `empty_like`.
 #[pyfunction]
 #[pyo3(signature = (data, fill_value, dtype = None, **options))]
-pub(in crate::python) fn full_like(
+pub(crate) fn full_like(
     data: &Bound<'_, PyAny>,
     fill_value: &Bound<'_, PyAny>,
     dtype: Option<&Bound<'_, PyAny>>,

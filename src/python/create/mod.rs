@@ -4,6 +4,6 @@ mod fresh;
 mod like;
 mod data;
 
-pub(super) use data::{as_storage, storage};
-pub(super) use fresh::{empty, full, ones, zeros};
-pub(super) use like::{empty_like, full_like, ones_like, zeros_like};
+pub(crate) use data::{as_storage, storage};
+pub(crate) use fresh::{empty, full, ones, zeros};
+pub(crate) use like::{empty_like, full_like, ones_like, zeros_like};

@@ -28,7 +28,7 @@ use crate::storage::{Residence, Spec, Storage};
 /// transposed if it has their names in another order, and other names are refused, except that of
 /// the only axis of indices.
 #[pyclass(subclass, frozen, weakref, name = "Storage", module = "dlfield")]
-pub(in crate::python) struct PyStorage {
+pub(crate) struct PyStorage {
     storage: InObject<Storage>,
     /// Name of the protocol that the memory came through; None if dlfield allocated it.
     #[pyo3(get)]
@@ -40,18 +40,18 @@ pub(in crate::python) struct PyStorage {
 /// What storages with a buffer on the host have in common: the doors of host memory.
 #[pyclass(subclass, frozen, extends = PyStorage)]
 #[pyo3(name = "HostBackedStorage", module = "dlfield._core")]
-pub(in crate::python) struct HostBacked;
+pub(crate) struct HostBacked;
 
 /// A storage in host memory.
 #[pyclass(frozen, extends = HostBacked, name = "CPUStorage", module = "dlfield")]
-pub(in crate::python) struct CpuStorage;
+pub(crate) struct CpuStorage;
 
 /// Memory on a GPU alone (GDP-3).
 ///
 /// It has no buffer on the host: what needs one is absent or raises GTNoSuchBufferError
 /// (`np.asarray` and `DataArray.values` raise BufferError). Copies bring values in and out.
 #[pyclass(frozen, extends = PyStorage, name = "GPUStorage", module = "dlfield")]
-pub(in crate::python) struct GpuStorage;
+pub(crate) struct GpuStorage;
 
 /// Memory on host and GPU, kept in step by dlfield (GDP-3).
 ///
@@ -60,16 +60,16 @@ pub(in crate::python) struct GpuStorage;
 /// `set_host_modified()` or `set_device_modified()`, or work in `with storage.host() as array:` and
 /// `with storage.device() as array:`, which say it at the end.
 #[pyclass(frozen, extends = HostBacked, name = "SoftwareManagedGPUStorage", module = "dlfield")]
-pub(in crate::python) struct SoftwareManagedGpuStorage;
+pub(crate) struct SoftwareManagedGpuStorage;
 
 /// Memory that host and GPU share, kept in step by CUDA (GDP-3).
 ///
 /// Before the host gets it, dlfield waits for the work that it knows of.
 #[pyclass(frozen, extends = HostBacked, name = "CUDAManagedGPUStorage", module = "dlfield")]
-pub(in crate::python) struct CudaManagedGpuStorage;
+pub(crate) struct CudaManagedGpuStorage;
 
 /// Registers the class with the doors.
-pub(in crate::python) fn introduce() {
+pub(crate) fn introduce() {
     fn read<'a>(obj: &'a Bound<'_, PyAny>) -> Option<Held<'a>> {
         let object = obj.cast::<PyStorage>().ok()?.get();
         Some((object.storage(), object.door))
@@ -82,7 +82,7 @@ pub(in crate::python) fn introduce() {
 
 impl PyStorage {
     /// A new Python object for a storage that came through `door` (`None`: allocated here).
-    pub(in crate::python) fn wrap(
+    pub(crate) fn wrap(
         py: Python<'_>,
         storage: Storage,
         door: Option<&'static str>,
@@ -107,12 +107,12 @@ impl PyStorage {
         Ok(made.into_super().unbind())
     }
 
-    pub(in crate::python) fn storage(&self) -> &Storage {
+    pub(crate) fn storage(&self) -> &Storage {
         &self.storage
     }
 
     /// Keeps an array over the memory for the next stencil.
-    pub(in crate::python) fn keep_array(&self, array: &Bound<'_, PyAny>) {
+    pub(crate) fn keep_array(&self, array: &Bound<'_, PyAny>) {
         let mut kept = self.array.lock().unwrap_or_else(PoisonError::into_inner);
         let before = kept.replace(array.clone().unbind());
         drop(kept); // first: what the array before lets go may be anything
@@ -120,7 +120,7 @@ impl PyStorage {
     }
 
     /// The array that was kept. Whoever got it may have changed its shape, strides and flags.
-    pub(in crate::python) fn kept_array<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+    pub(crate) fn kept_array<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
         let kept = self.array.lock().unwrap_or_else(PoisonError::into_inner);
         kept.as_ref().map(|array| array.bind(py).clone())
     }
@@ -129,7 +129,7 @@ impl PyStorage {
     ///
     /// # Errors
     /// GTNoSuchBufferError that names `what` needs it, if there is none.
-    pub(in crate::python) fn host(&self, py: Python<'_>, what: &str) -> PyResult<&Managed> {
+    pub(crate) fn host(&self, py: Python<'_>, what: &str) -> PyResult<&Managed> {
         match self.storage.plain_host() {
             Some(host) => Ok(host),
             None => Ok(py.detach(|| self.storage.host()).map_err(|error| error.about(what))?),
@@ -137,7 +137,7 @@ impl PyStorage {
     }
 
     /// The buffer of the device, up to date once the work in its timeline is done; errors as above.
-    pub(in crate::python) fn device(&self, py: Python<'_>, what: &str) -> PyResult<&Managed> {
+    pub(crate) fn device(&self, py: Python<'_>, what: &str) -> PyResult<&Managed> {
         Ok(py.detach(|| self.storage.device()).map_err(|error| error.about(what))?)
     }
 
@@ -185,11 +185,7 @@ constructed_as_storage!(
 );
 
 /// A copy as `spec` requests, made without holding the GIL.
-pub(in crate::python) fn copy_with(
-    py: Python<'_>,
-    memory: &Managed,
-    spec: &Spec,
-) -> PyResult<Storage> {
+pub(crate) fn copy_with(py: Python<'_>, memory: &Managed, spec: &Spec) -> PyResult<Storage> {
     // SAFETY: the user excludes writes of other threads, as in NumPy; the copy reads bytes, of
     // which every pattern is valid.
     Ok(py.detach(|| unsafe { Storage::copy_of(memory, spec) })?)

@@ -279,7 +279,7 @@ impl PyStorage {
 
 impl PyStorage {
     /// A DLPack capsule of the requested side, by default the announced one.
-    pub(in crate::python) fn capsule<'py>(
+    pub(crate) fn capsule<'py>(
         slf: &Bound<'py, Self>,
         request: &ExportRequest<'_, 'py>,
     ) -> PyResult<Bound<'py, PyCapsule>> {

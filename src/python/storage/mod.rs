@@ -19,9 +19,9 @@ mod exchange;
 #[cfg(feature = "arrow")]
 mod arrow;
 
-pub(super) use class::{
+pub(crate) use class::{
     CpuStorage, CudaManagedGpuStorage, GpuStorage, HostBacked, PyStorage,
     SoftwareManagedGpuStorage, copy_with, introduce,
 };
-pub(super) use pickle::rebuild_storage;
-pub(super) use sides::{OTHER_LIBRARIES, converted, cupy_module, cupy_to_read};
+pub(crate) use pickle::rebuild_storage;
+pub(crate) use sides::{OTHER_LIBRARIES, converted, cupy_module, cupy_to_read};

@@ -78,7 +78,7 @@ fn values<'py>(py: Python<'py>, storage: &Storage, protocol: i32) -> PyResult<Bo
 /// Make a storage of what was pickled. Its arguments may change with any version.
 #[pyfunction]
 #[pyo3(signature = (values, dtype, shape, ranks, known, managed = None))]
-pub(in crate::python) fn rebuild_storage(
+pub(crate) fn rebuild_storage(
     values: &Bound<'_, PyAny>,
     dtype: &str,
     shape: &Bound<'_, PyAny>,

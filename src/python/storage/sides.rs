@@ -23,11 +23,7 @@ pub(super) fn on_host(py: Python<'_>, memory: &Managed) -> PyResult<Managed> {
 }
 
 /// The values in another type, in the same order of axes, converted by NumPy's rules.
-pub(in crate::python) fn converted(
-    py: Python<'_>,
-    managed: &Managed,
-    dtype: DType,
-) -> PyResult<Managed> {
+pub(crate) fn converted(py: Python<'_>, managed: &Managed, dtype: DType) -> PyResult<Managed> {
     let host = on_host(py, managed)?; // NumPy converts on the host alone
     let array = array_over(py, &host, true)?.call_method1("astype", (dtype_to(py, dtype)?,))?;
     Ok(import(&array, Request::SHARED)?.memory)
@@ -61,7 +57,7 @@ pub(super) fn cupy<'py>(slf: &Bound<'py, PyStorage>, what: &str) -> PyResult<Bou
 }
 
 /// As `cupy`, for a caller that does not write the array.
-pub(in crate::python) fn cupy_to_read<'py>(
+pub(crate) fn cupy_to_read<'py>(
     slf: &Bound<'py, PyStorage>,
     what: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -78,11 +74,11 @@ pub(in crate::python) fn cupy_to_read<'py>(
 }
 
 /// The way out for exchange without CuPy.
-pub(in crate::python) const OTHER_LIBRARIES: &str =
+pub(crate) const OTHER_LIBRARIES: &str =
     "pass the storage itself to a library that takes DLPack or __cuda_array_interface__";
 
 /// Imports CuPy for `what`, which without it can be done by `way_out`.
-pub(in crate::python) fn cupy_module<'py>(
+pub(crate) fn cupy_module<'py>(
     py: Python<'py>,
     what: &str,
     way_out: &str,

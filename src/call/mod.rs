@@ -31,7 +31,7 @@ mod next_run;
 
 use pyo3::prelude::*;
 
-pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("LayoutWarning", py.get_type::<warnings::LayoutWarning>())?;
     module.add("MemoryCopyWarning", py.get_type::<warnings::MemoryCopyWarning>())?;

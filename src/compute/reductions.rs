@@ -199,7 +199,7 @@ pub(super) fn reduction_of(function: &Bound<'_, PyAny>) -> PyResult<Option<&'sta
 
 /// Give the functions of NumPy that `reduced` computes.
 #[pyfunction]
-pub(in crate::python) fn reducing_functions(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+pub(crate) fn reducing_functions(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     Ok(functions(py)?.keys())
 }
 
@@ -209,7 +209,7 @@ pub(in crate::python) fn reducing_functions(py: Python<'_>) -> PyResult<Bound<'_
 /// NotImplemented if an array is to decide what happens.
 #[pyfunction]
 #[pyo3(signature = (function, /, *args, **keywords))]
-pub(in crate::python) fn reduced<'py>(
+pub(crate) fn reduced<'py>(
     function: &Bound<'py, PyAny>,
     args: &Bound<'py, PyTuple>,
     keywords: Option<&Bound<'py, PyDict>>,

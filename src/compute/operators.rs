@@ -5,7 +5,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-use super::compute::{Call, not_elementwise};
+use super::pointwise::{Call, not_elementwise};
 use crate::python::storage::PyStorage;
 
 /// A universal function of NumPy that is looked up once.

@@ -6,8 +6,8 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use super::asked::is_true;
-use super::compute::{Call, not_elementwise};
 use super::known::Known;
+use super::pointwise::{Call, not_elementwise};
 use super::reductions::by_method;
 use crate::python::storage::PyStorage;
 
@@ -67,7 +67,7 @@ impl PyStorage {
 /// NotImplemented if an operand is to decide what happens.
 #[pyfunction]
 #[pyo3(signature = (function, inputs, results = 1, name = "dlfield", options = None))]
-pub(in crate::python) fn elementwise<'py>(
+pub(crate) fn elementwise<'py>(
     function: &Bound<'py, PyAny>,
     inputs: &Bound<'py, PyTuple>,
     results: usize,

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! objects ──given──▶ arrays and their labels ──site──▶ the host or a GPU
-//!                       ├──compute──▶ work: function(arrays..., outputs...) ◀── cupy
+//!                       ├──pointwise─▶ work: function(arrays..., outputs...) ◀── cupy
 //!                       └──reduce──▶ function(array, axis, dtype, out)
 //! ```
 
@@ -13,7 +13,7 @@ mod outputs;
 mod site;
 mod cupy;
 mod work;
-mod compute;
+mod pointwise;
 mod operators;
 mod asked;
 mod place;
@@ -23,5 +23,5 @@ mod reductions;
 mod methods;
 mod ufunc;
 
-pub(super) use reductions::{reduced, reducing_functions};
-pub(super) use ufunc::elementwise;
+pub(crate) use reductions::{reduced, reducing_functions};
+pub(crate) use ufunc::elementwise;
