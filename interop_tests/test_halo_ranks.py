@@ -264,12 +264,12 @@ def test_threads_with_a_plan_each_do_not_disturb_each_other(comm):
 
 @on_ranks(4)
 def test_a_duplicate_is_made_once_for_a_communicator_and_goes_with_it(comm):
-    from dlfield.halo import _mpi
+    from dlfield.halo import mpi
 
     cart = grid(comm)
     u = numbered(cart, EXTENTS, 1, HALO)
     one, other = dlf.halo_exchange([u], cart), dlf.halo_exchange([u], cart)
-    channel = _mpi.channel_of(cart)
+    channel = mpi.channel_of(cart)
     assert channel.plans == 2
     cart.Free()
     one.exchange()  # the duplicate stays for the plans
@@ -282,11 +282,11 @@ def test_a_duplicate_is_made_once_for_a_communicator_and_goes_with_it(comm):
 
 @on_ranks(2)
 def test_a_plan_that_is_dropped_does_not_keep_the_duplicate(comm):
-    from dlfield.halo import _mpi
+    from dlfield.halo import mpi
 
     cart = grid(comm)
     plan = dlf.halo_exchange([numbered(cart, EXTENTS, 1, HALO)], cart)
-    channel = _mpi.channel_of(cart)
+    channel = mpi.channel_of(cart)
     del plan
     gc.collect()
     cart.Free()

@@ -117,7 +117,10 @@ def test_an_attribute_of_a_subclass_wins():
 @pytest.mark.parametrize("name", NAMES)
 def test_the_accessors_are_recognised_by_their_class(name):
     accessor = type(getattr(xr.DataArray, name))
-    assert (accessor.__module__, accessor.__name__) == ("dlfield.xarray", "DefaultAccessor")
+    assert (accessor.__module__, accessor.__name__) == (
+        "dlfield.xarray.accessors",
+        "DefaultAccessor",
+    )
     assert accessor is DefaultAccessor
 
 

@@ -3,13 +3,26 @@
 Importing dlfield imports no framework. It changes two things in xarray, once that is imported:
 ``DataArray`` gets two attributes for GT4Py, and files of storages are written as those of NumPy
 arrays, see `dlfield.xarray`.
+
+Its rooms and files, each of which uses only those above it, and the compiled `_core`::
+
+    annotations         fields in the annotations of a function
+    gt4py_storage       a drop-in for ``gt4py.storage``
+    functions           NumPy's functions of storages
+    xarray              storages as DataArrays, and accessors of GT4Py
+    stencils            stencils and programs as `bind` takes them
+    gt4py_cartesian     the class of a stencil of gt4py.cartesian, by its former name
+    show                explanations, drawings, HTML
+    storages            methods of storages
+    halo                exchange of halos
+    doctor              ``python -m dlfield``
 """
 
 import importlib
 import sys
 from typing import TYPE_CHECKING
 
-from dlfield import _arithmetic, _methods, _operators, xarray
+from dlfield import storages, xarray
 from dlfield._core import (
     UNSET,
     BoundStencil,
@@ -56,8 +69,8 @@ if TYPE_CHECKING:
     from dlfield import annotations as annotations
     from dlfield import halo as halo
     from dlfield.doctor import show_versions
-    from dlfield.explaining import Explanation, PlanExplanation, explain
     from dlfield.halo import ghex_field, halo_exchange
+    from dlfield.show.explanation import Explanation, PlanExplanation, explain
     from dlfield.stencils.next.allocator import field_allocator
     from dlfield.stencils.next.fields import as_field, from_field
 
@@ -129,11 +142,11 @@ _MEANT = {
 
 #: Modules that are imported when they or their functions are first used: few programs do.
 _LATER = {
-    "Explanation": "explaining",
-    "PlanExplanation": "explaining",
+    "Explanation": "show.explanation",
+    "PlanExplanation": "show.explanation",
     "annotations": "annotations",
     "as_field": "stencils.next.fields",
-    "explain": "explaining",
+    "explain": "show.explanation",
     "field_allocator": "stencils.next.allocator",
     "from_field": "stencils.next.fields",
     "ghex_field": "halo",
@@ -154,9 +167,7 @@ def __getattr__(name: str) -> object:
     raise AttributeError(message, name=name, obj=sys.modules[__name__])
 
 
-_operators.install_on(Storage)
-_methods.install_on(Storage)
-_arithmetic.install_on(Storage)
+storages.install_on(Storage)
 xarray.install()
 
 

@@ -22,10 +22,10 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import CapsuleType
 
-from dlfield._flags import Flags
-from dlfield._layout import LayoutDrawing
-from dlfield._sides import Device
+from dlfield.show.drawing import LayoutDrawing
 from dlfield.stencils.declaration import DecidedBy, DeclaredCollection
+from dlfield.storages.flags import Flags
+from dlfield.storages.sides import Device
 
 __all__ = [
     "HOST_ALIGNMENT",

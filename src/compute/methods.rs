@@ -126,7 +126,7 @@ impl PyStorage {
         {
             return reduction.call_with(args, Some(kwargs));
         }
-        let functions = py.import(intern!(py, "dlfield._array_functions"))?;
+        let functions = py.import(intern!(py, "dlfield.functions.dispatch"))?;
         functions.call_method1(intern!(py, "dispatch"), (slf, func, types, args, kwargs))
     }
 }

@@ -240,7 +240,7 @@ pub(super) fn by_method<'py>(
         "reduce" => Way::Reduce,
         "accumulate" => Way::Accumulate,
         _ => {
-            let others = py.import(intern!(py, "dlfield._ufunc_methods"))?;
+            let others = py.import(intern!(py, "dlfield.functions.ufuncs"))?;
             let compute = others.getattr(intern!(py, "METHODS"))?.get_item(method)?;
             let options = options.cloned().unwrap_or_else(|| PyDict::new(py));
             return compute.call1((ufunc, inputs, options)).map(Some);

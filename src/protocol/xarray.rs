@@ -20,7 +20,7 @@ use crate::layout::lies_within;
 use crate::managed::Managed;
 
 /// The accessors that dlfield installs describe what is read here without them.
-static DEFAULT: KnownClass = known(Producer::Other, "dlfield.xarray", "DefaultAccessor");
+static DEFAULT: KnownClass = known(Producer::Other, "dlfield.xarray.accessors", "DefaultAccessor");
 /// The class of the array and names in a DataArray, except those of an index.
 static VARIABLE: KnownClass = known(Producer::Other, "xarray", "Variable");
 

@@ -5,7 +5,7 @@ from unittest import mock
 import dlfield as dlf
 import numpy as np
 import pytest
-from dlfield.halo import _mpi
+from dlfield.halo import mpi
 
 from support.cuda.buffers import Counted, pair, values
 from support.cuda.kinds import DEVICE_NEWER, HOST_NEWER, every_class, every_state
@@ -127,7 +127,7 @@ class TakesGpu:
         self.real.free()
 
 
-REAL_REQUESTS = _mpi.persistent
+REAL_REQUESTS = mpi.persistent
 
 
 @on_ranks(2)
@@ -143,8 +143,8 @@ def test_an_mpi_that_takes_memory_of_a_gpu_gets_it_for_fields_that_are_there_alo
     for gpu_aware, taken in ((None, dlf.GPUStorage), (True, dlf.GPUStorage), (False, np.ndarray)):
         u = on_gpu(before)
         with (
-            mock.patch.object(_mpi, "takes_gpu", return_value=True),
-            mock.patch.object(_mpi, "persistent", persistent),
+            mock.patch.object(mpi, "takes_gpu", return_value=True),
+            mock.patch.object(mpi, "persistent", persistent),
             dlf.halo_exchange({"u": u}, cart, gpu_aware=gpu_aware) as plan,
         ):
             for _ in range(2):

@@ -38,7 +38,7 @@ def test_what_no_array_has_is_absent_as_in_every_object():
 
 
 def test_every_way_out_exists():
-    from dlfield._methods import _ELSEWHERE
+    from dlfield.storages.absent import _ELSEWHERE
 
     storage = dlf.zeros(3)
     assert all(callable(getattr(np, name)) for name in _ELSEWHERE["numpy.FUNCTION"].split())
@@ -47,7 +47,7 @@ def test_every_way_out_exists():
 
 
 def test_numpy_has_the_attributes_that_are_said_to_be_its_own():
-    from dlfield._methods import _ELSEWHERE
+    from dlfield.storages.absent import _ELSEWHERE
 
     added = {"mT"}  # of NumPy 2
     assert {name for name in _ELSEWHERE["NumPy"].split() if not hasattr(np.ndarray, name)} <= added

@@ -3,7 +3,7 @@
 import dlfield as dlf
 import numpy as np
 import pytest
-from dlfield._elementwise_functions import FUNCTIONS
+from dlfield.functions.pointwise import FUNCTIONS
 
 from support.errors import refused
 

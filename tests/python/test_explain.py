@@ -151,7 +151,7 @@ def test_nothing_is_acquired_for_an_explanation():
     assert field.told == []
 
 
-@pytest.mark.parametrize("name", ["annotations", "explaining", "xarray"])
+@pytest.mark.parametrize("name", ["annotations", "show.explanation", "xarray"])
 def test_the_examples_of_the_documentation_run(name):
     module = importlib.import_module(f"dlfield.{name}")
     assert doctest.testmod(module, optionflags=doctest.ELLIPSIS).failed == 0

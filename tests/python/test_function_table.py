@@ -9,9 +9,9 @@ import numpy.fft
 import numpy.polynomial
 import numpy.strings
 import pytest
-from dlfield import _reductions
-from dlfield._array_functions import _implementation
-from dlfield._function_table import ARRAYS, REFUSED, STORAGES
+from dlfield.functions import reductions as _reductions
+from dlfield.functions.dispatch import _implementation
+from dlfield.functions.table import ARRAYS, REFUSED, STORAGES
 from numpy.testing.overrides import get_overridable_numpy_array_functions
 
 from support.function_tables import DOCUMENT, with_tables

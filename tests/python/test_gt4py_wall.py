@@ -29,16 +29,16 @@ PROTOCOLS = {
 }
 #: Underscore attributes of others than GT4Py: of dlfield's own objects, and of other libraries.
 NOT_OF_GT4PY = {
-    "_axis_functions.py": {"_NoValue"},
-    "_elementwise_functions.py": {"_NoValue"},
-    "_files.py": {"_data", "_meta"},
-    "_sides.py": {"_device_side", "_finish", "_storage"},
+    "functions/along.py": {"_NoValue"},
+    "functions/pointwise.py": {"_NoValue"},
+    "xarray/files.py": {"_data", "_meta"},
+    "storages/sides.py": {"_device_side", "_finish", "_storage"},
     "doctor/child.py": {"_exit"},
     "doctor/surroundings.py": {"_is_gil_enabled"},
     "doctor/traps.py": {"_asdict"},
     "halo/explanation.py": {"_connection", "_route"},
-    "halo/packed.py": {"_device_side", "_finish"},
-    "xarray.py": {"_initializing"},
+    "halo/engines/packed.py": {"_device_side", "_finish"},
+    "xarray/accessors.py": {"_initializing"},
 }
 
 

@@ -5,7 +5,7 @@ import warnings
 
 import dlfield as dlf
 import numpy as np
-from dlfield._reductions import FUNCTIONS
+from dlfield.functions.reductions import FUNCTIONS
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 

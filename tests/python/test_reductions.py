@@ -5,7 +5,7 @@ import warnings
 import dlfield as dlf
 import numpy as np
 import pytest
-from dlfield._reductions import FUNCTIONS
+from dlfield.functions.reductions import FUNCTIONS
 
 from support.errors import refused
 

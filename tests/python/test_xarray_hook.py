@@ -21,7 +21,7 @@ def given(cls):
     return [type(vars(cls).get(name)).__name__ for name in names] == ["DefaultAccessor"] * 2
 
 def waiting():
-    return sum(type(finder).__module__ == "dlfield.xarray" for finder in sys.meta_path)
+    return sum(type(finder).__module__ == "dlfield.xarray.accessors" for finder in sys.meta_path)
 """
 
 

@@ -5,7 +5,7 @@ Run by `make pages`.
 
 from pathlib import Path
 
-from dlfield._function_table import ARRAYS, REFUSED, STORAGES
+from dlfield.functions.table import ARRAYS, REFUSED, STORAGES
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "functions.md"
 LISTS = {"storages": STORAGES, "arrays": ARRAYS, "refused": REFUSED}

@@ -1,4 +1,23 @@
-"""A doctor: what dlfield finds on this machine, what works, and what lies in the way."""
+"""A doctor: what dlfield finds on this machine, what works, and what lies in the way.
+
+Its files, each of which uses only those above it::
+
+    words           libraries, and how they say where an array lies
+    deviations      what is not shared, and why
+    sides           producers and consumers
+    pairs           one producer and one consumer
+    further         pairs that are tried in their own way
+    table           all pairs as a table
+    libraries       libraries that are looked for
+    trial           tries a library
+    child           the process in which it is tried
+    supervision     starts and watches that process
+    surroundings    versions and settings
+    traps           traps of the environment
+    report          all of it
+    printing        the report as text
+    command         ``python -m dlfield``
+"""
 
 from __future__ import annotations
 

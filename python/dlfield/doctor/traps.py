@@ -6,7 +6,7 @@ import sys
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dlfield.halo._mpi import loaded
+from dlfield.halo.mpi import loaded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

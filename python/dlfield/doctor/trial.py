@@ -12,7 +12,7 @@ from dlfield.doctor.further import FURTHER, Addressed
 from dlfield.doctor.pairs import Pair
 from dlfield.doctor.sides import CONSUMERS, PRODUCERS
 from dlfield.doctor.words import STORAGE
-from dlfield.halo._mpi import loaded
+from dlfield.halo.mpi import loaded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

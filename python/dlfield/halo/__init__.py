@@ -1,13 +1,29 @@
 """Fields that are divided among the ranks of MPI: who is beside whom, and who has which points.
 
 `dlfield.halo_exchange` plans the exchange. Importing this imports no mpi4py.
+
+Its files, each of which uses only those above it::
+
+    edge             one edge of a block
+    remembered       fields of the last exchange
+    mpi              messages of MPI
+    agreement        all ranks go on, or all raise
+    neighbours       topologies
+    decomposition    which rank has which points
+    fields           a field of a plan, and its parts at an edge
+    route            what goes over which edge
+    engines          three ways to move it
+    exchange         a planned exchange: `exchange()`, `start()`, `wait()`
+    plan             `halo_exchange`
+    explanation      what an exchange moves
 """
 
 from dlfield.halo.decomposition import Block, decompose
+from dlfield.halo.edge import Edge
+from dlfield.halo.engines.ghex_fields import ghex_field
 from dlfield.halo.exchange import HaloExchange
 from dlfield.halo.explanation import ExchangeExplanation
-from dlfield.halo.ghex_fields import ghex_field
-from dlfield.halo.neighbours import Edge, Neighbours
+from dlfield.halo.neighbours import Neighbours
 from dlfield.halo.plan import halo_exchange
 
 __all__ = [

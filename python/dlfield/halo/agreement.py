@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from dlfield.halo import _mpi
+from dlfield.halo import mpi
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,7 @@ def agree(comm: Any, problem: Exception | None, description: Description | None 
             raise problem
         return
     digest = _digest(description)
-    failed, most, least = _mpi.most(comm, [problem is not None, digest, -digest])
+    failed, most, least = mpi.most(comm, [problem is not None, digest, -digest])
     if not failed and most == -least:
         return
     text = None if problem is None else str(problem)

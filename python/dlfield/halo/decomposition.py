@@ -8,7 +8,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 
 from dlfield import _core
-from dlfield.halo import _mpi
+from dlfield.halo import mpi
 from dlfield.halo.agreement import agree
 from dlfield.halo.neighbours import OneRank
 
@@ -145,11 +145,11 @@ def decompose(
         On all ranks, for a dimension with fewer points than ranks along it, and if one rank has
         other arguments than rank 0.
     """
-    if not (comm is None or _mpi.is_communicator(comm)):
+    if not (comm is None or mpi.is_communicator(comm)):
         raise TypeError(
             f"comm: expected a communicator of mpi4py or None, got {type(comm).__name__}"
         )
-    group = None if comm is None else _mpi.channel_of(comm).comm
+    group = None if comm is None else mpi.channel_of(comm).comm
     problem: Exception | None = None
     parts: tuple[int, ...] = ()
     given: dict[str, Any] = {}
@@ -178,8 +178,8 @@ def _read(
     pairs = tuple(map(_width, dims, _by_name("halo", halo, dims, 0)))
     wanted = () if periodic is None else periodic
     around = tuple(map(bool, _by_name("periodic", wanted, dims, default=False)))
-    if _mpi.is_cart(comm):
-        own = _mpi.periodic_of(comm)
+    if mpi.is_cart(comm):
+        own = mpi.periodic_of(comm)
         if len(own) > len(dims):
             raise ValueError(
                 f"dims: expected at least the {len(own)} dimensions of the communicator, got {dims}"
@@ -216,7 +216,7 @@ def _by_name(what: str, given: Any, dims: tuple[str, ...], default: object) -> l
 
 def _parts(shape: tuple[int, ...], comm: Any) -> tuple[int, ...]:  # noqa: ANN401
     """Give the number of blocks along each dimension that is divided."""
-    if _mpi.is_cart(comm):
+    if mpi.is_cart(comm):
         return tuple(comm.dims)
     extents = shape[:DIVIDED]
     size = 1 if comm is None else comm.size
@@ -260,7 +260,7 @@ def _check_points(given: Mapping[str, Any], parts: Sequence[int]) -> None:
 
 def _block(given: Mapping[str, Any], comm: Any, parts: tuple[int, ...]) -> Block:  # noqa: ANN401
     around = given["periodic"][: len(parts)]
-    made = comm is not None and not _mpi.is_cart(comm)
+    made = comm is not None and not mpi.is_cart(comm)
     if comm is None:
         cart: Any = OneRank(around)
     else:

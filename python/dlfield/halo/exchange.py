@@ -7,16 +7,16 @@ import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from dlfield.halo.datatypes import Datatypes
-from dlfield.halo.ghex import Ghex
-from dlfield.halo.packed import Packed
+from dlfield.halo.engines.datatypes import Datatypes
+from dlfield.halo.engines.ghex import Ghex
+from dlfield.halo.engines.packed import Packed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from types import TracebackType
 
     from dlfield._core import Storage
-    from dlfield.halo._mpi import Connection
+    from dlfield.halo.mpi import Connection
     from dlfield.halo.route import Route
 
     Place = tuple[dict[str, int], dict[str, int]]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from dlfield._core import GPUStorage
 
 if TYPE_CHECKING:
+    from dlfield.halo.edge import Edge
     from dlfield.halo.exchange import HaloExchange
-    from dlfield.halo.neighbours import Edge
 
 __all__ = ["ExchangeExplanation", "NeighbourSizes"]
 
@@ -79,7 +79,7 @@ class ExchangeExplanation:
 
     def _repr_html_(self) -> str:
         """Show the same in a notebook, as a table."""
-        from dlfield._html import page_of_facts
+        from dlfield.show.html import page_of_facts
 
         return page_of_facts(self._title(), self._facts())
 

@@ -13,7 +13,7 @@ from dlfield.halo.remembered import is_same
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dlfield.halo.neighbours import Edge
+    from dlfield.halo.edge import Edge
 
     Widths = Mapping[str, Any]
 

@@ -2,55 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from dlfield.halo import _mpi
+from dlfield.halo import mpi
 from dlfield.halo.agreement import agree
+from dlfield.halo.edge import Edge
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Sequence
 
-__all__ = ["Edge", "Neighbours", "OneRank"]
-
-
-@dataclass(frozen=True)
-class Edge:
-    """An edge or a corner of a block, and the neighbour there.
-
-    Parameters
-    ----------
-    rank
-        The neighbour; may be the own rank.
-    send, receive
-        Directions, with -1 or 1 by the names of dimensions: ``{"I": 1}`` is the upper edge along I.
-        The points inside the edge `send` go to the neighbour; the halo outside the edge `receive`
-        is filled with what it sends.
-    axes
-        The neighbour's dimension for each own one, where they differ: ``{"I": "J", "J": "I"}``
-        across an edge at which the neighbour is turned.
-    flip
-        Own dimensions along which the neighbour counts the other way round.
-    tag
-        Number of the message that is sent, from 0 to 1023. Messages to one rank have different
-        tags.
-    receive_tag
-        Number of the message that is received: the `tag` of the neighbour's edge. `tag` by default.
-    """
-
-    rank: int
-    send: Mapping[str, int]
-    receive: Mapping[str, int]
-    axes: Mapping[str, str] = field(default_factory=dict)
-    flip: Collection[str] = ()
-    tag: int = 0
-    receive_tag: int | None = None
-
-    @property
-    def expected_tag(self) -> int:
-        """The tag of the message that is received."""
-        return self.tag if self.receive_tag is None else self.receive_tag
+__all__ = ["Neighbours", "OneRank"]
 
 
 class Neighbours:
@@ -80,12 +43,12 @@ class Neighbours:
     """
 
     def __init__(self, comm: Any, edges: Sequence[Edge]) -> None:  # noqa: ANN401
-        if not _mpi.is_communicator(comm):
+        if not mpi.is_communicator(comm):
             raise TypeError(
                 f"comm: expected an intracommunicator of mpi4py, got {type(comm).__name__}"
             )
         self.comm = comm
-        channel = _mpi.channel_of(comm)
+        channel = mpi.channel_of(comm)
         problem: Exception | None
         try:
             self.edges = tuple(edges)
@@ -113,8 +76,8 @@ def _problem_of_edges(edges: Sequence[Edge], size: int) -> ValueError | None:
             if not hasattr(number, "__index__"):
                 return ValueError(f"edges: expected {what} that are ints, got {number!r}")
         for tag in (edge.tag, edge.expected_tag):
-            if not 0 <= tag < _mpi.TAGS_OF_A_PLAN:
-                last = _mpi.TAGS_OF_A_PLAN - 1
+            if not 0 <= tag < mpi.TAGS_OF_A_PLAN:
+                last = mpi.TAGS_OF_A_PLAN - 1
                 return ValueError(f"edges: expected tags from 0 to {last}, got {tag}")
     return _problem_of_repeats(edges)
 
@@ -182,4 +145,4 @@ def _neighbour(grid: Any, direction: Sequence[int]) -> int | None:  # noqa: ANN4
     if isinstance(grid, OneRank):
         steps = zip(direction, grid.periodic, strict=True)
         return None if any(step and not periodic for step, periodic in steps) else 0
-    return _mpi.cart_neighbour(grid, direction)
+    return mpi.cart_neighbour(grid, direction)

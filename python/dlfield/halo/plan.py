@@ -6,15 +6,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dlfield._core import check_among
-from dlfield.halo import _mpi
+from dlfield.halo import mpi
 from dlfield.halo.agreement import agree
 from dlfield.halo.exchange import ENGINES, HaloExchange
 from dlfield.halo.fields import PlannedField, planned, wire_dims
-from dlfield.halo.neighbours import Edge, Neighbours, OneRank, edges_of_grid
+from dlfield.halo.neighbours import Neighbours, OneRank, edges_of_grid
 from dlfield.halo.route import Route
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from dlfield.halo.edge import Edge
 
 __all__ = ["halo_exchange"]
 
@@ -82,7 +84,7 @@ def halo_exchange(
     channel, edges = _connected(comm)
     group = None if channel is None else channel.comm
     tags = 0 if channel is None else channel.take_tags()
-    takes_gpu = group is None or _mpi.takes_gpu(group)
+    takes_gpu = group is None or mpi.takes_gpu(group)
     read: list[PlannedField] = []
     problem: Exception | None = None
     try:
@@ -102,7 +104,7 @@ def halo_exchange(
     try:
         if problem is None:
             gpu_aware = takes_gpu and gpu_aware is not False
-            connection = _mpi.Connection(channel, tags, gpu_aware=gpu_aware)
+            connection = mpi.Connection(channel, tags, gpu_aware=gpu_aware)
             named = isinstance(fields, Mapping)
             plan = HaloExchange(connection, route, engine, named=named)
     except Exception as error:
@@ -123,18 +125,18 @@ def _agreed(group: Any, plan: HaloExchange | None, problem: Exception | None) ->
     return plan
 
 
-def _connected(comm: Any) -> tuple[_mpi.Channel | None, Sequence[Edge] | None]:  # noqa: ANN401
+def _connected(comm: Any) -> tuple[mpi.Channel | None, Sequence[Edge] | None]:  # noqa: ANN401
     """Give the channel of a communicator, and the edges if they are given."""
     if isinstance(comm, OneRank):
         return None, None
     if isinstance(comm, Neighbours):
-        return _mpi.channel_of(comm.comm), comm.edges
-    if not _mpi.is_cart(comm):
+        return mpi.channel_of(comm.comm), comm.edges
+    if not mpi.is_cart(comm):
         raise TypeError(
             "comm: expected a Cartesian communicator of mpi4py, Neighbours, or None for a serial "
             f"run, got {type(comm).__name__}; Create_cart makes one"
         )
-    return _mpi.channel_of(comm), None
+    return mpi.channel_of(comm), None
 
 
 def _check_options(

@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dlfield._core import Storage
+    from dlfield.halo.edge import Edge
     from dlfield.halo.fields import PlannedField
-    from dlfield.halo.neighbours import Edge
 
 __all__ = ["Route"]
 

@@ -1,1 +1,13 @@
-"""Stencils of every kind, declared so that a bound call takes arrays of any framework."""
+"""Stencils of every kind, declared so that a bound call takes arrays of any framework.
+
+Its files, each of which uses only those above it::
+
+    declaration    what a stencil declares: fields, footprints, how it is run
+    progress       GT4Py's compilations, in the log
+    lifetime       what is remembered as long as an object lives
+    plain          functions of one's own and their annotations
+    cartesian      stencils of gt4py.cartesian
+    next           programs and operators of gt4py.next
+    binding        `bind`: which of these a stencil is
+    functional     calls that return their outputs
+"""

@@ -169,7 +169,7 @@ macro_rules! constructed_as_storage {
             ) -> PyResult<Bound<'py, PyAny>> {
                 let py = class.py();
                 let _inside = Inside::enter(py);
-                let module = py.import(intern!(py, "dlfield._constructors"))?;
+                let module = py.import(intern!(py, "dlfield.storages.constructors"))?;
                 module.getattr(intern!(py, "construct"))?.call((class, data), options)
             }
         }

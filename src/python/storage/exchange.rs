@@ -34,7 +34,7 @@ impl PyStorage {
         }
         let py = slf.py();
         let _inside = Inside::enter(py);
-        let sides = py.import(intern!(py, "dlfield._sides"))?;
+        let sides = py.import(intern!(py, "dlfield.storages.sides"))?;
         sides.call_method1(intern!(py, "Device"), (slf,)).map(Some)
     }
 
@@ -69,7 +69,7 @@ impl PyStorage {
     fn host_side<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let _inside = Inside::enter(py);
-        py.import(intern!(py, "dlfield._sides"))?.call_method1(intern!(py, "host"), (slf,))
+        py.import(intern!(py, "dlfield.storages.sides"))?.call_method1(intern!(py, "host"), (slf,))
     }
 
     /// Give the buffer on the GPU, up to date, as a GPUStorage. Zero-copy.

@@ -1,1 +1,11 @@
-"""Stencils of ``gt4py.cartesian``: what they declare and which points they touch."""
+"""Stencils of gt4py.cartesian: what they declare and which points they touch.
+
+Its files, each of which uses only those above it::
+
+    nodes        a stencil in dlfield's own words
+    internals    the one file that knows GT4Py's private face
+    known        what is right for this version of GT4Py
+    footprint    points that each field reads and writes
+    trial        which is tried, not looked up
+    declare      the declaration of a stencil
+"""

@@ -6,8 +6,8 @@ import operator
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dlfield._axes import in_origin_order
 from dlfield._core import DeviceUnavailable, Storage, as_storage
+from dlfield.functions.axes import in_origin_order
 from dlfield.stencils.next import internals
 from dlfield.stencils.next.dimensions import domain_of, names_of, ordered, unstaggered
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from dlfield.halo._mpi import Connection
+    from dlfield.halo.edge import Edge
     from dlfield.halo.fields import PlannedField
-    from dlfield.halo.neighbours import Edge
+    from dlfield.halo.mpi import Connection
     from dlfield.halo.route import Route
 
 __all__ = ["Packed"]

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dlfield import _array_views as views
-from dlfield._axes import axis_of
 from dlfield._core import (
     CPUStorage,
     GPUStorage,
@@ -25,6 +23,8 @@ from dlfield._core import (
     get_dims,
     names_are_unrelated,
 )
+from dlfield.functions import views as views
+from dlfield.functions.axes import axis_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

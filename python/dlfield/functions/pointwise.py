@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dlfield import _array_joins as joins
 from dlfield._core import Storage, elementwise
+from dlfield.functions import joins as joins
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dlfield._core import CopyBatch, CPUStorage
-from dlfield.halo import _mpi
-from dlfield.halo.ghex_fields import problem_of, with_distinct_strides
+from dlfield.halo import mpi
+from dlfield.halo.engines.ghex_fields import problem_of, with_distinct_strides
 from dlfield.halo.remembered import Remembered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dlfield._core import Storage
-    from dlfield.halo._mpi import Connection
     from dlfield.halo.fields import PlannedField
+    from dlfield.halo.mpi import Connection
     from dlfield.halo.route import Route
 
 __all__ = ["Ghex"]
@@ -73,7 +73,7 @@ class Ghex:
         """Start the messages."""
         within, groups = self._planned.of(fields)
         within.run()
-        _mpi.keep(self)  # GHEX reads and writes until `wait`, whatever becomes of the plan
+        mpi.keep(self)  # GHEX reads and writes until `wait`, whatever becomes of the plan
         self._handles = [exchange(some) for exchange, some in groups]
 
     def wait(self) -> None:
@@ -81,7 +81,7 @@ class Ghex:
         for handle in self._handles:
             handle.wait()
         self._handles = []
-        _mpi.let_go(self)
+        mpi.let_go(self)
 
     def test(self) -> bool:
         """Tell whether all messages have arrived."""
@@ -171,7 +171,7 @@ class _Group:
             own.append(UnitRange(first, first + self._axes.extents[axis]))
             whole.append(UnitRange(0, points))
             widths.append((0, 0) if place is None else field.boxes.widths[place] or (0, 0))
-            periodic.append(place is not None and _mpi.periodic_of(comm)[place])
+            periodic.append(place is not None and mpi.periodic_of(comm)[place])
         self._domain = DomainDescriptor(comm.rank + number * comm.size, ProductSet(*own))
         halos = HaloGenerator(ProductSet(*whole), tuple(widths), tuple(periodic))
         self._pattern = make_pattern(context, halos, [self._domain])
@@ -208,7 +208,7 @@ def _groups(comm: Any, route: Route) -> list[_Group]:  # noqa: ANN401
     for at, field in enumerate(route.fields):
         key = (tuple(field.boxes.widths), *(axes[at] for _, axes in everyone))
         alike.setdefault(key, []).append(at)
-    context = make_context(comm, _mpi.has_threads())
+    context = make_context(comm, mpi.has_threads())
     return [
         _Group(
             context,

@@ -1,4 +1,4 @@
-"""NumPy's functions of storages (NEP 18), as `dlfield._function_table` says.
+"""NumPy's functions of storages (NEP 18), as `dlfield.functions.table` says.
 
 The functions here look at shape and type, write, or give what NumPy gives of the values. Functions
 that the table refuses raise TypeError, since NumPy would convert silently: `to_numpy()` gives the
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dlfield import _array_joins as joins
-from dlfield import _reductions
-from dlfield._array_copies import values
-from dlfield._axes import axes_of
 from dlfield._core import CPUStorage, Storage, elementwise
-from dlfield._function_table import REFUSED, row_of
-from dlfield._methods import way_out
+from dlfield.functions import joins as joins
+from dlfield.functions import reductions as _reductions
+from dlfield.functions.axes import axes_of
+from dlfield.functions.copies import values
+from dlfield.functions.host import way_out
+from dlfield.functions.table import REFUSED, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -64,9 +64,9 @@ def _implementation(function: Callable[..., Any]) -> Callable[..., Any] | None:
     row = row_of(_name(function))
     if row is None or not row.module:
         return None
-    if row.module == "_reductions":
+    if row.module == "reductions":
         return None
-    module = import_module(f"dlfield.{row.module}")
+    module = import_module(f"dlfield.functions.{row.module}")
     found: Callable[..., Any] = getattr(module, "FUNCTIONS", vars(module))[function.__name__]
     return found
 

@@ -15,7 +15,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dlfield.halo.neighbours import Edge
+    from dlfield.halo.edge import Edge
 
 __all__ = [
     "TAGS_OF_A_PLAN",

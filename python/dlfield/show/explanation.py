@@ -17,7 +17,7 @@ from dlfield._core import (
     plan_functional,
     preset,
 )
-from dlfield._layout import place_of
+from dlfield.show.drawing import place_of
 from dlfield.stencils.binding import take_option
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         """Show the same in a notebook, as a table."""
-        from dlfield._html import page_of_facts
+        from dlfield.show.html import page_of_facts
 
         return page_of_facts(self._title(), self._facts())
 
@@ -198,7 +198,7 @@ class PlanExplanation:
 
     def _repr_html_(self) -> str:
         """Show the plan in a notebook: a row for each argument, or for the one that is refused."""
-        from dlfield._html import page_of_plan
+        from dlfield.show.html import page_of_plan
 
         if self.plan is None:
             return page_of_plan(f"{self.name}: refused", *self._refused())

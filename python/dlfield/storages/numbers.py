@@ -4,7 +4,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from dlfield._methods import way_out
+from dlfield.functions.host import way_out
 
 #: Without these, Python would read a storage of bytes as the text of a number.
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {

@@ -1,6 +1,6 @@
 """What NumPy's functions make of storages, one row for each meaning.
 
-`dlfield._array_functions` calls what the rows say; ``docs/functions.md`` shows them. Names are
+`dlfield.functions.dispatch` calls what the rows say; ``docs/functions.md`` shows them. Names are
 those below `numpy`, of which older versions lack some. A test compares them with NumPy.
 """
 
@@ -17,7 +17,7 @@ class Row(NamedTuple):
     names: str
     #: What they give; for those that are refused what to use instead of them.
     gives: str
-    #: The module of this package that has them; none for those that are refused.
+    #: The module of this room that has them; none for those that are refused.
     module: str = ""
     #: What they are about, if they are refused.
     about: str = ""
@@ -28,89 +28,89 @@ STORAGES = (
     Row(
         "linalg.matrix_transpose matrix_transpose moveaxis rollaxis squeeze swapaxes transpose",
         "a view; each axis keeps its name and halo",
-        "_array_views",
+        "views",
     ),
-    Row("flip fliplr flipud rot90", "a view; names and halo follow their axes", "_array_shapes"),
+    Row("flip fliplr flipud rot90", "a view; names and halo follow their axes", "shapes"),
     Row(
         "array_split dsplit hsplit split unstack vsplit",
         "views; each keeps the names and its own part of the halo",
-        "_array_views",
+        "views",
     ),
     Row(
         "atleast_1d atleast_2d atleast_3d expand_dims",
         "a view; a new axis without a name drops all names",
-        "_array_views",
+        "views",
     ),
     Row(
         "reshape",
         "a view without names, of host memory only; an error if NumPy would copy",
-        "_array_shapes",
+        "shapes",
     ),
     Row(
         "ravel",
         "a view if the memory allows one, else a copy; no name",
-        "_array_shapes",
+        "shapes",
     ),
     Row(
         "broadcast_arrays broadcast_to",
         "a read-only view of host memory; repeated axes have no halo",
-        "_array_views",
+        "views",
     ),
     Row(
         "lib.stride_tricks.sliding_window_view",
         "a read-only view of host memory, without names",
-        "_array_views",
+        "views",
     ),
     Row(
         "concatenate dstack hstack stack vstack",
         "a storage, with names if all inputs agree; a new axis has no name",
-        "_array_joins",
+        "joins",
     ),
     Row(
         "around choose clip isclose round select where",
         "a storage, matched by name; `where(condition)` alone returns indices",
-        "_elementwise_functions",
+        "pointwise",
     ),
     Row(
         "angle fix i0 imag iscomplex isneginf isposinf isreal nan_to_num real sinc",
         "a storage with all labels",
-        "_elementwise_functions",
+        "pointwise",
     ),
     Row(
         "digitize interp isin searchsorted",
         "a storage with the labels of the points; names of the table are ignored",
-        "_elementwise_functions",
+        "pointwise",
     ),
     Row(
         "argpartition argsort gradient partition sort unwrap",
         "a storage with all labels",
-        "_axis_functions",
+        "along",
     ),
-    Row("tril triu", "a storage with all labels; works on the last two axes", "_axis_functions"),
-    Row("diff", "a storage; the halo widths stay and count differences", "_axis_functions"),
+    Row("tril triu", "a storage with all labels; works on the last two axes", "along"),
+    Row("diff", "a storage; the halo widths stay and count differences", "along"),
     Row(
         "compress repeat take take_along_axis",
         "a storage; the axis keeps its name but not its halo",
-        "_axis_functions",
+        "along",
     ),
-    Row("trapezoid", "a storage without the axis", "_axis_functions"),
-    Row("roll", "a storage with all labels", "_array_shapes"),
-    Row("pad", "a storage with names; the padding becomes halo", "_array_shapes"),
-    Row("tile", "a storage with names but without halo", "_array_shapes"),
+    Row("trapezoid", "a storage without the axis", "along"),
+    Row("roll", "a storage with all labels", "shapes"),
+    Row("pad", "a storage with names; the padding becomes halo", "shapes"),
+    Row("tile", "a storage with names but without halo", "shapes"),
     Row(
         "asanyarray asarray",
         "with `like=storage`: a storage of that kind, sharing memory if possible",
-        "_array_copies",
+        "copies",
     ),
     Row(
         "astype copy empty_like full_like ones_like zeros_like",
         "a storage with the names, halo, layout and alignment of the input",
-        "_array_copies",
+        "copies",
     ),
     Row(
         "all any",
         "[a storage](arithmetic.md#reductions) without the reduced dims; a bool if all are reduced",
-        "_reductions",
+        "reductions",
     ),
     Row(
         "amax amin argmax argmin average count_nonzero max mean median min nanargmax nanargmin "
@@ -118,48 +118,48 @@ STORAGES = (
         "percentile prod ptp quantile std sum var",
         "[a storage](arithmetic.md#reductions) without the reduced dims; a number if all are "
         "reduced; an array for several quantiles",
-        "_reductions",
+        "reductions",
     ),
     Row(
         "cumprod cumsum cumulative_prod cumulative_sum nancumprod nancumsum",
         "a storage with all labels",
-        "_reductions",
+        "reductions",
     ),
 )
 
 #: Functions that give what NumPy gives.
 ARRAYS = (
-    Row("copyto", "None; writes by name, as `storage[...] = values` does", "_array_functions"),
-    Row("ndim shape size", "numbers", "_array_functions"),
+    Row("copyto", "None; writes by name, as `storage[...] = values` does", "dispatch"),
+    Row("ndim shape size", "numbers", "dispatch"),
     Row(
         "can_cast common_type iscomplexobj isrealobj min_scalar_type result_type",
         "a dtype or a bool",
-        "_array_functions",
+        "dispatch",
     ),
-    Row("allclose array_equal array_equiv", "a bool", "_array_functions"),
-    Row("may_share_memory shares_memory", "a bool", "_array_functions"),
+    Row("allclose array_equal array_equiv", "a bool", "dispatch"),
+    Row("may_share_memory shares_memory", "a bool", "dispatch"),
     Row(
         "argwhere diag_indices_from flatnonzero lexsort nonzero tril_indices_from "
         "triu_indices_from",
         "indices, by position of the axes",
-        "_array_functions",
+        "dispatch",
     ),
     Row(
         "ediff1d extract intersect1d setdiff1d setxor1d trim_zeros union1d unique unique_all "
         "unique_counts unique_inverse unique_values",
         "a 1-D array of values",
-        "_array_functions",
+        "dispatch",
     ),
     Row(
         "bincount corrcoef cov histogram histogram2d histogram_bin_edges histogramdd",
         "arrays of counts or moments",
-        "_array_functions",
+        "dispatch",
     ),
-    Row("array2string array_repr array_str", "a string", "_array_functions"),
+    Row("array2string array_repr array_str", "a string", "dispatch"),
     Row(
         "save savetxt savez savez_compressed",
         "None; writes the values to a file",
-        "_array_functions",
+        "dispatch",
     ),
 )
 

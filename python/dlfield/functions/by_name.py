@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dlfield._array_views import check_host_alone
 from dlfield._core import Storage, as_storage, check_among, get_dims
+from dlfield.functions.views import check_host_alone
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

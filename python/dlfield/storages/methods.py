@@ -1,7 +1,6 @@
-"""Methods of storages that are written in Python, beside the operators.
+"""Methods of storages that are written in Python.
 
-What storages do not have is absent, and its absence names the array that has it. Methods import
-what they need when they are called.
+They import what they need when they are called.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from dlfield._core import check_among
+from dlfield.storages.absent import is_absent
 from dlfield.xarray import to_xarray
 
 if TYPE_CHECKING:
@@ -17,23 +17,15 @@ if TYPE_CHECKING:
     from typing import Self
 
     import numpy.typing as npt
+    import xarray as xr
 
     from dlfield._core import Storage
-    from dlfield._flags import Flags
-    from dlfield._layout import LayoutDrawing
+    from dlfield.show.drawing import LayoutDrawing
+    from dlfield.storages.flags import Flags
 else:
     Storage = object
 
-__all__ = ["install_on", "way_out"]
-
-
-def way_out(storage: object) -> str:
-    """Name the array that has the values of a storage, for the text of a refusal."""
-    if not hasattr(type(storage), "__array_interface__"):
-        return "use storage.to_cupy(), or dlfield.storage(..., device='cpu').to_numpy() for a copy"
-    if hasattr(type(storage), "sync_state"):
-        return "use storage.to_numpy(), or storage.to_cupy() on the GPU"
-    return "use storage.to_numpy(), or as_numpy() of a DataArray around it, which copies nothing"
+__all__ = ["install_on"]
 
 
 class _Methods(Storage):
@@ -44,7 +36,7 @@ class _Methods(Storage):
     @property
     def flags(self) -> Flags:
         """Facts about the memory, as `numpy.ndarray.flags`; read-only."""
-        from dlfield._flags import Flags
+        from dlfield.storages.flags import Flags
 
         return Flags(*self._flags())
 
@@ -82,7 +74,7 @@ class _Methods(Storage):
         ImportError
             Without NDSL.
         """
-        from dlfield.ndsl import to_quantity
+        from dlfield.xarray.quantity import to_quantity
 
         return to_quantity(self, units, backend=backend)
 
@@ -100,13 +92,13 @@ class _Methods(Storage):
             A notebook shows it. `save(path)` writes it as SVG, which is in `svg`. No element is
             read.
         """
-        from dlfield._layout import LayoutDrawing
+        from dlfield.show.drawing import LayoutDrawing
 
         return LayoutDrawing(self, size)
 
     def _repr_html_(self) -> str:
         """Show the storage in a notebook."""
-        from dlfield._html import render
+        from dlfield.show.html import render
 
         return render(self)
 
@@ -128,7 +120,7 @@ class _Methods(Storage):
         TypeError
             If `casting` forbids it.
         """
-        from dlfield._array_copies import converted
+        from dlfield.functions.copies import converted
 
         made: Self = converted(self, dtype, order, casting, subok, copy)  # type: ignore[assignment]
         return made
@@ -162,20 +154,20 @@ class _Methods(Storage):
         copy: bool | None = None,
     ) -> Storage:
         """Give a storage of another shape over the same memory, as `numpy.reshape` of a storage."""
-        from dlfield._array_shapes import reshape
+        from dlfield.functions.shapes import reshape
 
         extents: Any = shape[0] if len(shape) == 1 else shape
         return reshape(self, extents, order, copy=copy)
 
     def ravel(self, order: str = "C") -> Storage:
         """Give all elements in one dimension: a view if the memory allows it, else a copy."""
-        from dlfield._array_shapes import ravel
+        from dlfield.functions.shapes import ravel
 
         return ravel(self, order)
 
     def flatten(self, order: str = "C") -> Storage:
         """Copy all elements into a storage of one dimension without a name."""
-        from dlfield._array_shapes import flatten
+        from dlfield.functions.shapes import flatten
 
         return flatten(self, order)
 
@@ -185,7 +177,7 @@ class _Methods(Storage):
 
     def tolist(self) -> Any:  # noqa: ANN401 - lists of lists, or a number
         """Copy the values into nested lists of Python numbers."""
-        from dlfield._array_copies import values
+        from dlfield.functions.copies import values
 
         return values(self).tolist()
 
@@ -229,7 +221,7 @@ class _Methods(Storage):
         TypeError
             For lists and masks, which are no views: `numpy.take` has an axis by name.
         """
-        from dlfield._by_name import isel
+        from dlfield.functions.by_name import isel
 
         view: Self = isel(self, {**(indexers or {}), **named})  # type: ignore[assignment]
         return view
@@ -252,78 +244,52 @@ class _Methods(Storage):
         TypeError
             For a storage with a buffer on a GPU.
         """
-        from dlfield._by_name import broadcast_like
+        from dlfield.functions.by_name import broadcast_like
 
         return broadcast_like(self, other)
 
     def __dir__(self) -> list[str]:
         kind = type(self)
-        return [name for name in object.__dir__(self) if not _is_absent(kind, name)]
+        return [name for name in object.__dir__(self) if not is_absent(kind, name)]
 
+    @property
+    def variable(self) -> xr.Variable:
+        """Give an `xarray.Variable` around it: a DataArray beside it computes with that, by name.
 
-# --- what storages do not have -------------------------------------------------------------------
+        Absent without dims and without xarray.
+        """
+        if self.dims is None:
+            raise AttributeError(
+                f"'{type(self).__name__}' object has no attribute 'variable'; name its dims with "
+                "dlfield.as_storage(storage, dims=...)"
+            )
+        try:
+            import xarray as xr
+        except ImportError as error:
+            raise AttributeError(
+                f"'{type(self).__name__}' object has no attribute 'variable'; pip install xarray"
+            ) from error
+        return xr.Variable(self.dims, self)
 
-#: Attributes of other arrays by the library that has them.
-_ELSEWHERE = {
-    "NumPy": """
-        byteswap ctypes diagonal dot dump dumps flat getfield mT put resize setfield setflags tofile
-        trace
-    """,
-    "numpy.FUNCTION": """
-        argpartition argsort choose compress conj conjugate nonzero partition repeat searchsorted
-        sort squeeze swapaxes take
-    """,
-    "xarray": """
-        assign_attrs assign_coords attrs chunk coords coarsen compute drop_vars encoding groupby
-        indexes interp isnull load loc name notnull plot quantile resample rolling sel shift
-        sizes stack to_dataset to_netcdf to_pandas to_zarr values where
-    """,
-    "torch": """
-        backward clone contiguous cpu cuda detach dim numel numpy permute requires_grad to unsqueeze
-    """,
-    "JAX": "at block_until_ready",
-    "CuPy": "get",
-}
-_WAYS = {
-    "numpy.FUNCTION": "use numpy.{name}(storage)",
-    "xarray": "use storage.to_xarray()",
-    "torch": "use storage.to_torch()",
-    "JAX": "use storage.to_jax()",
-    "CuPy": "use storage.to_cupy()",
-}
+    def round(self, decimals: int | None = None, out: Any = None) -> Any:  # noqa: ANN401
+        """Round to a number of decimals, as NumPy does."""
+        from dlfield.functions.pointwise import rounded
 
+        return rounded(self, decimals or 0, out)
 
-class Absent:
-    """An attribute that a class does not have, with the reason: `hasattr` of it is False.
+    __round__ = round
 
-    Unlike a ``__getattr__`` of the class it costs nothing when other attributes are looked up.
-    """
+    def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Any:  # noqa: ANN401
+        """Limit the values to a range, as NumPy does."""
+        from dlfield.functions.pointwise import clip
 
-    __slots__ = ("_library", "_name")
-
-    def __init__(self, name: str, library: str) -> None:
-        """Remember the name, and the library whose arrays have it."""
-        self._name, self._library = name, library
-
-    def __get__(self, obj: object, owner: type) -> Any:  # noqa: ANN401 - never returns
-        """Raise AttributeError with the way out."""
-        if obj is None:
-            raise AttributeError(f"type object '{owner.__name__}' has no attribute '{self._name}'")
-        way = _WAYS.get(self._library, "{way_out}").format(name=self._name, way_out=way_out(obj))
-        raise AttributeError(f"'{owner.__name__}' object has no attribute '{self._name}'; {way}")
-
-
-def _is_absent(kind: type, name: str) -> bool:
-    return any(isinstance(vars(one).get(name), Absent) for one in kind.__mro__)
+        return clip(self, min, max, out)
 
 
 def install_on(cls: type) -> None:
-    """Give `cls` the methods, and the reasons for the absence of others."""
+    """Give `cls` the methods."""
     for name, method in vars(_Methods).items():
         if isinstance(method, FunctionType):
             method.__qualname__ = f"{cls.__name__}.{name}"
         if isinstance(method, FunctionType | property):
             setattr(cls, name, method)
-    for library, names in _ELSEWHERE.items():
-        for name in names.split():
-            setattr(cls, name, Absent(name, library))

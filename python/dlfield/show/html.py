@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from dlfield._layout import LayoutDrawing, names_of, place_of, state_of
+from dlfield.show.drawing import LayoutDrawing, names_of, place_of, state_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dlfield import _array_joins as joins
 from dlfield import _core
-from dlfield._array_views import check_host_alone, swapaxes
-from dlfield._axes import axes_of, numbered
 from dlfield._core import as_storage
+from dlfield.functions import joins as joins
+from dlfield.functions.axes import axes_of, numbered
+from dlfield.functions.views import check_host_alone, swapaxes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

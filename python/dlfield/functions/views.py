@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dlfield._axes import along, axes_of, axis_of, numbered
 from dlfield._core import CPUStorage, Storage, as_storage
-from dlfield._methods import way_out
+from dlfield.functions.axes import along, axes_of, axis_of, numbered
+from dlfield.functions.host import way_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

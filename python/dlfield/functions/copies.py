@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dlfield import _array_joins as joins
 from dlfield import _core
 from dlfield._core import GPUStorage, Storage
+from dlfield.functions import joins as joins
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,6 +133,7 @@ def full_like(
     *options: Any,  # noqa: ANN401 - those of zeros_like
     **named: Any,  # noqa: ANN401
 ) -> Storage:
+    """Make a storage like `a` that is filled with a number."""
     return _like("full")(a, *options, fill=(fill_value,), **named)
 
 

@@ -4,8 +4,6 @@ Importing dlfield gives ``DataArray`` two properties, as soon as xarray is impor
 afterwards; dlfield never imports xarray itself. Both are computed at each access, copy nothing and
 hold no memory: a pointer is valid as long as the DataArray lives.
 
-Writing a file with xarray encodes the values of storages as those of NumPy arrays.
-
 One thing changes. A stencil that is not bound reads ``__gt_dims__``. GT4Py then orders the axes of
 a DataArray whose dims are all names of GT4Py (I, J, K, decimals), and refuses it if the field has
 other dims. Without dlfield, GT4Py ignores the names and takes the axes as they come, so that it
@@ -20,25 +18,13 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from dlfield._axes import in_origin_order
-from dlfield._core import (
-    UNSET,
-    Storage,
-    as_storage,
-    check_names,
-    get_dims,
-    gt4py_names,
-    look_at,
-)
-from dlfield._files import write_values
+from dlfield._core import check_names, get_dims, gt4py_names, look_at
+from dlfield.xarray.files import write_values
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
-    from typing import Unpack
+    from collections.abc import Mapping, Sequence
 
-    from dlfield._core import StorageOptions
-
-__all__ = ["DefaultAccessor", "from_xarray", "install", "to_xarray"]
+__all__ = ["DefaultAccessor", "install"]
 
 
 class DefaultAccessor(property):
@@ -61,121 +47,6 @@ def install() -> None:
     if not _installed() and not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
         _installed()  # another thread may have begun to import xarray before the finder was there
-
-
-def to_xarray(
-    self: Storage,
-    coords: Any = None,  # noqa: ANN401 - what xarray takes
-    name: Hashable | None = None,
-    attrs: Mapping[Any, Any] | None = None,
-) -> Any:  # noqa: ANN401 - xarray is not imported for its types
-    """Give an ``xarray.DataArray`` over the memory, with the dims of the storage. Copies nothing.
-
-    Parameters
-    ----------
-    coords, name
-        As for ``xarray.DataArray``.
-    attrs
-        Attributes beside those that `from_xarray` reads. There are such for a storage with a halo
-        or a default origin: ``halo_<dim>``, points below and above, ``extent_<dim>`` and
-        ``origin_<dim>``, or ``halo_unknown``. Nothing else in dlfield reads them, since xarray
-        keeps them unchanged in a part of the array.
-
-    Returns
-    -------
-    xarray.DataArray
-        Over host memory it holds the NumPy array of `to_numpy()`, so that all of xarray works. With
-        a buffer on a GPU it holds the storage itself, since a NumPy array would show what the host
-        has at the moment: each side stays up to date, and arithmetic is CuPy's on the GPU.
-        ``xarray.DataArray(storage, dims=storage.dims)`` holds the storage in any memory.
-
-    Raises
-    ------
-    ValueError
-        For a storage without dims.
-    ImportError
-        Without xarray.
-    """
-    if self.dims is None:
-        raise ValueError(
-            f"to_xarray: expected a storage with dims, got one of shape {self.shape} without; name "
-            "them with dlfield.as_storage(storage, dims=...), or use xarray.DataArray(storage)"
-        )
-    try:
-        from xarray import DataArray
-    except ImportError as error:
-        text = "to_xarray: expected xarray to be installed, got none; pip install xarray"
-        raise ImportError(text) from error
-    data = self.to_numpy() if self.device is None else self
-    own = {**_attributes(self, self.dims), **(attrs or {})}
-    return DataArray(data, coords=coords, dims=self.dims, name=name, attrs=own)
-
-
-def from_xarray(array: Any, **options: Unpack[StorageOptions]) -> Storage:  # noqa: ANN401
-    """Put the memory of a DataArray into a storage, with the labels that `to_xarray` wrote.
-
-    Never copies. They are found again behind transpositions, and in a file that was read. A
-    DataArray around a storage has the labels of the storage.
-
-    Parameters
-    ----------
-    array
-        An ``xarray.DataArray``.
-    **options
-        As for `as_storage`. They override what is written.
-
-    Returns
-    -------
-    CPUStorage, GPUStorage, SoftwareManagedGPUStorage or CUDAManagedGPUStorage
-        As of `as_storage`. If an extent differs from the written one, the array is a part: the halo
-        is unknown, and there is no default origin. A part that is as large as the whole, such as
-        one that is reversed or rolled, cannot be noticed.
-
-    Raises
-    ------
-    TypeError, BufferError, ValueError, DeviceUnavailable
-        As `as_storage`. ValueError also for written labels that do not fit.
-    """
-    dims, attrs = tuple(map(str, array.dims)), array.attrs
-    if isinstance(array.variable.data, Storage):
-        return as_storage(array, **options)
-    shape = dict(zip(dims, array.shape, strict=True))
-    same = all(int(attrs.get(f"extent_{dim}", shape[dim])) == shape[dim] for dim in dims)
-    labels: StorageOptions = {}
-    if same:
-        written = {dim: attrs[f"halo_{dim}"] for dim in dims if f"halo_{dim}" in attrs}
-        labels["halo"] = {dim: _pair(widths) for dim, widths in written.items()}
-        if all(f"origin_{dim}" in attrs for dim in dims):
-            in_order = in_origin_order(dims)
-            labels["default_origin"] = [int(attrs[f"origin_{dim}"]) for dim in in_order]
-    every: StorageOptions = {**labels, **options}
-    storage = as_storage(array, **every)
-    lost = not same or attrs.get("halo_unknown", False)
-    if lost and options.get("halo") in (None, UNSET):
-        storage.halo = None
-    return storage
-
-
-def _attributes(storage: Storage, dims: tuple[str, ...]) -> dict[str, Any]:
-    """Write the labels of a storage that xarray does not know."""
-    halo, origin = storage.halo, getattr(storage, "default_origin", None)
-    written: dict[str, Any] = {}
-    if halo is None:
-        written["halo_unknown"] = 1  # netCDF has no bools
-    elif any(map(any, halo)):
-        written = {f"halo_{dim}": width for dim, width in zip(dims, halo, strict=True)}
-    if origin is not None:
-        in_order = in_origin_order(dims)
-        written |= {f"origin_{dim}": at for dim, at in zip(in_order, origin, strict=True)}
-    if written:
-        written |= {f"extent_{dim}": size for dim, size in zip(dims, storage.shape, strict=True)}
-    return written
-
-
-def _pair(widths: Any) -> tuple[int, int]:  # noqa: ANN401
-    """Read widths of a halo: a file may have made a list or an array of them."""
-    low, high = widths
-    return int(low), int(high)
 
 
 def _gt_dims(array: Any) -> tuple[str, ...]:  # noqa: ANN401 - xarray is not imported for its types

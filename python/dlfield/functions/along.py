@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dlfield import _array_joins as joins
-from dlfield._axes import along, axes_of, axis_of
 from dlfield._core import Storage, empty_like
+from dlfield.functions import joins as joins
+from dlfield.functions.axes import along, axes_of, axis_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

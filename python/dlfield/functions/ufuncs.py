@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dlfield import _array_joins as joins
-from dlfield._array_copies import values
-from dlfield._axes import axis_of
-from dlfield._axis_functions import picked, whole_numbers
 from dlfield._core import CPUStorage, Storage, elementwise, get_dims
-from dlfield._methods import way_out
+from dlfield.functions import joins as joins
+from dlfield.functions.along import picked, whole_numbers
+from dlfield.functions.axes import axis_of
+from dlfield.functions.copies import values
+from dlfield.functions.host import way_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dlfield._core import CopyBatch, CPUStorage
-from dlfield.halo import _mpi
+from dlfield.halo import mpi
 from dlfield.halo.remembered import Remembered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dlfield._core import Storage
-    from dlfield.halo._mpi import Connection
     from dlfield.halo.fields import PlannedField
+    from dlfield.halo.mpi import Connection
     from dlfield.halo.route import Route
 
 __all__ = ["Datatypes"]
@@ -42,7 +42,7 @@ class Datatypes:
     ) -> None:
         self._route, self._connection = route, connection
         self._planned = Remembered(self._plan, lambda planned: planned[1].free())
-        self._requests: _mpi.Requests = self._planned.of(fields)[1]
+        self._requests: mpi.Requests = self._planned.of(fields)[1]
 
     @staticmethod
     def refuse(_field: PlannedField, storage: Storage) -> str | None:
@@ -72,7 +72,7 @@ class Datatypes:
         """Give requests and datatypes back."""
         self._planned.clear()
 
-    def _plan(self, fields: Sequence[Storage]) -> tuple[CopyBatch, _mpi.Requests]:
+    def _plan(self, fields: Sequence[Storage]) -> tuple[CopyBatch, mpi.Requests]:
         messages = self._route.messages
         ends = ([], []) if not messages else self._typed(fields)
         requests = self._connection.requests(*ends, memory=fields)
@@ -83,7 +83,7 @@ class Datatypes:
     def _typed(self, fields: Sequence[Storage]) -> tuple[list[Any], list[Any]]:
         sent, received = (
             [
-                (_mpi.described(list(map(_place, views))), edge)
+                (mpi.described(list(map(_place, views))), edge)
                 for edge in self._route.messages
                 if (views := side(fields, edge))
             ]
@@ -92,5 +92,5 @@ class Datatypes:
         return sent, received
 
 
-def _place(view: Storage) -> _mpi.Place:
+def _place(view: Storage) -> mpi.Place:
     return view.ptr, view.itemsize, tuple(zip(view.shape, view.strides, strict=True))
