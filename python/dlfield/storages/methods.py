@@ -260,8 +260,8 @@ class _Methods(Storage):
         """
         if self.dims is None:
             raise AttributeError(
-                f"'{type(self).__name__}' object has no attribute 'variable'; name its dims with "
-                "dlfield.as_storage(storage, dims=...)"
+                f"'{type(self).__name__}' object has no attribute 'variable'; use "
+                "dlfield.as_storage(storage, dims=...), which names its dims"
             )
         try:
             import xarray as xr
