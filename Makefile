@@ -75,7 +75,7 @@ IN_PARALLEL := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder --max
 # Halo exchange by another MPI: an environment with its own mpi4py, which has all else from .venv. A line of
 # a .pth file names a folder, whose own .pth files do not count.
 MPICH := target/mpich
-MPICH_TESTS := $(patsubst %,interop_tests/test_halo_%.py,agreement end neighbours ranks stencil)
+MPICH_TESTS := $(patsubst %,interop_tests/halo/test_halo_%.py,agreement end neighbours ranks stencil)
 $(MPICH)/.stamp: $(VENV)/.stamp-test
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(MPICH)
 	$(BIN)/uv pip install --quiet --python $(MPICH)/bin/python --group mpich
@@ -93,8 +93,8 @@ $(GHEX)/.stamp: $(VENV)/.stamp-test
 	touch $@
 
 ghex: $(EXTENSION) $(GHEX)/.stamp ## tests of the halo exchange by GHEX
-	DLFIELD_TEST_MPI_PYTHON=$(CURDIR)/$(GHEX)/bin/python $(BIN)/python -m pytest interop_tests/test_halo_ghex.py interop_tests/test_halo_end.py \
-		interop_tests/test_icosahedral.py
+	DLFIELD_TEST_MPI_PYTHON=$(CURDIR)/$(GHEX)/bin/python $(BIN)/python -m pytest interop_tests/halo/test_halo_ghex.py interop_tests/halo/test_halo_end.py \
+		interop_tests/halo/test_icosahedral.py
 
 packages = $$($(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 
@@ -161,7 +161,7 @@ NEWEST_CACHE := $(CURDIR)/$(NEWEST_VENV)/cache
 NEWEST_TESTS ?= interop_tests tests/python
 # What `make test` has tested, and neither Python nor a library can change: the project's texts, and the kernels for GPUs
 # on the stand-in for their driver. Rust tests, tests/gpu, the second MPI and the site are not run here either.
-SAME_EVERYWHERE := $(patsubst %,tests/python/test_%.py,documents workflows sources copy_kernels)
+SAME_EVERYWHERE := $(patsubst %,tests/python/house/test_%.py,documents workflows sources copy_kernels)
 $(NEWEST_VENV)/.stamp: pyproject.toml $(VENV)/.stamp-venv
 	@test -n "$(NEWEST)" || { echo "test-newest: expected Python 3.12 or newer, got none; NEWEST=<python> names one"; exit 1; }
 	$(BIN)/uv venv --quiet --clear --python $(NEWEST) $(NEWEST_VENV)
@@ -286,7 +286,7 @@ valgrind: $(VENV)/.stamp-test ## tests of the doors under valgrind
 	PYTHONMALLOC=malloc PYTHONPATH=$(CURDIR)/target/valgrind/python \
 		valgrind -q --trace-children=yes --error-exitcode=99 --main-stacksize=67108864 --num-callers=30 \
 		--suppressions=$(CURDIR)/tests/valgrind.supp $(BIN)/python -m pytest --capture=sys \
-		-k "not ($(MEMORY_TESTS) or $(TIME_TESTS) or $(OTHER_TESTS))" $(VALGRIND_TESTS:%=tests/python/test_%.py)
+		-k "not ($(MEMORY_TESTS) or $(TIME_TESTS) or $(OTHER_TESTS))" $(VALGRIND_TESTS:%=tests/python/*/test_%.py)
 
 # libFuzzer makes up what others may write, and keeps what reaches new branches. What fails is written into target/fuzz.
 FUZZ_SECONDS ?= 60

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-BENCHES = Path(__file__).resolve().parent.parent / "benches"
+BENCHES = Path(__file__).resolve().parents[2] / "benches"
 # nanobind and Numba would have to compile, the others are slow to import; and so it is seen what
 # becomes of peers that are missing.
 RUN = """

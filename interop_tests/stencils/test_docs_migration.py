@@ -13,7 +13,7 @@ from support.optional import library
 from support.processes import printed_by
 
 library("gt4py.storage")
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "migration.md").read_text("utf-8")
 MODEL = (ROOT / "examples" / "recipes" / "migrated.py").read_text("utf-8")
 

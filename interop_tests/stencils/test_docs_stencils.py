@@ -12,7 +12,7 @@ from support.pages import python_blocks, run_blocks
 from support.processes import one_at_a_time
 
 SHAPE = (6, 6, 4)
-TEXT = (Path(__file__).resolve().parent.parent / "docs" / "stencils.md").read_text("utf-8")
+TEXT = (Path(__file__).resolve().parents[2] / "docs" / "stencils.md").read_text("utf-8")
 
 pytestmark = [
     # Of programs of gt4py.next that Python runs, which is advice about speed.

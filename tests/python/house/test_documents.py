@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 DESIGN = (ROOT / "docs" / "design.md").read_text("utf-8")
 PAGES = [
     *sorted(ROOT.glob("*.md")),

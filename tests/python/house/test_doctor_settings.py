@@ -16,7 +16,7 @@ from dlfield.doctor.report import report
 
 from support.doctor import examined
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def lines():

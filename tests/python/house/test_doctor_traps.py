@@ -16,7 +16,7 @@ from dlfield.doctor.traps import traps
 
 from support.doctor import examined, fake, found
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 WORKING = {"version": "1", "error": None, "doors": []}
 
 

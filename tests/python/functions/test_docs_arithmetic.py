@@ -1,14 +1,13 @@
-"""`docs/xarray.md`: its Python prints what is shown."""
+"""The Python of pages that need NumPy alone prints what is shown."""
 
 import contextlib
 import io
 import re
 from pathlib import Path
 
-from support.optional import library
+import pytest
 
-TEXT = (Path(__file__).resolve().parent.parent / "docs" / "xarray.md").read_text("utf-8")
-BLOCKS = re.findall(r"^```python\n(.*?)^```", TEXT, re.M | re.S)
+DOCS = Path(__file__).resolve().parents[3] / "docs"
 
 
 def pattern(expected):
@@ -16,12 +15,14 @@ def pattern(expected):
     return ".*".join(re.escape(part) for part in expected.split("..."))
 
 
-def test_every_block_of_the_xarray_page_prints_what_it_says():
-    library("dask.array")
+@pytest.mark.parametrize("page", ["arithmetic.md", "functions.md"])
+def test_every_block_of_a_page_prints_what_it_says(page):
     names = {}
-    for block in BLOCKS:
+    for block in re.findall(
+        r"^```python\n(.*?)^```", (DOCS / page).read_text("utf-8"), re.M | re.S
+    ):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(block, "xarray.md", "exec"), names)
+            exec(compile(block, page, "exec"), names)
         expected = re.findall(r"^# -> (.*)$", block, re.M)
         assert re.fullmatch("\n".join(map(pattern, expected)), printed.getvalue().strip())

@@ -9,7 +9,7 @@ import pytest
 from support.optional import library, program
 from support.processes import printed_by
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 DOCS, PROGRAMS = ROOT / "docs", ROOT / "examples" / "recipes"
 PAGES = {page.stem: page.read_text("utf-8") for page in (DOCS / "recipes").glob("*.md")}
 GALLERY = (DOCS / "gallery.md").read_text("utf-8")

@@ -12,7 +12,7 @@ from support.ranks import mpi_is_needed, started
 library("gt4py.cartesian.gtscript")
 zarr = library("zarr")
 pillow = library("PIL.Image")
-PROGRAM = str(Path(__file__).resolve().parent.parent / "examples" / "tracer.py")
+PROGRAM = str(Path(__file__).resolve().parents[2] / "examples" / "tracer.py")
 
 
 def result_of(folder):

@@ -13,7 +13,7 @@ from support.errors import refused
 from support.optional import library
 from support.stencils.cartesian import skewed_reference
 
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 class Told:

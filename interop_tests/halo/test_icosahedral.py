@@ -12,7 +12,7 @@ import pytest
 from support.optional import library
 from support.ranks import is_needed_beside_mpi, started
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 RADIUS = 2.0
 

@@ -31,7 +31,7 @@ def from_dlpack(array): return Tensor({})
 """
 SHARES, COPIES = LIBRARY.format("np.from_dlpack(array)"), LIBRARY.format("np.array(array)")
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 GROUPS = ("demo", "test-core", "test-libraries", "test", "bench", "mpich")
 #: What runs tests, starts ranks or compiles; libraries that no group installs.
 TOOLS = {

@@ -7,7 +7,7 @@ import pytest
 from support.optional import library
 from support.pages import python_blocks, run_blocks
 
-TEXT = (Path(__file__).resolve().parent.parent / "docs" / "unstructured.md").read_text("utf-8")
+TEXT = (Path(__file__).resolve().parents[2] / "docs" / "unstructured.md").read_text("utf-8")
 
 pytestmark = pytest.mark.filterwarnings("ignore:Field View Program:UserWarning")
 

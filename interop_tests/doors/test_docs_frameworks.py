@@ -15,7 +15,7 @@ from dlfield._core import live_allocations
 
 from support.optional import library
 
-DOCS, PAGE = Path(__file__).resolve().parent.parent / "docs", "frameworks.md"
+DOCS, PAGE = Path(__file__).resolve().parents[2] / "docs", "frameworks.md"
 TEXT = (DOCS / PAGE).read_text("utf-8")
 BEGINNING, *SECTIONS = re.split(r"^## ", TEXT, flags=re.M)
 EXAMPLES = {section.partition("\n")[0]: section for section in SECTIONS}

@@ -14,7 +14,7 @@ from dlfield.annotations import IJ, Access, Alignment, Boundary, DefaultParamete
 from support.optional import library
 from support.pages import matches
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "stencils.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "stencils.md"
 ERRORS = PAGE.read_text("utf-8").partition("\n## Errors\n")[2].partition("\n## ")[0]
 IN_TABLE = re.findall(r"^\| `(.+?)` \|", ERRORS, re.M)
 

@@ -10,7 +10,7 @@ import pytest
 
 from support.optional import library
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(*arguments, **variables):

@@ -7,7 +7,7 @@ from support.processes import printed_by
 
 library("gt4py.cartesian.gtscript")
 library("distributed")
-PROGRAM = str(Path(__file__).resolve().parent.parent / "examples" / "overlap.py")
+PROGRAM = str(Path(__file__).resolve().parents[2] / "examples" / "overlap.py")
 
 
 def test_chunks_on_two_workers_give_the_bits_of_one_process():

@@ -10,7 +10,7 @@ import pytest
 from support.cuda.stand_in import run
 from support.optional import library
 
-KERNELS = Path(__file__).parents[2] / "src" / "copy" / "kernels"
+KERNELS = Path(__file__).parents[3] / "src" / "copy" / "kernels"
 WORDS = (1, 2, 4, 8, 16)
 every_word = pytest.mark.parametrize("word", WORDS)
 

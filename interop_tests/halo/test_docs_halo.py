@@ -10,7 +10,7 @@ from support.processes import printed_by
 from support.ranks import mpi_is_needed, started
 
 library("gt4py.cartesian.gtscript")
-TEXT = (Path(__file__).resolve().parent.parent / "docs" / "halo.md").read_text("utf-8")
+TEXT = (Path(__file__).resolve().parents[2] / "docs" / "halo.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", TEXT, re.M | re.S)
 CHANGES = re.search(r"^```diff\n(.*?)^```", TEXT, re.M | re.S)[1].splitlines()
 #: Lines that a user changes or adds, at most.

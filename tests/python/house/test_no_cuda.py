@@ -17,7 +17,7 @@ import pytest
 from support import processes
 from support.cuda import stand_in
 
-CUDA = Path(__file__).parents[2] / "src" / "cuda"
+CUDA = Path(__file__).parents[3] / "src" / "cuda"
 
 PREAMBLE = """
 import ctypes, pickle, sys
