@@ -121,6 +121,7 @@ def test_read_only_fields_are_refused():
         ({"width": 1}, r"field '0': width: expected a dict by the names of dimensions, got 1"),
         ({"shared": {"I": -1}}, r"field '0': shared: expected at least 0 points along I, got -1"),
         ({"engine": "pigeons"}, r"engine: expected one of \('packed', .*got 'pigeons'; use one"),
+        ({"engine": "datatypes"}, r"engine: expected one of \('packed', 'ghex'\), got 'datatypes'"),
         ({"gpu_aware": "yes"}, r"gpu_aware: expected None, True or False, got 'yes'"),
     ],
 )

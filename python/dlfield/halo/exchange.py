@@ -7,7 +7,6 @@ import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from dlfield.halo.engines.datatypes import Datatypes
 from dlfield.halo.engines.ghex import Ghex
 from dlfield.halo.engines.packed import Packed
 
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from dlfield._core import Storage
+    from dlfield.halo.engines.engine import Engine
     from dlfield.halo.mpi import Connection
     from dlfield.halo.route import Route
 
@@ -24,11 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["ENGINES", "HaloExchange"]
 
 #: What carries messages, by name.
-ENGINES: dict[str, type[Packed | Datatypes | Ghex]] = {
-    "packed": Packed,
-    "datatypes": Datatypes,
-    "ghex": Ghex,
-}
+ENGINES: dict[str, type[Engine]] = {engine.name: engine for engine in (Packed, Ghex)}
 
 
 class HaloExchange:

@@ -55,9 +55,8 @@ def halo_exchange(
         Points at an end of the domain that both neighbours have, by name, as fields on interfaces
         do.
     engine
-        "packed": one message per neighbour, packed in buffers. "datatypes": MPI reads and writes
-        the fields itself. On one host, Open MPI may be faster so with few fields; MPICH is slower.
-        "ghex": GHEX exchanges fields in host memory, between ranks of a Cartesian communicator.
+        "packed": one message per neighbour, packed in buffers. "ghex": GHEX exchanges fields in
+        host memory, between ranks of a Cartesian communicator.
     gpu_aware
         Whether MPI gets messages in memory of a GPU, of fields that are there alone. None: if the
         MPI says that it takes them; else they go through pinned memory of the host. True is refused
