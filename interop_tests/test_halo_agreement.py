@@ -253,7 +253,7 @@ def test_a_grid_that_one_rank_cannot_divide_is_an_error_on_all_ranks(comm):
     with pytest.raises(ValueError, match=r"^rank 1: shape: expected at least [12] points? along"):
         dlf.halo.decompose(shape, comm, "IJ")
     with pytest.raises(
-        ValueError, match=r"^rank 0: dims: expected at least one dimension, got none"
+        ValueError, match=r"^rank 0: dims: needs the name of at least one dimension; "
     ):
         dlf.halo.decompose((), comm, "")
 

@@ -249,7 +249,9 @@ def _edge(extents: Sequence[int], parts: Sequence[int]) -> float:
 
 def _check_points(given: Mapping[str, Any], parts: Sequence[int]) -> None:
     if not parts:
-        raise ValueError("dims: expected at least one dimension, got none")
+        raise ValueError(
+            "dims: needs the name of at least one dimension; dims='IJ' divides along I and J"
+        )
     for dim, extent, count in zip(given["dims"], given["shape"], parts, strict=False):
         if extent < count:
             raise ValueError(

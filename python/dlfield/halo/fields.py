@@ -197,7 +197,7 @@ def planned(
     if not isinstance(fields, Mapping):
         fields = {str(number): one for number, one in enumerate(fields)}
     if not fields:
-        raise ValueError("fields: expected at least one field, got none")
+        raise ValueError("fields: needs at least one field; pass a mapping or a sequence of them")
     read = []
     for name, array in fields.items():
         if not isinstance(name, str):

@@ -31,7 +31,7 @@ class Ghex(Engine):
         try:
             import ghex  # noqa: F401
         except ImportError as error:
-            return f"engine: expected GHEX for 'ghex', got {error}; install ghex, or use 'packed'"
+            return f"engine: needs GHEX for 'ghex' ({error}); install ghex, or use 'packed'"
         if not isinstance(storage, CPUStorage):
             got = type(storage).__name__
             return (
