@@ -38,7 +38,8 @@ class _Methods(Storage):
         """Facts about the memory, as `numpy.ndarray.flags`; read-only."""
         from dlfield.storages.flags import Flags
 
-        return Flags(*self._flags())
+        c, f, writeable, aligned, owndata = self._flags()
+        return Flags(c, f, owndata, writeable, aligned)
 
     def __iter__(self) -> Iterator[Any]:
         """Iterate over the first dimension."""
