@@ -147,7 +147,7 @@ class HaloExchange:
             self.wait()
 
     def interior(self, reach: Mapping[str, Any]) -> Place:
-        """Give the part of the domain that needs no halo, of the first field.
+        """Return the part of the domain that needs no halo, of the first field.
 
         Parameters
         ----------
@@ -163,11 +163,11 @@ class HaloExchange:
         return self._place(self._route.fields[0].boxes.interior(reach))
 
     def edges(self, reach: Mapping[str, Any]) -> list[Place]:
-        """Give the rest of the domain in parts without overlap, each as `interior` does."""
+        """Return the rest of the domain in parts without overlap, each as `interior` does."""
         return [self._place(part) for part in self._route.fields[0].boxes.edges(reach)]
 
     def free(self) -> None:
-        """Give buffers and requests back. Collective. Waits for an exchange that is under way."""
+        """Free buffers and requests. Collective. Waits for an exchange that is under way."""
         with self._one_thread("free"):
             if self._state == "started":
                 self._wait()

@@ -42,7 +42,7 @@ TAGS_OF_A_PLAN = 1024
 
 
 def _library() -> Any:  # noqa: ANN401 - a module without types
-    """Give mpi4py's MPI, which whoever has a communicator has imported."""
+    """Return mpi4py's module MPI, which is imported wherever there is a communicator."""
     from mpi4py import MPI
 
     return MPI
@@ -60,7 +60,7 @@ def is_cart(comm: object) -> bool:
 
 
 def cart_neighbour(comm: Any, direction: Sequence[int]) -> int | None:  # noqa: ANN401
-    """Give the rank in a direction of a Cartesian communicator; None beyond an edge."""
+    """Return the rank in a direction of a Cartesian communicator; None beyond an edge."""
     extents, periodic, own = comm.Get_topo()
     place = [at + step for at, step in zip(own, direction, strict=True)]
     for axis, extent in enumerate(extents):
@@ -108,7 +108,7 @@ def _supports_cuda() -> bool:
 
 
 def loaded() -> list[str]:
-    """Give the paths of the libraries of MPI that this process has loaded, on Linux."""
+    """Return the paths of the libraries of MPI that this process has loaded, on Linux."""
     try:
         maps = Path("/proc/self/maps").read_text("utf-8")
     except OSError:
@@ -131,7 +131,7 @@ class Channel:
         self._taken = 0
 
     def take_tags(self) -> int:
-        """Give the first tag of a block for a plan. Every rank makes its plans in one order."""
+        """Return the first tag of a block for a plan. Every rank makes its plans in one order."""
         mpi = _library()
         bound = mpi.COMM_WORLD.Get_attr(mpi.TAG_UB)  # Open MPI tells it there alone
         blocks = (bound + 1) // TAGS_OF_A_PLAN
@@ -158,7 +158,7 @@ _keyval: int | None = None
 
 
 def channel_of(comm: Any) -> Channel:  # noqa: ANN401
-    """Give the channel of a communicator. Collective where it does not have one yet."""
+    """Return the channel of a communicator. Collective where it does not have one yet."""
     global _keyval
     mpi = _library()
     if _keyval is None:
@@ -293,7 +293,7 @@ class Connection:
 
 
 def most(comm: Any, numbers: Sequence[int]) -> list[int]:  # noqa: ANN401
-    """Give the largest of the numbers of all ranks, each by itself. Collective."""
+    """Return the largest of the numbers of all ranks, each by itself. Collective."""
     own = np.array(numbers, np.int64)
     largest = np.empty_like(own)
     comm.Allreduce(own, largest, _library().MAX)

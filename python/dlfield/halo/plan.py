@@ -124,7 +124,7 @@ def _agreed(group: Any, made: HaloExchange | Exception) -> HaloExchange:  # noqa
 
 
 def _connected(comm: Any) -> tuple[mpi.Channel | None, Sequence[Edge] | None]:  # noqa: ANN401
-    """Give the channel of a communicator, and the edges if they are given."""
+    """Return the channel of a communicator, and the edges if they are given."""
     if isinstance(comm, OneRank):
         return None, None
     if isinstance(comm, Neighbours):

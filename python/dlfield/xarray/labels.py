@@ -22,7 +22,7 @@ def to_xarray(
     name: Hashable | None = None,
     attrs: Mapping[Any, Any] | None = None,
 ) -> Any:  # noqa: ANN401 - xarray is not imported for its types
-    """Give an ``xarray.DataArray`` over the memory, with the dims of the storage. Copies nothing.
+    """Return an ``xarray.DataArray`` over the memory, with the dims of the storage. Copies nothing.
 
     Parameters
     ----------
