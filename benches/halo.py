@@ -30,11 +30,11 @@ SETTINGS = {
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
 OURS = "packed.exchange()"
-PEERS = ("datatypes", "alltoallw", "ghex")
+PEERS = ("alltoallw", "ghex")
 REMARK = (
     "Two ranks on one machine; the time is that of the slower one. Each exchange is planned once, "
     "one message per neighbour for all fields, and was seen to fill the halos with the same bits. "
-    "`packed` and `datatypes` are engines of dlfield. `numpy_packed` assigns slices of NumPy to "
+    "`packed` is the engine of dlfield. `numpy_packed` assigns slices of NumPy to "
     "kept buffers, with persistent requests; `alltoallw` is `Neighbor_alltoallw` with subarrays; "
     "`ghex` is GHEX's communication object. float64, 128 x 128 x 80 points, a halo of 3 along I "
     "and J, periodic; narrow faces are those along I with I fastest."

@@ -1,7 +1,7 @@
 """Every library as a producer, through a storage, into every library as a consumer.
 
 What a pair does is a cell of docs/protocols.md. Pairs that do not simply share are listed in
-`dlfield.doctor.deviations`; that they still behave as listed there is asserted here, not skipped.
+`tests/support/libraries/deviations.toml`; that they still behave so is asserted here, not skipped.
 """
 
 import subprocess
@@ -10,14 +10,14 @@ import sys
 import dlfield as dlf
 import numpy as np
 import pytest
-from dlfield.doctor.deviations import DEVIATIONS, IMMUTABLE, Cell
-from dlfield.doctor.sides import dask_array
-from dlfield.doctor.words import chunk_of
 
 from support.addresses import address_of
+from support.libraries.counted import PRODUCERS
+from support.libraries.deviations import DEVIATIONS, IMMUTABLE, Cell
 from support.libraries.pairs import PAIRS, REFUSALS, Linked, pairs_that
-from support.libraries.sides import PRODUCERS
+from support.libraries.sides import dask_array
 from support.libraries.table_of_pairs import DOCUMENT, with_table
+from support.libraries.words import chunk_of
 from support.optional import library
 
 SHARING = (Cell.SHARED, Cell.READ_ONLY, Cell.UNGUARDED)

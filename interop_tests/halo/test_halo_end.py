@@ -18,7 +18,7 @@ EXTENTS, HALO = (12, 10), ((2, 2), (2, 2))
 u = numbered(cart, EXTENTS, 40, HALO)
 plan = dlf.halo_exchange({"u": u}, cart, engine=ENGINE)
 """
-ENGINES = pytest.mark.parametrize("engine", ["packed", "datatypes", "ghex"])
+ENGINES = pytest.mark.parametrize("engine", ["packed", "ghex"])
 
 
 def end_of(engine, code, *options):

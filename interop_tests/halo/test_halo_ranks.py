@@ -15,7 +15,6 @@ import ml_dtypes  # noqa: E402, F401 (bfloat16; after the skip)
 from mpi4py import MPI  # noqa: E402
 
 EXTENTS, HALO = (13, 14), ((2, 1), (3, 2))
-ENGINES = ["packed", "datatypes"]
 DTYPES = ["bool", "int8", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
 
 
@@ -27,13 +26,12 @@ def grid(comm, periodic=(True, True), parts=None):
 @on_ranks(1, 2, 4)
 def test_every_halo_has_the_points_of_the_neighbours_whatever_the_layouts(comm):
     cart = grid(comm)
-    for engine in ENGINES:
-        for turn, dtype in enumerate(DTYPES):
-            layout = ORDERS[(comm.rank + turn) % len(ORDERS)]  # another one on each rank
-            u = numbered(cart, EXTENTS, 4, HALO, layout=layout, dtype=dtype)
-            with dlf.halo_exchange({"u": u}, cart, engine=engine) as plan:
-                plan.exchange()
-            assert_filled(u, cart, EXTENTS)
+    for turn, dtype in enumerate(DTYPES):
+        layout = ORDERS[(comm.rank + turn) % len(ORDERS)]  # another one on each rank
+        u = numbered(cart, EXTENTS, 4, HALO, layout=layout, dtype=dtype)
+        with dlf.halo_exchange({"u": u}, cart) as plan:
+            plan.exchange()
+        assert_filled(u, cart, EXTENTS)
     cart.Free()
 
 
@@ -41,11 +39,10 @@ def test_every_halo_has_the_points_of_the_neighbours_whatever_the_layouts(comm):
 def test_physical_edges_and_the_corners_beside_them_are_left_alone(comm):
     for periodic in [(False, True), (True, False), (False, False)]:
         cart = grid(comm, periodic)
-        for engine in ENGINES:
-            u = numbered(cart, EXTENTS, 4, HALO, layout=ORDERS[comm.rank])
-            with dlf.halo_exchange([u], cart, engine=engine) as plan:
-                plan.exchange()
-            assert_filled(u, cart, EXTENTS, periodic=periodic)
+        u = numbered(cart, EXTENTS, 4, HALO, layout=ORDERS[comm.rank])
+        with dlf.halo_exchange([u], cart) as plan:
+            plan.exchange()
+        assert_filled(u, cart, EXTENTS, periodic=periodic)
         cart.Free()
 
 
@@ -58,22 +55,20 @@ def test_only_the_width_is_filled(comm):
         ({"J": 0}, ((2, 1), (0, 0))),
         ({"I": 0, "J": 0}, ((0, 0), (0, 0))),
     ]:
-        for engine in ENGINES:
-            u = numbered(cart, EXTENTS, 4, HALO, layout=ORDERS[comm.rank])
-            with dlf.halo_exchange([u], cart, width=width, engine=engine) as plan:
-                plan.exchange()
-            assert_filled(u, cart, EXTENTS, pairs)
+        u = numbered(cart, EXTENTS, 4, HALO, layout=ORDERS[comm.rank])
+        with dlf.halo_exchange([u], cart, width=width) as plan:
+            plan.exchange()
+        assert_filled(u, cart, EXTENTS, pairs)
     cart.Free()
 
 
 @on_ranks(2, 4)
 def test_points_that_both_neighbours_have_are_not_sent(comm):
     cart = grid(comm)
-    for engine in ENGINES:
-        u = numbered(cart, EXTENTS, 4, HALO, shared=(1, 0))
-        with dlf.halo_exchange([u], cart, shared={"I": 1}, engine=engine) as plan:
-            plan.exchange()
-        assert_filled(u, cart, EXTENTS, shared=(1, 0))
+    u = numbered(cart, EXTENTS, 4, HALO, shared=(1, 0))
+    with dlf.halo_exchange([u], cart, shared={"I": 1}) as plan:
+        plan.exchange()
+    assert_filled(u, cart, EXTENTS, shared=(1, 0))
     cart.Free()
 
 
@@ -81,18 +76,17 @@ def test_points_that_both_neighbours_have_are_not_sent(comm):
 def test_many_fields_of_several_dtypes_and_dims_go_in_one_message_per_neighbour(comm):
     cart = grid(comm)
     (first, _), (size, _) = block_of(cart, EXTENTS)
-    for engine in ENGINES:
-        u = numbered(cart, EXTENTS, 4, HALO, layout=ORDERS[comm.rank])
-        v = numbered(cart, EXTENTS, 2, ((1, 1), (1, 1)), dtype="float32", seed=7)
-        row = np.full(size + 2, -1, np.int8)
-        row[1:-1] = np.arange(first, first + size)
-        fields = {"u": u, "v": v, "row": dlf.as_storage(row, dims="I", halo=(1,))}
-        with dlf.halo_exchange(fields, cart, engine=engine) as plan:
-            assert plan.messages == 8
-            plan.exchange()
-        assert_filled(u, cart, EXTENTS)
-        assert_filled(v, cart, EXTENTS, seed=7)
-        assert (row == np.arange(first - 1, first + size + 1) % EXTENTS[0]).all()
+    u = numbered(cart, EXTENTS, 4, HALO, layout=ORDERS[comm.rank])
+    v = numbered(cart, EXTENTS, 2, ((1, 1), (1, 1)), dtype="float32", seed=7)
+    row = np.full(size + 2, -1, np.int8)
+    row[1:-1] = np.arange(first, first + size)
+    fields = {"u": u, "v": v, "row": dlf.as_storage(row, dims="I", halo=(1,))}
+    with dlf.halo_exchange(fields, cart) as plan:
+        assert plan.messages == 8
+        plan.exchange()
+    assert_filled(u, cart, EXTENTS)
+    assert_filled(v, cart, EXTENTS, seed=7)
+    assert (row == np.arange(first - 1, first + size + 1) % EXTENTS[0]).all()
     cart.Free()
 
 
@@ -113,11 +107,8 @@ def test_random_plans_fill_what_they_say_and_nothing_else(comm):
             fields[f"f{seed}"] = numbered(
                 cart, (17, 18), levels, halo, layout=layout, dtype=dtype, seed=seed, shared=shared
             )
-        engine = ENGINES[alike.integers(2)]
         by_name = [dict(zip("IJ", pair, strict=True)) for pair in (width, shared)]
-        with dlf.halo_exchange(
-            fields, cart, width=by_name[0], shared=by_name[1], engine=engine
-        ) as plan:
+        with dlf.halo_exchange(fields, cart, width=by_name[0], shared=by_name[1]) as plan:
             plan.exchange()
         for seed in seeds:
             assert_filled(
@@ -135,16 +126,15 @@ def test_random_plans_fill_what_they_say_and_nothing_else(comm):
 @on_ranks(2, 4)
 def test_time_levels_take_turns_in_one_plan(comm):
     cart = grid(comm)
-    for engine in ENGINES:
-        levels = [numbered(cart, EXTENTS, 3, HALO, layout=one) for one in ORDERS]
-        plan = dlf.halo_exchange({"u": levels[0]}, cart, engine=engine)
-        for step in range(13):
-            u = levels[step % len(levels)]  # more than a plan remembers
-            u.domain_view.to_numpy()[...] += 1
-            plan.exchange(u)
-        for at, u in enumerate(levels):
-            assert_filled(u, cart, EXTENTS, more=3 if at == 0 else 2)
-        plan.free()
+    levels = [numbered(cart, EXTENTS, 3, HALO, layout=one) for one in ORDERS]
+    plan = dlf.halo_exchange({"u": levels[0]}, cart)
+    for step in range(13):
+        u = levels[step % len(levels)]  # more than a plan remembers
+        u.domain_view.to_numpy()[...] += 1
+        plan.exchange(u)
+    for at, u in enumerate(levels):
+        assert_filled(u, cart, EXTENTS, more=3 if at == 0 else 2)
+    plan.free()
     cart.Free()
 
 
@@ -192,23 +182,20 @@ def test_a_grid_of_one_and_of_three_dimensions(comm):
 @on_ranks(2, 4)
 def test_padded_fields_views_and_arrays_of_others_are_exchanged_in_place(comm):
     cart = grid(comm)
-    for engine in ENGINES:
-        model = numbered(cart, EXTENTS, 4, HALO)
-        block = np.full([2 * extent + 2 for extent in model.shape], -7.0)
-        view = block[1:-1:2, 2::2, 1:-1:2]
-        view[...] = model
-        with dlf.halo_exchange(
-            [dlf.as_storage(view, dims="IJK", halo=model.halo)], cart, engine=engine
-        ) as plan:
-            plan.exchange()
-        assert_filled(dlf.as_storage(view, dims="IJK", halo=model.halo), cart, EXTENTS)
-        view[...] = -7
-        assert (block == -7).all()
-        backwards = numbered(cart, EXTENTS, 4, HALO).to_numpy()[::-1, :, ::-1].copy()[::-1, :, ::-1]
-        u = dlf.as_storage(backwards, dims="IJK", halo=model.halo)
-        with dlf.halo_exchange([u], cart, engine=engine) as plan:
-            plan.exchange()
-        assert_filled(u, cart, EXTENTS)
+    model = numbered(cart, EXTENTS, 4, HALO)
+    block = np.full([2 * extent + 2 for extent in model.shape], -7.0)
+    view = block[1:-1:2, 2::2, 1:-1:2]
+    view[...] = model
+    with dlf.halo_exchange([dlf.as_storage(view, dims="IJK", halo=model.halo)], cart) as plan:
+        plan.exchange()
+    assert_filled(dlf.as_storage(view, dims="IJK", halo=model.halo), cart, EXTENTS)
+    view[...] = -7
+    assert (block == -7).all()
+    backwards = numbered(cart, EXTENTS, 4, HALO).to_numpy()[::-1, :, ::-1].copy()[::-1, :, ::-1]
+    u = dlf.as_storage(backwards, dims="IJK", halo=model.halo)
+    with dlf.halo_exchange([u], cart) as plan:
+        plan.exchange()
+    assert_filled(u, cart, EXTENTS)
     cart.Free()
 
 

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 from dlfield.doctor.libraries import LIBRARIES
+from dlfield.doctor.probes import PROBES
 
 from support.doctor import examined, fake, found
-from support.libraries.table_of_pairs import BEGIN, DOCUMENT, END
 from support.optional import library
 
 
@@ -37,16 +37,13 @@ def test_the_version_is_that_of_the_module(report, known):
     assert report["libraries"][known.name]["version"] == version
 
 
-@pytest.mark.parametrize("known", [one for one in LIBRARIES if one.sides], ids=lambda one: one.name)
-def test_every_library_with_doors_is_tried_both_ways_or_says_why_not(report, known):
-    if known.name not in report["libraries"]:
-        pytest.skip(f"{known.name} is not installed")
-    doors = report["libraries"][known.name]["doors"]
-    assert "out" in {door["direction"] for door in doors}
-    assert "in" in {door["direction"] for door in doors} or known.name == "cuda-core"
-    for door in doors:
-        tried = door["result"] != "not tried"
-        assert (door["ns"] is not None) == tried == (door["error"] is None)
+@pytest.mark.parametrize("name", PROBES)
+def test_every_library_with_a_probe_shares_or_says_why_it_was_not_tried(report, name):
+    if name not in report["libraries"]:
+        pytest.skip(f"{name} is not installed")
+    probe = report["libraries"][name]["probe"]
+    assert probe["result"] in ("shared", "not tried")
+    assert (probe["result"] == "shared") == (probe["error"] is None)
 
 
 def test_jax_is_a_trap_unless_it_has_64_bit_types_and_works_either_way(tmp_path):
@@ -95,7 +92,7 @@ def test_mpi4py_without_an_mpi_is_a_trap_and_no_fault(tmp_path):
     assert "no-mpi" in names(report)
     assert report["libraries"]["mpi4py"]["library"] is None
     assert report["ok"]
-    assert {door["result"] for door in report["libraries"]["mpi4py"]["doors"]} == {"not tried"}
+    assert report["libraries"]["mpi4py"]["probe"]["result"] == "not tried"
 
 
 def test_the_launcher_of_another_mpi_is_a_trap(tmp_path):
@@ -118,51 +115,3 @@ def test_a_library_that_breaks_is_a_fault_beside_others_that_work(tmp_path):
     assert "\n  does not work: RuntimeError: no luck\n" in done.stdout
     assert "\nfault: zarr: RuntimeError: no luck\n" in done.stdout
     assert "xr.DataArray" in done.stdout
-
-
-def test_the_table_has_the_rows_of_the_document_for_the_libraries_that_are_there(tmp_path):
-    absent = ("torch", "jax", "pyarrow", "polars", "PIL", "tvm_ffi", "numba")
-    for name in absent:
-        fake(tmp_path, name, f"raise ModuleNotFoundError('none', name={name!r})")
-    library("xarray")
-    library("dask.array")
-    done = examined("table", fakes=tmp_path)
-    assert done.returncode == 0, done.stderr
-    rows = cells(done.stdout)
-    listed = cells(DOCUMENT.read_text("utf-8").partition(BEGIN)[2].partition(END)[0])
-    assert dict(rows).keys() == {
-        "NumPy",
-        "memoryview",
-        "array",
-        "ctypes",
-        "xarray",
-        "Dask",
-        "Storage",
-    }
-    for name, row in rows:
-        for entry, cell in row.items():
-            assert cell == dict(listed)[name][entry]
-    assert "[source](" in done.stdout
-
-
-def cells(text):
-    """The rows of a table: a name, and the cells by the names of the columns."""
-    lines = [line.strip("| \n").split(" | ") for line in text.splitlines() if line.startswith("| ")]
-    heads = [head.strip("| `") for head in lines[0]]
-    return [(row[0].strip("*"), dict(zip(heads, row[1:], strict=True))) for row in lines[2:]]
-
-
-def test_a_copy_that_is_not_known_stands_in_the_table_and_fails(tmp_path):
-    absent = ("torch", "jax", "pyarrow", "polars", "PIL", "numba", "dask", "xarray")
-    for name in absent:
-        fake(tmp_path, name, f"raise ModuleNotFoundError('none', name={name!r})")
-    fake(
-        tmp_path,
-        "tvm_ffi",
-        "import numpy as np\ndef from_dlpack(array): return T(np.array(array))\n"
-        "class T(np.ndarray):\n    def __new__(cls, a): return a.view(cls)\n"
-        "    def data_ptr(self): return self.ctypes.data\n",
-    )
-    done = examined("table", fakes=tmp_path)
-    assert done.returncode == 1
-    assert "copies (expected: shared)" in done.stdout

@@ -69,7 +69,7 @@ def test_data_dimensions_of_another_extent_are_refused(mixed):
 
 @pytest.mark.parametrize("what", [len, lambda inp, out: None])
 def test_a_callable_without_fields_cannot_be_bound(what):
-    with refused(TypeError, "bind: expected a field among the parameters", "dlfield.annotations"):
+    with refused(TypeError, "bind: needs a field among the parameters", "dlfield.annotations"):
         dlf.bind(what)
 
 

@@ -234,7 +234,7 @@ RAISES = {
     ("argument 'wind': expected a tuple of 2, got ...; pass its parts together"): lambda: operator(
         "blown", zeros(5, 5, 3), out=zeros(5, 5, 3)
     ),
-    ("fields: expected the fields of 'running_sum', a scan operator, ..."): scan_without_fields,
+    ("fields: needs 'out' of 'running_sum', a scan operator, ..."): scan_without_fields,
     ("argument 'out': expected a domain of 0 points or more along I, got -1; ..."): lambda: (
         next_program("laplacian", -1, (6, 7, 3))
     ),
@@ -327,13 +327,13 @@ RAISES = {
         "bind: expected a stencil made by gtscript.stencil, a gt4py.next program, or a "
         "callable with dlfield.annotations, got int; ..."
     ): lambda: dlf.bind(1),
-    ("bind: expected a field among the parameters of '<lambda>', got none; ..."): lambda: dlf.bind(
+    ("bind: needs a field among the parameters of '<lambda>'; ..."): lambda: dlf.bind(
         lambda inp, out: None
     ),
     (
         "like: expected one of cupy, jax, numpy, storage, torch, xarray or an array, got 'tf'"
     ): lambda: bound(inp=READ, out=WRITTEN).functional(zeros(), like="tf"),
-    ("domain: expected a field that has K, as the output 'out' has, got none; ..."): spread,
+    ("domain: needs a field that has K, as the output 'out' has; ..."): spread,
 }
 
 

@@ -378,7 +378,7 @@ def test_the_points_of_an_unstructured_grid_are_told_by_the_domain(bound_next):
 
     run = bound_next("to_edges", offset_provider=connectivities())
     cells = np.arange(6.0).reshape(3, 2)
-    with refused(ValueError, "domain: expected a field that has Edge", "pass domain="):
+    with refused(ValueError, "domain: needs a field that has Edge", "pass domain="):
         run.functional(cells)
     edges = run.functional(cells, domain=(3, 4, 2))
     np.testing.assert_allclose(edges, cells[TABLE].sum(axis=1))

@@ -233,7 +233,7 @@ def test_the_points_that_a_scan_operator_reads_are_checked(bound):
 
 
 def test_a_scan_operator_without_types_is_refused_with_the_way_out():
-    with refused(ValueError, "fields: expected the fields of 'sum_and_product'", "gtx.Field[...]"):
+    with refused(ValueError, "fields: needs 'out' of 'sum_and_product'", "gtx.Field[...]"):
         dlf.bind(sum_and_product)
 
 

@@ -193,7 +193,9 @@ def test_an_operator_that_returns_a_scalar_is_refused():
 
 
 def test_a_scan_operator_by_itself_is_refused():
-    with refused(ValueError, "fields: expected", "'running_sum', a scan operator", "@gtx.program"):
+    with refused(
+        ValueError, "fields: needs 'out' of", "'running_sum', a scan operator", "@gtx.program"
+    ):
         declare(programs.running_sum)
 
 
@@ -201,7 +203,7 @@ def test_a_gpu_backend_without_cupy_is_refused():
     try:
         import cupy  # noqa: F401
     except ImportError:
-        with refused(DeviceUnavailable, "expected CuPy for a GPU backend"):
+        with refused(DeviceUnavailable, "needs CuPy for a GPU backend"):
             declare(programs.lift.with_backend(gtx.gtfn_gpu))
     else:
         assert declare(programs.lift.with_backend(gtx.gtfn_gpu)).device == "gpu"

@@ -198,7 +198,7 @@ def test_a_compiled_program_cannot_write_through_the_field_of_a_jax_array():
 
 
 def test_an_array_without_names_asks_for_dims():
-    with refused(ValueError, "dims: expected a gtx.Dimension for each axis", "no names", "dims="):
+    with refused(ValueError, "dims: needs a gtx.Dimension for each axis", "no names", "dims="):
         as_field(np.zeros((2, 3)))
 
 

@@ -252,7 +252,7 @@ class Storage:
         """Limit the values to a range, as NumPy does."""
     @property
     def variable(self) -> Any:
-        """Give an `xarray.Variable` around it: a DataArray beside it computes with that, by name.
+        """Return an `xarray.Variable` around it: a DataArray beside it computes with that, by name.
 
         Absent without dims and without xarray.
         """
@@ -564,7 +564,7 @@ class Storage:
             If `casting` forbids it.
         """
     def rename(self, mapping: Mapping[str, str] | None = None, /, **names: str) -> Self:
-        """Give a storage over the same memory with other names; the halo stays with its axis.
+        """Return a storage over the same memory with other names; the halo stays with its axis.
 
         A default origin, which counts in the order of the names, is dropped.
 
@@ -580,7 +580,7 @@ class Storage:
             For a storage without names, for a name that it does not have, and for two equal names.
         """
     def isel(self, indexers: Mapping[str, Any] | None = None, /, **named: Any) -> Self:
-        """Give the view at integers and slices by name, as `isel` of xarray.
+        """Return the view at integers and slices by name, as `isel` of xarray.
 
         ``storage.isel(K=0)``, ``storage.isel({"K": 0, "I": slice(1, 3)})``. An integer drops its
         dimension; those that are not named stay whole. Shares memory, and keeps what is left of the
@@ -594,7 +594,7 @@ class Storage:
             For lists and masks, which are no views: `numpy.take` has an axis by name.
         """
     def broadcast_like(self, other: Any) -> Storage:
-        """Give a read-only view, repeated along the dims of `other` that the storage lacks.
+        """Return a read-only view, repeated along the dims of `other` that the storage lacks.
 
         It has the dims of `other` in their order, then those that `other` lacks, as
         `broadcast_like` of xarray. A repeated dimension has no halo.
@@ -614,7 +614,7 @@ class Storage:
     def _with_dims(self, names: Sequence[str]) -> Self:
         """Give the same memory other names, in the order of the dimensions."""
     def view(self, dtype: npt.DTypeLike | None = None) -> Any:
-        """Give another storage over the same memory, or its bytes as another type.
+        """Return another storage over the same memory, or its bytes as another type.
 
         Parameters
         ----------
@@ -639,9 +639,9 @@ class Storage:
         order: str = "C",
         copy: bool | None = None,
     ) -> Storage:
-        """Give a storage of another shape over the same memory, as `numpy.reshape` of a storage."""
+        """Return a storage of another shape over the same memory, as `numpy.reshape` does."""
     def ravel(self, order: str = "C") -> Storage:
-        """Give all elements in one dimension: a view if the memory allows it, else a copy."""
+        """Return all elements in one dimension: a view if the memory allows it, else a copy."""
     def flatten(self, order: str = "C") -> Storage:
         """Copy all elements into a storage of one dimension without a name."""
     def fill(self, value: Any) -> None:
@@ -696,7 +696,7 @@ class Storage:
     def item(self, *index: Any) -> Any:
         """Give one element as a Python number: the only one, or the one at an index."""
     def __bool__(self) -> bool:
-        """Give the truth of a single element; NumPy's ValueError for any other number of them."""
+        """Return the truth of a single element; NumPy's ValueError for any other number of them."""
     def __int__(self) -> int: ...
     def __float__(self) -> float: ...
     def __complex__(self) -> complex: ...
@@ -743,7 +743,7 @@ class Storage:
             read.
         """
     def to_quantity(self, units: str, *, backend: Any) -> Any:
-        """Give an NDSL ``Quantity`` over the memory of a storage. Copies nothing.
+        """Return an NDSL ``Quantity`` over the memory of a storage. Copies nothing.
 
         Its origin and extent are those of the domain, and its halo is the storage's. I, J and K
         have NDSL's names; other dims keep theirs.
@@ -775,7 +775,7 @@ class Storage:
         name: Hashable | None = None,
         attrs: Mapping[Any, Any] | None = None,
     ) -> Any:
-        """Give an ``xarray.DataArray`` over the memory, with the dims of the storage. Copies nothing.
+        """Return an ``xarray.DataArray`` over the memory, with the dims of the storage. Copies nothing.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The doctor beside a driver: its lines about GPUs, and the doors of libraries on them."""
+"""The doctor beside a driver: its lines about GPUs, and the probes of libraries on them."""
 
 import os
 
@@ -45,28 +45,23 @@ def test_a_driver_without_devices_is_a_trap(driver):
 
 
 @pytest.mark.parametrize(
-    ("name", "module", "doors"),
-    [("numba-cuda", "numba_cuda", ["in", "out"]), ("cuda-core", "cuda.core", ["out"])],
+    ("name", "module"), [("numba-cuda", "numba_cuda"), ("cuda-core", "cuda.core")]
 )
-def test_a_library_shares_memory_of_a_gpu_in_both_directions(driver, name, module, doors):
+def test_a_library_shares_memory_of_a_gpu(driver, name, module):
     pytest.importorskip(module)
-    library = found("--only", name, **driver)["libraries"][name]
-    assert [door["direction"] for door in library["doors"]] == doors
-    assert all(door["result"] == "shared" and door["ns"] > 0 for door in library["doors"])
+    probe = found("--only", name, **driver)["libraries"][name]["probe"]
+    assert (probe["result"], probe["error"]) == ("shared", None)
 
 
-def test_cupy_shares_memory_of_a_gpu_in_both_directions(driver, tmp_path):
+def test_cupy_shares_memory_of_a_gpu(driver, tmp_path):
     fake(tmp_path, "cupy", DOUBLE)
     library = found("--only", "CuPy", fakes=tmp_path, **driver)["libraries"]["CuPy"]
-    assert [(door["direction"], door["result"]) for door in library["doors"]] == [
-        ("in", "shared"),
-        ("out", "shared"),
-    ]
+    assert library["probe"] == {"name": "storage.to_cupy", "result": "shared", "error": None}
 
 
-def test_without_a_driver_the_doors_of_a_gpu_are_not_tried(tmp_path):
+def test_without_a_driver_the_probe_of_a_gpu_is_not_run(tmp_path):
     fake(tmp_path, "cupy")
     report = found("--only", "CuPy", fakes=tmp_path)
-    assert {door["error"] for door in report["libraries"]["CuPy"]["doors"]} == {"no GPU"}
+    assert report["libraries"]["CuPy"]["probe"]["error"] == "no GPU"
     assert "libcuda.so.1" in report["cuda"]["reason"]
     assert report["ok"]

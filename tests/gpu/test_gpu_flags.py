@@ -34,8 +34,9 @@ def test_ptr_of_a_pair_is_that_of_the_buffer_of_the_host_up_to_date():
 @every_kind
 def test_flags_describe_the_memory_of_a_gpu(managed):
     storage = dlf.zeros((3, 4), device="gpu", managed=managed, layout=(1, 0))
-    assert (storage.flags["C"], storage.flags["F"], storage.flags["W"]) == (False, True, True)
-    assert storage.flags.owndata
+    flags = storage.flags
+    assert (flags.c_contiguous, flags["F_CONTIGUOUS"], flags["WRITEABLE"]) == (False, True, True)
+    assert flags.owndata
 
 
 @pytest.mark.parametrize(("managed", "buffers"), [(None, 1), ("gt4py", 2), ("cuda", 1)])

@@ -22,8 +22,9 @@ FORM = re.compile(
     r"|('[\w.]+' object|module 'dlfield') has no attribute '\w+'(; use |$)"
     r"|index -?\d+ is out of bounds for axis \d+ with extent \d+: expected "
 )
-#: Rust's {:?} of an Option, a Result or a struct; a full stop, and blanks at either end.
-MISTAKE = re.compile(r"\b(Some|Ok|Err)\(|\w \{ \w+: |(?<!\.\.)\.$|\s$|^\s")
+#: Rust's {:?} of an Option, a Result or a struct; a full stop, and blanks at either end; a need
+#: without a way out.
+MISTAKE = re.compile(r"\b(Some|Ok|Err)\(|\w \{ \w+: |(?<!\.\.)\.$|\s$|^\s|: needs [^;\n]+$")
 #: What Python, PyO3 (whose notes name the argument), NumPy and other libraries say.
 FOREIGN = re.compile(
     r"'[\w.]+' object (cannot be interpreted|is not )|'None' is not an instance|PyCapsule_"

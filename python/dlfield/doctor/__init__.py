@@ -2,15 +2,9 @@
 
 Its files, each of which uses only those above it::
 
-    words           libraries, and how they say where an array lies
-    deviations      what is not shared, and why
-    sides           producers and consumers
-    pairs           one producer and one consumer
-    further         pairs that are tried in their own way
-    table           all pairs as a table
     libraries       libraries that are looked for
-    trial           tries a library
-    child           the process in which it is tried
+    probes          one probe for each of them: does it share memory with a storage, or copy?
+    trial           the process in which they are imported and probed
     supervision     starts and watches that process
     surroundings    versions and settings
     traps           traps of the environment
@@ -45,11 +39,11 @@ def show_versions(
     """Print what dlfield finds on this machine, as ``python -m dlfield`` does.
 
     Versions, build and settings; the driver of CUDA and its devices; every library that is
-    installed, with its version, its doors in both directions, whether they share memory, and the
-    time of one exchange; traps of the environment, each with the way out.
+    installed, with its version, and whether it shares the memory of a storage; traps of the
+    environment, each with the way out.
 
     Libraries are imported, and the driver is asked, in a process of their own. This one stays as it
-    is, even if one of them fails or crashes. That takes a minute with all of them.
+    is, even if one of them fails or crashes. That takes half a minute with all of them.
 
     Parameters
     ----------

@@ -17,8 +17,6 @@ class Known:
     name: str
     module: str
     distribution: str
-    sides: tuple[str, ...] = ()
-    """Its names in `sides.py` and `further.py`."""
 
     def installed(self) -> str | None:
         """Return the version that is installed, without an import; None if there is none."""
@@ -41,33 +39,28 @@ class Known:
 
 
 LIBRARIES = (
-    Known("Python", "array", "", ("memoryview", "array", "ctypes")),
-    Known("NumPy", "numpy", "numpy", ("NumPy",)),
-    Known("torch", "torch", "torch", ("torch",)),
-    Known("JAX", "jax", "jax", ("JAX",)),
-    Known("CuPy", "cupy", "cupy", ("CuPy",)),
-    Known("xarray", "xarray", "xarray", ("xarray",)),
-    Known("Dask", "dask.array", "dask", ("Dask",)),
+    Known("Python", "array", ""),
+    Known("NumPy", "numpy", "numpy"),
+    Known("torch", "torch", "torch"),
+    Known("JAX", "jax", "jax"),
+    Known("CuPy", "cupy", "cupy"),
+    Known("xarray", "xarray", "xarray"),
+    Known("Dask", "dask.array", "dask"),
     Known("distributed", "distributed", "distributed"),
-    Known(
-        "pyarrow",
-        "pyarrow",
-        "pyarrow",
-        ("pyarrow.Array", "pyarrow.Tensor", "pyarrow.FixedShapeTensorArray", "pyarrow.Buffer"),
-    ),
-    Known("polars", "polars", "polars", ("polars",)),
-    Known("nanoarrow", "nanoarrow", "nanoarrow", ("nanoarrow",)),
-    Known("arro3", "arro3.core", "arro3-core", ("arro3",)),
-    Known("PIL", "PIL.Image", "pillow", ("PIL",)),
-    Known("tvm-ffi", "tvm_ffi", "apache-tvm-ffi", ("tvm-ffi",)),
-    Known("numba", "numba", "numba", ("numba",)),
-    Known("numba-cuda", "numba_cuda", "numba-cuda", ("numba-cuda",)),
-    Known("cuda-core", "cuda.core", "cuda-core", ("cuda-core",)),
+    Known("pyarrow", "pyarrow", "pyarrow"),
+    Known("polars", "polars", "polars"),
+    Known("nanoarrow", "nanoarrow", "nanoarrow"),
+    Known("arro3", "arro3.core", "arro3-core"),
+    Known("PIL", "PIL.Image", "pillow"),
+    Known("tvm-ffi", "tvm_ffi", "apache-tvm-ffi"),
+    Known("numba", "numba", "numba"),
+    Known("numba-cuda", "numba_cuda", "numba-cuda"),
+    Known("cuda-core", "cuda.core", "cuda-core"),
     Known("nanobind", "nanobind", "nanobind"),
     Known("ml_dtypes", "ml_dtypes", "ml_dtypes"),
-    Known("gt4py", "gt4py.next", "gt4py", ("gt4py",)),
+    Known("gt4py", "gt4py.next", "gt4py"),
     Known("dace", "dace", "dace"),
-    Known("mpi4py", "mpi4py", "mpi4py", ("mpi4py",)),
+    Known("mpi4py", "mpi4py", "mpi4py"),
     Known("GHEX", "ghex", "ghex"),
     Known("zarr", "zarr", "zarr"),
     Known("netCDF4", "netCDF4", "netCDF4"),
@@ -78,13 +71,7 @@ LIBRARIES = (
 
 
 def chosen(names: tuple[str, ...]) -> tuple[Known, ...]:
-    """Give the libraries of these names, whatever their case; all of them for no name.
-
-    Raises
-    ------
-    ValueError
-        For a name that the doctor does not know.
-    """
+    """Return the libraries of these names, whatever their case; all of them for no name."""
     by_name = {known.name.lower(): known for known in LIBRARIES}
     for name in names:
         if name.lower() not in by_name:

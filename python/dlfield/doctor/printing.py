@@ -12,7 +12,7 @@ __all__ = ["text_of"]
 
 def text_of(report: dict[str, Any]) -> str:
     """Write a report for people."""
-    parts = (_head, _cuda, _programs, _variables, _libraries, _traps, _verdict)
+    parts = (_head, _cuda, _programs, _libraries, _traps, _verdict)
     return "\n".join(line for part in parts for line in part(report)) + "\n"
 
 
@@ -30,13 +30,11 @@ def _head(report: dict[str, Any]) -> Iterator[str]:
     libc = system["libc"] or "unknown libc"
     yield _line("system", f"{system['platform']}, {system['machine']}, {libc}")
     yield _line("CPUs", f"{system['usable_cpus']} of {system['cpus']} usable")
-    yield _line(
-        "copies", f"{settings['registers']} registers, {_many(settings['threads'], 'thread')}"
-    )
+    threads = _many(settings["threads"], "thread")
+    yield _line("copies", f"{settings['registers']} registers, {threads}")
     asked = "asked for" if settings["huge_pages"] else "not asked for"
     yield _line("huge pages", f"{asked}; system: {system['huge_pages'] or 'unknown'}")
-    pool = f"{settings['pool_bytes']} bytes kept, at most {settings['pool_limit']}"
-    yield _line("pool", pool)
+    yield _line("pool", f"{settings['pool_bytes']} bytes kept, at most {settings['pool_limit']}")
     if system["local_ranks"] > 1:
         yield _line("MPI ranks", f"{system['local_ranks']} on this machine")
 
@@ -65,11 +63,7 @@ def _programs(report: dict[str, Any]) -> Iterator[str]:
         path = report["programs"][name]
         version = report["programs"]["mpiexec_version"] if name == "mpiexec" else None
         yield _line(name, (path or "none on PATH") + (f" ({version})" if version else ""))
-
-
-def _variables(report: dict[str, Any]) -> Iterator[str]:
-    for name, value in report["variables"].items():
-        yield f"{name}={value}"
+    yield from (f"{name}={value}" for name, value in report["variables"].items())
 
 
 def _libraries(report: dict[str, Any]) -> Iterator[str]:
@@ -79,17 +73,11 @@ def _libraries(report: dict[str, Any]) -> Iterator[str]:
         yield f"{name} {found['version']}{more}"
         if found["error"] is not None:
             yield f"  does not work: {found['error']}"
-        for door in found["doors"]:
-            yield f"  {door['direction']:<4}{door['name']:<30}  {_result(door)}"
+        if (probe := found["probe"]) is not None:
+            error = "" if probe["error"] is None else f": {probe['error']}"
+            yield f"  {probe['name']:<30}  {probe['result']}{error}"
     if report["missing"]:
         yield from ("", f"not installed: {', '.join(report['missing'])}")
-
-
-def _result(door: dict[str, Any]) -> str:
-    time = "" if door["ns"] is None else f", {door['ns']} ns"
-    error = "" if door["error"] is None else f": {door['error']}"
-    other = door["result"] not in ("not tried", "failed", door["expected"])
-    return f"{door['result']}{time}{error}" + (f" (expected: {door['expected']})" if other else "")
 
 
 def _traps(report: dict[str, Any]) -> Iterator[str]:

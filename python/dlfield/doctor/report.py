@@ -12,33 +12,16 @@ from dlfield.doctor.traps import traps
 __all__ = ["SCHEMA", "report"]
 
 #: Raised when a key gets another meaning or goes away; new keys may come at any time.
-SCHEMA = 1
+SCHEMA = 2
 
 
 def report(only: tuple[str, ...] = (), *, imports: bool = True) -> dict[str, Any]:
-    """Find everything out.
-
-    Parameters
-    ----------
-    only
-        Names of libraries; all of them by default.
-    imports
-        Whether libraries are imported and tried, and the driver of CUDA is asked, in a process of
-        their own; else only the installed versions are read.
-
-    Raises
-    ------
-    ValueError
-        For an unknown name.
-    """
+    """Find everything out; without imports, libraries are only looked for."""
     sought = chosen(only)
     done: dict[str, Any] = {"schema": SCHEMA, "tried": imports, **surroundings(), "cuda": None}
     installed = {known.name: known for known in sought if known.installed() is not None}
-    if imports:
-        found = supervised(["CUDA", *installed])
-        done["cuda"] = _of_cuda(found.pop("CUDA"))
-    else:
-        found = {}
+    found = supervised(["CUDA", *installed]) if imports else {}
+    done["cuda"] = _of_cuda(found["CUDA"]) if imports else None
     done["libraries"] = {name: _of(known, found.get(name)) for name, known in installed.items()}
     done["missing"] = [known.name for known in sought if known.name not in installed]
     done["traps"] = traps(done)
@@ -48,8 +31,8 @@ def report(only: tuple[str, ...] = (), *, imports: bool = True) -> dict[str, Any
 
 
 def _of(known: Known, found: dict[str, Any] | None) -> dict[str, Any]:
-    """Give every library the same keys, whatever became of it."""
-    return {"version": known.installed(), "error": None, "doors": [], **(found or {})}
+    """Return the part of a library: the same keys, whatever became of it."""
+    return {"version": known.installed(), "error": None, "probe": None, **(found or {})}
 
 
 def _of_cuda(found: dict[str, Any]) -> dict[str, Any]:
@@ -59,17 +42,13 @@ def _of_cuda(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _faults(libraries: dict[str, dict[str, Any]]) -> list[str]:
-    """Say what was tried and does not work, or not as it is known to."""
+    """Say what was tried and does not work, and what copies."""
     faults = []
     for name, found in libraries.items():
         if found["error"] is not None:
             faults.append(f"{name}: {found['error']}")
-        for door in found["doors"]:
-            if door["result"] == "failed":
-                faults.append(f"{name}: {door['direction']}, {door['name']}: {door['error']}")
-            elif door["result"] not in ("not tried", door["expected"]):
-                faults.append(
-                    f"{name}: {door['direction']}, {door['name']}: expected "
-                    f"{door['expected']!r}, got {door['result']!r}"
-                )
+        probe = found["probe"] or {"result": None}
+        if probe["result"] in ("failed", "copies"):
+            error = probe["error"] or "expected shared memory, got a copy"
+            faults.append(f"{name}: {probe['name']}: {error}")
     return faults

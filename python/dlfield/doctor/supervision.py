@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import threading
-from typing import IO, Any
+import time
+from typing import Any
 
 __all__ = ["supervised"]
 
@@ -37,50 +38,30 @@ def supervised(names: list[str], patience: float = PATIENCE) -> dict[str, dict[s
 def _in_one_process(
     names: list[str], found: dict[str, dict[str, Any]], patience: float
 ) -> tuple[str | None, str]:
-    """Collect what a child tells; give what it began with last, and how it ended."""
-    command = [sys.executable, "-m", "dlfield.doctor.child", *names]
+    """Collect what a child tells; return what it began with last, and how it ended."""
+    begun, waited = None, 0.0
     with subprocess.Popen(
-        command,
-        env=_environment(),
+        [sys.executable, "-m", "dlfield.doctor.trial", *names],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         stdin=subprocess.DEVNULL,
         text=True,
         encoding="utf-8",
     ) as child:
-        assert child.stdout is not None
-        begun, late = None, threading.Event()
-        for name, answer in _lines(child, child.stdout, patience, late):
-            begun = name
-            if answer is not None:
-                found[name] = answer
-    return begun, f"took longer than {patience:g} s" if late.is_set() else _end(child.returncode)
-
-
-def _lines(
-    child: subprocess.Popen[str], stdout: IO[str], patience: float, late: threading.Event
-) -> Any:  # noqa: ANN401 - of JSON
-    """Read line by line, and end a child that is silent for too long."""
-
-    def end() -> None:
-        late.set()
-        child.kill()
-
-    while True:
-        timer = threading.Timer(patience, end)
-        timer.start()
-        try:
-            line = stdout.readline()
-        finally:
+        while child.stdout is not None:
+            started, timer = time.monotonic(), threading.Timer(patience, child.kill)
+            timer.start()
+            line = child.stdout.readline()
             timer.cancel()
-        if not line:
-            return
-        yield json.loads(line)
-
-
-def _environment() -> dict[str, str]:
-    """Give a child the modules that this process finds."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+            waited = time.monotonic() - started
+            if not line:
+                break
+            begun, answer = json.loads(line)
+            if answer is not None:
+                found[begun] = answer
+    late = waited >= patience
+    return begun, f"took longer than {patience:g} s" if late else _end(child.returncode)
 
 
 def _end(status: int) -> str:

@@ -37,7 +37,7 @@ TRANSPARENT_HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 
 def surroundings() -> dict[str, Any]:
-    """Give the parts of the report that need no library."""
+    """Return the parts of the report that need no library."""
     return {
         "dlfield": _build(),
         "python": {
@@ -82,13 +82,11 @@ def _build() -> dict[str, Any]:
 
 
 def _usable_cpus() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _huge_pages_of_the_system() -> str | None:
-    """Give the choice of the system: always, madvise or never; None where it has none."""
+    """Return the choice of the system: always, madvise or never; None if it has none."""
     try:
         text = TRANSPARENT_HUGE_PAGES.read_text("utf-8")
     except OSError:
@@ -108,7 +106,7 @@ def _compiler() -> str:
 
 
 def _version_of_mpiexec() -> str | None:
-    """Give what the launcher on PATH calls itself; None if there is none, or it does not say."""
+    """Return what the launcher on PATH calls itself; None if there is none, or it does not say."""
     program = shutil.which("mpiexec")
     if program is None:
         return None

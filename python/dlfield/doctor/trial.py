@@ -1,54 +1,50 @@
-"""Tries one library: imports it, and goes through its doors in both directions."""
+"""The process in which libraries are tried: `python -m dlfield.doctor.trial NAME...`.
+
+It imports each library and runs its probe. It writes one line of JSON when it begins with a
+library, and one when it is through with it.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import timeit
+import json
+import os
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dlfield._core import DeviceUnavailable, cuda_driver
-from dlfield.doctor.further import FURTHER, Addressed
-from dlfield.doctor.pairs import Pair
-from dlfield.doctor.sides import CONSUMERS, PRODUCERS
-from dlfield.doctor.words import STORAGE
+from dlfield._core import DeviceUnavailable, cuda_driver, zeros
+from dlfield.doctor.libraries import chosen
+from dlfield.doctor.probes import PROBES
 from dlfield.halo.mpi import loaded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from dlfield.doctor.libraries import Known
-    from dlfield.doctor.words import Foreign
+    from dlfield.doctor.probes import Probe
 
-__all__ = ["cuda", "tried"]
+__all__ = ["main"]
 
-NOT_TRIED = "not tried"
-
-
-def first_line(error: BaseException) -> str:
-    """Give the class of an error and the first line of its text."""
-    text = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
+#: 144 bytes: some blocks of that size lie where JAX shares them.
+SIZE = 18
 
 
-def tried(known: Known) -> dict[str, Any]:
-    """Import a library and try its doors: its part of the report."""
-    found: dict[str, Any] = {"version": known.installed(), "error": None, "doors": []}
-    if known.name == "mpi4py":
-        with contextlib.suppress(ImportError):  # this process ends soon, and needs no MPI
-            import_module("mpi4py").rc.initialize = False
-    try:
-        module = import_module(known.module)
-    except BaseException as error:  # a library may raise anything, and one calls sys.exit
-        return {**found, "error": first_line(error)}
-    found["version"] = _version(module, known)
-    if known.name in _SETTLED:
-        _SETTLED[known.name](found)
-    found["doors"] = [_door(pair, known) for pair in _pairs(known)]
-    return found
+def main(names: list[str]) -> None:
+    """Try libraries by name, and first of all the driver of CUDA."""
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as lines:
+        os.dup2(2, 1)  # what libraries print is no part of the answer
+
+        def tell(name: str, found: object) -> None:
+            lines.write(json.dumps([name, found]) + "\n")
+            lines.flush()
+
+        for name in names:
+            tell(name, None)
+            tell(name, _cuda() if name == "CUDA" else _tried(chosen((name,))[0]))
 
 
-def cuda() -> dict[str, Any]:
+def _cuda() -> dict[str, Any]:
     """Ask the driver of CUDA for its version and devices."""
     try:
         version, devices = cuda_driver()
@@ -61,13 +57,49 @@ def cuda() -> dict[str, Any]:
     return {"version": "{}.{}".format(*version), "devices": shown, "reason": None}
 
 
-def _version(module: Foreign, known: Known) -> str | None:
-    version = getattr(module, "__version__", None)
-    return str(version) if version is not None else known.installed()
+def _tried(known: Known) -> dict[str, Any]:
+    """Import a library and run its probe: its part of the report."""
+    found: dict[str, Any] = {"version": known.installed(), "error": None, "probe": None}
+    if known.name == "mpi4py":
+        with contextlib.suppress(ImportError):  # this process ends soon, and needs no MPI
+            import_module("mpi4py").rc.initialize = False
+    try:
+        module = import_module(known.module)
+    except BaseException as error:  # a library may raise anything, and one calls sys.exit
+        return {**found, "error": _first_line(error)}
+    found["version"] = str(getattr(module, "__version__", None) or known.installed())
+    if known.name in _NOTED:
+        _NOTED[known.name](found)
+    if known.name in PROBES:
+        found["probe"] = _probed(PROBES[known.name])
+    return found
+
+
+def _probed(probe: Probe) -> dict[str, Any]:
+    done = {"name": probe.entry, "result": "not tried", "error": None}
+    if probe.gpu and _cuda()["reason"]:
+        return {**done, "error": "no GPU"}
+    try:
+        for module in probe.needs:
+            import_module(module)
+    except BaseException as error:  # of one beside the library, which was imported
+        return {**done, "error": _first_line(error)}
+    try:
+        storage = zeros(SIZE, device="gpu", managed=None) if probe.gpu else zeros(SIZE)
+        done["result"] = "shared" if probe.shares(storage) else "copies"
+    except BaseException as error:  # a panic of a library in Rust is no Exception
+        done.update(result="failed", error=_first_line(error))
+    return done
+
+
+def _first_line(error: BaseException) -> str:
+    """Return the class of an error and the first line of its text."""
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
 
 
 def _x64_of_jax(found: dict[str, Any]) -> None:
-    """Note if JAX has 64-bit types, and let it have them: fields of float64 are tried."""
+    """Note if JAX has 64-bit types, and let it have them: the probe is a field of float64."""
     config = import_module("jax").config
     found["x64"] = bool(config.jax_enable_x64)
     config.update("jax_enable_x64", val=True)
@@ -79,7 +111,7 @@ def _library_of_mpi(found: dict[str, Any]) -> None:
     try:
         text = import_module("mpi4py.MPI").Get_library_version()
     except BaseException as error:  # not an ImportError alone: "cannot load MPI library"
-        found["reason"] = first_line(error)
+        found["reason"] = _first_line(error)
     else:
         first = text.replace("\0", "").splitlines()[0]
         found.update(library=first.partition(", package")[0].strip(), loaded=loaded())
@@ -93,52 +125,13 @@ def _flags_of_gt4py(found: dict[str, Any]) -> None:
             found["compiler_flags"] = finds
 
 
-_SETTLED: dict[str, Callable[[dict[str, Any]], None]] = {
+_NOTED: dict[str, Callable[[dict[str, Any]], None]] = {
     "JAX": _x64_of_jax,
     "mpi4py": _library_of_mpi,
     "gt4py": _flags_of_gt4py,
 }
 
-
-def _pairs(known: Known) -> Iterator[Pair]:
-    """Give its arrays into dlfield, then storages into it."""
-    storage = next(side for side in PRODUCERS if side.library is STORAGE)
-    taken = next(side for side in CONSUMERS if side.library is STORAGE)
-    sides = known.sides
-    yield from (Pair(side, taken) for side in PRODUCERS if side.library.name in sides)
-    yield from (Pair(storage, side) for side in CONSUMERS if side.library.name in sides)
-    for pair in FURTHER:
-        if {pair.producer.library.name, pair.consumer.library.name} & set(sides):
-            yield pair
-
-
-def _door(pair: Pair, known: Known) -> dict[str, Any]:
-    """Try a pair, and time the exchange."""
-    into = pair.producer.library.name in known.sides
-    name = pair.producer.library.name if into else pair.consumer.entry
-    done: dict[str, Any] = {"direction": "in" if into else "out", "name": name}
-    done |= {"result": NOT_TRIED, "expected": str(pair.expected), "ns": None, "error": None}
-    try:
-        if isinstance(pair, Addressed) and pair.gpu and cuda()["reason"]:
-            return {**done, "error": "no GPU"}
-        for module in pair.modules:
-            import_module(module)
-    except BaseException as error:  # of one beside the library, which was imported
-        return {**done, "error": first_line(error)}
-    try:
-        done["result"] = str(pair.measured())
-        done["ns"] = round(_nanoseconds(pair, into=into))
-    except BaseException as error:  # a panic of a library in Rust is no Exception
-        done.update(result="failed", error=first_line(error))
-    return done
-
-
-def _nanoseconds(pair: Pair, *, into: bool) -> float:
-    """Time one exchange, the array and the storage being there: the best of five rounds."""
-    array = pair.producer.own()
-    exchange: Callable[[Any], Any] = pair.producer.storage
-    if not into:
-        array, exchange = pair.producer.storage(array), pair.consumer.take
-    timer = timeit.Timer("exchange(array)", globals={"exchange": exchange, "array": array})
-    loops = max(1, min(1000, int(1e-3 / max(timer.timeit(1), 1e-9))))
-    return min(timer.repeat(5, loops)) / loops * 1e9
+if __name__ == "__main__":
+    main(sys.argv[1:])
+    sys.stderr.flush()
+    os._exit(0)  # what libraries do at the end, as threads and MPI, is not asked for

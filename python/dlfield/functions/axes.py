@@ -42,7 +42,7 @@ def axis_of(what: str, storage: Storage, axis: Any) -> int:  # noqa: ANN401
     """
     if axis is None and storage.ndim != 1:
         raise TypeError(
-            f"{what}: expected an axis of a storage of {storage.ndim} dimensions, got none; use "
+            f"{what}: needs an axis of a storage of {storage.ndim} dimensions; name one, or use "
             "ravel() to go through all elements"
         )
     return axes_of(what, storage, 0 if axis is None else axis)[0]

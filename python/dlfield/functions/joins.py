@@ -48,7 +48,7 @@ def concatenate(
     """
     names, model, pieces = _pieces("concatenate", arrays, out)
     if axis is None or model.ndim == 0:
-        raise ValueError("concatenate: expected an axis to join along, got none; use to_numpy()")
+        raise ValueError("concatenate: needs an axis to join along; name one, or use to_numpy()")
     axis = axis_of("numpy.concatenate", model, axis)
     _check_alike("concatenate", pieces, axis)
     bounds = np.cumsum([0, *(piece.shape[axis] for piece in pieces)]).tolist()

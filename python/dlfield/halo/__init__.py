@@ -12,7 +12,7 @@ Its files, each of which uses only those above it::
     decomposition    which rank has which points
     fields           a field of a plan, and its parts at an edge
     route            what goes over which edge
-    engines          three ways to move it
+    engines          two ways to move it
     exchange         a planned exchange: `exchange()`, `start()`, `wait()`
     plan             `halo_exchange`
     explanation      what an exchange moves

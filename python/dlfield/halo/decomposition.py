@@ -98,7 +98,7 @@ class Block:
         return f"<dlfield.halo.Block {parts} of {self.shape} as {self.dims}, halo {self.halo}>"
 
     def _extents(self, options: dict[str, Any]) -> list[int]:
-        """Give the extents of a field with the dims among options, and put its halo there."""
+        """Return the extents of a field with the dims in options; add its halo to them."""
         named = options.setdefault("dims", self.dims)
         extents = dict(zip(self.dims, self.local_shape, strict=True))
         _core.check_among("dims", named, self.dims)
@@ -215,7 +215,7 @@ def _by_name(what: str, given: Any, dims: tuple[str, ...], default: object) -> l
 
 
 def _parts(shape: tuple[int, ...], comm: Any) -> tuple[int, ...]:  # noqa: ANN401
-    """Give the number of blocks along each dimension that is divided."""
+    """Return the number of blocks along each dimension that is divided."""
     if mpi.is_cart(comm):
         return tuple(comm.dims)
     extents = shape[:DIVIDED]
@@ -241,7 +241,7 @@ def _factors(size: int, count: int) -> Iterator[tuple[int, ...]]:
 
 
 def _edge(extents: Sequence[int], parts: Sequence[int]) -> float:
-    """Give the points on the edges of a block, along the dimensions that are cut."""
+    """Return the points on the edges of a block, along the dimensions that are cut."""
     points = [extent / part for extent, part in zip(extents, parts, strict=True)]
     cut = (axis for axis, part in enumerate(parts) if part > 1)
     return sum(prod(points[:axis] + points[axis + 1 :]) for axis in cut)
@@ -249,7 +249,9 @@ def _edge(extents: Sequence[int], parts: Sequence[int]) -> float:
 
 def _check_points(given: Mapping[str, Any], parts: Sequence[int]) -> None:
     if not parts:
-        raise ValueError("dims: expected at least one dimension, got none")
+        raise ValueError(
+            "dims: needs the name of at least one dimension; dims='IJ' divides along I and J"
+        )
     for dim, extent, count in zip(given["dims"], given["shape"], parts, strict=False):
         if extent < count:
             raise ValueError(

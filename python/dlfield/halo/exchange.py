@@ -7,7 +7,6 @@ import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from dlfield.halo.engines.datatypes import Datatypes
 from dlfield.halo.engines.ghex import Ghex
 from dlfield.halo.engines.packed import Packed
 
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from dlfield._core import Storage
+    from dlfield.halo.engines.engine import Engine
     from dlfield.halo.mpi import Connection
     from dlfield.halo.route import Route
 
@@ -24,11 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["ENGINES", "HaloExchange"]
 
 #: What carries messages, by name.
-ENGINES: dict[str, type[Packed | Datatypes | Ghex]] = {
-    "packed": Packed,
-    "datatypes": Datatypes,
-    "ghex": Ghex,
-}
+ENGINES: dict[str, type[Engine]] = {engine.name: engine for engine in (Packed, Ghex)}
 
 
 class HaloExchange:
@@ -151,7 +147,7 @@ class HaloExchange:
             self.wait()
 
     def interior(self, reach: Mapping[str, Any]) -> Place:
-        """Give the part of the domain that needs no halo, of the first field.
+        """Return the part of the domain that needs no halo, of the first field.
 
         Parameters
         ----------
@@ -167,11 +163,11 @@ class HaloExchange:
         return self._place(self._route.fields[0].boxes.interior(reach))
 
     def edges(self, reach: Mapping[str, Any]) -> list[Place]:
-        """Give the rest of the domain in parts without overlap, each as `interior` does."""
+        """Return the rest of the domain in parts without overlap, each as `interior` does."""
         return [self._place(part) for part in self._route.fields[0].boxes.edges(reach)]
 
     def free(self) -> None:
-        """Give buffers and requests back. Collective. Waits for an exchange that is under way."""
+        """Free buffers and requests. Collective. Waits for an exchange that is under way."""
         with self._one_thread("free"):
             if self._state == "started":
                 self._wait()

@@ -16,7 +16,6 @@ __all__ = ["ExchangeExplanation", "NeighbourSizes"]
 _WHY = {
     "packed": "packed in kept buffers, one message per neighbour for all fields",
     "ghex": "by GHEX, one message per neighbour for fields of one layout",
-    "datatypes": "read and written by MPI in the fields themselves, one message per neighbour",
 }
 
 #: How messages of fields in memory of a GPU alone travel, by whether MPI takes them there.

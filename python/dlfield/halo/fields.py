@@ -51,7 +51,7 @@ class PlannedField:
         self.halo = self.storage.halo
 
     def description(self) -> dict[str, object]:
-        """Give what is the same on all ranks, by the names that messages have for it."""
+        """Return what is the same on all ranks, by the names that messages have for it."""
         whole = {
             dim: extent
             for dim, extent in sorted(zip(self.dims, self.shape, strict=True))
@@ -197,7 +197,7 @@ def planned(
     if not isinstance(fields, Mapping):
         fields = {str(number): one for number, one in enumerate(fields)}
     if not fields:
-        raise ValueError("fields: expected at least one field, got none")
+        raise ValueError("fields: needs at least one field; pass a mapping or a sequence of them")
     read = []
     for name, array in fields.items():
         if not isinstance(name, str):
@@ -216,6 +216,6 @@ def planned(
 
 
 def wire_dims(first: PlannedField) -> list[str]:
-    """Give the names of a field in the order of its memory, largest stride first."""
+    """Return the names of a field in the order of its memory, largest stride first."""
     layout = first.storage.layout
     return [first.dims[axis] for axis in sorted(range(len(layout)), key=lambda at: layout[at])]

@@ -24,7 +24,6 @@ __all__ = [
     "Requests",
     "cart_neighbour",
     "channel_of",
-    "described",
     "has_threads",
     "is_cart",
     "is_communicator",
@@ -43,7 +42,7 @@ TAGS_OF_A_PLAN = 1024
 
 
 def _library() -> Any:  # noqa: ANN401 - a module without types
-    """Give mpi4py's MPI, which whoever has a communicator has imported."""
+    """Return mpi4py's module MPI, which is imported wherever there is a communicator."""
     from mpi4py import MPI
 
     return MPI
@@ -61,7 +60,7 @@ def is_cart(comm: object) -> bool:
 
 
 def cart_neighbour(comm: Any, direction: Sequence[int]) -> int | None:  # noqa: ANN401
-    """Give the rank in a direction of a Cartesian communicator; None beyond an edge."""
+    """Return the rank in a direction of a Cartesian communicator; None beyond an edge."""
     extents, periodic, own = comm.Get_topo()
     place = [at + step for at, step in zip(own, direction, strict=True)]
     for axis, extent in enumerate(extents):
@@ -109,7 +108,7 @@ def _supports_cuda() -> bool:
 
 
 def loaded() -> list[str]:
-    """Give the paths of the libraries of MPI that this process has loaded, on Linux."""
+    """Return the paths of the libraries of MPI that this process has loaded, on Linux."""
     try:
         maps = Path("/proc/self/maps").read_text("utf-8")
     except OSError:
@@ -132,7 +131,7 @@ class Channel:
         self._taken = 0
 
     def take_tags(self) -> int:
-        """Give the first tag of a block for a plan. Every rank makes its plans in one order."""
+        """Return the first tag of a block for a plan. Every rank makes its plans in one order."""
         mpi = _library()
         bound = mpi.COMM_WORLD.Get_attr(mpi.TAG_UB)  # Open MPI tells it there alone
         blocks = (bound + 1) // TAGS_OF_A_PLAN
@@ -159,7 +158,7 @@ _keyval: int | None = None
 
 
 def channel_of(comm: Any) -> Channel:  # noqa: ANN401
-    """Give the channel of a communicator. Collective where it does not have one yet."""
+    """Return the channel of a communicator. Collective where it does not have one yet."""
     global _keyval
     mpi = _library()
     if _keyval is None:
@@ -252,12 +251,11 @@ def persistent(
     comm: Any,  # noqa: ANN401
     sends: Sequence[tuple[Any, int, int]],
     receives: Sequence[tuple[Any, int, int]],
-    memory: object,
 ) -> Requests:
-    """Make persistent requests of (buffer, rank, tag). They keep the buffers, and `memory`."""
+    """Make persistent requests of (buffer, rank, tag). They keep the buffers."""
     requests = [comm.Recv_init(buffer, rank, tag) for buffer, rank, tag in receives]
     requests += [comm.Send_init(buffer, rank, tag) for buffer, rank, tag in sends]
-    return Requests(requests, (sends, receives, memory))
+    return Requests(requests, (sends, receives))
 
 
 class Connection:
@@ -283,62 +281,20 @@ class Connection:
         self,
         sends: Sequence[tuple[Any, Edge]],
         receives: Sequence[tuple[Any, Edge]],
-        memory: object = None,
     ) -> Requests:
-        """Make requests of (buffer, edge) to send and to receive. They keep `memory`, too."""
+        """Make requests of (buffer, edge) to send and to receive."""
         if self.comm is None:
             return Requests([], None)
         return persistent(
             self.comm,
             [(one, edge.rank, self._tags + edge.tag) for one, edge in sends],
             [(one, edge.rank, self._tags + edge.expected_tag) for one, edge in receives],
-            memory,
         )
 
 
 def most(comm: Any, numbers: Sequence[int]) -> list[int]:  # noqa: ANN401
-    """Give the largest of the numbers of all ranks, each by itself. Collective."""
+    """Return the largest of the numbers of all ranks, each by itself. Collective."""
     own = np.array(numbers, np.int64)
     largest = np.empty_like(own)
     comm.Allreduce(own, largest, _library().MAX)
     return [int(one) for one in largest]
-
-
-#: Address of the first element, bytes of an item, and (extent, stride in bytes) of each axis.
-Place = tuple[int, int, tuple[tuple[int, int], ...]]
-
-
-def described(places: Sequence[Place]) -> tuple[Any, int, Any]:
-    """Describe elements at absolute addresses, in C order of their axes, as one buffer of MPI.
-
-    The caller frees the datatype. Nothing keeps the memory.
-    """
-    mpi = _library()
-    parts = [_strided(itemsize, axes) for _, itemsize, axes in places]
-    addresses = [address for address, _, _ in places]
-    whole = mpi.Datatype.Create_struct([1] * len(parts), addresses, parts).Commit()
-    for part in parts:
-        part.Free()
-    return mpi.BOTTOM, 1, whole
-
-
-def _strided(itemsize: int, axes: Sequence[tuple[int, int]]) -> Any:  # noqa: ANN401
-    """Make a datatype of the fewest loops.
-
-    Items are unsigned integers of their size: no MPI has a type for every floating one.
-    """
-    loops: list[tuple[int, int]] = []
-    for extent, stride in reversed([axis for axis in axes if axis[0] != 1]):
-        if loops and loops[-1][0] * loops[-1][1] == stride:
-            loops[-1] = (loops[-1][0] * extent, loops[-1][1])
-        else:
-            loops.append((extent, stride))
-    mpi = _library()
-    whole = next(size for size in (8, 4, 2, 1) if itemsize % size == 0)
-    unsigned = {8: mpi.UINT64_T, 4: mpi.UINT32_T, 2: mpi.UINT16_T, 1: mpi.UINT8_T}[whole]
-    run = loops.pop(0)[0] if loops and loops[0][1] == itemsize else 1
-    made = unsigned.Create_contiguous(run * itemsize // whole)
-    for extent, stride in loops:
-        inner, made = made, made.Create_hvector(extent, 1, stride)
-        inner.Free()
-    return made

@@ -126,7 +126,7 @@ class OneRank:
 
 
 def edges_of_grid(dims: Sequence[str], grid: Any) -> tuple[Edge, ...]:  # noqa: ANN401
-    """Give the edges of a Cartesian communicator, or of one rank, whose dimensions are `dims`.
+    """Return the edges of a Cartesian communicator, or of one rank, whose dimensions are `dims`.
 
     They are in the order of directions. A message has the number of the sender's direction.
     """

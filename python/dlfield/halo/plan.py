@@ -55,9 +55,8 @@ def halo_exchange(
         Points at an end of the domain that both neighbours have, by name, as fields on interfaces
         do.
     engine
-        "packed": one message per neighbour, packed in buffers. "datatypes": MPI reads and writes
-        the fields itself. On one host, Open MPI may be faster so with few fields; MPICH is slower.
-        "ghex": GHEX exchanges fields in host memory, between ranks of a Cartesian communicator.
+        "packed": one message per neighbour, packed in buffers. "ghex": GHEX exchanges fields in
+        host memory, between ranks of a Cartesian communicator.
     gpu_aware
         Whether MPI gets messages in memory of a GPU, of fields that are there alone. None: if the
         MPI says that it takes them; else they go through pinned memory of the host. True is refused
@@ -100,33 +99,32 @@ def halo_exchange(
     order = wire_dims(read[0])
     rank, order = (0, order) if group is None else (group.rank, group.bcast(order))
     route = Route(read, edges or (), order, rank)
-    plan, problem = None, _problem_of_shapes(group, route, tags)
-    try:
-        if problem is None:
+    made: HaloExchange | Exception | None = _problem_of_shapes(group, route, tags)
+    if made is None:
+        try:
             gpu_aware = takes_gpu and gpu_aware is not False
             connection = mpi.Connection(channel, tags, gpu_aware=gpu_aware)
-            named = isinstance(fields, Mapping)
-            plan = HaloExchange(connection, route, engine, named=named)
-    except Exception as error:
-        problem = error
-    return _agreed(group, plan, problem)
+            made = HaloExchange(connection, route, engine, named=isinstance(fields, Mapping))
+        except Exception as error:
+            made = error
+    return _agreed(group, made)
 
 
-def _agreed(group: Any, plan: HaloExchange | None, problem: Exception | None) -> HaloExchange:  # noqa: ANN401
-    """Give the plan if all ranks could make theirs."""
+def _agreed(group: Any, made: HaloExchange | Exception) -> HaloExchange:  # noqa: ANN401
+    """Return the plan if all ranks could make theirs; else raise what `agree` says."""
+    if isinstance(made, Exception):
+        agree(group, made)
+        raise made
     try:
-        agree(group, problem)
+        agree(group, None)
     except Exception:
-        if plan is not None:
-            plan.free()
+        made.free()
         raise
-    if plan is None:
-        raise AssertionError("plan: expected one, or a problem, got neither")
-    return plan
+    return made
 
 
 def _connected(comm: Any) -> tuple[mpi.Channel | None, Sequence[Edge] | None]:  # noqa: ANN401
-    """Give the channel of a communicator, and the edges if they are given."""
+    """Return the channel of a communicator, and the edges if they are given."""
     if isinstance(comm, OneRank):
         return None, None
     if isinstance(comm, Neighbours):

@@ -22,34 +22,26 @@ class Remembered:
     ----------
     plan
         Plans for a new set.
-    forget
-        Gives back what was planned for a set.
     """
 
-    def __init__(
-        self,
-        plan: Callable[[Sequence[Storage]], Any],
-        forget: Callable[[Any], None] = lambda _: None,
-    ) -> None:
-        self._plan, self._forget = plan, forget
+    def __init__(self, plan: Callable[[Sequence[Storage]], Any]) -> None:
+        self._plan = plan
         self._sets: list[tuple[Sequence[Storage], Any]] = []
 
     def of(self, fields: Sequence[Storage]) -> Any:  # noqa: ANN401 - what `plan` gave
-        """Give what is planned for a set of fields."""
+        """Return what is planned for a set of fields."""
         for at, (known, planned) in enumerate(self._sets):
             if all(map(_is_alike, known, fields)):
                 self._sets.insert(0, self._sets.pop(at))
                 return planned
         planned = self._plan(fields)
         self._sets.insert(0, (fields, planned))
-        while len(self._sets) > REMEMBERED:
-            self._forget(self._sets.pop()[1])
+        del self._sets[REMEMBERED:]
         return planned
 
     def clear(self) -> None:
         """Forget all sets."""
-        while self._sets:
-            self._forget(self._sets.pop()[1])
+        self._sets.clear()
 
 
 def _is_alike(one: Storage, other: Storage) -> bool:

@@ -83,7 +83,7 @@ class Route:
         return None
 
     def shapes(self, edge: Edge) -> tuple[Shapes, Shapes]:
-        """Give what is sent and received over an edge: extents by dimension, for each field."""
+        """Return what is sent and received over an edge: extents by dimension, for each field."""
         sent: list[tuple[tuple[str, int], ...]] = []
         received: list[tuple[tuple[str, int], ...]] = []
         for field in self.fields:

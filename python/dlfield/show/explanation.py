@@ -207,7 +207,7 @@ class PlanExplanation:
         return page_of_plan(title, _COLUMNS, rows, [f"slow: {text}" for text in self.plan.slow])
 
     def _refused(self) -> tuple[Sequence[str], list[list[tuple[str, bool]]], list[str]]:
-        """Give the table and the remarks of a refusal, which may name an argument."""
+        """Return the table and the remarks of a refusal, which may name an argument."""
         name, _, reason = str(self.refusal).removeprefix("argument '").partition("': ")
         if name not in self._arguments:
             return (), [], [f"{type(self.refusal).__name__}: {self.refusal}"]

@@ -127,8 +127,8 @@ class _Outputs:
         for name, field in self.fields.items():
             unknown = [dim for dim in field.dims if dim in plan.axes and dim not in known]
             if unknown and field.given is None:
-                expected = f"expected a field that has {unknown[0]}, as the output '{name}' has"
-                raise ValueError(f"domain: {expected}, got none; pass domain=, or an array for it")
+                missing = f"a field that has {unknown[0]}, as the output '{name}' has"
+                raise ValueError(f"domain: needs {missing}; pass domain=, or an array for it")
 
     def make(self) -> dict[str, Storage]:
         """Copy the outputs that were given, and make storages of zeros for the others."""

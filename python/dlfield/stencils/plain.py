@@ -127,7 +127,7 @@ def declare(
     if not declared:
         first = arguments[0].name if arguments else "inp"
         raise TypeError(
-            f"bind: expected a field among the parameters of '{name}', got none; annotate with "
+            f"bind: needs a field among the parameters of '{name}'; annotate with "
             f"dlfield.annotations.Field or pass fields={{'{first}': Field[...]}}"
         )
     return Declaration(

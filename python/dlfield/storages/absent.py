@@ -54,7 +54,7 @@ def is_absent(kind: type, name: str) -> bool:
 
 
 def install_on(cls: type) -> None:
-    """Give `cls` the reasons."""
+    """Install the reasons on `cls`."""
     for library, names in _ELSEWHERE.items():
         for name in names.split():
             setattr(cls, name, Absent(name, library))

@@ -38,7 +38,8 @@ class _Methods(Storage):
         """Facts about the memory, as `numpy.ndarray.flags`; read-only."""
         from dlfield.storages.flags import Flags
 
-        return Flags(*self._flags())
+        c, f, writeable, aligned, owndata = self._flags()
+        return Flags(c, f, owndata, writeable, aligned)
 
     def __iter__(self) -> Iterator[Any]:
         """Iterate over the first dimension."""
@@ -48,7 +49,7 @@ class _Methods(Storage):
         return (self[index] for index in reversed(range(len(self))))
 
     def to_quantity(self, units: str, *, backend: Any) -> Any:  # noqa: ANN401 - of NDSL
-        """Give an NDSL ``Quantity`` over the memory of a storage. Copies nothing.
+        """Return an NDSL ``Quantity`` over the memory of a storage. Copies nothing.
 
         Its origin and extent are those of the domain, and its halo is the storage's. I, J and K
         have NDSL's names; other dims keep theirs.
@@ -126,7 +127,7 @@ class _Methods(Storage):
         return made
 
     def view(self, dtype: npt.DTypeLike | None = None) -> Any:  # noqa: ANN401 - see Returns
-        """Give another storage over the same memory, or its bytes as another type.
+        """Return another storage over the same memory, or its bytes as another type.
 
         Parameters
         ----------
@@ -153,14 +154,14 @@ class _Methods(Storage):
         order: str = "C",
         copy: bool | None = None,
     ) -> Storage:
-        """Give a storage of another shape over the same memory, as `numpy.reshape` of a storage."""
+        """Return a storage of another shape over the same memory, as `numpy.reshape` does."""
         from dlfield.functions.shapes import reshape
 
         extents: Any = shape[0] if len(shape) == 1 else shape
         return reshape(self, extents, order, copy=copy)
 
     def ravel(self, order: str = "C") -> Storage:
-        """Give all elements in one dimension: a view if the memory allows it, else a copy."""
+        """Return all elements in one dimension: a view if the memory allows it, else a copy."""
         from dlfield.functions.shapes import ravel
 
         return ravel(self, order)
@@ -182,7 +183,7 @@ class _Methods(Storage):
         return values(self).tolist()
 
     def rename(self, mapping: Mapping[str, str] | None = None, /, **names: str) -> Self:
-        """Give a storage over the same memory with other names; the halo stays with its axis.
+        """Return a storage over the same memory with other names; the halo stays with its axis.
 
         A default origin, which counts in the order of the names, is dropped.
 
@@ -208,7 +209,7 @@ class _Methods(Storage):
         return self[...] if tuple(dims) == self.dims else self._with_dims(dims)
 
     def isel(self, indexers: Mapping[str, Any] | None = None, /, **named: Any) -> Self:  # noqa: ANN401
-        """Give the view at integers and slices by name, as `isel` of xarray.
+        """Return the view at integers and slices by name, as `isel` of xarray.
 
         ``storage.isel(K=0)``, ``storage.isel({"K": 0, "I": slice(1, 3)})``. An integer drops its
         dimension; those that are not named stay whole. Shares memory, and keeps what is left of the
@@ -227,7 +228,7 @@ class _Methods(Storage):
         return view
 
     def broadcast_like(self, other: Any) -> Storage:  # noqa: ANN401
-        """Give a read-only view, repeated along the dims of `other` that the storage lacks.
+        """Return a read-only view, repeated along the dims of `other` that the storage lacks.
 
         It has the dims of `other` in their order, then those that `other` lacks, as
         `broadcast_like` of xarray. A repeated dimension has no halo.
@@ -254,7 +255,7 @@ class _Methods(Storage):
 
     @property
     def variable(self) -> xr.Variable:
-        """Give an `xarray.Variable` around it: a DataArray beside it computes with that, by name.
+        """Return an `xarray.Variable` around it: a DataArray beside it computes with that, by name.
 
         Absent without dims and without xarray.
         """
@@ -287,7 +288,7 @@ class _Methods(Storage):
 
 
 def install_on(cls: type) -> None:
-    """Give `cls` the methods."""
+    """Install the methods on `cls`."""
     for name, method in vars(_Methods).items():
         if isinstance(method, FunctionType):
             method.__qualname__ = f"{cls.__name__}.{name}"

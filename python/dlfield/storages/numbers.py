@@ -33,7 +33,7 @@ def _index(value: Any) -> int:  # noqa: ANN401
 
 
 def _bool(self: Any) -> bool:  # noqa: ANN401
-    """Give the truth of a single element; NumPy's ValueError for any other number of them."""
+    """Return the truth of a single element; NumPy's ValueError for any other number of them."""
     if self.size != 1:
         raise ValueError(
             f"bool: expected one element, got a {type(self).__name__} of shape {self.shape}, whose "
@@ -48,7 +48,7 @@ def _contains(self: Any, value: object) -> bool:  # noqa: ANN401 - a storage
 
 
 def install_on(cls: type) -> None:
-    """Give `cls` the conversions of a single element."""
+    """Install the conversions of a single element on `cls`."""
     for name, convert in _CONVERSIONS.items():
         setattr(cls, f"__{name}__", _conversion(f"__{name}__", convert))
     cls.__bool__ = _bool  # type: ignore[attr-defined]

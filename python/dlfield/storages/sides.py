@@ -38,7 +38,7 @@ class Device(str):
         return self._storage.device_id
 
     def __call__(self) -> AbstractContextManager[GPUStorage]:
-        """Give the buffer, to be read and written."""
+        """Return the buffer, to be read and written."""
         return _device(self._storage)
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
@@ -61,7 +61,7 @@ def _device(storage: Storage) -> Iterator[GPUStorage]:
 
 @contextmanager
 def host(storage: Storage) -> Iterator[np.ndarray]:
-    """Give the host's buffer as a NumPy array, up to date, and mark it as written at the exit."""
+    """Yield the host's buffer as a NumPy array, up to date, and mark it as written at the exit."""
     array = storage.to_numpy()
     try:
         yield array

@@ -38,7 +38,7 @@ class DefaultAccessor(property):
 
 
 def install() -> None:
-    """Give ``xarray.DataArray`` the accessors: at once, or when the import of xarray ends.
+    """Register the accessors of ``xarray.DataArray``: at once, or when the import of xarray ends.
 
     An accessor of the same name that exists already is kept. dlfield calls this at its own import.
     Another call does nothing, unless xarray was loaded without an import statement, for example by

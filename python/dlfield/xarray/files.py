@@ -33,7 +33,7 @@ def write_values(conventions: Any) -> None:  # noqa: ANN401 - a module of xarray
 
 
 def _with_values(variable: Any) -> Any:  # noqa: ANN401 - an xarray.Variable
-    """Give a variable of NumPy arrays for one of storages, also in the chunks of Dask."""
+    """Return a variable of NumPy arrays for one of storages, also in the chunks of Dask."""
     data = getattr(variable, "_data", None)
     chunk = getattr(data, "_meta", None)
     if isinstance(data, Storage):

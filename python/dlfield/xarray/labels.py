@@ -22,7 +22,7 @@ def to_xarray(
     name: Hashable | None = None,
     attrs: Mapping[Any, Any] | None = None,
 ) -> Any:  # noqa: ANN401 - xarray is not imported for its types
-    """Give an ``xarray.DataArray`` over the memory, with the dims of the storage. Copies nothing.
+    """Return an ``xarray.DataArray`` over the memory, with the dims of the storage. Copies nothing.
 
     Parameters
     ----------
@@ -57,8 +57,7 @@ def to_xarray(
     try:
         from xarray import DataArray
     except ImportError as error:
-        text = "to_xarray: expected xarray to be installed, got none; pip install xarray"
-        raise ImportError(text) from error
+        raise ImportError("to_xarray: needs xarray; pip install xarray") from error
     data = self.to_numpy() if self.device is None else self
     own = {**_attributes(self, self.dims), **(attrs or {})}
     return DataArray(data, coords=coords, dims=self.dims, name=name, attrs=own)

@@ -20,7 +20,7 @@ def to_quantity(self: Storage, units: str, *, backend: Any) -> Any:  # noqa: ANN
     try:
         from ndsl import Backend, Quantity, constants
     except ImportError as error:
-        text = f"to_quantity: expected NDSL to be installed, got {error}; install ndsl"
+        text = f"to_quantity: needs NDSL ({error}); install ndsl"
         raise ImportError(text) from error
     if self.dims is None or self.halo is None:
         missing = "dims" if self.dims is None else "a known halo"
@@ -56,4 +56,7 @@ def _address(array: Any) -> int:  # noqa: ANN401
     for name in ("__array_interface__", "__cuda_array_interface__"):
         if (found := getattr(array, name, None)) is not None:
             return int(found["data"][0])
-    raise AssertionError("address: expected an array interface, got none")
+    raise TypeError(
+        f"to_quantity: needs the array interface of NDSL's {type(array).__name__}; install ndsl of "
+        "another version"
+    )

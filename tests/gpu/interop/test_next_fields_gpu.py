@@ -170,11 +170,11 @@ def without_cupy(monkeypatch):
 @pytest.mark.parametrize("managed", [None, "gt4py", "cuda"])
 def test_without_cupy_a_storage_on_a_gpu_cannot_become_a_field(managed):
     storage = dlf.zeros((3, 4), dims="IJ", device="gpu", managed=managed)
-    with refused(dlf.DeviceUnavailable, "as_field: expected CuPy", "install cupy"):
+    with refused(dlf.DeviceUnavailable, "as_field: needs CuPy", "install cupy"):
         dlf.as_field(storage)
 
 
 @pytest.mark.usefixtures("without_cupy")
 def test_without_cupy_there_is_no_allocator_for_a_gpu():
-    with refused(dlf.DeviceUnavailable, "field_allocator: expected CuPy", "install cupy"):
+    with refused(dlf.DeviceUnavailable, "field_allocator: needs CuPy", "install cupy"):
         dlf.field_allocator(device="gpu")

@@ -116,5 +116,5 @@ def test_a_storage_without_names_or_halo_is_refused(ndsl):
 
 def test_without_ndsl_the_error_says_so(monkeypatch):
     monkeypatch.setitem(sys.modules, "ndsl", None)
-    with refused(ImportError, "to_quantity: expected NDSL to be installed"):
+    with refused(ImportError, "to_quantity: needs NDSL"):
         dlf.zeros((4, 5), dims="IJ").to_quantity("m", backend=NUMPY)

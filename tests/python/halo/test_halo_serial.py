@@ -121,6 +121,7 @@ def test_read_only_fields_are_refused():
         ({"width": 1}, r"field '0': width: expected a dict by the names of dimensions, got 1"),
         ({"shared": {"I": -1}}, r"field '0': shared: expected at least 0 points along I, got -1"),
         ({"engine": "pigeons"}, r"engine: expected one of \('packed', .*got 'pigeons'; use one"),
+        ({"engine": "datatypes"}, r"engine: expected one of \('packed', 'ghex'\), got 'datatypes'"),
         ({"gpu_aware": "yes"}, r"gpu_aware: expected None, True or False, got 'yes'"),
     ],
 )
@@ -134,7 +135,7 @@ def test_something_else_than_a_communicator_is_refused():
         TypeError, match=r"comm: expected a Cartesian communicator of mpi4py, .*str"
     ):
         dlf.halo_exchange([field()], "world")
-    with pytest.raises(ValueError, match=r"fields: expected at least one field, got none"):
+    with pytest.raises(ValueError, match=r"fields: needs at least one field; pass"):
         dlf.halo_exchange([], None)
     with pytest.raises(
         ValueError, match=r"fields: expected a mapping or a sequence of fields, got on"

@@ -11,12 +11,13 @@ from pathlib import Path
 import dlfield as dlf
 import pytest
 from dlfield.doctor.libraries import LIBRARIES, Known, chosen
+from dlfield.doctor.probes import PROBES
 from dlfield.doctor.supervision import supervised
 
 from support.doctor import examined, fake, found
 from support.processes import run_in_subprocess
 
-# A producer and consumer that is tried with the words of tvm-ffi: `from_dlpack`, `data_ptr`.
+# A library that takes storages as tvm-ffi does, by `from_dlpack`.
 LIBRARY = """
 import numpy as np
 __version__ = "7.8"
@@ -25,7 +26,6 @@ class Tensor:
     def __init__(self, array): self.array = array
     def __dlpack__(self, **options): return self.array.__dlpack__(**options)
     def __dlpack_device__(self): return self.array.__dlpack_device__()
-    def data_ptr(self): return self.array.ctypes.data
 
 def from_dlpack(array): return Tensor({})
 """
@@ -51,11 +51,10 @@ def of(name, tmp_path, text, module="tvm_ffi", **options):
     return report, report["libraries"].get(name)
 
 
-def test_a_library_that_shares_says_so_in_both_directions_with_the_time(tmp_path):
+def test_a_library_that_shares_says_so_by_the_name_of_its_function(tmp_path):
     report, library = of("tvm-ffi", tmp_path, SHARES)
     assert library["version"] == "7.8"
-    assert [door["direction"] for door in library["doors"]] == ["in", "out"]
-    assert all(door["result"] == "shared" and door["ns"] > 0 for door in library["doors"])
+    assert library["probe"] == {"name": "tvm_ffi.from_dlpack", "result": "shared", "error": None}
     assert report["ok"]
     assert report["faults"] == []
 
@@ -70,21 +69,20 @@ def test_a_package_that_shares_a_namespace_with_others_is_found_by_its_own_modul
     assert Known("spaced", "spaced.core", "no-such-distribution").installed() == version
 
 
-def test_a_door_that_copies_is_found_by_its_address_and_fails(tmp_path):
+def test_a_library_that_copies_is_found_by_the_address_and_is_a_fault(tmp_path):
     report, library = of("tvm-ffi", tmp_path, COPIES)
-    assert {door["direction"]: door["result"] for door in library["doors"]} == {
-        "in": "shared",  # the tensor has the copy, and dlfield the memory of the tensor
-        "out": "copies",
-    }
+    assert library["probe"]["result"] == "copies"
     (fault,) = report["faults"]
-    assert fault == "tvm-ffi: out, tvm_ffi.from_dlpack: expected 'shared', got 'copies'"
+    assert fault == "tvm-ffi: tvm_ffi.from_dlpack: expected shared memory, got a copy"
+    assert not report["ok"]
 
 
-def test_a_door_that_raises_fails_with_its_first_line(tmp_path):
+def test_a_probe_that_raises_fails_with_its_first_line(tmp_path):
     text = SHARES + "\ndef from_dlpack(array): raise OSError('no such luck\\nand more')"
     report, library = of("tvm-ffi", tmp_path, text)
-    assert [door["result"] for door in library["doors"]] == ["failed", "failed"]
-    assert library["doors"][1]["error"] == "OSError: no such luck"
+    assert library["probe"]["result"] == "failed"
+    assert library["probe"]["error"] == "OSError: no such luck"
+    assert report["faults"] == ["tvm-ffi: tvm_ffi.from_dlpack: OSError: no such luck"]
     assert not report["ok"]
 
 
@@ -115,14 +113,16 @@ def test_libraries_after_one_that_crashes_are_tried_all_the_same(tmp_path):
     report = found(*names, fakes=tmp_path)
     broken = [name for name, library in report["libraries"].items() if library["error"]]
     assert broken == ["CuPy"]
-    assert all(report["libraries"][name]["doors"] for name in ("NumPy", "tvm-ffi"))
+    assert all(
+        report["libraries"][name]["probe"]["result"] == "shared" for name in ("NumPy", "tvm-ffi")
+    )
 
 
 def test_a_library_that_hangs_is_ended(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(fake(tmp_path, "ghex", "import time; time.sleep(600)")))
     report = supervised(["GHEX", "Python"], patience=10)
     assert report["GHEX"] == {"error": "took longer than 10 s"}
-    assert report["Python"]["doors"]
+    assert report["Python"]["probe"]["result"] == "shared"
 
 
 def test_what_a_library_prints_is_no_part_of_the_report(tmp_path):
@@ -143,7 +143,7 @@ def test_a_library_that_is_not_installed_is_named_and_no_fault(monkeypatch):
 def test_without_an_import_a_broken_library_is_a_version_alone(tmp_path):
     folder = fake(tmp_path, "ghex", "raise RuntimeError")
     report = found("--no-import", "--only", "GHEX", fakes=folder)
-    assert report["libraries"]["GHEX"] == {"version": "unknown", "error": None, "doors": []}
+    assert report["libraries"]["GHEX"] == {"version": "unknown", "error": None, "probe": None}
     assert report["cuda"] is None
     assert report["tried"] is False
     done = examined("--no-import", "--only", "GHEX", fakes=folder)
@@ -171,6 +171,14 @@ def test_an_unknown_library_is_refused_with_the_known_ones():
         dlf.show_versions("pandas")
 
 
+def test_every_probe_is_that_of_a_library():
+    assert set(PROBES) <= {known.name for known in LIBRARIES}
+
+
+def test_an_option_of_the_table_that_the_doctor_had_is_refused():
+    assert examined("table").returncode == 2
+
+
 def test_names_are_found_whatever_their_case():
     assert [known.name for known in chosen(("numpy", "CUPY"))] == ["NumPy", "CuPy"]
     assert chosen(()) == LIBRARIES
@@ -190,12 +198,9 @@ def test_text_and_json_of_show_versions_tell_the_same(tmp_path, monkeypatch):
     dlf.show_versions("tvm-ffi", as_json=True, file=keys)
     report, shown = json.loads(keys.getvalue()), text.getvalue()
     assert f"fault: {report['faults'][0]}\n" in shown
-    told = [line for line in shown.splitlines() if line.startswith("  in ") or line[:6] == "  out "]
-    doors = report["libraries"]["tvm-ffi"]["doors"]
-    for line, door in zip(told, doors, strict=True):
-        assert line.split()[:2] == [door["direction"], door["name"]]
-        assert f"  {door['result']}, " in line
-        assert line.endswith(" (expected: shared)") == (door["result"] == "copies")
+    probe = report["libraries"]["tvm-ffi"]["probe"]
+    (told,) = [line for line in shown.splitlines() if line.startswith(f"  {probe['name']}")]
+    assert told.split() == [probe["name"], probe["result"]]
 
 
 def test_the_keys_of_the_report_are_these():
@@ -204,9 +209,8 @@ def test_the_keys_of_the_report_are_these():
         *("schema", "tried", "dlfield", "python", "system", "settings", "variables", "programs"),
         *("cuda", "libraries", "missing", "traps", "faults", "ok"),
     ]
-    assert report["schema"] == 1
-    door = report["libraries"]["Python"]["doors"][0]
-    assert list(door) == ["direction", "name", "result", "expected", "ns", "error"]
+    assert report["schema"] == 2
+    assert list(report["libraries"]["Python"]["probe"]) == ["name", "result", "error"]
 
 
 def test_show_versions_imports_no_library_into_the_process_that_asks():

@@ -17,7 +17,7 @@ from dlfield.doctor.traps import traps
 from support.doctor import examined, fake, found
 
 ROOT = Path(__file__).parents[3]
-WORKING = {"version": "1", "error": None, "doors": []}
+WORKING = {"version": "1", "error": None, "probe": None}
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ NOT_OF_GT4PY = {
     "functions/pointwise.py": {"_NoValue"},
     "xarray/files.py": {"_data", "_meta"},
     "storages/sides.py": {"_device_side", "_finish", "_storage"},
-    "doctor/child.py": {"_exit"},
+    "doctor/trial.py": {"_exit"},
     "doctor/surroundings.py": {"_is_gil_enabled"},
     "doctor/traps.py": {"_asdict"},
     "halo/explanation.py": {"_connection", "_route"},

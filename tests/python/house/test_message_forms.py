@@ -3,6 +3,8 @@
 import dlfield as dlf
 import pytest
 
+from support.forms import PACKAGE
+
 
 def compiled(message):
     """Raise as compiled code does: the innermost line of the traceback only calls."""
@@ -13,9 +15,9 @@ def compiled(message):
 
 GOOD = (
     "halo: expected widths of at least 0, got -1",
-    "memory on cuda:0: expected the driver, got none; install it",
+    "memory on cuda:0: needs the driver; install it",
     "array: expected one that lies in order; make a copy, for example storage(x, layout=...)",
-    "'CPUStorage' object has no attribute 'mean'; use storage.to_numpy()",
+    "'CPUStorage' object has no attribute 'real'; use storage.to_numpy()",
 )
 NAMELESS = ("expected an array, got an int", "the halo is too wide", "halo")
 ARTEFACTS = (
@@ -23,6 +25,7 @@ ARTEFACTS = (
     "dims: expected names, got Field { dims: None }",
     "halo: expected widths, got none.",
     "halo: expected widths, got none; ",
+    "to_xarray: needs xarray",
 )
 
 
@@ -42,7 +45,7 @@ def test_a_message_that_names_nothing_fails_the_test_that_expects_it(message):
 
 
 @pytest.mark.parametrize("message", ARTEFACTS)
-def test_a_message_with_the_notation_of_rust_or_a_full_stop_fails_too(message):
+def test_a_message_with_the_notation_of_rust_a_full_stop_or_no_way_out_fails_too(message):
     with (
         pytest.raises(AssertionError, match="not for users"),
         pytest.raises(ValueError, match=r"."),
@@ -60,3 +63,8 @@ def test_messages_of_tests_and_of_python_may_have_any_form():
 def test_an_error_that_is_not_the_expected_one_goes_on():
     with pytest.raises(IndexError, match="another"), pytest.raises(ValueError, match=r"."):
         raise IndexError("another")
+
+
+def test_no_text_of_the_package_says_that_it_got_what_is_absent():
+    said = [path.name for path in PACKAGE.rglob("*.py") if "got none" in path.read_text("utf-8")]
+    assert said == []

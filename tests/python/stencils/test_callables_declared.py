@@ -297,7 +297,7 @@ OF_GTSCRIPT = (
     "is for plain callables"
 )
 NO_FIELD = (
-    "bind: expected a field among the parameters of '<lambda>', got none; annotate with "
+    "bind: needs a field among the parameters of '<lambda>'; annotate with "
     "dlfield.annotations.Field or pass fields={'inp': Field[...]}"
 )
 NO_NAME = (
@@ -310,7 +310,7 @@ WRONG_TYPES = {
     "bind: expected a callable that computes, got <class": lambda: declare(Scaled),
     "bind: expected a callable with a signature, got 'Odd'; wrap it in": lambda: declare(Odd()),
     NO_FIELD: lambda: declare(lambda inp, out: None),
-    "got none; annotate": lambda: declare(lambda: None),
+    "of '<lambda>'; annotate": lambda: declare(lambda: None),
     "fields: expected a mapping such as": lambda: declare(copy, fields=[In]),
     "fields: expected Field[...] for 'inp', got 3": lambda: declare(copy, fields={"inp": 3}),
     f"got Descriptor(); {OF_GTSCRIPT}": lambda: declare(described(Descriptor())),

@@ -377,7 +377,7 @@ def test_a_domain_that_no_field_tells_is_refused_and_not_guessed():
         out[...] = plane[..., None]
 
     run = dlf.bind(spread)
-    said = r"domain: expected a field that has K, as the output 'out' has, got none; pass domain="
+    said = r"domain: needs a field that has K, as the output 'out' has; pass domain="
     with pytest.raises(ValueError, match=said):
         run.functional(VALUES[..., 0])
     assert run.functional(VALUES[..., 0], domain=SHAPE).shape == SHAPE

@@ -25,10 +25,7 @@ STORAGES = {
     "empty": lambda: dlf.zeros((0, 3)),
     "one element": lambda: dlf.zeros(()),
 }
-KEYS = "C CONTIGUOUS C_CONTIGUOUS F FORTRAN F_CONTIGUOUS W WRITEABLE A ALIGNED X".split()  # noqa: SIM905
-KEYS += ["WRITEBACKIFCOPY", "B", "BEHAVED", "CA", "CARRAY", "FNC", "FORC"]
-NAMES = "c_contiguous contiguous f_contiguous writeable aligned writebackifcopy behaved".split()  # noqa: SIM905
-NAMES += ["carray", "fnc", "forc"]
+KEYS = ("C_CONTIGUOUS", "F_CONTIGUOUS", "WRITEABLE", "ALIGNED", "WRITEBACKIFCOPY")
 
 
 @pytest.mark.parametrize("make", STORAGES.values(), ids=STORAGES)
@@ -36,14 +33,8 @@ def test_flags_read_as_those_of_numpy(make):
     storage = make()
     flags, plain = storage.flags, storage.to_numpy().flags
     assert {key: flags[key] for key in KEYS} == {key: plain[key] for key in KEYS}
-    assert [getattr(flags, name) for name in NAMES] == [getattr(plain, name) for name in NAMES]
-
-
-def test_farray_is_what_numpy_documents():
-    columns = dlf.storage(VALUES, layout=(2, 1, 0))
-    assert columns.flags["FA"]
-    assert columns.flags.farray
-    assert not columns[::2].flags["FARRAY"]  # NumPy says True
+    for name in map(str.lower, KEYS):
+        assert getattr(flags, name) == getattr(plain, name)
 
 
 def test_flags_are_shown_as_those_of_numpy():
@@ -65,9 +56,10 @@ def test_flags_cannot_be_set():
         storage.flags = None
 
 
-def test_an_unknown_flag_is_refused_with_those_that_exist():
-    with refused(KeyError, "C_CONTIGUOUS", "got 'UPDATEIFCOPY'"):
-        dlf.zeros(3).flags["UPDATEIFCOPY"]
+@pytest.mark.parametrize("key", ["UPDATEIFCOPY", "C", "CARRAY", "writeable"])
+def test_an_unknown_flag_is_refused_with_those_that_exist(key):
+    with refused(KeyError, "C_CONTIGUOUS, F_CONTIGUOUS, OWNDATA, WRITEABLE", f"got '{key}'"):
+        dlf.zeros(3).flags[key]
 
 
 @pytest.mark.parametrize("make", STORAGES.values(), ids=STORAGES)

@@ -1,114 +1,211 @@
-"""The sides of `dlfield.doctor.sides`, an extension of nanobind, and owners that are counted."""
+"""Every library as a producer of a storage's memory and as a consumer of it.
 
-import dlfield as dlf
+The way is always producer, `dlf.as_storage`, consumer. `words.py` has the words by which each of
+them is asked what it holds.
+"""
+
+import array
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
 import numpy as np
-from dlfield.doctor import sides
-from dlfield.doctor.sides import Consumer, Producer, arrow_list, ctypes_array, dask_array
-from dlfield.doctor.words import AT, SIZE, Library
+from dlfield import Storage, as_storage, zeros
 
-from support.libraries.extension import extension
-from support.optional import library
-from support.owners import CountedMemory, frees
-
-NANOBIND = Library(  # an object with an `ndarray<double>` or an `ndarray<const double>`
-    "nanobind",
-    lambda held: held.address(),
-    lambda held: held.read(AT),
-    lambda held, value: held.write(AT, value),
-    modules=("nanobind",),
+from support.libraries.words import (
+    ARRAY,
+    ARROW_ARRAY,
+    ARROW_BUFFER,
+    ARROW_LIST,
+    ARROW_TENSOR,
+    CTYPES,
+    DASK,
+    JAX,
+    MEMORYVIEW,
+    NUMBA,
+    NUMPY,
+    PIL,
+    POLARS,
+    SIZE,
+    STORAGE,
+    TORCH,
+    TVM,
+    XARRAY,
+    Library,
+    chunk_of,
+    compiled,
 )
-NANOBIND_ARRAY = Library(  # an array that the extension has made, given back to it
-    "nanobind",
-    lambda held: extension().Keeper(held).address(),
-    lambda held: extension().Keeper(held).read(AT),
-    lambda held, value: extension().Keeper(held).write(AT, value),
-    modules=("nanobind",),
+
+
+def aligned(make, address):
+    """Make blocks until one lies on a boundary of 64 bytes: JAX shares no other."""
+    made = []
+    for spacing in range(200):
+        made.append((make(), bytes(16 * spacing)))
+        if address(made[-1][0]) % 64 == 0:
+            return made[-1][0]
+    raise RuntimeError("200 blocks, and none of them on a boundary of 64 bytes")
+
+
+class Block(ctypes.c_double * SIZE):
+    """Memory of ctypes, to which weak references are possible."""
+
+
+def python_array():
+    """Make an array of Python's own."""
+    return aligned(lambda: array.array("d", bytes(8 * SIZE)), ARRAY.address)
+
+
+def numpy_array():
+    """Make an array of NumPy."""
+    return aligned(lambda: np.zeros(SIZE), NUMPY.address)
+
+
+def numba_array():
+    """Make an array in code that numba has compiled."""
+    return aligned(lambda: compiled().zeros(SIZE), NUMBA.address)
+
+
+def ctypes_array():
+    """Make an array of ctypes."""
+    return aligned(Block, CTYPES.address)
+
+
+def arrow_list(values):
+    """Make an Arrow array of tensors with one element each."""
+    return import_module("pyarrow").FixedShapeTensorArray.from_numpy_ndarray(
+        values.reshape(SIZE, 1)
+    )
+
+
+def polars_series():
+    """Make a series of polars."""
+    return aligned(lambda: import_module("polars").Series([0.0] * SIZE), POLARS.address)
+
+
+def image():
+    """Make an image whose pixels are the bytes of numbers, in one row."""
+    make = import_module("PIL.Image").new
+    return aligned(lambda: make("L", (8 * SIZE, 1)), PIL.address)
+
+
+def storage_over_image(image):
+    """Make a storage of the numbers whose bytes are the pixels.
+
+    Through pyarrow: what an image itself shows first, `__array_interface__`, is a copy.
+    """
+    pixels = as_storage(import_module("pyarrow").array(image))
+    return as_storage(memoryview(pixels).cast("d"))
+
+
+def dask_array(chunk):
+    """Make a Dask array whose only chunk is the given array itself; `da.from_array` copies."""
+    chunk_later = import_module("dask").delayed(chunk, traverse=False)
+    return import_module("dask.array").from_delayed(chunk_later, chunk.shape, dtype=chunk.dtype)
+
+
+@dataclass(frozen=True)
+class Producer:
+    """A library whose arrays become storages."""
+
+    library: Library
+    own: Callable[[], Any]
+    """Make an array as the library makes its own."""
+    storage: Callable[[Any], Storage] = as_storage
+    """Make the storage over an array: the field of float64 that the consumers are given."""
+    readonly: bool = False
+    """Whether the library writes none of the memory of its own arrays."""
+
+
+PRODUCERS = (
+    Producer(NUMPY, numpy_array),
+    Producer(
+        TORCH, lambda: import_module("torch").zeros(SIZE, dtype=import_module("torch").float64)
+    ),
+    Producer(JAX, lambda: import_module("jax.numpy").zeros(SIZE), readonly=True),
+    Producer(ARROW_ARRAY, lambda: import_module("pyarrow").array([0.0] * SIZE), readonly=True),
+    Producer(
+        ARROW_TENSOR,
+        lambda: import_module("pyarrow").Tensor.from_numpy(numpy_array()),
+        readonly=True,
+    ),
+    Producer(
+        ARROW_LIST,
+        lambda: arrow_list(numpy_array()),
+        lambda tensors: as_storage(tensors)[:, 0],
+        readonly=True,
+    ),
+    Producer(POLARS, polars_series, readonly=True),
+    Producer(PIL, image, storage_over_image),
+    Producer(TVM, lambda: import_module("tvm_ffi").from_dlpack(numpy_array())),
+    Producer(NUMBA, numba_array),
+    Producer(MEMORYVIEW, lambda: memoryview(python_array())),
+    Producer(ARRAY, python_array),
+    Producer(CTYPES, ctypes_array),
+    Producer(XARRAY, lambda: import_module("xarray").DataArray(numpy_array())),
+    Producer(DASK, lambda: dask_array(numpy_array()), lambda array: as_storage(chunk_of(array))),
+    Producer(STORAGE, lambda: zeros(SIZE)),
 )
 
 
-def after(name, listed, names, *more):
-    """Put more sides behind the one of a name: the order is that of the table."""
-    at = names.index(name) + 1
-    return [*listed[:at], *more, *listed[at:]]
+@dataclass(frozen=True)
+class Consumer:
+    """A library that takes storages, by a public function of its own."""
+
+    library: Library
+    take: Callable[[Storage], Any]
+    entry: str
+    """The name of that function."""
 
 
-def nanobind_array():
-    deletions = extension().Deletions()
-    return extension().zeros(SIZE, deletions), lambda: deletions.count
+def _image_of_buffer(storage):
+    size = (storage.nbytes, 1)
+    return import_module("PIL.Image").frombuffer("L", size, storage, "raw", "L", 0, 1)
 
 
-PRODUCERS = after(
-    "numba",
-    sides.PRODUCERS,
-    [side.library.name for side in sides.PRODUCERS],
-    Producer(NANOBIND_ARRAY, lambda: nanobind_array()[0]),
-)
-CONSUMERS = after(
-    "numba.njit",
-    sides.CONSUMERS,
-    [side.entry for side in sides.CONSUMERS],
-    Consumer(NANOBIND, lambda storage: extension().Keeper(storage), "nb::ndarray<double>"),
+def _image_of_arrow(storage):
+    pixels = as_storage(memoryview(storage).cast("B"))
+    return import_module("PIL.Image").fromarrow(pixels, "L", (pixels.size, 1))
+
+
+def _viewed(storage):
+    return memoryview(storage)
+
+
+def _ctypes_over(storage):
+    return (ctypes.c_double * storage.size).from_buffer(storage)
+
+
+def _chunked(storage):
+    return import_module("dask.array").from_array(storage, asarray=False)
+
+
+CONSUMERS = (
+    Consumer(NUMPY, np.asarray, "np.asarray"),
+    Consumer(NUMPY, np.from_dlpack, "np.from_dlpack"),
     Consumer(
-        NANOBIND, lambda storage: extension().ConstKeeper(storage), "nb::ndarray<const double>"
+        TORCH, lambda storage: import_module("torch").from_dlpack(storage), "torch.from_dlpack"
     ),
+    Consumer(JAX, lambda storage: storage.to_jax(), "storage.to_jax"),
+    Consumer(ARROW_ARRAY, lambda storage: import_module("pyarrow").array(storage), "pa.array"),
+    Consumer(ARROW_ARRAY, lambda storage: storage.to_arrow(), "storage.to_arrow"),
+    Consumer(
+        ARROW_BUFFER, lambda storage: import_module("pyarrow").py_buffer(storage), "pa.py_buffer"
+    ),
+    Consumer(POLARS, lambda storage: import_module("polars").Series(storage), "pl.Series"),
+    Consumer(PIL, _image_of_buffer, "Image.frombuffer"),
+    Consumer(PIL, _image_of_arrow, "Image.fromarrow"),
+    Consumer(
+        TVM, lambda storage: import_module("tvm_ffi").from_dlpack(storage), "tvm_ffi.from_dlpack"
+    ),
+    Consumer(NUMBA, lambda storage: compiled().take(storage.to_numpy()), "numba.njit"),
+    Consumer(MEMORYVIEW, _viewed, "memoryview"),
+    Consumer(ARRAY, lambda storage: array.array("d", bytes(storage)), "array.array"),
+    Consumer(CTYPES, _ctypes_over, "ctypes from_buffer"),
+    Consumer(XARRAY, lambda storage: import_module("xarray").DataArray(storage), "xr.DataArray"),
+    Consumer(DASK, _chunked, "da.from_array"),
+    Consumer(DASK, dask_array, "da.from_delayed"),
+    Consumer(STORAGE, as_storage, "dlf.as_storage"),
 )
-
-
-def arrow_array(block):
-    pa = library("pyarrow")
-    return pa.Array.from_buffers(pa.float64(), SIZE, [None, pa.py_buffer(block)])
-
-
-def image_over(block):
-    pa = library("pyarrow")
-    pixels = pa.Array.from_buffers(pa.uint8(), 8 * SIZE, [None, pa.py_buffer(block)])
-    return library("PIL.Image").fromarrow(pixels, "L", (8 * SIZE, 1))
-
-
-def by_finalizer(make, wrap=lambda owner: owner):
-    """Make an array over an owner, and a function that counts how often the owner has died."""
-
-    def counted():
-        owner = make()
-        told = frees(owner)
-        return wrap(owner), lambda: len(told)
-
-    return counted
-
-
-def by_deleter(take):
-    """Make an array over DLPack memory, and a function that counts how often its deleter ran."""
-
-    def counted():
-        memory = CountedMemory()
-        return take(memory), lambda: memory.deletions
-
-    return counted
-
-
-def over_ctypes(wrap):
-    return by_finalizer(ctypes_array, wrap)
-
-
-#: By producer: a function that gives an array, and one that says how often its memory was given up.
-COUNTED = {
-    "NumPy": over_ctypes(np.frombuffer),
-    "torch": by_deleter(lambda memory: library("torch").from_dlpack(memory)),
-    "JAX": by_deleter(lambda memory: library("jax").dlpack.from_dlpack(memory)),
-    "pyarrow.Array": over_ctypes(arrow_array),
-    "pyarrow.Tensor": over_ctypes(
-        lambda block: library("pyarrow").Tensor.from_numpy(np.frombuffer(block))
-    ),
-    "pyarrow.FixedShapeTensorArray": over_ctypes(lambda block: arrow_list(np.frombuffer(block))),
-    "polars": over_ctypes(lambda block: library("polars").Series("", arrow_array(block))),
-    "PIL": over_ctypes(image_over),
-    "tvm-ffi": by_deleter(lambda memory: library("tvm_ffi").from_dlpack(memory)),
-    "numba": by_finalizer(sides.numba_array),
-    "nanobind": nanobind_array,
-    "memoryview": over_ctypes(memoryview),
-    "array": by_finalizer(sides.python_array),
-    "ctypes": by_finalizer(ctypes_array),
-    "xarray": over_ctypes(lambda block: library("xarray").DataArray(np.frombuffer(block))),
-    "Dask": over_ctypes(lambda block: dask_array(np.frombuffer(block))),
-    "Storage": by_deleter(dlf.as_storage),
-}

@@ -2,8 +2,8 @@
 
 Its files, each of which uses only those above it::
 
+    engine         what every engine does: start, test, wait, free
     packed         messages that are packed, on the host and on GPUs
-    datatypes      messages that MPI packs by its datatypes
     ghex_fields    storages as fields of GHEX
     ghex           messages of GHEX
 """

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dlfield._core import CopyBatch, CPUStorage
 from dlfield.halo import mpi
+from dlfield.halo.engines.engine import Engine
 from dlfield.halo.engines.ghex_fields import problem_of, with_distinct_strides
-from dlfield.halo.remembered import Remembered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,32 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["Ghex"]
 
 
-class Ghex:
-    """Messages by GHEX: one per neighbour for all fields that have the same axes, dtype and layout.
-
-    Parameters
-    ----------
-    route
-        What goes where.
-    fields
-        The fields of the plan.
-    connection
-        Has the Cartesian communicator.
-    """
+class Ghex(Engine):
+    """Messages by GHEX: one per neighbour for fields that have the same axes, dtype and layout."""
 
     name = "ghex"
-
-    def __init__(
-        self,
-        route: Route,
-        fields: Sequence[Storage],
-        connection: Connection,
-    ) -> None:
-        self._route = route
-        self._groups = [] if connection.comm is None else _groups(connection.comm, route)
-        self._planned = Remembered(self._plan)
-        self._planned.of(fields)
-        self._handles: list[Any] = []
 
     @staticmethod
     def refuse(field: PlannedField, storage: Storage) -> str | None:
@@ -53,7 +31,7 @@ class Ghex:
         try:
             import ghex  # noqa: F401
         except ImportError as error:
-            return f"engine: expected GHEX for 'ghex', got {error}; install ghex, or use 'packed'"
+            return f"engine: needs GHEX for 'ghex' ({error}); install ghex, or use 'packed'"
         if not isinstance(storage, CPUStorage):
             got = type(storage).__name__
             return (
@@ -68,6 +46,11 @@ class Ghex:
             return f"engine: expected no shared points for 'ghex', got {field.shared}; use 'packed'"
         problem = problem_of(storage)
         return None if problem is None else f"engine: {problem}"
+
+    def _connect(self, _fields: Sequence[Storage], connection: Connection) -> None:
+        comm = connection.comm
+        self._groups = [] if comm is None else _groups(comm, self._route)
+        self._handles: list[Any] = []
 
     def start(self, fields: Sequence[Storage]) -> None:
         """Start the messages."""
@@ -90,8 +73,8 @@ class Ghex:
         return all(handle.is_ready() for handle in self._handles)
 
     def free(self) -> None:
-        """Give GHEX's objects back."""
-        self._planned.clear()
+        """Drop GHEX's objects."""
+        super().free()
         self._groups = []
 
     def _plan(self, fields: Sequence[Storage]) -> tuple[CopyBatch, list[tuple[Any, list[Any]]]]:
@@ -179,7 +162,7 @@ class _Group:
         self._context = context  # GHEX's objects do not keep each other
 
     def described(self, fields: Sequence[Storage]) -> tuple[Any, list[Any]]:
-        """Give what exchanges fields, and their descriptions. They keep the memory."""
+        """Return what exchanges fields, and their descriptions. They keep the memory."""
         return self._object.exchange, [self._described(at, fields[at]) for at in self._members]
 
     def _described(self, at: int, storage: Storage) -> Any:  # noqa: ANN401
@@ -225,7 +208,7 @@ def _groups(comm: Any, route: Route) -> list[_Group]:  # noqa: ANN401
 def _along(
     blocks: Sequence[tuple[Sequence[int], Sequence[int]]], rank: int, place: int | None, axis: int
 ) -> tuple[int, int]:
-    """Give the first point of a rank in the whole grid along an axis, and how many there are.
+    """Return the first point of a rank in the whole grid along an axis, and how many there are.
 
     `place` is the dimension of the communicator along which the axis is divided, if it is.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dlfield._core import CopyBatch, GPUStorage, Storage, as_storage, empty, message_part
-from dlfield.halo.remembered import Remembered
+from dlfield.halo.engines.engine import Engine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from dlfield.halo.edge import Edge
     from dlfield.halo.fields import PlannedField
     from dlfield.halo.mpi import Connection
-    from dlfield.halo.route import Route
 
 __all__ = ["Packed"]
 
@@ -24,28 +23,17 @@ __all__ = ["Packed"]
 BOUNDARY = 16
 
 
-class Packed:
-    """Messages in buffers that are kept, and the copies between them and the fields.
-
-    Parameters
-    ----------
-    route
-        What goes where.
-    fields
-        The fields of the plan.
-    connection
-        Makes requests of the messages to send and to receive.
-    """
+class Packed(Engine):
+    """Messages in buffers that are kept, and the copies between them and the fields."""
 
     name = "packed"
 
-    def __init__(
-        self,
-        route: Route,
-        fields: Sequence[Storage],
-        connection: Connection,
-    ) -> None:
-        self._route = route
+    @staticmethod
+    def refuse(_field: PlannedField, _storage: Storage) -> None:
+        """Refuse nothing."""
+
+    def _connect(self, fields: Sequence[Storage], connection: Connection) -> None:
+        route = self._route
         self._sent, self._received = (
             [
                 _Message(side(fields, edge), gpu_aware=connection.gpu_aware)
@@ -56,14 +44,7 @@ class Packed:
         self._requests = connection.requests(
             _with_parts(self._sent, route.messages), _with_parts(self._received, route.messages)
         )
-        self._planned = Remembered(self._plan)
-        self._planned.of(fields)  # what cannot be copied is refused now
         self._unpack: _Copies | None = None
-
-    @staticmethod
-    def refuse(_field: PlannedField, _storage: Storage) -> str | None:
-        """Say why a field cannot go this way: every field can."""
-        return None
 
     def start(self, fields: Sequence[Storage]) -> None:
         """Pack, and start the messages."""
@@ -90,9 +71,9 @@ class Packed:
         return self._requests.test()
 
     def free(self) -> None:
-        """Give requests and copies back."""
+        """Free the requests and the buffers."""
+        super().free()
         self._requests.free()
-        self._planned.clear()
         self._sent, self._received = [], []
 
     def _plan(self, fields: Sequence[Storage]) -> tuple[_Copies, _Copies]:
@@ -189,6 +170,6 @@ class _Message:
 def _with_parts(
     messages: Sequence[_Message], edges: Sequence[Edge]
 ) -> list[tuple[npt.NDArray[np.uint8] | Storage, Edge]]:
-    """Give the memory of each message that is not empty, and its edge."""
+    """Return the memory of each message that is not empty, and its edge."""
     pairs = zip(messages, edges, strict=True)
     return [(message.buffer, edge) for message, edge in pairs if message.parts]

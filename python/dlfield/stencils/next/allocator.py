@@ -210,8 +210,8 @@ def _check(options: dict[str, Any], *, gpu: bool) -> None:
             import cupy  # noqa: F401
         except ImportError as reason:
             raise DeviceUnavailable(
-                "field_allocator: expected CuPy, in whose arrays gt4py.next has memory of a GPU, "
-                "got none; install cupy"
+                "field_allocator: needs CuPy, in whose arrays gt4py.next has memory of a GPU; "
+                "install cupy"
             ) from reason
 
 

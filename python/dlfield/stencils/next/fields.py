@@ -185,7 +185,7 @@ def _array(held: Storage) -> tuple[Any, Any]:
         return internals.field_class(gpu=True), _typed(held.to_cupy())
     except (DeviceUnavailable, ImportError) as reason:
         raise DeviceUnavailable(
-            "as_field: expected CuPy, in whose arrays gt4py.next has memory of a GPU, got none; "
+            "as_field: needs CuPy, in whose arrays gt4py.next has memory of a GPU; "
             'install cupy, or copy with dlfield.storage(data, device="cpu")'
         ) from reason
 
@@ -207,8 +207,10 @@ def _dimensions(
         dims = list(domain) if held.dims is None else {dim.value: dim for dim in domain}
     if dims is None or isinstance(dims, Mapping):
         if held.dims is None and held.ndim:
-            expected = "expected a gtx.Dimension for each axis, as the array has no names"
-            raise ValueError(f"dims: {expected}, got none; give dims=(IDim, ...)")
+            raise ValueError(
+                "dims: needs a gtx.Dimension for each axis, as the array has no names; "
+                "give dims=(IDim, ...)"
+            )
         found = [_dimension(name, dims) for name in held.dims or ()]
     else:
         found = list(dims)

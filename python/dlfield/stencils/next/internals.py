@@ -173,9 +173,9 @@ def _with_dimensions(
     if fields is None or "out" not in fields:
         given = ", ".join(f"'{one}': ..." for one in every)
         raise ValueError(
-            f"fields: expected the fields of '{name}', a scan operator, whose arguments have no "
-            f"dimensions, got none for 'out'; give bind fields={{{given}}} with gtx.Field[...], or "
-            "call it in a @gtx.program"
+            f"fields: needs 'out' of '{name}', a scan operator, whose arguments have no "
+            f"dimensions; give bind fields={{{given}}} with gtx.Field[...], or call it in a "
+            "@gtx.program"
         )
     if unknown := fields.keys() - every.keys():
         known = ", ".join(every)
@@ -417,7 +417,7 @@ def field_class(*, gpu: bool) -> Any:  # noqa: ANN401
     if not gpu:
         return nd_array_field.NumPyArrayField
     if not hasattr(nd_array_field, "CuPyArrayField"):
-        raise DeviceUnavailable("declare: expected CuPy for a GPU backend, got none; install cupy")
+        raise DeviceUnavailable("declare: needs CuPy for a GPU backend; install cupy")
     return nd_array_field.CuPyArrayField
 
 

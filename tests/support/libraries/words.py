@@ -4,26 +4,17 @@ The words are the library's own, never those of dlfield, and those of a third li
 the library has none: PIL gives the address of its pixels only by Arrow, which pyarrow reads.
 """
 
-from __future__ import annotations
-
 import ctypes
 import re
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = ["Foreign", "Library"]
-
-#: An array of any library, or a module of one.
-Foreign: TypeAlias = Any
 
 SIZE = 18  # 144 bytes: some blocks of that size lie where JAX shares them, see `sides.aligned`
 AT = 7  # the element that is read and written
@@ -33,7 +24,7 @@ AT = 7  # the element that is read and written
 REFUSAL = r"read-?only|immutable|item assignment|destination is a view"
 
 
-def assign(held: Foreign, value: float) -> None:
+def assign(held, value):
     """Write the element."""
     held[AT] = value
 
@@ -43,13 +34,13 @@ class Library:
     """How a library reads and writes an array of its own."""
 
     name: str
-    address: Callable[[Foreign], int]
-    read: Callable[[Foreign], float] = lambda held: float(held[AT])
-    write: Callable[[Foreign, float], None] = assign
+    address: Callable[[Any], int]
+    read: Callable[[Any], float] = lambda held: float(held[AT])
+    write: Callable[[Any, float], None] = assign
     modules: tuple[str, ...] = ()
     """What has to be installed."""
 
-    def writes(self, held: Foreign, value: float) -> bool:
+    def writes(self, held, value):
         """Write an element; False where the library refuses because the memory is read-only."""
         try:
             self.write(held, value)
@@ -60,7 +51,7 @@ class Library:
         return True
 
 
-def buffer_address(exporter: Foreign) -> int:
+def buffer_address(exporter):
     """Return the address of a memoryview's memory, which Python gives only in C."""
     view, full_read_only = (ctypes.c_void_p * 16)(), 0x11C  # a Py_buffer begins with the address
     get, release = ctypes.pythonapi.PyObject_GetBuffer, ctypes.pythonapi.PyBuffer_Release
@@ -73,22 +64,22 @@ def buffer_address(exporter: Foreign) -> int:
 
 
 @cache
-def compiled() -> SimpleNamespace:
-    """Give functions that numba compiles; what they are given never leaves compiled code."""
+def compiled():
+    """Return functions that numba compiles; what they are given never leaves compiled code."""
 
-    def zeros(size: int) -> Foreign:
+    def zeros(size):
         return np.zeros(size)
 
-    def take(held: Foreign) -> Foreign:
+    def take(held):
         return held
 
-    def address(held: Foreign) -> Foreign:
+    def address(held):
         return held.ctypes.data
 
-    def read(held: Foreign, at: int) -> Foreign:
+    def read(held, at):
         return held[at]
 
-    def write(held: Foreign, at: int, value: float) -> None:
+    def write(held, at, value):
         held[at] = value
 
     njit = import_module("numba").njit
@@ -96,13 +87,13 @@ def compiled() -> SimpleNamespace:
     return SimpleNamespace(**{function.__name__: njit(function) for function in functions})
 
 
-def numbers_of(buffer: Foreign) -> Foreign:
+def numbers_of(buffer):
     """Look at a buffer as at numbers."""
     return memoryview(buffer).cast("B").cast("d")
 
 
-def chunk_of(dask_array: Foreign) -> Foreign:
-    """Give the only chunk of a Dask array, as it is in the graph: `compute()` of the array copies.
+def chunk_of(dask_array):
+    """Return the only chunk of a Dask array, as it is in the graph; `compute()` copies.
 
     Examples
     --------
@@ -112,8 +103,8 @@ def chunk_of(dask_array: Foreign) -> Foreign:
     return dask_array.to_delayed().item().compute(scheduler="synchronous")
 
 
-def numpy_of(series: Foreign) -> Foreign:
-    """Give the view that polars has of what a series has now.
+def numpy_of(series):
+    """Return the view that polars has of what a series has now.
 
     `series[i] = value` does not write that memory: polars gives the series memory of its own as
     soon as the old one has another owner.
@@ -125,23 +116,21 @@ def numpy_of(series: Foreign) -> Foreign:
 PIXELS = range(8 * AT, 8 * AT + 8)
 
 
-def number_in(image: Foreign) -> float:
+def number_in(image):
     """Put the element of an image together."""
-    number: float = struct.unpack("d", bytes(image.getpixel((x, 0)) for x in PIXELS))[0]
-    return number
+    return struct.unpack("d", bytes(image.getpixel((x, 0)) for x in PIXELS))[0]
 
 
-def set_pixels(image: Foreign, value: float) -> None:
+def set_pixels(image, value):
     """Write the element of an image."""
     pixels = image.load()  # putpixel would give a read-only image memory of its own
     for x, byte in zip(PIXELS, struct.pack("d", value), strict=True):
         pixels[x, 0] = byte
 
 
-def address_by_interface(held: Foreign) -> int:
-    """Give the address of the first element by the array interface."""
-    address: int = held.__array_interface__["data"][0]
-    return address
+def address_by_interface(held):
+    """Return the address of the first element by the array interface."""
+    return held.__array_interface__["data"][0]
 
 
 NUMPY = Library("NumPy", lambda held: held.ctypes.data, modules=("numpy",))
