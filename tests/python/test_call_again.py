@@ -120,15 +120,40 @@ def outcome(run, stencil, arguments, options):
     return seen, own, stencil.origin, stencil.domain
 
 
-@pytest.mark.filterwarnings("ignore:Numpy has detected:DeprecationWarning", "ignore::UserWarning")
+def altered(one, how):
+    """Alter a field in place, if it can be: what was compared before may no longer hold."""
+    if how == "frozen" and isinstance(one, np.ndarray):
+        one.flags.writeable = False
+    elif how == "halo" and isinstance(one, dlf.Storage) and one.dims is not None:
+        one.halo = (1, 1, 0)
+    elif how == "shape" and type(one) is np.ndarray and one.flags.c_contiguous:
+        one.shape = one.shape[::-1]
+
+
+ALTERATIONS = st.tuples(st.sampled_from("abc"), st.sampled_from(["frozen", "halo", "shape"]))
+
+
+@pytest.mark.filterwarnings(
+    "ignore:Numpy has detected:DeprecationWarning",
+    "ignore:Setting the:DeprecationWarning",
+    "ignore::UserWarning",
+)
 @settings(max_examples=150, deadline=None)
-@given(st.lists(st.tuples(calls(), st.integers(1, 4)), min_size=1, max_size=4))
+@given(
+    st.lists(
+        st.tuples(calls(), st.lists(st.none() | ALTERATIONS, min_size=1, max_size=4)),
+        min_size=1,
+        max_size=4,
+    )
+)
 def test_a_call_that_comes_again_yields_and_refuses_what_a_first_call_does(series):
     stencil, fresh = StandIn(**ROLES), StandIn(**ROLES)
     run = dlf.bind(stencil)
-    for (arguments, options), times in series:
-        first = outcome(dlf.bind(fresh), fresh, arguments, options)
-        for _ in range(times):
+    for (arguments, options), alterations in series:
+        for alteration in alterations:
+            if alteration is not None:
+                altered(arguments[alteration[0]], alteration[1])
+            first = outcome(dlf.bind(fresh), fresh, arguments, options)
             assert outcome(run, stencil, arguments, options) == first
 
 
