@@ -23,7 +23,7 @@ use crate::protocol::buffer::ArrayForm;
 use crate::python::storage::PyStorage;
 use crate::stencil::{ArgumentPrint, CallPlan, Fingerprint, Place, are_all_apart, resolve};
 
-/// The last call that was neither copied nor slow.
+/// The last call that was not copied.
 #[derive(Default)]
 pub(super) struct LastCall(Mutex<Option<Arc<Call>>>);
 
@@ -105,7 +105,7 @@ impl LastCall {
         let footprints = CallFootprints { declared, values, py };
         let (plan, basis) = resolve(spec, fields.arguments(), options, &footprints)?;
         let plan = Arc::new(plan);
-        if plan.first_copy().is_none() && plan.slow.is_empty() {
+        if plan.first_copy().is_none() {
             let fingerprint = Arc::new(Fingerprint::new(spec, fields.arguments(), options));
             self.set(Call { fingerprint, basis, plan: Arc::clone(&plan), ready: None });
         }
