@@ -141,6 +141,7 @@ impl BoundStencil {
         copy_memory: bool,
         options: Py<PyDict>,
     ) -> PyResult<Self> {
+        let _inside = Inside::enter(declaration.py());
         let declared = Declared::read(declaration, &dims, copy_device, copy_memory)?;
         let runner = Runner::read(declaration, declared.spec.target)?;
         Ok(Self {
