@@ -21,6 +21,7 @@ use crate::device::Target;
 use crate::field::Field;
 use crate::protocol::buffer::ArrayForm;
 use crate::python::storage::PyStorage;
+use crate::short_ways::short_ways;
 use crate::stencil::{ArgumentPrint, CallPlan, Fingerprint, Place, are_all_apart, resolve};
 
 /// The last call that was not copied.
@@ -57,6 +58,9 @@ impl LastCall {
     }
 
     fn set(&self, call: Call) {
+        if !short_ways() {
+            return;
+        }
         let call = Some(Arc::new(call));
         let before =
             std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), call);

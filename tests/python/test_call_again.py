@@ -1,6 +1,8 @@
 """Calls that come again: what is prepared for them yields and refuses what a first call does."""
 
 import gc
+import os
+import subprocess
 import sys
 import weakref
 
@@ -170,12 +172,33 @@ def three(make=np.zeros):
     return [make(SHAPE) for _ in range(3)]
 
 
+@pytest.mark.skipif(os.environ.get("DLFIELD_SHORT_WAYS") == "0", reason="that is a short way")
 def test_a_storage_gives_the_same_array_to_one_call_after_another():
     fields = three(dlf.zeros)
     stencil, run = again(*fields)
     before = stencil.seen["a"]
     run(*fields)
     assert stencil.seen["a"] is before
+
+
+def test_short_ways_can_be_turned_off():
+    code = """
+import dlfield as dlf, numpy as np
+from test_call_again import again, three
+dlf.as_storage(np.zeros(3))  # from now on NumPy's class is known
+fields = three(dlf.zeros)
+stencil, run = again(*fields)
+before = stencil.seen["a"]
+run(*fields)
+print(stencil.seen["a"] is before)
+"""
+    here = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
+    run = [sys.executable, "-c", code]
+    told = [
+        subprocess.check_output(run, env={**here, "DLFIELD_SHORT_WAYS": value}, text=True).strip()
+        for value in ("1", "0")
+    ]
+    assert told == ["True", "False"]
 
 
 CHANGES = {
