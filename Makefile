@@ -28,7 +28,7 @@ export GT4PY_EXTRA_COMPILE_OPT_FLAGS := -std=c++20
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo halo-demo picture gallery test site-test test-pythons test-free-threaded test-oldest test-newest newest-tests pages check workflows deny bench soak fuzz docs gt4py-suite ghex asan valgrind cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
+.PHONY: help demo halo-demo picture gallery test test-long-way site-test test-pythons test-free-threaded test-oldest test-newest newest-tests pages check workflows deny bench soak fuzz docs gt4py-suite ghex asan valgrind cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
@@ -105,6 +105,15 @@ test: $(EXTENSION) $(VENV)/.stamp-test $(VENV)/.stamp-site $(STAND_IN) $(RUST_KE
 	DLFIELD_TEST_MPI_PYTHON=$(CURDIR)/$(MPICH)/bin/python $(BIN)/python -m pytest $(IN_PARALLEL) $(MPICH_TESTS)
 	DLFIELD_TEST_CUDA=stand-in $(BIN)/python -m pytest $(IN_PARALLEL) tests/gpu
 	$(SITE_TESTS)
+	$(LONG_WAY_TESTS)
+
+# The short ways of docs/design.md are turned off: what they do for the usual case, other code does for all.
+LONG_WAYS := $(patsubst %,tests/python/test_%.py,call_again call_again_footprint call_checks call_origins call_scalars call_warnings \
+	as_storage buffer_protocol dlpack_import dlpack_export negotiation_export array_interface exchange_import) \
+	$(patsubst %,interop_tests/test_%.py,xarray xarray_fields xarray_labels next_kept)
+LONG_WAY_TESTS := DLFIELD_SHORT_WAYS=0 $(BIN)/python -m pytest $(IN_PARALLEL) $(LONG_WAYS)
+test-long-way: $(EXTENSION) $(VENV)/.stamp-test ## tests of exchange and calls without the short ways of docs/design.md
+	$(LONG_WAY_TESTS)
 
 # In one process, and so in one browser: chromium or google-chrome of this machine. Without one they are skipped.
 SITE_TESTS := $(BIN)/python -m pytest tests/site

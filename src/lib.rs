@@ -20,6 +20,7 @@
 #[cfg(feature = "python")]
 mod interpreter;
 mod error;
+mod short_ways;
 
 // Words: plain values, no unsafe code.
 mod dtype;

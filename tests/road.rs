@@ -6,6 +6,8 @@
 //! comes from.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+#[path = "road/border.rs"]
+mod border;
 #[path = "road/reader.rs"]
 mod reader;
 #[path = "road/tree.rs"]
@@ -154,6 +156,36 @@ fn every_word_forbids_unsafe_code() {
     }
 }
 
+/// The functions that Python calls and that run no Python code, so that they need not begin a call.
+const QUIET: [&str; 18] = [
+    "call/bound_stencil.rs argument_names",
+    "compute/operators.rs __matmul__",
+    "compute/operators.rs __rmatmul__",
+    "compute/operators.rs __imatmul__",
+    "python/batch.rs run",
+    "python/device_array.rs shape",
+    "python/settings.rs pool_bytes",
+    "python/settings.rs free_pool",
+    "python/storage/attributes.rs sync_state_class",
+    "python/storage/attributes.rs __dlpack_c_exchange_api__",
+    "python/storage/attributes.rs shape",
+    "python/storage/attributes.rs __delitem__",
+    "python/storage/doors.rs base",
+    "python/storage/exchange.rs _finish",
+    "python/storage/exchange.rs device_to_host",
+    "python/storage/exchange.rs host_to_device",
+    "python/storage/exchange.rs synchronize",
+    "python/sync_state.rs __reduce__",
+];
+
+#[test]
+fn every_function_that_python_calls_begins_a_call_or_runs_no_python_code() {
+    let (entries, mut outside) = border::outside(&this_crate());
+    assert!(entries > 200, "{entries} are found");
+    outside.retain(|entry| !QUIET.contains(&entry.as_str()));
+    assert!(outside.is_empty(), "needs Inside::enter, or a line in QUIET: {outside:#?}");
+}
+
 /// Whether the file says `#![forbid(unsafe_code)]`.
 fn forbids_unsafe(module: &Module) -> bool {
     let texts = module.tokens.iter().map(|token| token.text.as_str());
@@ -163,6 +195,29 @@ fn forbids_unsafe(module: &Module) -> bool {
 }
 
 // ── the checker itself, on small crates ──
+
+/// What Python can call in `source` without that a call begins.
+fn outside_in(source: &str) -> Vec<String> {
+    border::outside(&Tree::new(&[("lib.rs", "mod a;"), ("a.rs", source)])).1
+}
+
+#[test]
+fn a_function_that_begins_no_call_is_found() {
+    assert_eq!(outside_in("#[pyfunction] fn f(x: &Bound<'_, PyAny>) { g(x) }"), ["a.rs f"]);
+    let method = "#[pymethods] impl X { fn f(&self, py: Python<'_>) { self.g(py) } }";
+    let begins = "impl Y { fn g(&self, py: Python<'_>) { Inside::enter(py); } }";
+    let does_not = "impl Z { fn g(&self, py: Python<'_>) {} }";
+    assert_eq!(outside_in(&format!("{method} {begins} {does_not}")), ["a.rs f"]);
+}
+
+#[test]
+fn a_function_that_begins_a_call_or_has_no_interpreter_is_allowed() {
+    let begins = "fn g(x: &Bound<'_, PyAny>) { let _inside = Inside::enter(x.py()); }";
+    let entry = "#[pyfunction] fn f(x: &Bound<'_, PyAny>) { g(x) }";
+    assert_none(&outside_in(&format!("{begins} {entry}")));
+    assert_none(&outside_in("#[pymethods] impl X { fn f(&self) -> usize { self.0 } }"));
+    assert_none(&outside_in("impl X { fn f(&self, py: Python<'_>) {} }"));
+}
 
 /// What is found in `source` as module `b` of a crate whose road is a, b, c.
 fn found_in_b(source: &str) -> usize {

@@ -9,19 +9,19 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::declared::{Declared, OFFSET_PROVIDER};
-use super::footprint::{Basis, CallFootprints};
+use super::footprint::CallFootprints;
 use super::hooks::{HookSet, release};
 use super::incoming::{IncomingFields, SpareList};
+use super::last_call::LastCall;
 use super::plan::PyCallPlan;
 use super::planned::Planned;
-use super::prepared::LastCall;
 use super::run::Run;
 use super::runner::Runner;
 use super::staged::Staged;
 use super::values::{Passed, Values, by_name};
 use super::warnings::SlowWarned;
 use crate::interpreter::Inside;
-use crate::stencil::{Remembered, Resolved, resolve};
+use crate::stencil::resolve;
 
 /// Arguments of `dlfield.stencils.binding.rebind`.
 type Rebound<'py> = (Bound<'py, PyAny>, Bound<'py, PyDict>);
@@ -40,7 +40,6 @@ pub(super) struct BoundStencil {
     options: Py<PyDict>,
     declared: Declared,
     runner: Runner,
-    last_plan: Remembered<Basis>,
     last_call: LastCall,
     spare: SpareList,
     slow_warned: SlowWarned,
@@ -64,14 +63,8 @@ impl BoundStencil {
         }
         let fields = self.spare.take().import(py, declared, &values, true)?;
         // 2. Resolve and check.
-        let footprints = CallFootprints { declared, values: &values, py };
-        let Resolved { plan, basis, again } = self.last_plan.resolve(
-            &declared.spec,
-            fields.arguments(),
-            &values.options,
-            &footprints,
-        )?;
-        let mut call = Planned::new(py, declared, runner, values, fields, (plan, basis))?;
+        let (plan, again) = self.last_call.plan(py, declared, &values, &fields)?;
+        let mut call = Planned::new(py, declared, runner, values, fields, plan)?;
         // 3. Warn.
         call.warn(py, &self.slow_warned, stack_level)?;
         // 4. Acquire.
@@ -81,8 +74,8 @@ impl BoundStencil {
             // 5. Stage.
             let staged = Staged::copy(py, &call)?;
             let run = Run::new(py, &call, &staged)?;
-            if again {
-                self.last_call.prepare(&run)?;
+            if let Some(last) = &again {
+                self.last_call.prepare(last, &run)?;
             }
             // 6. Run, and wait.
             let outcome = run.run(py, exec_info);
@@ -127,9 +120,8 @@ impl BoundStencil {
         let values = Values::read(declared, passed)?;
         let fields = IncomingFields::default().import(py, declared, &values, false)?;
         let footprints = CallFootprints { declared, values: &values, py };
-        let (plan, basis) =
-            resolve(&declared.spec, fields.arguments(), &values.options, &footprints)?;
-        let call = Planned::new(py, declared, runner, values, fields, (Arc::new(plan), basis))?;
+        let (plan, _) = resolve(&declared.spec, fields.arguments(), &values.options, &footprints)?;
+        let call = Planned::new(py, declared, runner, values, fields, Arc::new(plan))?;
         PyCallPlan::new(py, &call)
     }
 }
@@ -149,6 +141,7 @@ impl BoundStencil {
         copy_memory: bool,
         options: Py<PyDict>,
     ) -> PyResult<Self> {
+        let _inside = Inside::enter(declaration.py());
         let declared = Declared::read(declaration, &dims, copy_device, copy_memory)?;
         let runner = Runner::read(declaration, declared.spec.target)?;
         Ok(Self {
@@ -156,7 +149,6 @@ impl BoundStencil {
             options,
             declared,
             runner,
-            last_plan: Remembered::default(),
             last_call: LastCall::default(),
             spare: SpareList::default(),
             slow_warned: SlowWarned::default(),

@@ -61,10 +61,6 @@ impl Footprints for CallFootprints<'_, '_> {
             }
         }
     }
-
-    fn holds(&self, basis: &Basis) -> PyResult<bool> {
-        basis.holds(self.py, self.values)
-    }
 }
 
 impl<'py> CallFootprints<'_, 'py> {

@@ -14,6 +14,7 @@ use crate::layout::Extents;
 use crate::protocol::hooks::Hooks;
 use crate::protocol::{Arrival, is_plain_ndarray};
 use crate::python::storage::PyStorage;
+use crate::short_ways::short_ways;
 use crate::stencil::{Access, Argument, Copied, FieldSpec};
 
 /// The array that was passed for one field.
@@ -106,7 +107,9 @@ impl SpareList {
     /// Drops the arrays and keeps the list.
     pub(super) fn keep(&self, mut fields: IncomingFields) {
         fields.0.clear(); // not under the lock: a producer's code may call this stencil
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = fields;
+        if short_ways() {
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = fields;
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! ```text
 //! Passed ─▶ Values ─▶ IncomingFields ─resolve─▶ Planned ─▶ Staged ─▶ Run ─▶ outcome
 //!   the call   │   one array a field          HookSet: acquire ... touch, release   ▲
-//!              └────────────── LastCall: the same arrays at other addresses ─────────┘
+//!              └────────────── LastCall: the same call, its arrays at other addresses ─────────┘
 //! ```
 
 mod preset;
@@ -23,7 +23,7 @@ mod warnings;
 mod planned;
 mod staged;
 mod run;
-mod prepared;
+mod last_call;
 mod plan;
 mod bound_stencil;
 mod next_field;

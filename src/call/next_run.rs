@@ -80,6 +80,7 @@ impl NextRun {
         collections: &Bound<'_, PyDict>,
         tables: Option<Py<PyDict>>,
     ) -> PyResult<Self> {
+        let _inside = Inside::enter(stencil.py());
         let field = |(name, declared): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
             let cache = origin_cache.as_ref().map(|name| name.clone_ref(stencil.py()));
             NextField::new(name, &declared, [field_class, as_array, domain_of], cache)

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::declared::Declared;
-use super::footprint::{Basis, domain_of};
+use super::footprint::domain_of;
 use super::hooks::first_of;
 use super::incoming::{Incoming, IncomingFields};
 use super::runner::Runner;
@@ -24,8 +24,6 @@ pub(super) struct Planned<'a, 'py> {
     pub(super) plan: Arc<CallPlan>,
     /// The user's own arrays may be handed in, since no foreign code has run since their import.
     pub(super) undisturbed: bool,
-    /// The basis of the footprint.
-    pub(super) basis: Basis,
 }
 
 /// A field of the stencil in a call.
@@ -51,11 +49,11 @@ impl<'a, 'py> Planned<'a, 'py> {
         runner: &'a Runner,
         values: Values<'py>,
         fields: IncomingFields,
-        (plan, basis): (Arc<CallPlan>, Basis),
+        plan: Arc<CallPlan>,
     ) -> PyResult<Self> {
         runner.check_copies(py, &plan)?;
         let undisturbed = fields.are_undisturbed();
-        Ok(Self { declared, runner, values, fields, plan, basis, undisturbed })
+        Ok(Self { declared, runner, values, fields, plan, undisturbed })
     }
 
     /// The domain as the stencil takes it.

@@ -5,6 +5,9 @@
 //! thread that gets there by attaching. One that gets there in Python code that Rust has called
 //! cannot be suspended, so an exit handler waits for such calls. Calls that begin later are
 //! suspended at once, as Python 3.14 does.
+//!
+//! A function that Python calls begins such a call ([`Inside`]) before it runs Python code, or calls
+//! one of dlfield's that does. `tests/road.rs` finds the functions that never do.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

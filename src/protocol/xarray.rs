@@ -18,6 +18,7 @@ use crate::error::{Error, Failure};
 use crate::field::{Dims, Labels};
 use crate::layout::lies_within;
 use crate::managed::Managed;
+use crate::short_ways::short_ways;
 
 /// The accessors that dlfield installs describe what is read here without them.
 static DEFAULT: KnownClass = known(Producer::Other, "dlfield.xarray.accessors", "DefaultAccessor");
@@ -93,7 +94,9 @@ impl<'py> Fields<'py> {
         }
         let found = Self { data, dims };
         static FOUND: PyOnceLock<bool> = PyOnceLock::new();
-        let agree = *FOUND.get_or_try_init(py, || found.agree_with(data_array))?;
+        let agree = *FOUND.get_or_try_init(py, || {
+            Ok::<_, PyErr>(short_ways() && found.agree_with(data_array)?)
+        })?;
         Ok(agree.then_some(found))
     }
 

@@ -19,6 +19,7 @@ use super::create::{as_storage, empty, zeros};
 use super::storage::PyStorage;
 use crate::interpreter::attached;
 use crate::protocol::dlpack::ExportRequest;
+use crate::short_ways::short_ways;
 
 /// A function with the fast calling convention.
 type Fast = ffi::PyCFunctionFastWithKeywords;
@@ -215,6 +216,9 @@ unsafe fn collect<'py>(
 /// # Errors
 /// What making functions in Python raises.
 pub(crate) fn install(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    if !short_ways() {
+        return Ok(());
+    }
     let py = module.py();
     let functions: [(_, Fast, _, _); 3] = [
         ("as_storage", enter_as_storage, &AS_STORAGE, wrap_pyfunction!(as_storage_of, py)?),

@@ -108,7 +108,7 @@ pub(crate) struct Placement<'a> {
 /// Finds the footprint of a call.
 pub(crate) trait Footprints {
     /// All that a footprint depends on, besides what the plan depends on.
-    type Basis: Clone;
+    type Basis;
     /// Raised for a call that has none.
     type Error: From<Error>;
 
@@ -118,12 +118,6 @@ pub(crate) trait Footprints {
     /// # Errors
     /// If the stencil refuses the call.
     fn find(&self, call: &Placement<'_>) -> Result<Found<Self::Basis>, Self::Error>;
-
-    /// True if a footprint that was found on this basis still holds.
-    ///
-    /// # Errors
-    /// If that cannot be found out.
-    fn holds(&self, basis: &Self::Basis) -> Result<bool, Self::Error>;
 }
 
 /// The points of each field, `None` as declared, and their basis.
@@ -140,9 +134,5 @@ impl Footprints for Declared {
 
     fn find(&self, _: &Placement<'_>) -> Result<Found<()>, Error> {
         Ok((None, ()))
-    }
-
-    fn holds(&self, (): &()) -> Result<bool, Error> {
-        Ok(true)
     }
 }

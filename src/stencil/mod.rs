@@ -16,16 +16,16 @@ mod domain;
 mod checks;
 mod overlap;
 mod memory;
+mod fingerprint;
 mod resolve;
-mod remembered;
 
 pub(crate) use call::{Argument, CallOptions, CallPlan, Copied, FieldPlan, Mismatch, Original};
 pub(crate) use declared::{Access, DecidedBy, FieldSpec, StencilSpec};
+pub(crate) use fingerprint::{ArgumentPrint, Fingerprint};
 #[cfg(test)]
 pub(crate) use footprint::Declared;
 pub(crate) use footprint::{Along, Footprints, Found, Placement, Range, Span, Touched};
 pub(crate) use overlap::{Place, are_all_apart};
-pub(crate) use remembered::{Boundary, Remembered, Resolved};
 pub(crate) use resolve::resolve;
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::field::{Field, Joined, Operand, Reduced, unlabelled};
 use crate::layout::{Extents, Layout};
 use crate::managed::Managed;
+use crate::short_ways::short_ways;
 
 impl Storage {
     /// Allocates a result of `operands`, labelled and laid out by what they have in common. `ranks`
@@ -49,6 +50,9 @@ impl Storage {
         dtype: DType,
         residence: Residence,
     ) -> Result<Option<Self>> {
+        if !short_ways() {
+            return Ok(None);
+        }
         let Some(plan) = plan_like(model, field, dtype)? else { return Ok(None) };
         let made = buffers(&plan, residence, Fill::Nothing)?;
         Ok(Some(Self::new(made, Arc::clone(field))))

@@ -25,6 +25,7 @@ use crate::interpreter::DropAttached;
 use crate::layout::{Extents, Layout};
 use crate::managed::{Checked, Described, Managed, Owner, check_ndim, read_numbers};
 use crate::protocol::producer::is_plain_ndarray;
+use crate::short_ways::short_ways;
 
 /// The fields of an array behind the head of an object.
 #[repr(C)]
@@ -293,7 +294,7 @@ fn read_table(py: Python<'_>) -> PyResult<Option<NumpyTable>> {
     let (descr_from_type, new_from_descr, set_base_object) = (table[45], table[94], table[282]);
     // SAFETY: the first one is `unsigned int PyArray_GetNDArrayCVersion(void)` in every ABI.
     let abi = unsafe { mem::transmute::<*const c_void, extern "C" fn() -> c_uint>(number) };
-    if abi() != ABI {
+    if abi() != ABI || !short_ways() {
         return Ok(None);
     }
     Ok(Some(NumpyTable {

@@ -23,6 +23,7 @@ use crate::python::numpy::{dtype_from, dtype_to, import_converted};
 use crate::python::options::{check_names, is_set, read_shape, switch, wanted_device};
 use crate::python::storage::{PyStorage, converted, copy_with};
 use crate::python::sync_state::PySyncState;
+use crate::short_ways::short_ways;
 use crate::storage::{Spec, Storage, check_on_gpu};
 use crate::sync::{Dirty, SyncState, check_alike};
 
@@ -296,13 +297,11 @@ fn share(
     requested: &Requested<'_, '_>,
 ) -> PyResult<Py<PyStorage>> {
     let door = arrival.door;
-    if requested.is_nothing()
-        && state.is_none()
-        && let Some(storage) = arrival.take_storage()
-    {
+    let as_it_is = short_ways() && requested.is_nothing() && state.is_none();
+    if as_it_is && let Some(storage) = arrival.take_storage() {
         return PyStorage::wrap(py, storage, door);
     }
-    if requested.is_nothing() && state.is_none() && arrival.is_plain() {
+    if as_it_is && arrival.is_plain() {
         return PyStorage::wrap(py, Storage::over_host(arrival.memory), door);
     }
     let mut spec = arrival.spec();

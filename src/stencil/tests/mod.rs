@@ -4,4 +4,4 @@ mod given;
 mod axes;
 mod domain;
 mod memory;
-mod remembered;
+mod fingerprint;

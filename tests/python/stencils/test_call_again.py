@@ -1,6 +1,8 @@
 """Calls that come again: what is prepared for them yields and refuses what a first call does."""
 
 import gc
+import os
+import subprocess
 import sys
 import weakref
 
@@ -120,15 +122,40 @@ def outcome(run, stencil, arguments, options):
     return seen, own, stencil.origin, stencil.domain
 
 
-@pytest.mark.filterwarnings("ignore:Numpy has detected:DeprecationWarning", "ignore::UserWarning")
+def altered(one, how):
+    """Alter a field in place, if it can be: what was compared before may no longer hold."""
+    if how == "frozen" and isinstance(one, np.ndarray):
+        one.flags.writeable = False
+    elif how == "halo" and isinstance(one, dlf.Storage) and one.dims is not None:
+        one.halo = (1, 1, 0)
+    elif how == "shape" and type(one) is np.ndarray and one.flags.c_contiguous:
+        one.shape = one.shape[::-1]
+
+
+ALTERATIONS = st.tuples(st.sampled_from("abc"), st.sampled_from(["frozen", "halo", "shape"]))
+
+
+@pytest.mark.filterwarnings(
+    "ignore:Numpy has detected:DeprecationWarning",
+    "ignore:Setting the:DeprecationWarning",
+    "ignore::UserWarning",
+)
 @settings(max_examples=150, deadline=None)
-@given(st.lists(st.tuples(calls(), st.integers(1, 4)), min_size=1, max_size=4))
+@given(
+    st.lists(
+        st.tuples(calls(), st.lists(st.none() | ALTERATIONS, min_size=1, max_size=4)),
+        min_size=1,
+        max_size=4,
+    )
+)
 def test_a_call_that_comes_again_yields_and_refuses_what_a_first_call_does(series):
     stencil, fresh = StandIn(**ROLES), StandIn(**ROLES)
     run = dlf.bind(stencil)
-    for (arguments, options), times in series:
-        first = outcome(dlf.bind(fresh), fresh, arguments, options)
-        for _ in range(times):
+    for (arguments, options), alterations in series:
+        for alteration in alterations:
+            if alteration is not None:
+                altered(arguments[alteration[0]], alteration[1])
+            first = outcome(dlf.bind(fresh), fresh, arguments, options)
             assert outcome(run, stencil, arguments, options) == first
 
 
@@ -145,12 +172,33 @@ def three(make=np.zeros):
     return [make(SHAPE) for _ in range(3)]
 
 
+@pytest.mark.skipif(os.environ.get("DLFIELD_SHORT_WAYS") == "0", reason="that is a short way")
 def test_a_storage_gives_the_same_array_to_one_call_after_another():
     fields = three(dlf.zeros)
     stencil, run = again(*fields)
     before = stencil.seen["a"]
     run(*fields)
     assert stencil.seen["a"] is before
+
+
+def test_short_ways_can_be_turned_off():
+    code = """
+import dlfield as dlf, numpy as np
+from test_call_again import again, three
+dlf.as_storage(np.zeros(3))  # from now on NumPy's class is known
+fields = three(dlf.zeros)
+stencil, run = again(*fields)
+before = stencil.seen["a"]
+run(*fields)
+print(stencil.seen["a"] is before)
+"""
+    here = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
+    run = [sys.executable, "-c", code]
+    told = [
+        subprocess.check_output(run, env={**here, "DLFIELD_SHORT_WAYS": value}, text=True).strip()
+        for value in ("1", "0")
+    ]
+    assert told == ["True", "False"]
 
 
 CHANGES = {

@@ -1,5 +1,8 @@
-//! The short way of a call that repeats the last one with NumPy arrays and storages of the same form,
-//! elsewhere in memory. It imports and resolves nothing: it compares all that a plan depends on.
+//! The last call of a bound stencil, for one that comes again. Everything that its plan depends on is
+//! its fingerprint and the basis of its footprint: a call that has the same gets the same plan.
+//!
+//! A call that has come twice with NumPy arrays or storages is made ready: the next one is compared
+//! before anything is imported, and gets the keywords of `run`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,8 +12,8 @@ use pyo3::types::PyDict;
 use smallvec::SmallVec;
 
 use super::declared::{Declared, OFFSET_PROVIDER};
-use super::footprint::Basis;
-use super::incoming::Incoming;
+use super::footprint::{Basis, CallFootprints};
+use super::incoming::{Incoming, IncomingFields};
 use super::planned::PlannedField;
 use super::run::Run;
 use super::values::Values;
@@ -18,76 +21,123 @@ use crate::device::Target;
 use crate::field::Field;
 use crate::protocol::buffer::ArrayForm;
 use crate::python::storage::PyStorage;
-use crate::stencil::{Boundary, CallOptions, Place, are_all_apart};
+use crate::short_ways::short_ways;
+use crate::stencil::{ArgumentPrint, CallPlan, Fingerprint, Place, are_all_apart, resolve};
 
-/// The last call of a bound stencil that may come again.
+/// The last call that was not copied.
 #[derive(Default)]
-pub(super) struct LastCall(Mutex<Option<Arc<Prepared>>>);
+pub(super) struct LastCall(Mutex<Option<Arc<Call>>>);
 
-/// A call that was made, and the keywords for the next one with arrays of the same form.
-struct Prepared {
+#[derive(Clone)]
+pub(super) struct Call {
+    fingerprint: Arc<Fingerprint>,
+    basis: Basis,
+    plan: Arc<CallPlan>,
+    ready: Option<Arc<Ready>>,
+}
+
+/// All that the next call needs but its arrays and scalars.
+struct Ready {
     /// One for each field of the stencil; `None` for an unused one that is missing.
-    fields: Vec<Option<PreparedField>>,
-    options: CallOptions,
+    arrays: Vec<Option<ReadyArray>>,
     /// Every keyword of `run`, without the arrays and the scalars.
     keywords: Py<PyDict>,
     origins: Py<PyDict>,
-    basis: Basis,
 }
 
-struct PreparedField {
+struct ReadyArray {
     /// The form of the array that `run` gets.
     form: ArrayForm,
-    boundary: Boundary,
     /// The labels of a storage; `None` if the array came itself.
     labels: Option<Arc<Field>>,
 }
 
 impl LastCall {
+    fn get(&self) -> Option<Arc<Call>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, call: Call) {
+        if !short_ways() {
+            return;
+        }
+        let call = Some(Arc::new(call));
+        let before =
+            std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), call);
+        drop(before); // not under the lock: it may hold objects of Python's
+    }
+
     /// The keywords of `run` for a call that differs from the last one in nothing but where its
-    /// arrays lie.
+    /// arrays lie. Nothing is imported.
     pub(super) fn keywords<'py>(
         &self,
         py: Python<'py>,
         declared: &Declared,
         values: &Values<'py>,
     ) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let Some(last) = last.filter(|last| last.options == values.options) else {
+        let Some(last) = self.get().filter(|last| last.fingerprint.has(&values.options)) else {
             return Ok(None);
         };
+        let Some(ready) = &last.ready else { return Ok(None) };
         if !last.basis.holds(py, values)? {
             return Ok(None);
         }
-        let Some(arrays) = last.arrays(declared, values) else { return Ok(None) };
-        last.with(py, declared, values, &arrays).map(Some)
+        let Some(arrays) = ready.arrays(&last.fingerprint, declared, values) else {
+            return Ok(None);
+        };
+        ready.with(py, declared, values, &arrays).map(Some)
     }
 
-    /// Prepares a call that has come twice, if its arguments are such that it may come again.
-    pub(super) fn prepare(&self, run: &Run<'_, '_>) -> PyResult<()> {
-        let prepared = Prepared::new(run)?.map(Arc::new);
-        let before = std::mem::replace(
-            &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner),
-            prepared,
-        );
-        drop(before); // not under the lock
+    /// The plan of a call. The last call beside it, if its plan is the one.
+    ///
+    /// # Errors
+    /// As [`resolve`].
+    pub(super) fn plan(
+        &self,
+        py: Python<'_>,
+        declared: &Declared,
+        values: &Values<'_>,
+        fields: &IncomingFields,
+    ) -> PyResult<(Arc<CallPlan>, Option<Arc<Call>>)> {
+        let (spec, options) = (&declared.spec, &values.options);
+        let fits = |last: &Arc<Call>| last.fingerprint.fits(spec, fields.arguments(), options);
+        if let Some(last) = self.get().filter(fits)
+            && last.basis.holds(py, values)?
+        {
+            return Ok((Arc::clone(&last.plan), Some(last)));
+        }
+        let footprints = CallFootprints { declared, values, py };
+        let (plan, basis) = resolve(spec, fields.arguments(), options, &footprints)?;
+        let plan = Arc::new(plan);
+        if plan.first_copy().is_none() {
+            let fingerprint = Arc::new(Fingerprint::new(spec, fields.arguments(), options));
+            self.set(Call { fingerprint, basis, plan: Arc::clone(&plan), ready: None });
+        }
+        Ok((plan, None))
+    }
+
+    /// Makes a call ready that has come twice, if its arguments are such that it may come again.
+    pub(super) fn prepare(&self, last: &Call, run: &Run<'_, '_>) -> PyResult<()> {
+        if let Some(ready) = Ready::new(run)? {
+            self.set(Call { ready: Some(Arc::new(ready)), ..last.clone() });
+        }
         Ok(())
     }
 }
 
-impl Prepared {
+impl Ready {
     fn new(run: &Run<'_, '_>) -> PyResult<Option<Self>> {
         let (call, py) = (run.call, run.keywords.py());
         let on_host = call.declared.spec.target == Target::Host;
-        if !on_host || !call.undisturbed || !call.runs() || call.values.options.functional {
+        if !on_host || !call.undisturbed || !call.runs() {
             return Ok(None);
         }
-        let mut fields = Vec::new();
+        let mut arrays = Vec::new();
         for field in call.fields() {
             match (field.given, field.unused) {
-                (None, None) => fields.push(None),
-                (Some((incoming, _)), _) => match PreparedField::new(run, field, incoming)? {
-                    Some(prepared) => fields.push(Some(prepared)),
+                (None, None) => arrays.push(None),
+                (Some((incoming, _)), _) => match ReadyArray::new(run, field, incoming)? {
+                    Some(ready) => arrays.push(Some(ready)),
                     None => return Ok(None),
                 },
                 (None, Some(_)) => return Ok(None),
@@ -101,30 +151,30 @@ impl Prepared {
         let Some(Ok(origins)) = origins.map(Bound::cast_into::<PyDict>) else { return Ok(None) };
         keywords.set_item(intern!(py, "_origin_"), py.None())?;
         keywords.set_item(intern!(py, "exec_info"), py.None())?;
-        let options = call.values.options.clone();
         let (keywords, origins) = (keywords.unbind(), origins.copy()?.unbind());
-        let basis = call.basis.clone();
-        Ok(Some(Self { fields, options, keywords, origins, basis }))
+        Ok(Some(Self { arrays, keywords, origins }))
     }
 
-    /// The arrays of a call, if each is of the same form and no output overlaps another argument.
+    /// The arrays of a call, if each has the fingerprint and no output overlaps another argument.
     fn arrays<'py>(
         &self,
+        fingerprint: &Fingerprint,
         declared: &Declared,
         values: &Values<'py>,
     ) -> Option<SmallVec<[Option<Bound<'py, PyAny>>; 16]>> {
         let mut places: SmallVec<[Option<Place<'_>>; 16]> = SmallVec::new();
         let mut arrays = SmallVec::new();
-        for (prepared, &at) in self.fields.iter().zip(&declared.fields_at) {
+        let fields = self.arrays.iter().zip(fingerprint.arguments()).zip(&declared.fields_at);
+        for ((ready, print), &at) in fields {
             let value = values.named.get(at)?.as_ref().filter(|value| !value.is_none());
-            match (prepared, value) {
+            match (ready.as_ref().zip(print), value) {
                 (None, None) => {
                     places.push(None);
                     arrays.push(None);
                 }
-                (Some(prepared), Some(value)) => {
-                    let (array, address) = prepared.array(value)?;
-                    places.push(Some((prepared.form.layout(), address)));
+                (Some((ready, print)), Some(value)) => {
+                    let (array, address) = ready.array(print, value)?;
+                    places.push(Some((ready.form.layout(), address)));
                     arrays.push(Some(array));
                 }
                 _ => return None,
@@ -155,7 +205,7 @@ impl Prepared {
     }
 }
 
-impl PreparedField {
+impl ReadyArray {
     /// `None` for an argument that has to be imported each time.
     fn new(
         run: &Run<'_, '_>,
@@ -172,9 +222,10 @@ impl PreparedField {
         if call.is_readonly(incoming) != managed.readonly() {
             return Ok(None); // it claims to be writable for one call
         }
-        let labels = match value.cast::<PyStorage>() {
-            Ok(storage) if storage.get().storage().plain_host().is_some() => {
-                Some(storage.get().storage().field())
+        let storage = value.cast::<PyStorage>().ok().map(|storage| storage.get());
+        let labels = match storage {
+            Some(storage) if storage.storage().plain_host().is_some() => {
+                Some(storage.storage().field())
             }
             _ if array.is(value) => None,
             _ => return Ok(None),
@@ -182,15 +233,18 @@ impl PreparedField {
         let axes = field.given.map(|(_, plan)| plan.axes.as_slice()).unwrap_or_default();
         let layout = managed.layout().permute(axes)?;
         let Some(form) = ArrayForm::new(&array, &layout) else { return Ok(None) };
-        let boundary = Boundary::new(field.spec, managed.position());
-        if let Ok(storage) = value.cast::<PyStorage>() {
-            storage.get().keep_array(&array);
+        if let Some(storage) = storage {
+            storage.keep_array(&array);
         }
-        Ok(Some(Self { form, boundary, labels }))
+        Ok(Some(Self { form, labels }))
     }
 
     /// The array that `run` gets for a value, and its address.
-    fn array<'py>(&self, value: &Bound<'py, PyAny>) -> Option<(Bound<'py, PyAny>, usize)> {
+    fn array<'py>(
+        &self,
+        print: &ArgumentPrint,
+        value: &Bound<'py, PyAny>,
+    ) -> Option<(Bound<'py, PyAny>, usize)> {
         let (array, address) = match &self.labels {
             None => (value.clone(), self.form.address_of(value)?),
             Some(labels) => {
@@ -199,7 +253,7 @@ impl PreparedField {
                 (array, address)
             }
         };
-        self.boundary.is_kept_by(address).then_some((array, address))
+        print.may_lie_at(address).then_some((array, address))
     }
 }
 
