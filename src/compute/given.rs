@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyTuple, PyType};
+use pyo3::types::{PyList, PyTuple, PyType};
 
 use super::known::Kind;
 use crate::device::{Device, Target};
@@ -14,8 +14,8 @@ use crate::field::{Field, Halo, Operand};
 use crate::layout::Extents;
 use crate::managed::Managed;
 use crate::protocol::buffer::shape_and_dtype;
-use crate::protocol::{Request, import, is_plain_ndarray};
-use crate::python::numpy::{array_held_by, array_over, dtype_to, import_converted};
+use crate::protocol::{Request, is_plain_ndarray};
+use crate::python::numpy::{array_held_by, array_over, dtype_to, import_or_convert, is_number};
 use crate::python::storage::PyStorage;
 use crate::storage::Residence;
 
@@ -82,12 +82,8 @@ impl<'py> Given<'py> {
 
     /// An array of another library, or an object that NumPy takes for an element.
     fn foreign(object: &Bound<'py, PyAny>, request: Request) -> PyResult<Self> {
-        let arrival = match import(object, request) {
+        let arrival = match import_or_convert(object, request, None) {
             Err(Failure::Ours(Error::Type(_))) => return Ok(Self::Number(object.clone())),
-            Err(Failure::Ours(Error::Buffer(text))) => {
-                let copy = import_converted(object, None)?;
-                copy.ok_or(Error::Buffer(text))?
-            }
             other => other?,
         };
         let halo = || Some(Halo::from_elem((0, 0), arrival.memory.layout().ndim()));
@@ -325,13 +321,6 @@ pub(super) fn elsewhere(what: &str, target: Target, got: &str) -> Error {
         "{what}: expected arrays on {target}, where it computes, got {got}; copy it with \
          dlfield.storage(array, device={device})"
     ))
-}
-
-fn is_number(object: &Bound<'_, PyAny>) -> bool {
-    object.is_exact_instance_of::<PyFloat>()
-        || object.is_exact_instance_of::<PyInt>()
-        || object.is_exact_instance_of::<PyBool>()
-        || object.is_exact_instance_of::<PyComplex>()
 }
 
 /// A class of NumPy's.
