@@ -280,14 +280,16 @@ class Storage:
         -------
         Storage or a number of NumPy's
             With the dims that stay, and their halo, origin and order in memory. A number if none
-            stays.
+            stays; a storage without dims on a GPU, where CuPy computes.
 
         Raises
         ------
         ValueError
             For a name that the storage lacks, and a mask or `out` that does not fit.
         TypeError
-            For memory on a GPU.
+            For `initial` and `where` with memory on a GPU.
+        ImportError
+            For memory on a GPU without CuPy.
         """
     def prod(
         self,
@@ -307,7 +309,7 @@ class Storage:
         initial: Any = None,
         where: Any = None,
     ) -> Any:
-        """Give the largest elements along dimensions, as `numpy.max`, with the arguments of `sum`."""
+        """Return the largest elements along dimensions, as `numpy.max`, with the arguments of `sum`."""
     def min(
         self,
         axis: _Axis = None,
@@ -316,7 +318,7 @@ class Storage:
         initial: Any = None,
         where: Any = None,
     ) -> Any:
-        """Give the smallest elements along dimensions, as `numpy.min`, with the arguments of `sum`."""
+        """Return the smallest elements along dimensions, as `numpy.min`, with the arguments of `sum`."""
     def all(
         self,
         axis: _Axis = None,
@@ -357,7 +359,7 @@ class Storage:
         mean: Any = None,
         correction: float | None = None,
     ) -> Any:
-        """Give standard deviations along dimensions, as `numpy.std`, with the arguments of `sum`."""
+        """Return standard deviations along dimensions, as `numpy.std`, with the arguments of `sum`."""
     def var(
         self,
         axis: _Axis = None,
@@ -370,7 +372,7 @@ class Storage:
         mean: Any = None,
         correction: float | None = None,
     ) -> Any:
-        """Give variances along dimensions, as `numpy.var`, with the arguments of `sum`."""
+        """Return variances along dimensions, as `numpy.var`, with the arguments of `sum`."""
     def argmax(
         self,
         axis: _Axis = None,
@@ -378,7 +380,7 @@ class Storage:
         *,
         keepdims: bool | None = None,
     ) -> Any:
-        """Give the indices of the largest elements along a dimension, as `numpy.argmax`.
+        """Return the indices of the largest elements along a dimension, as `numpy.argmax`.
 
         Without an axis the index counts all elements in C order, whatever the order in memory.
         """
@@ -389,7 +391,7 @@ class Storage:
         *,
         keepdims: bool | None = None,
     ) -> Any:
-        """Give the indices of the smallest elements along a dimension, as `numpy.argmin`.
+        """Return the indices of the smallest elements along a dimension, as `numpy.argmin`.
 
         Without an axis the index counts all elements in C order, whatever the order in memory.
         """
@@ -399,7 +401,7 @@ class Storage:
         dtype: npt.DTypeLike | None = None,
         out: Any = None,
     ) -> Any:
-        """Give running sums along a dimension, as `numpy.cumsum`; all labels stay.
+        """Return running sums along a dimension, as `numpy.cumsum`; all labels stay.
 
         The axis may be left out for a single dimension.
         """
@@ -409,7 +411,7 @@ class Storage:
         dtype: npt.DTypeLike | None = None,
         out: Any = None,
     ) -> Any:
-        """Give running products along a dimension, as `numpy.cumprod`; all labels stay.
+        """Return running products along a dimension, as `numpy.cumprod`; all labels stay.
 
         The axis may be left out for a single dimension.
         """
@@ -1588,12 +1590,12 @@ def preset(name: str, option: str = "backend") -> Preset:
 def reduced(function: Callable[..., Any], /, *args: Any, **keywords: Any) -> Any:
     """Reduce by one of `reducing_functions()`, which takes the other arguments.
 
-    The result has the dims that stay, with their halo, origin and order in memory. Gives
+    The result has the dims that stay, with their halo, origin and order in memory. It is
     NotImplemented if an array is to decide what happens.
     """
 
 def reducing_functions() -> list[Callable[..., Any]]:
-    """Give the functions of NumPy that `reduced` computes."""
+    """Return the functions of NumPy that `reduced` computes."""
 
 def elementwise(
     function: Callable[..., Any],
@@ -1604,7 +1606,7 @@ def elementwise(
 ) -> Any:
     """Call a function of NumPy element by element: `function(*inputs, *outputs, **options)`.
 
-    The function has `results` results, and takes that many outputs by position. Gives
+    The function has `results` results, and takes that many outputs by position. The result is
     NotImplemented if an operand is to decide what happens.
     """
 

@@ -9,10 +9,13 @@ use std::sync::Arc;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
+use super::operands::Operand;
 use crate::cuda::{Stream, Timeline};
+use crate::device::Target;
 use crate::managed::Managed;
+use crate::protocol::is_plain_ndarray;
 use crate::python::device_array::PyDeviceArray;
 use crate::python::storage::cupy_module;
 use crate::python::stream::stream_of;
@@ -20,6 +23,7 @@ use crate::python::stream::stream_of;
 /// CuPy with a GPU and its stream, which are current meanwhile.
 pub(super) struct Cupy<'py> {
     module: Bound<'py, PyModule>,
+    target: Target,
     stream: Stream,
     /// The orders of the work on the memory that CuPy uses.
     used: Vec<Arc<Timeline>>,
@@ -45,7 +49,8 @@ impl<'py> Cupy<'py> {
         let outcome = cuda.call_method0(intern!(py, "get_current_stream")).and_then(|stream| {
             // SAFETY: CuPy's current stream on that GPU, which it keeps while it is current.
             let stream = unsafe { stream_of(&stream, ordinal) }?;
-            let mut own = Self { module, stream, used: Vec::new() };
+            let target = Target::Gpu(Some(ordinal));
+            let mut own = Self { module, target, stream, used: Vec::new() };
             let outcome = work(&mut own);
             own.leave().and(outcome)
         });
@@ -57,6 +62,24 @@ impl<'py> Cupy<'py> {
     /// Records that work on the stream may use the memory, also if a function has raised.
     fn leave(&self) -> PyResult<()> {
         Ok(self.used.iter().try_for_each(|timeline| timeline.leave(self.stream))?)
+    }
+
+    /// The memory of an operand on the GPU; `None` for a number.
+    pub(super) fn memory(
+        &self,
+        py: Python<'py>,
+        operand: &Operand<'py>,
+        what: &str,
+    ) -> PyResult<Option<Managed>> {
+        Ok(operand.memory_at(py, self.target, what)?.cloned())
+    }
+
+    /// A number as CuPy takes it, which takes no array of NumPy.
+    pub(super) fn number(number: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        match is_plain_ndarray(number) {
+            true => number.get_item(PyTuple::empty(number.py())),
+            false => Ok(number.clone()),
+        }
     }
 
     /// An array over memory of the GPU. The stream waits for what is in flight on it; the host does
@@ -74,7 +97,8 @@ impl<'py> Cupy<'py> {
         self.module.call_method1(intern!(py, "asarray"), (shown,))
     }
 
-    /// CuPy's function for one of NumPy's, or for one that wraps it and makes its results.
+    /// CuPy's function for one of NumPy's, or for one that wraps it and makes its results; true if it
+    /// writes into outputs, which stand behind its operands.
     ///
     /// # Errors
     /// `TypeError` with the way out if there is none, and for keywords that it does not know.
@@ -83,33 +107,55 @@ impl<'py> Cupy<'py> {
         function: &Bound<'py, PyAny>,
         options: Option<&Bound<'py, PyDict>>,
         what: &str,
-    ) -> PyResult<Found<'py>> {
+    ) -> PyResult<(Bound<'py, PyAny>, bool)> {
         let py = function.py();
         let name = function.getattr(intern!(py, "__name__"))?.cast_into::<PyString>()?;
-        let numpys = py.import(intern!(py, "numpy"))?.getattr_opt(&name)?;
+        let takes_outputs = self.is_numpys(&name, function)?;
         let wrapped = function.getattr_opt(intern!(py, "__wrapped__"))?;
-        let is = |one: &Bound<'py, PyAny>| numpys.as_ref().is_some_and(|numpys| numpys.is(one));
-        let takes_outputs = is(function);
-        let is_known = takes_outputs || wrapped.as_ref().is_some_and(is);
-        let own = self.module.getattr_opt(&name)?.filter(|_| is_known);
-        let own = own.ok_or_else(|| Self::lacks(what))?;
+        let numpys = wrapped.as_ref().filter(|_| !takes_outputs).unwrap_or(function);
+        let own = self.attribute(&name.to_cow()?, Some(numpys), what)?;
         if takes_outputs {
             options.into_iter().flatten().try_for_each(|(name, _)| check_keyword(&name, what))?;
         }
-        Ok(Found { own, takes_outputs })
+        Ok((own, takes_outputs))
     }
 
-    /// An attribute of CuPy, if it has it.
-    pub(super) fn attribute(&self, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.module.getattr_opt(name)
+    /// CuPy's attribute such as `sum` or `add.reduce`, the first part of which stands for a function
+    /// of NumPy if one is passed.
+    ///
+    /// # Errors
+    /// `TypeError` with the way out if there is none.
+    pub(super) fn attribute(
+        &self,
+        path: &str,
+        numpys: Option<&Bound<'py, PyAny>>,
+        what: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut parts = path.split('.');
+        let first = PyString::new(self.module.py(), parts.next().unwrap_or_default());
+        let is_known = numpys.map(|numpys| self.is_numpys(&first, numpys)).transpose()?;
+        let own = self.module.getattr_opt(&first)?.filter(|_| is_known != Some(false));
+        let own = parts.try_fold(own, |own, part| match own {
+            Some(own) => own.getattr_opt(part),
+            None => Ok(None),
+        })?;
+        own.ok_or_else(|| {
+            PyTypeError::new_err(format!(
+                "{what}: expected a function that CuPy has too, for memory on a GPU, got one that \
+                 it lacks; use copies on the host, dlfield.storage(field, device='cpu')"
+            ))
+        })
     }
 
-    /// The refusal of a function that CuPy does not have.
-    pub(super) fn lacks(what: &str) -> PyErr {
-        PyTypeError::new_err(format!(
-            "{what}: expected a function that CuPy has too, for memory on a GPU, got one that it \
-             lacks; use copies on the host, dlfield.storage(field, device='cpu')"
-        ))
+    /// True for the function of that name in NumPy.
+    fn is_numpys(
+        &self,
+        name: &Bound<'py, PyString>,
+        function: &Bound<'py, PyAny>,
+    ) -> PyResult<bool> {
+        let py = function.py();
+        let numpys = py.import(intern!(py, "numpy"))?.getattr_opt(name)?;
+        Ok(numpys.is_some_and(|numpys| numpys.is(function)))
     }
 
     /// Copies values to where `mask` is true, or everywhere, by NumPy's rule of casting.
@@ -126,13 +172,6 @@ impl<'py> Cupy<'py> {
         let arguments = (target, values, casting, mask.transpose()?);
         self.module.call_method1(intern!(py, "copyto"), arguments).map(drop)
     }
-}
-
-/// A function of CuPy.
-pub(super) struct Found<'py> {
-    pub(super) own: Bound<'py, PyAny>,
-    /// True if it writes into outputs, which stand behind its operands.
-    pub(super) takes_outputs: bool,
 }
 
 /// Refuses a keyword that CuPy's universal functions do not know.

@@ -1,26 +1,21 @@
-//! Universal functions and reductions of storages: names and labels are decided in `field`; NumPy on
-//! the host, or CuPy on a GPU, computes straight into memory that is laid out so.
+//! Universal functions and reductions of storages. NumPy on the host, or CuPy on a GPU, computes
+//! straight into memory with the labels that `field` decides.
 //!
 //! ```text
-//! objects ──given──▶ arrays and their labels ──site──▶ the host or a GPU
-//!                       ├──pointwise─▶ work: function(arrays..., outputs...) ◀── cupy
-//!                       └──reduce──▶ function(array, axis, dtype, out)
+//! objects ──Operand::read──▶ Lift: operands, outputs, target
+//!                              ├─pointwise `...->...`──▶ join, outputs ──▶ function(arrays..., outputs...)
+//!                              └─reduce `k...->...`────▶ labels, output ─▶ function(array, axis, dtype, out)
 //! ```
 
-mod known;
-mod given;
-mod outputs;
-mod site;
+mod types;
+mod operands;
+mod lift;
 mod cupy;
-mod work;
 mod pointwise;
 mod operators;
-mod asked;
-mod place;
+mod arguments;
 mod reduce;
-mod reduce_on_gpu;
 mod reductions;
-mod methods;
 mod ufunc;
 
 pub(crate) use reductions::{reduced, reducing_functions};

@@ -1,57 +1,41 @@
-//! One call of a function of NumPy that reduces dimensions, or accumulates along one.
-//!
-//! ```text
-//! Asked ──▶ array, mask, output ──labels, memory──▶ function(array, axis, dtype, out)
-//! ```
+//! One call of a function that reduces dimensions, `k...->...`, or accumulates along one,
+//! `k...->k...`, by NumPy or by CuPy.
+
+use std::slice::from_ref;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyTuple};
 use smallvec::SmallVec;
 
-use super::asked::{Along, Asked, by_position};
-use super::given::{Given, array_of};
-use super::known::{Key, Kind, Known, Way, result_type};
-use super::outputs::Output;
-use super::place::Place;
-use super::site::Site;
-use super::work::explained;
+use super::arguments::{Arguments, Reduces, by_position};
+use super::cupy::Cupy;
+use super::lift::Lift;
+use super::operands::{Operand, moved};
+use super::types::{Kind, Signature, Types, result_type, result_types};
 use crate::device::Target;
 use crate::dtype::DType;
 use crate::error::Error;
-use crate::field::{Axes, Joined, Operand, Reduced, show_dims};
+use crate::field::{Axes, Joined, Operand as Labels, Reduced, show_dims};
+use crate::interpreter::Inside;
+use crate::layout::Extents;
 use crate::python::numpy::dtype_to;
-use crate::python::storage::PyStorage;
 use crate::storage::Storage;
-use crate::sync::Dirty;
 
 /// A function that reduces.
-pub(super) struct Reducer<'a, 'py> {
+pub(super) struct Reduction<'a, 'py> {
     /// Its name in messages, with that of the module.
     pub(super) name: &'a str,
     /// Called with the array by position, and all other arguments by name.
     pub(super) function: &'a Bound<'py, PyAny>,
     /// A function with the same result, called with array, axis, dtype and out by position; a
-    /// function that gives indices takes no dtype.
+    /// function that returns indices takes no dtype.
     pub(super) short: Option<&'a Bound<'py, PyAny>>,
-    /// The function and the way by which the type of its results is known.
-    pub(super) known_as: (&'a Bound<'py, PyAny>, Way),
-    pub(super) kind: Reduces,
+    /// The universal function whose method it is.
+    pub(super) ufunc: Option<&'a Bound<'py, PyAny>>,
+    pub(super) signature: Signature,
 }
-
-/// The kind of result that a function has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reduces {
-    Number,
-    Truth,
-    Index,
-    /// A number for each of them: the dimension stays.
-    Running,
-}
-
-/// The array, and the mask if there is one.
-pub(super) type AllGiven<'py> = SmallVec<[Given<'py>; 2]>;
 
 /// The arguments of NumPy's function.
 struct Values<'py> {
@@ -61,114 +45,219 @@ struct Values<'py> {
     options: Option<Bound<'py, PyDict>>,
 }
 
-impl<'py> Reducer<'_, 'py> {
-    /// Lets NumPy reduce.
-    pub(super) fn on_host(
+/// The shape of a result, and its axis for each axis of an output that has another shape.
+type Spread = (Extents, Axes);
+
+impl<'py> Reduction<'_, 'py> {
+    /// Computes; `None` if an array is to decide what happens. Nothing is written if it is refused.
+    pub(super) fn run(
         &self,
         py: Python<'py>,
-        asked: &Asked<'py>,
-        site: Site,
-        given: AllGiven<'py>,
-        output: Option<Output<'py>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let mut given = given.into_iter().map(|one| one.on_host(py, self.name));
-        let Some(array) = given.next().transpose()? else { return Err(self.no_array()) };
-        let mask = given.next().transpose()?;
-        if let Some(output) = &output {
-            output.memory_at(py, Target::Host, self.name)?; // brought up to date
-        }
-        let operand = array.operand().unwrap_or(Operand { shape: &[], field: None });
-        let ndim = operand.shape.len();
-        let along = self.along(py, asked, operand)?;
-        let values = Values {
-            array: self.array(py, &array, ndim)?,
-            axis: along.value,
-            mask: mask.map(|mask| self.aligned(py, &mask, operand)).transpose()?,
-            options: self.options(asked, operand)?,
+        arguments: &Arguments<'py>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let _inside = Inside::enter(py);
+        let Some(array) = &arguments.array else { return Err(self.no_array()) };
+        let (inputs, out) = (from_ref(array), from_ref(&arguments.out));
+        let Some(lift) = Lift::read(self.name, inputs, arguments.mask.as_ref(), out)? else {
+            return Ok(None);
         };
-        let reduced: &[usize] = if self.kind == Reduces::Running { &[] } else { &along.axes };
-        let reduced = Reduced::new(ndim, reduced, asked.keepdims);
-        let several = has_several_points(values.options.as_ref())?;
-        match (output, &array) {
-            (Some(output), _) => {
-                let operand = Some(operand).filter(|_| !several);
-                self.write_into(py, asked, &values, output, operand, &reduced)
+        let Some(array) = lift.operands.first() else { return Err(self.no_array()) };
+        let labels = array.labels().unwrap_or(Labels { shape: &[], field: None });
+        let reduces = self.axes(py, arguments, labels)?;
+        let options = self.options(arguments, labels)?;
+        let several = has_several_points(options.as_ref())?;
+        if lift.target != Target::Host {
+            self.check_options(lift.mask().is_some(), several, options.as_ref())?;
+        }
+        let axes: &[usize] =
+            if self.signature == Signature::Accumulated { &[] } else { &reduces.axes };
+        let reduced = Reduced::new(labels.shape.len(), axes, arguments.keepdims);
+        let (output, spread) = match lift.outputs.first().and_then(Option::as_ref) {
+            Some(output) if several => (Some(output.clone()), None),
+            Some(output) => (Some(output.clone()), spread(&lift, labels, &reduced)?),
+            None if several => (None, None),
+            None => (self.new_output(py, arguments, options.as_ref(), &lift, &reduced)?, None),
+        };
+        match (lift.target.ordinal(), output) {
+            (None, output) => {
+                let mask = lift.mask().map(|mask| self.aligned(py, mask, labels)).transpose()?;
+                let (array, axis) = (array.array(py, self.name)?, reduces.value);
+                let values = Values { array, axis, mask, options };
+                self.on_host(py, arguments, &lift, &values, output, spread).map(Some)
             }
-            (None, Given::Storage(storage, field)) if !several && !reduced.is_number() => {
-                let (options, memory) =
-                    (values.options.as_ref(), storage.get().storage().managed());
-                let dtype = self.dtype(py, asked, options, memory.dtype())?;
-                let made = Storage::for_reduction(memory, field, &reduced, dtype, site.residence)?;
-                let made = PyStorage::wrap(py, made, None)?.into_bound(py);
-                let out = array_of(&made, self.name, false)?;
-                self.call(py, asked, &values, Some(&out))?;
-                made.get().storage().set_dirty(Dirty::Host);
-                Ok(made.into_any())
+            (Some(ordinal), Some(output)) => {
+                let keywords = Self::keywords(arguments, &reduces.value, options.as_ref())?;
+                self.on_gpu(py, ordinal, &lift, &keywords, &output, spread)?;
+                Ok(Some(output.object()))
             }
-            _ => self.call(py, asked, &values, None),
+            (Some(_), None) => Err(self.no_array()),
         }
     }
 
-    /// The array to read. It may be written if the storage may: NumPy copies it for `argmax` if not.
-    fn array(
+    /// A storage for the result; `None` for a number of NumPy, and for what is no storage. On a GPU a
+    /// number is a storage without dims.
+    fn new_output(
         &self,
         py: Python<'py>,
-        array: &Given<'py>,
-        ndim: usize,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        match array {
-            Given::Storage(storage, _) => {
-                array_of(storage, self.name, storage.get().storage().managed().readonly())
-            }
-            _ => array.value(py, &(0..ndim).map(Some).collect::<Axes>(), self.name),
+        arguments: &Arguments<'py>,
+        options: Option<&Bound<'py, PyDict>>,
+        lift: &Lift<'_, 'py>,
+        reduced: &Reduced,
+    ) -> PyResult<Option<Operand<'py>>> {
+        let Some((memory, field)) = lift.operands.first().and_then(Operand::storage) else {
+            return Ok(None);
+        };
+        if lift.target == Target::Host && reduced.is_number() {
+            return Ok(None);
         }
+        let dtype = self.dtype(py, arguments, options, memory.dtype())?;
+        let made = Storage::for_reduction(memory, field, reduced, dtype, lift.residence)?;
+        Operand::new(py, made).map(Some)
     }
 
-    pub(super) fn no_array(&self) -> PyErr {
+    /// Lets NumPy reduce: into the output, or into an array that is copied along what the output has
+    /// more.
+    fn on_host(
+        &self,
+        py: Python<'py>,
+        arguments: &Arguments<'py>,
+        lift: &Lift<'_, 'py>,
+        values: &Values<'py>,
+        output: Option<Operand<'py>>,
+        spread: Option<Spread>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let Some(output) = output else { return self.call(py, arguments, values, None) };
+        let out = output.array(py, self.name)?;
+        let outcome = match spread {
+            None => self.call(py, arguments, values, Some(&out)).map(drop),
+            Some((shape, axes)) => {
+                let numpy = py.import(intern!(py, "numpy"))?;
+                let like = (PyTuple::new(py, &shape)?, out.getattr(intern!(py, "dtype"))?);
+                let part = numpy.call_method1(intern!(py, "empty"), like)?;
+                self.call(py, arguments, values, Some(&part)).and_then(|_| {
+                    let part = moved(part, shape.len(), &axes)?;
+                    numpy.call_method1(intern!(py, "copyto"), (&out, part)).map(drop)
+                })
+            }
+        };
+        lift.written(py, from_ref(&output), outcome)?;
+        Ok(output.object())
+    }
+
+    /// Lets CuPy reduce, and copies the result into the output.
+    fn on_gpu(
+        &self,
+        py: Python<'py>,
+        ordinal: i32,
+        lift: &Lift<'_, 'py>,
+        keywords: &Bound<'py, PyDict>,
+        output: &Operand<'py>,
+        spread: Option<Spread>,
+    ) -> PyResult<()> {
+        Cupy::work(py, ordinal, self.name, |cupy| {
+            let path = self.name.strip_prefix("numpy.").unwrap_or(self.name);
+            let function = cupy.attribute(path, self.ufunc, self.name)?;
+            let mut array = |operand: Option<&Operand<'py>>| {
+                let memory = operand.map(|one| cupy.memory(py, one, self.name)).transpose()?;
+                cupy.array(py, &memory.flatten().ok_or_else(|| self.no_array())?)
+            };
+            let (values, out) = (array(lift.operands.first())?, array(Some(output))?);
+            let result = function.call((values,), Some(keywords));
+            let result = result.and_then(|result| match &spread {
+                Some((shape, axes)) => moved(result, shape.len(), axes),
+                None => Ok(result),
+            });
+            let outcome = result.and_then(|result| cupy.copy_to(&out, &result, None, None));
+            lift.written(py, from_ref(output), outcome)
+        })
+    }
+
+    /// Lets NumPy compute. With `out` the result is there.
+    fn call(
+        &self,
+        py: Python<'py>,
+        arguments: &Arguments<'py>,
+        values: &Values<'py>,
+        out: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (dtype, Values { array, axis, mask, options }) = (&arguments.dtype, values);
+        if let Some(short) = self.short.filter(|_| arguments.is_plain()) {
+            return match self.signature {
+                Signature::ReducedToIndex => short.call1((array, axis, out)),
+                Signature::ReducedToTruth => {
+                    short.call1((array, axis, py.get_type::<PyBool>(), out))
+                }
+                _ => short.call1((array, axis, dtype, out)),
+            };
+        }
+        let keywords = Self::keywords(arguments, axis, options.as_ref())?;
+        out.map(|out| keywords.set_item(intern!(py, "out"), out)).transpose()?;
+        mask.as_ref().map(|mask| keywords.set_item(intern!(py, "where"), mask)).transpose()?;
+        self.function.call((array,), Some(&keywords))
+    }
+
+    fn keywords(
+        arguments: &Arguments<'py>,
+        axis: &Bound<'py, PyAny>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let py = axis.py();
+        let keywords = options.map_or_else(|| Ok(PyDict::new(py)), |options| options.copy())?;
+        keywords.set_item(intern!(py, "axis"), axis)?;
+        if let Some(dtype) = &arguments.dtype {
+            keywords.set_item(intern!(py, "dtype"), dtype)?;
+        }
+        if arguments.keepdims {
+            keywords.set_item(intern!(py, "keepdims"), true)?;
+        }
+        Ok(keywords)
+    }
+
+    fn no_array(&self) -> PyErr {
         let name = self.name;
         PyTypeError::new_err(format!("{name}: expected an array, got none; pass it first"))
     }
 
-    pub(super) fn along(
+    fn axes(
         &self,
         py: Python<'py>,
-        asked: &Asked<'py>,
-        operand: Operand<'_>,
-    ) -> PyResult<Along<'py>> {
-        let ndim = operand.shape.len();
-        let needs_axis = self.kind == Reduces::Running && ndim != 1;
-        if needs_axis && (asked.axis.is_none() || ndim == 0) {
+        arguments: &Arguments<'py>,
+        array: Labels<'_>,
+    ) -> PyResult<Reduces<'py>> {
+        let ndim = array.shape.len();
+        let needs_axis = self.signature == Signature::Accumulated && ndim != 1;
+        if needs_axis && (arguments.axis.is_none() || ndim == 0) {
             return Err(PyTypeError::new_err(format!(
                 "{}: expected an axis of a storage of {ndim} dimensions, got none; use ravel() to \
                  go through all elements",
                 self.name
             )));
         }
-        let dims = operand.field.and_then(|field| field.dims.as_ref());
-        Along::read(py, asked.axis.as_ref(), ndim, dims, self.name)
+        let dims = array.field.and_then(|field| field.dims.as_ref());
+        Reduces::read(py, arguments.axis.as_ref(), ndim, dims, self.name)
     }
 
     /// A mask with its axes in the order of the array.
     fn aligned(
         &self,
         py: Python<'py>,
-        mask: &Given<'py>,
-        array: Operand<'_>,
+        mask: &Operand<'py>,
+        array: Labels<'_>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let Some(operand) = mask.operand() else { return mask.value(py, &[], self.name) };
-        let joined = Joined::new(&[array, operand])?;
+        let Some(labels) = mask.labels() else { return mask.value(py, &[], self.name) };
+        let joined = Joined::new(&[array, labels])?;
         let own = (0..array.shape.len()).map(Some);
         let stays = joined.axes.first().is_some_and(|axes| axes.iter().copied().eq(own));
         match joined.axes.get(1) {
             Some(axes) if stays && joined.shape.as_slice() == array.shape => {
                 mask.value(py, axes, self.name)
             }
-            _ => Err(self.other_mask(operand, array).into()),
+            _ => Err(self.other_mask(labels, array).into()),
         }
     }
 
-    fn other_mask(&self, mask: Operand<'_>, array: Operand<'_>) -> Error {
-        let named = |operand: Operand<'_>| operand.field?.dims.as_deref().map(show_dims);
+    fn other_mask(&self, mask: Labels<'_>, array: Labels<'_>) -> Error {
+        let named = |labels: Labels<'_>| labels.field?.dims.as_deref().map(show_dims);
         Error::Argument(match (named(mask), named(array)) {
             (Some(own), Some(dims)) => format!(
                 "{}: expected a mask with dims among {dims}, got {own}; rename them",
@@ -182,13 +271,13 @@ impl<'py> Reducer<'_, 'py> {
         })
     }
 
-    pub(super) fn options(
+    fn options(
         &self,
-        asked: &Asked<'py>,
-        operand: Operand<'_>,
+        arguments: &Arguments<'py>,
+        array: Labels<'_>,
     ) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let Some(options) = &asked.options else { return Ok(None) };
-        let dims = operand.field.and_then(|field| field.dims.as_ref());
+        let Some(options) = &arguments.options else { return Ok(None) };
+        let dims = array.field.and_then(|field| field.dims.as_ref());
         let plain = PyDict::new(options.py());
         for (name, value) in options {
             let value = by_position(&name.to_string(), &value, dims, self.name)?;
@@ -197,97 +286,63 @@ impl<'py> Reducer<'_, 'py> {
         Ok(Some(plain))
     }
 
+    /// Refuses what CuPy's reductions do not take.
+    fn check_options(
+        &self,
+        masked: bool,
+        several: bool,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<()> {
+        let has = |name: &str| options.is_some_and(|one| one.contains(name).unwrap_or(false));
+        let got = match () {
+            () if masked => "where",
+            () if has("initial") => "initial",
+            () if several => "several points",
+            () => return Ok(()),
+        };
+        Err(PyTypeError::new_err(format!(
+            "{}: expected axis, dtype, out and keepdims alone for memory on a GPU, where CuPy \
+             computes, got {got}; use a copy on the host, dlfield.storage(field, device='cpu')",
+            self.name
+        )))
+    }
+
     /// The type of the result, by NumPy's rules: that of a call with a single element.
-    pub(super) fn dtype(
+    fn dtype(
         &self,
         py: Python<'py>,
-        asked: &Asked<'py>,
+        arguments: &Arguments<'py>,
         options: Option<&Bound<'py, PyDict>>,
         of: DType,
     ) -> PyResult<DType> {
-        let (function, way) = self.known_as;
+        let function = self.ufunc.or(self.short).unwrap_or(self.function);
         let decides = |options: &Bound<'py, PyDict>| options.len() > 0;
-        let is_known = asked.dtype.is_none() && !options.is_some_and(decides);
-        let key = || Key::new(function, way, SmallVec::from_elem(Kind::Items(of), 1));
-        if let Some(known) = is_known.then(key).as_ref().and_then(Known::get)
-            && let Some(dtype) = known.first()
-        {
-            return Ok(*dtype);
-        }
-        let one = py
-            .import(intern!(py, "numpy"))?
-            .call_method1(intern!(py, "ones"), (1, dtype_to(py, of)?))?;
-        let single = Values {
-            array: one,
-            axis: 0_usize.into_pyobject(py)?.into_any(),
-            mask: None,
-            options: options.map(of_types).transpose()?,
-        };
-        let asked = Asked { dtype: asked.dtype.clone(), ..Asked::default() };
-        let dtype = result_type(&self.call(py, &asked, &single, None)?, self.name)?;
-        if is_known {
-            Known::put(key(), SmallVec::from_elem(dtype, 1), function);
-        }
-        Ok(dtype)
-    }
-
-    /// Computes into an output of the caller's, and repeats the result along what it has more.
-    fn write_into(
-        &self,
-        py: Python<'py>,
-        asked: &Asked<'py>,
-        values: &Values<'py>,
-        output: Output<'py>,
-        operand: Option<Operand<'_>>,
-        reduced: &Reduced,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let outputs = [Some(output)];
-        let [Some(output)] = &outputs else { return Err(self.no_array()) };
-        let place = match operand {
-            Some(operand) => Place::of(operand, reduced, &outputs)?,
-            None => Place::default(),
-        };
-        if place.is_empty(output) {
-            return Ok(output.object());
-        }
-        let out = place.first(py, output, self.name)?;
-        let outcome = self.call(py, asked, values, Some(&out)).and_then(|_| place.repeat(output));
-        output.mark(py, Dirty::Host); // perhaps half written, if NumPy has raised
-        outcome.map_err(|error| explained(py, error, true))?;
-        Ok(output.object())
-    }
-
-    /// Lets NumPy compute. With `out` the result is there.
-    fn call(
-        &self,
-        py: Python<'py>,
-        asked: &Asked<'py>,
-        values: &Values<'py>,
-        out: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let (dtype, Values { array, axis, mask, options }) = (&asked.dtype, values);
-        if let Some(short) = self.short.filter(|_| asked.is_plain()) {
-            return match self.kind {
-                Reduces::Index => short.call1((array, axis, out)),
-                Reduces::Truth => short.call1((array, axis, py.get_type::<PyBool>(), out)),
-                _ => short.call1((array, axis, dtype, out)),
+        let follows = arguments.dtype.is_none() && !options.is_some_and(decides);
+        let kinds = follows.then(|| SmallVec::from_elem(Kind::Items(of), 1));
+        let types = result_types(function, self.signature, kinds, || {
+            let numpy = py.import(intern!(py, "numpy"))?;
+            let single = Values {
+                array: numpy.call_method1(intern!(py, "ones"), (1, dtype_to(py, of)?))?,
+                axis: 0_usize.into_pyobject(py)?.into_any(),
+                mask: None,
+                options: options.map(of_types).transpose()?,
             };
-        }
-        let keywords = options.as_ref().map_or_else(|| Ok(PyDict::new(py)), |one| one.copy())?;
-        keywords.set_item(intern!(py, "axis"), axis)?;
-        let optional = [
-            (intern!(py, "dtype"), dtype.as_ref()),
-            (intern!(py, "out"), out),
-            (intern!(py, "where"), mask.as_ref()),
-        ];
-        for (name, value) in optional {
-            value.map(|value| keywords.set_item(name, value)).transpose()?;
-        }
-        if asked.keepdims {
-            keywords.set_item(intern!(py, "keepdims"), true)?;
-        }
-        self.function.call((array,), Some(&keywords))
+            let arguments = Arguments { dtype: arguments.dtype.clone(), ..Arguments::default() };
+            let answer = self.call(py, &arguments, &single, None)?;
+            Ok(Types::from_elem(result_type(&answer, self.name)?, 1))
+        })?;
+        types.first().copied().ok_or_else(|| self.no_array())
     }
+}
+
+/// The place of a result in the caller's output; `None` if the output has its shape and order.
+fn spread(lift: &Lift<'_, '_>, array: Labels<'_>, reduced: &Reduced) -> PyResult<Option<Spread>> {
+    let shape = reduced.shape(array.shape);
+    let field = array.field.map(|field| reduced.field(field, &[]));
+    let joined = lift.join(&[Labels { shape: &shape, field: field.as_ref() }])?;
+    let axes = joined.axes.into_iter().next().unwrap_or_default();
+    let is_same = joined.shape == shape && axes.iter().copied().eq((0..shape.len()).map(Some));
+    Ok((!is_same).then_some((shape, axes)))
 }
 
 /// The options that decide on the type of a result.
@@ -302,7 +357,7 @@ fn of_types<'py>(options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
 }
 
 /// True for quantiles at several points, along which the result has dimensions without names.
-pub(super) fn has_several_points(options: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
+fn has_several_points(options: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
     let points = options.map(|options| options.get_item("q")).transpose()?.flatten();
     let Some(points) = points else { return Ok(false) };
     if points.is_instance_of::<PyFloat>() || points.is_instance_of::<PyInt>() {

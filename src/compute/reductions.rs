@@ -1,117 +1,159 @@
-//! The reductions of NumPy: what computes each of them, and how they are called.
+//! The functions of NumPy that reduce: one list of them, those that are methods of storages too, and
+//! NumPy's protocol for its functions.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 
-use super::asked::Asked;
-use super::given::Given;
-use super::known::Way;
-use super::outputs::Output;
-use super::reduce::{AllGiven, Reducer, Reduces};
-use super::site::Site;
-use crate::interpreter::Inside;
+use super::arguments::Arguments;
+use super::operands::numpys_class;
+use super::reduce::Reduction;
+use super::types::Signature;
+use crate::python::storage::PyStorage;
+use crate::storage::Residence;
 
-impl<'py> Reducer<'_, 'py> {
-    /// Computes; `None` if an array is to decide what happens. Nothing is written if it is refused.
-    pub(super) fn run(
-        &self,
-        py: Python<'py>,
-        asked: &Asked<'py>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let _inside = Inside::enter(py);
-        let Some((given, output)) = self.read(asked)? else { return Ok(None) };
-        let site = Site::choose(&given, 1, std::slice::from_ref(&output), self.name)?;
-        match site.target.ordinal() {
-            None => self.on_host(py, asked, site, given, output).map(Some),
-            Some(ordinal) => self.on_gpu(py, asked, site, ordinal, &given, output).map(Some),
-        }
-    }
-
-    /// Reads array, mask and output; `None` if one of them is to decide what happens.
-    fn read(&self, asked: &Asked<'py>) -> PyResult<Option<(AllGiven<'py>, Option<Output<'py>>)>> {
-        let Some(array) = &asked.array else { return Err(self.no_array()) };
-        let mut given = AllGiven::new();
-        for object in std::iter::once(array).chain(&asked.mask) {
-            let beside_gpu = || asked.has_storage_on_gpu();
-            let Some(one) = Given::read(object, self.name, beside_gpu)? else { return Ok(None) };
-            given.push(one);
-        }
-        let output = asked.out.as_ref().map(|out| Output::read(out, self.name)).transpose()?;
-        Ok(if matches!(output, Some(None)) { None } else { Some((given, output.flatten())) })
-    }
-}
-
-/// A function of NumPy's.
-pub(super) struct Reduction {
+/// A function of NumPy that reduces. A version of NumPy may lack it.
+struct Function {
     /// `numpy.` and its name.
     name: &'static str,
-    /// Where NumPy has [`Reducer::short`]; empty if nothing is.
+    /// Where NumPy has [`Reduction::short`]; empty if it has none.
     short: &'static [&'static str],
-    kind: Reduces,
-    found: PyOnceLock<Found>,
+    signature: Signature,
+    loaded: PyOnceLock<Loaded>,
 }
 
 /// What is looked up once.
-struct Found {
+struct Loaded {
     function: Py<PyAny>,
     short: Option<Py<PyAny>>,
     /// The names of the function's arguments.
     parameters: Vec<Py<PyString>>,
 }
 
-const fn one(name: &'static str, short: &'static [&'static str], kind: Reduces) -> Reduction {
-    Reduction { name, short, kind, found: PyOnceLock::new() }
+/// Defines the functions that reduce, and methods of some of them, with the arguments of NumPy's
+/// methods: those behind the semicolon go by name alone.
+macro_rules! functions {
+    (
+        methods {$(
+            $(#[$doc:meta])*
+            $name:ident($($argument:ident),* $(; $($keyword:ident),*)?) $signature:ident $short:tt;
+        )+}
+        others {$($other_signature:ident $other_short:tt: $($other:ident)+;)+}
+    ) => {
+        /// All of them, those that are methods first.
+        static FUNCTIONS: [Function; 35] = [
+            $(Function::new(concat!("numpy.", stringify!($name)), Signature::$signature, &$short),)+
+            $($(Function::new(
+                concat!("numpy.", stringify!($other)), Signature::$other_signature, &$other_short,
+            ),)+)+
+        ];
+
+        $(
+            #[pymethods]
+            impl PyStorage {
+                $(#[$doc])*
+                #[pyo3(signature = ($($argument = None,)* $(*, $($keyword = None),*)?))]
+                #[allow(clippy::too_many_arguments, reason = "NumPy's")]
+                fn $name<'py>(
+                    slf: &Bound<'py, Self>,
+                    $($argument: Option<&Bound<'py, PyAny>>,)*
+                    $($($keyword: Option<&Bound<'py, PyAny>>,)*)?
+                ) -> PyResult<Bound<'py, PyAny>> {
+                    let mut arguments = Arguments::of(slf.as_any());
+                    $(arguments.put_some(stringify!($argument), $argument)?;)*
+                    $($(arguments.put_some(stringify!($keyword), $keyword)?;)*)?
+                    call_method(slf.py(), concat!("numpy.", stringify!($name)), &arguments)
+                }
+            }
+        )+
+    };
 }
 
-/// All of them, those that are methods first. A version of NumPy may lack some.
-static REDUCTIONS: [Reduction; 35] = [
-    one("numpy.sum", &["add", "reduce"], Reduces::Number),
-    one("numpy.max", &["maximum", "reduce"], Reduces::Number),
-    one("numpy.min", &["minimum", "reduce"], Reduces::Number),
-    one("numpy.mean", &["ndarray", "mean"], Reduces::Number),
-    one("numpy.all", &["logical_and", "reduce"], Reduces::Truth),
-    one("numpy.any", &["logical_or", "reduce"], Reduces::Truth),
-    one("numpy.std", &["ndarray", "std"], Reduces::Number),
-    one("numpy.var", &["ndarray", "var"], Reduces::Number),
-    one("numpy.prod", &["multiply", "reduce"], Reduces::Number),
-    one("numpy.argmax", &["ndarray", "argmax"], Reduces::Index),
-    one("numpy.argmin", &["ndarray", "argmin"], Reduces::Index),
-    one("numpy.cumsum", &["add", "accumulate"], Reduces::Running),
-    one("numpy.cumprod", &["multiply", "accumulate"], Reduces::Running),
-    one("numpy.amax", &["maximum", "reduce"], Reduces::Number),
-    one("numpy.amin", &["minimum", "reduce"], Reduces::Number),
-    one("numpy.cumulative_prod", &["multiply", "accumulate"], Reduces::Running),
-    one("numpy.cumulative_sum", &["add", "accumulate"], Reduces::Running),
-    one("numpy.median", &[], Reduces::Number),
-    one("numpy.nanargmax", &[], Reduces::Number),
-    one("numpy.nanargmin", &[], Reduces::Number),
-    one("numpy.nancumprod", &[], Reduces::Running),
-    one("numpy.nancumsum", &[], Reduces::Running),
-    one("numpy.nanmax", &[], Reduces::Number),
-    one("numpy.nanmean", &[], Reduces::Number),
-    one("numpy.nanmedian", &[], Reduces::Number),
-    one("numpy.nanmin", &[], Reduces::Number),
-    one("numpy.nanpercentile", &[], Reduces::Number),
-    one("numpy.nanprod", &[], Reduces::Number),
-    one("numpy.nanquantile", &[], Reduces::Number),
-    one("numpy.nanstd", &[], Reduces::Number),
-    one("numpy.nansum", &[], Reduces::Number),
-    one("numpy.nanvar", &[], Reduces::Number),
-    one("numpy.percentile", &[], Reduces::Number),
-    one("numpy.ptp", &[], Reduces::Number),
-    one("numpy.quantile", &[], Reduces::Number),
-];
+functions! {
+    methods {
+        /// Sum along dimensions, as `numpy.sum`.
+        ///
+        /// Parameters
+        /// ----------
+        /// axis
+        ///     Name or number of a dimension, or several; all by default.
+        /// dtype, out, keepdims, initial
+        ///     As in NumPy. `out` may have more dims than the result, which is repeated along them.
+        /// where
+        ///     A mask. One with names goes by name.
+        ///
+        /// Returns
+        /// -------
+        /// Storage or a number of NumPy's
+        ///     With the dims that stay, and their halo, origin and order in memory. A number if none
+        ///     stays; a storage without dims on a GPU, where CuPy computes.
+        ///
+        /// Raises
+        /// ------
+        /// ValueError
+        ///     For a name that the storage lacks, and a mask or `out` that does not fit.
+        /// TypeError
+        ///     For `initial` and `where` with memory on a GPU.
+        /// ImportError
+        ///     For memory on a GPU without CuPy.
+        sum(axis, dtype, out, keepdims, initial, r#where) Reduced ["add", "reduce"];
+        /// Multiply along dimensions, as `numpy.prod`, with the arguments of `sum`.
+        prod(axis, dtype, out, keepdims, initial, r#where) Reduced ["multiply", "reduce"];
+        /// Return the largest elements along dimensions, as `numpy.max`, with the arguments of `sum`.
+        max(axis, out, keepdims, initial, r#where) Reduced ["maximum", "reduce"];
+        /// Return the smallest elements along dimensions, as `numpy.min`, with the arguments of `sum`.
+        min(axis, out, keepdims, initial, r#where) Reduced ["minimum", "reduce"];
+        /// Tell if all elements along dimensions are true, as `numpy.all`, with the arguments of `sum`.
+        all(axis, out, keepdims; r#where) ReducedToTruth ["logical_and", "reduce"];
+        /// Tell if any element along dimensions is true, as `numpy.any`, with the arguments of `sum`.
+        any(axis, out, keepdims; r#where) ReducedToTruth ["logical_or", "reduce"];
+        /// Average along dimensions, as `numpy.mean`, with the arguments of `sum`.
+        mean(axis, dtype, out, keepdims; r#where) Reduced ["ndarray", "mean"];
+        /// Return standard deviations along dimensions, as `numpy.std`, with the arguments of `sum`.
+        std(axis, dtype, out, ddof, keepdims; r#where, mean, correction) Reduced ["ndarray", "std"];
+        /// Return variances along dimensions, as `numpy.var`, with the arguments of `sum`.
+        var(axis, dtype, out, ddof, keepdims; r#where, mean, correction) Reduced ["ndarray", "var"];
+        /// Return the indices of the largest elements along a dimension, as `numpy.argmax`.
+        ///
+        /// Without an axis the index counts all elements in C order, whatever the order in memory.
+        argmax(axis, out; keepdims) ReducedToIndex ["ndarray", "argmax"];
+        /// Return the indices of the smallest elements along a dimension, as `numpy.argmin`.
+        ///
+        /// Without an axis the index counts all elements in C order, whatever the order in memory.
+        argmin(axis, out; keepdims) ReducedToIndex ["ndarray", "argmin"];
+        /// Return running sums along a dimension, as `numpy.cumsum`; all labels stay.
+        ///
+        /// The axis may be left out for a single dimension.
+        cumsum(axis, dtype, out) Accumulated ["add", "accumulate"];
+        /// Return running products along a dimension, as `numpy.cumprod`; all labels stay.
+        ///
+        /// The axis may be left out for a single dimension.
+        cumprod(axis, dtype, out) Accumulated ["multiply", "accumulate"];
+    }
+    others {
+        Reduced ["maximum", "reduce"]: amax;
+        Reduced ["minimum", "reduce"]: amin;
+        Accumulated ["add", "accumulate"]: cumulative_sum;
+        Accumulated ["multiply", "accumulate"]: cumulative_prod;
+        Accumulated []: nancumprod nancumsum;
+        Reduced []: median nanargmax nanargmin nanmax nanmean nanmedian nanmin nanpercentile nanprod
+            nanquantile nanstd nansum nanvar percentile ptp quantile;
+    }
+}
 
-impl Reduction {
+impl Function {
+    const fn new(name: &'static str, signature: Signature, short: &'static [&'static str]) -> Self {
+        Self { name, short, signature, loaded: PyOnceLock::new() }
+    }
+
     fn attribute(&self) -> &'static str {
         self.name.strip_prefix("numpy.").unwrap_or(self.name)
     }
 
-    fn found(&self, py: Python<'_>) -> PyResult<&Found> {
-        self.found.get_or_try_init(py, || {
+    fn load(&self, py: Python<'_>) -> PyResult<&Loaded> {
+        self.loaded.get_or_try_init(py, || {
             let numpy = py.import(intern!(py, "numpy"))?;
             let function = numpy.getattr(self.attribute())?;
             let start = Some(numpy.into_any()).filter(|_| !self.short.is_empty());
@@ -122,7 +164,7 @@ impl Reduction {
             let signature = py.import("inspect")?.call_method1("signature", (&function,))?;
             let names = signature.getattr("parameters")?.try_iter()?;
             let parameters = names.map(|name| Ok(name?.cast_into::<PyString>()?.unbind()));
-            Ok(Found {
+            Ok(Loaded {
                 parameters: parameters.collect::<PyResult<_>>()?,
                 short: short.map(Bound::unbind),
                 function: function.unbind(),
@@ -131,81 +173,76 @@ impl Reduction {
     }
 
     /// Computes; NotImplemented if another array is to decide what happens.
-    pub(super) fn call<'py>(
+    fn call<'py>(
         &self,
         py: Python<'py>,
-        asked: &Asked<'py>,
+        arguments: &Arguments<'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let found = self.found(py)?;
-        let function = found.function.bind(py);
-        let short = found.short.as_ref().map(|short| short.bind(py));
-        let reducer = Reducer {
-            name: self.name,
-            function,
-            short,
-            known_as: (short.unwrap_or(function), Way::Call),
-            kind: self.kind,
-        };
-        Ok(reducer.run(py, asked)?.unwrap_or_else(|| py.NotImplemented().into_bound(py)))
+        let loaded = self.load(py)?;
+        let (name, function, signature) = (self.name, loaded.function.bind(py), self.signature);
+        let short = loaded.short.as_ref().map(|short| short.bind(py));
+        let result =
+            Reduction { name, function, short, ufunc: None, signature }.run(py, arguments)?;
+        Ok(result.unwrap_or_else(|| py.NotImplemented().into_bound(py)))
     }
 
-    /// As [`Reduction::call`], with arguments for NumPy's function.
-    pub(super) fn call_with<'py>(
+    /// As [`Function::call`], with arguments for NumPy's function.
+    fn call_with<'py>(
         &self,
         args: &Bound<'py, PyTuple>,
         keywords: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = args.py();
-        let mut asked = Asked::default();
-        asked.put_all(&self.found(py)?.parameters, args, keywords, self.name)?;
-        self.call(py, &asked)
+        let mut arguments = Arguments::default();
+        arguments.put_all(&self.load(py)?.parameters, args, keywords, self.name)?;
+        self.call(py, &arguments)
     }
 }
 
 /// Computes for a method of storages; `name` is that of NumPy's function, with the module.
-pub(super) fn method<'py>(
+fn call_method<'py>(
     py: Python<'py>,
     name: &str,
-    asked: &Asked<'py>,
+    arguments: &Arguments<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    match REDUCTIONS.iter().find(|one| one.name == name) {
-        Some(reduction) => reduction.call(py, asked),
+    match FUNCTIONS.iter().find(|one| one.name == name) {
+        Some(function) => function.call(py, arguments),
         None => Ok(py.NotImplemented().into_bound(py)),
     }
 }
 
 /// The functions of the NumPy that is installed, with their numbers.
-fn functions(py: Python<'_>) -> PyResult<&Bound<'_, PyDict>> {
-    static FUNCTIONS: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
-    let found = FUNCTIONS.get_or_try_init(py, || {
+fn numbers(py: Python<'_>) -> PyResult<&Bound<'_, PyDict>> {
+    static NUMBERS: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+    let numbers = NUMBERS.get_or_try_init(py, || {
         let numpy = py.import(intern!(py, "numpy"))?;
-        let functions = PyDict::new(py);
-        for (number, one) in REDUCTIONS.iter().enumerate() {
+        let numbers = PyDict::new(py);
+        for (number, one) in FUNCTIONS.iter().enumerate() {
             if let Some(function) = numpy.getattr_opt(one.attribute())? {
-                functions.set_item(function, number)?;
+                numbers.set_item(function, number)?;
             }
         }
-        PyResult::Ok(functions.unbind())
+        PyResult::Ok(numbers.unbind())
     })?;
-    Ok(found.bind(py))
+    Ok(numbers.bind(py))
 }
 
-/// The reduction that a function of NumPy's is.
-pub(super) fn reduction_of(function: &Bound<'_, PyAny>) -> PyResult<Option<&'static Reduction>> {
-    let number = functions(function.py())?.get_item(function)?;
+/// The entry of a function of NumPy that reduces.
+fn entry_of(function: &Bound<'_, PyAny>) -> PyResult<Option<&'static Function>> {
+    let number = numbers(function.py())?.get_item(function)?;
     let number: Option<usize> = number.map(|number| number.extract()).transpose()?;
-    Ok(number.and_then(|number| REDUCTIONS.get(number)))
+    Ok(number.and_then(|number| FUNCTIONS.get(number)))
 }
 
-/// Give the functions of NumPy that `reduced` computes.
+/// Return the functions of NumPy that `reduced` computes.
 #[pyfunction]
 pub(crate) fn reducing_functions(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
-    Ok(functions(py)?.keys())
+    Ok(numbers(py)?.keys())
 }
 
 /// Reduce by one of `reducing_functions()`, which takes the other arguments.
 ///
-/// The result has the dims that stay, with their halo, origin and order in memory. Gives
+/// The result has the dims that stay, with their halo, origin and order in memory. It is
 /// NotImplemented if an array is to decide what happens.
 #[pyfunction]
 #[pyo3(signature = (function, /, *args, **keywords))]
@@ -214,52 +251,51 @@ pub(crate) fn reduced<'py>(
     args: &Bound<'py, PyTuple>,
     keywords: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let Some(reduction) = reduction_of(function)? else {
+    let Some(entry) = entry_of(function)? else {
         return Err(PyTypeError::new_err(format!(
             "function: expected one of reducing_functions(), got {function}; use to_numpy() of the \
              storages"
         )));
     };
-    reduction.call_with(args, keywords)
+    entry.call_with(args, keywords)
 }
 
-/// Calls a method of a universal function, with what NumPy hands to `__array_ufunc__`.
-///
-/// # Errors
-/// Those of NumPy, and of names, orders and extents that do not go together.
-pub(super) fn by_method<'py>(
-    ufunc: &Bound<'py, PyAny>,
-    method: &Bound<'py, PyString>,
-    inputs: &Bound<'py, PyTuple>,
-    options: Option<&Bound<'py, PyDict>>,
-    name: &str,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let py = ufunc.py();
-    let text = method.to_cow()?;
-    let way = match &*text {
-        "reduce" => Way::Reduce,
-        "accumulate" => Way::Accumulate,
-        _ => {
-            let others = py.import(intern!(py, "dlfield.functions.ufuncs"))?;
-            let compute = others.getattr(intern!(py, "METHODS"))?.get_item(method)?;
-            let options = options.cloned().unwrap_or_else(|| PyDict::new(py));
-            return compute.call1((ufunc, inputs, options)).map(Some);
+#[pymethods]
+impl PyStorage {
+    /// Call what a function of NumPy means for storages, or raise TypeError (NEP 18).
+    ///
+    /// Views and new storages keep names and halo where they are clear. An axis may be a name.
+    /// ``docs/functions.md`` has a table of all functions.
+    fn __array_function__<'py>(
+        slf: &Bound<'py, Self>,
+        func: &Bound<'py, PyAny>,
+        types: &Bound<'py, PyAny>,
+        args: &Bound<'py, PyAny>,
+        kwargs: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let on_host = slf.get().storage().residence() == Residence::Host;
+        if on_host
+            && let (Ok(args), Ok(kwargs)) = (args.cast::<PyTuple>(), kwargs.cast::<PyDict>())
+            && let Some(entry) = entry_of(func)?
+            && are_plain(types)?
+        {
+            return entry.call_with(args, Some(kwargs));
         }
-    };
-    let mut asked = Asked { axis: Some(0_usize.into_pyobject(py)?.into_any()), ..Asked::default() };
-    let first = inputs.iter().next();
-    first.map(|array| asked.put("a", &array)).transpose()?;
-    for (name, value) in options.into_iter().flatten() {
-        asked.put(&name.cast::<PyString>()?.to_cow()?, &value)?;
+        let functions = py.import(intern!(py, "dlfield.functions.dispatch"))?;
+        functions.call_method1(intern!(py, "dispatch"), (slf, func, types, args, kwargs))
     }
-    asked.unwrap_out()?;
-    let function = ufunc.getattr(method)?;
-    let reducer = Reducer {
-        name: &format!("{name}.{text}"),
-        function: &function,
-        short: Some(&function),
-        known_as: (ufunc, way),
-        kind: if way == Way::Accumulate { Reduces::Running } else { Reduces::Number },
-    };
-    reducer.run(py, &asked)
+}
+
+/// True if there are no arrays but storages and those of NumPy's own class.
+fn are_plain(types: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let storage = types.py().get_type::<PyStorage>();
+    for class in types.try_iter()? {
+        let class = class?;
+        let is_storage = class.cast::<PyType>()?.is_subclass(&storage)?;
+        if !is_storage && !class.is(numpys_class(types.py(), "ndarray")?) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }

@@ -1,14 +1,15 @@
 //! NumPy's protocol for universal functions, and the same for functions that are like them.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use smallvec::SmallVec;
 
-use super::asked::is_true;
-use super::known::Known;
+use super::arguments::{Arguments, is_true};
 use super::pointwise::{Call, not_elementwise};
-use super::reductions::by_method;
+use super::reduce::Reduction;
+use super::types::{Signature, Ufunc};
 use crate::python::storage::PyStorage;
 
 #[pymethods]
@@ -39,15 +40,15 @@ impl PyStorage {
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        let about = Known::about(ufunc)?;
+        let Ufunc { name, results, has_core_dims } = &*Ufunc::of(ufunc)?;
         if method.to_cow()? != "__call__" {
-            let found = by_method(ufunc, method, inputs, options, &about.name)?;
-            return Ok(found.unwrap_or_else(|| py.NotImplemented().into_bound(py)));
+            let result = by_method(ufunc, method, inputs, options, name)?;
+            return Ok(result.unwrap_or_else(|| py.NotImplemented().into_bound(py)));
         }
-        if about.has_core_dims {
-            return Err(not_elementwise(&about.name).into());
+        if *has_core_dims {
+            return Err(not_elementwise(name).into());
         }
-        elementwise(ufunc, inputs, about.results, &about.name, options)
+        elementwise(ufunc, inputs, *results, name, options)
     }
 
     /// GDP-3's draft: storages that are kept in step come before others.
@@ -63,7 +64,7 @@ impl PyStorage {
 
 /// Call a function of NumPy element by element: `function(*inputs, *outputs, **options)`.
 ///
-/// The function has `results` results, and takes that many outputs by position. Gives
+/// The function has `results` results, and takes that many outputs by position. The result is
 /// NotImplemented if an operand is to decide what happens.
 #[pyfunction]
 #[pyo3(signature = (function, inputs, results = 1, name = "dlfield", options = None))]
@@ -80,9 +81,9 @@ pub(crate) fn elementwise<'py>(
     let mut call = Call { function, name, inputs: &inputs, out: &[], mask: None, options: None };
     for (key, value) in options.into_iter().flatten() {
         let key = key.cast_into::<PyString>()?;
-        let given = Some(&value).filter(|value| !value.is_none());
-        match (&*key.to_cow()?, given) {
-            ("out", Some(given)) => out = outputs(given, results, name)?,
+        let set = Some(&value).filter(|value| !value.is_none());
+        match (&*key.to_cow()?, set) {
+            ("out", Some(set)) => out = outputs(set, results, name)?,
             ("where", Some(mask)) if !is_true(mask) => call.mask = Some(mask.clone()),
             ("order", Some(order)) => check_order(order, name)?,
             ("out" | "where" | "order" | "subok", _) => {}
@@ -96,10 +97,10 @@ pub(crate) fn elementwise<'py>(
 type Out<'py> = SmallVec<[Option<Bound<'py, PyAny>>; 2]>;
 
 /// The outputs of the caller: one, or a tuple with one for each result.
-fn outputs<'py>(given: &Bound<'py, PyAny>, results: usize, name: &str) -> PyResult<Out<'py>> {
-    let several: Out<'py> = match given.cast::<PyTuple>() {
+fn outputs<'py>(out: &Bound<'py, PyAny>, results: usize, name: &str) -> PyResult<Out<'py>> {
+    let several: Out<'py> = match out.cast::<PyTuple>() {
         Ok(several) => several.iter().map(|one| Some(one).filter(|one| !one.is_none())).collect(),
-        Err(_) => Out::from_elem(Some(given.clone()), 1),
+        Err(_) => Out::from_elem(Some(out.clone()), 1),
     };
     if several.len() == results {
         return Ok(several);
@@ -119,4 +120,38 @@ fn check_order(order: &Bound<'_, PyAny>, name: &str) -> PyResult<()> {
              {order}; pass an out= with the layout you want"
         ))),
     }
+}
+
+/// Calls a method of a universal function, with what NumPy hands to `__array_ufunc__`.
+///
+/// # Errors
+/// Those of NumPy, and of names, orders and extents that do not go together.
+fn by_method<'py>(
+    ufunc: &Bound<'py, PyAny>,
+    method: &Bound<'py, PyString>,
+    inputs: &Bound<'py, PyTuple>,
+    options: Option<&Bound<'py, PyDict>>,
+    name: &str,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = ufunc.py();
+    let text = method.to_cow()?;
+    let signature = match &*text {
+        "reduce" => Signature::Reduced,
+        "accumulate" => Signature::Accumulated,
+        _ => {
+            let others = py.import(intern!(py, "dlfield.functions.ufuncs"))?;
+            let compute = others.getattr(intern!(py, "METHODS"))?.get_item(method)?;
+            let options = options.cloned().unwrap_or_else(|| PyDict::new(py));
+            return compute.call1((ufunc, inputs, options)).map(Some);
+        }
+    };
+    let axis = Some(0_usize.into_pyobject(py)?.into_any());
+    let mut arguments = Arguments { axis, ..Arguments::default() };
+    arguments.put_some("a", inputs.iter().next().as_ref())?;
+    for (name, value) in options.into_iter().flatten() {
+        arguments.put(&name.cast::<PyString>()?.to_cow()?, &value)?;
+    }
+    let (name, function) = (&format!("{name}.{text}"), &ufunc.getattr(method)?);
+    let (short, ufunc) = (Some(function), Some(ufunc));
+    Reduction { name, function, short, ufunc, signature }.run(py, &arguments)
 }

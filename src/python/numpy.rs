@@ -5,7 +5,7 @@ use pyo3::exceptions::PyImportError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{IntoPyDict, PyString};
+use pyo3::types::{IntoPyDict, PyBool, PyComplex, PyFloat, PyInt, PyString};
 
 use crate::dtype::DType;
 use crate::error::{Error, Failure};
@@ -154,6 +154,29 @@ pub(crate) unsafe fn array_held_by<'py>(
     }
 }
 
+/// True for a number of exactly a class of Python's, which speaks no protocol.
+pub(crate) fn is_number(value: &Bound<'_, PyAny>) -> bool {
+    value.is_exact_instance_of::<PyFloat>()
+        || value.is_exact_instance_of::<PyInt>()
+        || value.is_exact_instance_of::<PyBool>()
+        || value.is_exact_instance_of::<PyComplex>()
+}
+
+/// As [`import`]; an array that NumPy reads and no storage can hold arrives as a converted copy, of
+/// type `dtype` or of its own in native byte order.
+pub(crate) fn import_or_convert(
+    data: &Bound<'_, PyAny>,
+    request: Request,
+    dtype: Option<DType>,
+) -> Result<Arrival, Failure> {
+    match import(data, request) {
+        Err(Failure::Ours(Error::Buffer(text))) => {
+            import_converted(data, dtype)?.ok_or(Error::Buffer(text).into())
+        }
+        answer => answer,
+    }
+}
+
 /// Imports a converted copy of an array that NumPy reads and no storage can hold (byte-swapped
 /// items, long doubles, strides that are not multiples of the items): of type `dtype`, by default
 /// of its own in native byte order. `None` for objects other than NumPy's arrays, and for those
@@ -161,7 +184,7 @@ pub(crate) unsafe fn array_held_by<'py>(
 ///
 /// # Errors
 /// What NumPy raises, and what importing the copy refuses.
-pub(crate) fn import_converted(
+fn import_converted(
     data: &Bound<'_, PyAny>,
     dtype: Option<DType>,
 ) -> Result<Option<Arrival>, Failure> {

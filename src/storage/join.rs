@@ -9,7 +9,6 @@ use super::buffers::Residence;
 use super::data::Storage;
 use super::make::buffers;
 use crate::alloc::{Fill, Plan, common_multiple, plan};
-use crate::copy::copy;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::field::{Field, Joined, Operand, Reduced, unlabelled};
@@ -126,29 +125,6 @@ fn plan_like(model: &Managed, field: &Arc<Field>, dtype: DType) -> Result<Option
     Ok(Some(plan))
 }
 
-/// Copies what lies at the first points along some axes of host memory to all other points along
-/// them.
-///
-/// # Errors
-/// [`crate::Error::Buffer`] for memory that repeats its elements.
-///
-/// # Safety
-/// Nothing else reads or writes the elements meanwhile.
-pub(crate) unsafe fn repeat(memory: &Managed, along: &[usize]) -> Result<()> {
-    let mut later = along;
-    while let Some((&axis, rest)) = later.split_first() {
-        later = rest;
-        let first = |part: Managed, &axis: &usize| part.narrow(axis, 0, 1);
-        let part = rest.iter().try_fold(memory.clone(), first)?;
-        let extent = part.layout().shape().get(axis).copied().unwrap_or(0);
-        let target = part.narrow(axis, 1, extent.saturating_sub(1).max(0))?;
-        let source = part.narrow(axis, 0, 1)?.broadcast_to(target.layout().shape())?;
-        // SAFETY: the caller excludes other accesses.
-        unsafe { copy(&source, &target) }?;
-    }
-    Ok(())
-}
-
 /// The least common multiple of what the storages request, which items of the result can meet.
 fn shared_alignment(fields: &[&Field], dtype: DType) -> usize {
     let both = |a: usize, b: usize| common_multiple(a, b).unwrap_or(a);
@@ -160,17 +136,6 @@ fn shared_alignment(fields: &[&Field], dtype: DType) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[cfg(feature = "ndarray")]
-    #[test]
-    fn the_first_points_are_repeated_along_several_axes_and_no_further() {
-        let made = Storage::builder([3, 2, 4]).full(7_i64).unwrap();
-        made.view_mut::<i64, ndarray::Ix3>().unwrap()[[0, 1, 0]] = 5;
-        // SAFETY: nothing else knows the memory.
-        unsafe { repeat(made.managed(), &[0, 2]) }.unwrap();
-        let view = made.view::<i64, ndarray::Ix3>().unwrap();
-        assert!(view.indexed_iter().all(|((_, at, _), &value)| value == [7, 5][at]), "{view:?}");
-    }
 
     #[test]
     fn the_alignment_is_the_least_common_multiple() {

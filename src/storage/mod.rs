@@ -20,7 +20,6 @@ pub use batch::CopyBatch;
 pub use buffers::{ManagedBy, Residence};
 pub use builder::Builder;
 pub use data::Storage;
-pub(crate) use join::repeat;
 pub(crate) use spec::check_on_gpu;
 pub use spec::{Order, Spec};
 

@@ -19,7 +19,7 @@ use crate::layout::Extents;
 use crate::managed::Managed;
 use crate::protocol::read::wrong_type;
 use crate::protocol::{self, Arrival, Request, import};
-use crate::python::numpy::{dtype_from, dtype_to, import_converted};
+use crate::python::numpy::{dtype_from, dtype_to, import_or_convert};
 use crate::python::options::{check_names, is_set, read_shape, switch, wanted_device};
 use crate::python::storage::{PyStorage, converted, copy_with};
 use crate::python::sync_state::PySyncState;
@@ -330,10 +330,7 @@ fn import_to_copy(
     request: Request,
     dtype: Option<DType>,
 ) -> Result<Arrival, Failure> {
-    match import(data, request) {
-        Err(Failure::Ours(Error::Buffer(text))) => {
-            import_converted(data, None)?.ok_or(Error::Buffer(text).into())
-        }
+    match import_or_convert(data, request, None) {
         Err(Failure::Ours(Error::Type(text))) => match numbers(data, dtype)? {
             Some(copy) => import(&copy, Request::SHARED),
             None => read_by_numpy(data)?.ok_or_else(|| Error::Type(text).into()),
@@ -350,12 +347,7 @@ fn read_by_numpy(data: &Bound<'_, PyAny>) -> Result<Option<Arrival>, Failure> {
         return Ok(None);
     }
     let array = py.import(intern!(py, "numpy"))?.call_method1(intern!(py, "asarray"), (data,))?;
-    let mut arrival = match import(&array, Request::SHARED) {
-        Err(Failure::Ours(Error::Buffer(text))) => {
-            import_converted(&array, None)?.ok_or(Error::Buffer(text))?
-        }
-        answer => answer?,
-    };
+    let mut arrival = import_or_convert(&array, Request::SHARED, None)?;
     if let Some(dims) = protocol::dims(data)? {
         arrival.labels = arrival.labels.with_dims(Some(dims));
     }

@@ -5,7 +5,7 @@
 //! a copy.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyComplex, PyFloat, PyInt, PyTuple};
+use pyo3::types::{PyBytes, PyTuple};
 
 use super::class::{PyStorage, copy_with};
 use super::key::{basic, goes_behind, plain};
@@ -17,7 +17,7 @@ use crate::field::{Dims, are_unrelated, is_only_numbered, show_dims};
 use crate::interpreter::Inside;
 use crate::managed::Managed;
 use crate::protocol::{self, Arrival, Request, import};
-use crate::python::numpy::{array_over, dtype_to, import_converted};
+use crate::python::numpy::{array_over, dtype_to, import_or_convert, is_number};
 use crate::storage::{Spec, Storage};
 use crate::sync::Dirty;
 
@@ -146,14 +146,6 @@ fn check_order(source: Option<&Arrival>, target: Option<&Dims>) -> PyResult<()> 
     .into())
 }
 
-/// True for a number of exactly a class of Python's, which speaks no protocol.
-fn is_number(value: &Bound<'_, PyAny>) -> bool {
-    value.is_exact_instance_of::<PyFloat>()
-        || value.is_exact_instance_of::<PyInt>()
-        || value.is_exact_instance_of::<PyBool>()
-        || value.is_exact_instance_of::<PyComplex>()
-}
-
 /// A value that speaks a protocol; `None` for numbers, texts, lists and the like, NumPy's own
 /// numbers too, whose buffers say less than they do. Of a pair the newest values count, of other
 /// objects those on a GPU if the storage has a buffer there (GDP-3, "Choosing the Device").
@@ -168,16 +160,12 @@ fn array(value: &Bound<'_, PyAny>, storage: &Storage) -> PyResult<Option<Arrival
         Some(_) if !value.is_instance_of::<PyStorage>() => Request::shared(Some(Target::Gpu(None))),
         _ => Request::SHARED,
     };
-    match import(value, request) {
+    match import_or_convert(value, request, Some(storage.dtype())) {
         Ok(source) => Ok(Some(source)),
         Err(Failure::Ours(Error::Type(text))) => match protocol::dims(value)? {
             None => Ok(None),
             Some(_) => Err(Error::Type(text).into()), // NumPy would lose the names
         },
-        Err(Failure::Ours(Error::Buffer(text))) => {
-            let copy = import_converted(value, Some(storage.dtype()))?;
-            Ok(Some(copy.ok_or(Error::Buffer(text))?))
-        }
         Err(failure) => Err(failure.into()),
     }
 }

@@ -12,7 +12,7 @@ use crate::python::storage::PyStorage;
 
 /// The arguments of a call, by the names that NumPy gives them.
 #[derive(Default)]
-pub(super) struct Asked<'py> {
+pub(super) struct Arguments<'py> {
     pub(super) array: Option<Bound<'py, PyAny>>,
     /// `None` for all axes.
     pub(super) axis: Option<Bound<'py, PyAny>>,
@@ -25,7 +25,7 @@ pub(super) struct Asked<'py> {
     pub(super) options: Option<Bound<'py, PyDict>>,
 }
 
-impl<'py> Asked<'py> {
+impl<'py> Arguments<'py> {
     pub(super) fn of(array: &Bound<'py, PyAny>) -> Self {
         Self { array: Some(array.clone()), ..Self::default() }
     }
@@ -37,13 +37,21 @@ impl<'py> Asked<'py> {
         if value.is(no_value(py)?) {
             return Ok(());
         }
-        let given = Some(value.clone()).filter(|value| !value.is_none());
+        let set = Some(value.clone()).filter(|value| !value.is_none());
         match name {
             "a" | "x" => self.array = Some(value.clone()),
-            "axis" => self.axis = given,
-            "dtype" => self.dtype = given,
-            "out" => self.out = given,
-            "where" | "r#where" => self.mask = given.filter(|mask| !is_true(mask)),
+            "axis" => self.axis = set,
+            "dtype" => self.dtype = set,
+            // NumPy hands an output to a method of a universal function in a tuple.
+            "out" => {
+                self.out = match value.cast::<PyTuple>() {
+                    Ok(outputs) if outputs.len() == 1 => {
+                        Some(outputs.get_item(0)?).filter(|out| !out.is_none())
+                    }
+                    _ => set,
+                }
+            }
+            "where" | "r#where" => self.mask = set.filter(|mask| !is_true(mask)),
             "keepdims" => self.keepdims = value.is_truthy()?,
             "overwrite_input" => {} // the values of a storage stay
             "include_initial" if !value.is_truthy()? => {}
@@ -59,6 +67,15 @@ impl<'py> Asked<'py> {
             }
         }
         Ok(())
+    }
+
+    /// Takes an argument that may be left out.
+    pub(super) fn put_some(
+        &mut self,
+        name: &str,
+        value: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<()> {
+        value.map_or(Ok(()), |value| self.put(name, value))
     }
 
     /// Takes arguments by position, with their names, and by name.
@@ -85,21 +102,6 @@ impl<'py> Asked<'py> {
         Ok(())
     }
 
-    /// The output out of the tuple in which NumPy puts it.
-    pub(super) fn unwrap_out(&mut self) -> PyResult<()> {
-        if let Some(several) = self.out.take_if(|out| out.is_instance_of::<PyTuple>()) {
-            self.out = Some(several.get_item(0)?).filter(|out| !out.is_none());
-        }
-        Ok(())
-    }
-
-    /// True if one of the storages has a buffer on a GPU.
-    pub(super) fn has_storage_on_gpu(&self) -> bool {
-        let storages = [&self.array, &self.mask, &self.out].into_iter().flatten();
-        let mut storages = storages.filter_map(|object| object.cast::<PyStorage>().ok());
-        storages.any(|storage| storage.get().storage().device_as_is().is_some())
-    }
-
     /// True if `axis`, `dtype` and `out` say all.
     pub(super) fn is_plain(&self) -> bool {
         self.options.is_none() && self.mask.is_none() && !self.keepdims
@@ -115,14 +117,14 @@ fn no_value(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     NO_VALUE.import(py, "numpy", "_NoValue")
 }
 
-/// The axes that are reduced.
-pub(super) struct Along<'py> {
+/// The axes of a reduction.
+pub(super) struct Reduces<'py> {
     pub(super) axes: SmallVec<[usize; 4]>,
     /// The same for NumPy: None, a number or a tuple.
     pub(super) value: Bound<'py, PyAny>,
 }
 
-impl<'py> Along<'py> {
+impl<'py> Reduces<'py> {
     /// Reads axes by name or number.
     ///
     /// # Errors
@@ -142,20 +144,18 @@ impl<'py> Along<'py> {
         let is_one = axis.is_instance_of::<PyString>() || axis.is_instance_of::<PyInt>();
         if is_one || !axis.hasattr(intern!(py, "__iter__"))? {
             let axis = number(axis)?;
-            return Ok(Self {
-                axes: SmallVec::from_elem(axis, 1),
-                value: axis.into_pyobject(py)?.into_any(),
-            });
+            let value = axis.into_pyobject(py)?.into_any();
+            return Ok(Self { axes: SmallVec::from_elem(axis, 1), value });
         }
-        let axes = axis.try_iter()?.map(|one| number(&one?));
-        let axes: SmallVec<[usize; 4]> = axes.collect::<PyResult<_>>()?;
-        let is_twice = |(at, one): (usize, &usize)| {
-            axes.iter().skip(at.saturating_add(1)).any(|other| other == one)
-        };
-        if axes.iter().enumerate().any(is_twice) {
-            return Err(PyValueError::new_err(format!(
-                "{what}: expected each axis once, got {axis}; leave one out"
-            )));
+        let mut axes = SmallVec::<[usize; 4]>::new();
+        for one in axis.try_iter()? {
+            let one = number(&one?)?;
+            if axes.contains(&one) {
+                return Err(PyValueError::new_err(format!(
+                    "{what}: expected each axis once, got {axis}; leave one out"
+                )));
+            }
+            axes.push(one);
         }
         let value = PyTuple::new(py, &axes)?.into_any();
         Ok(Self { axes, value })
@@ -170,8 +170,8 @@ fn number(
 ) -> PyResult<usize> {
     if let Ok(name) = axis.cast::<PyString>() {
         let name = name.to_cow()?;
-        let found = dims.and_then(|dims| dims.iter().position(|dim| *dim == Dim::from_name(&name)));
-        return found.ok_or_else(|| unknown_name(&name, dims, what));
+        let axis = dims.and_then(|dims| dims.iter().position(|dim| *dim == Dim::from_name(&name)));
+        return axis.ok_or_else(|| unknown_name(&name, dims, what));
     }
     let at: i64 = axis.extract()?;
     let extent = i64::try_from(ndim).unwrap_or(i64::MAX);
@@ -179,7 +179,7 @@ fn number(
     let is_of_number = ndim == 0 && (at == 0 || at == -1); // as NumPy, which then reduces nothing
     match usize::try_from(from_start) {
         _ if is_of_number => Ok(0),
-        Ok(found) if found < ndim => Ok(found),
+        Ok(axis) if axis < ndim => Ok(axis),
         _ => Err(outside(axis.py(), at, ndim, what)),
     }
 }
