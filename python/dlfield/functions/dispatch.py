@@ -1,38 +1,38 @@
-"""NumPy's functions of storages (NEP 18), as `dlfield.functions.table` says.
+"""NumPy's functions of storages (NEP 18), executed by the signatures of their table.
 
-The functions here look at shape and type, write, or give what NumPy gives of the values. Functions
-that the table refuses raise TypeError, since NumPy would convert silently: `to_numpy()` gives the
-array that has them.
+Functions that the table refuses raise TypeError, since NumPy would convert silently: `to_numpy()`
+gives the array that has them.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache, wraps
-from importlib import import_module
+import inspect
+from functools import lru_cache, partial, wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dlfield._core import CPUStorage, Storage, elementwise
-from dlfield.functions import joins as joins
-from dlfield.functions import reductions as _reductions
-from dlfield.functions.axes import axes_of
-from dlfield.functions.copies import values
-from dlfield.functions.host import way_out
-from dlfield.functions.table import REFUSED, row_of
+from dlfield._core import Storage, elementwise, empty_like, get_dims, reduced, reducing_functions
+from dlfield.functions import copies, ufuncs, views
+from dlfield.functions.axes import axes_of, axis_of
+from dlfield.functions.host import Array, check_host, each, values, way_out
+from dlfield.functions.labels import Labels, same_names
+from dlfield.functions.table import REFUSED, Row, row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["dispatch"]
+    Function = Callable[..., Any]
+
+__all__ = ["OWN", "dispatch", "implementation"]
 
 
 def dispatch(
     storage: Storage,
-    function: Callable[..., Any],
+    function: Function,
     types: Sequence[type],
-    args: Sequence[Any],
-    keywords: Mapping[str, Any],
+    args: Sequence[Array],
+    keywords: Mapping[str, Array],
 ) -> Any:  # noqa: ANN401 - the function decides
     """Call what `function` of NumPy means for `storage` and the other arguments.
 
@@ -44,34 +44,42 @@ def dispatch(
     """
     if not all(map(_is_known, types)):
         return NotImplemented
-    if function in _reductions.FUNCTIONS:
-        return _reductions.FUNCTIONS[function](*args, **keywords)
-    implementation = _implementation(function)
-    if implementation is None:
+    found = implementation(function)
+    if found is None:
         raise TypeError(_refusal(function, storage))
     if function in (np.asarray, np.asanyarray):  # of the storage that is given as `like`
-        return implementation(storage, *args, **keywords)
-    return implementation(*args, **keywords)
-
-
-def _name(function: Callable[..., Any]) -> str:
-    return f"{function.__module__}.{function.__name__}"
+        return found(storage, *args, **keywords)
+    return found(*args, **keywords)
 
 
 @lru_cache(maxsize=512)
-def _implementation(function: Callable[..., Any]) -> Callable[..., Any] | None:
+def implementation(function: Function) -> Function | None:
     """Find what a function is for storages; None if it is refused."""
     row = row_of(_name(function))
-    if row is None or not row.module:
+    if row is None or not row.signature:
         return None
-    if row.module == "reductions":
-        return None
-    module = import_module(f"dlfield.functions.{row.module}")
-    found: Callable[..., Any] = getattr(module, "FUNCTIONS", vars(module))[function.__name__]
-    return found
+    if row.signature == "own":
+        return OWN[function.__name__]
+    if function in reducing_functions():
+        return partial(reduced, function)
+    return _lift(row)(row, function)
 
 
-def _refusal(function: Callable[..., Any], storage: Storage) -> str:
+def _lift(row: Row) -> Callable[[Row, Function], Function]:
+    if row.result == "view":
+        return _viewed
+    if row.result == "dtype":
+        return _by_type
+    if "..." not in row.result:
+        return _of_values
+    return _by_element if row.result == "..." else _along
+
+
+def _name(function: Function) -> str:
+    return f"{function.__module__}.{function.__name__}"
+
+
+def _refusal(function: Function, storage: Storage) -> str:
     name, row, way = _name(function), row_of(_name(function)), way_out(storage)
     if row in REFUSED and row.gives:
         way = f"use {row.gives}, or {way.removeprefix('use ')}"
@@ -87,123 +95,176 @@ def _is_known(kind: type) -> bool:
     return not own and not issubclass(kind, np.ma.MaskedArray)
 
 
-# --- shape and type ----------------------------------------------------------------------------
+# --- by signature --------------------------------------------------------------------------------
 
 
-def _size(a: Storage, axis: Any = None) -> int:  # noqa: ANN401 - names or numbers
-    axes = range(a.ndim) if axis is None else axes_of("numpy.size", a, axis)
-    return int(np.prod([a.shape[one] for one in axes], dtype=np.intp))
+def _viewed(row: Row, function: Function) -> Function:
+    """Lift a function that moves axes or takes parts."""
+    view = views.mapped(function)
+
+    @wraps(function)
+    def call(a: Storage, *args: Array, **keywords: Array) -> Any:  # noqa: ANN401
+        _check_ndim(row, function, a)
+        return view(a, *args, **keywords)
+
+    return call
 
 
-def _by_type(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Call NumPy with arrays of those types, without elements."""
+def _check_ndim(row: Row, function: Function, a: Storage) -> None:
+    least = sum(map(str.isalpha, row.operands[0]))
+    if least > 1 and a.ndim < least:
+        raise ValueError(
+            f"numpy.{function.__name__}: expected a storage of at least {least} dimensions, got "
+            f"{a.ndim}; use to_numpy()"
+        )
 
-    def stand_in(array: Any) -> Any:  # noqa: ANN401
+
+def _by_type(_: Row, function: Function) -> Function:
+    """Lift a function of types: NumPy's, of arrays of those types without elements."""
+
+    def stand_in(array: Array) -> Array:
         return np.empty(0, array.dtype) if isinstance(array, Storage) else array
 
     @wraps(function)
-    def call(*args: Any, **keywords: Any) -> Any:  # noqa: ANN401
+    def call(*args: Array, **keywords: Array) -> Any:  # noqa: ANN401
         named = {name: stand_in(one) for name, one in keywords.items()}
         return function(*map(stand_in, args), **named)
 
     return call
 
 
-# --- reading values ----------------------------------------------------------------------------
-
-
-def _of_values(
-    function: Callable[..., Any], *checks: Callable[[str, Sequence[Any]], object]
-) -> Callable[..., Any]:
-    """Call NumPy with the values, once the arguments have passed the checks."""
+def _of_values(row: Row, function: Function) -> Function:
+    """Lift a function that returns what NumPy does."""
 
     @wraps(function)
-    def call(*args: Any, **keywords: Any) -> Any:  # noqa: ANN401
-        for check in checks:
-            check(function.__name__, list(_arrays((*args, *keywords.values()))))
-        named = {name: values(value) for name, value in keywords.items()}
-        return function(*map(values, args), **named)
+    def call(*args: Array, **keywords: Array) -> Any:  # noqa: ANN401
+        given = list(each((*args, *keywords.values())))
+        if len(row.operands) > 1:
+            same_names(function.__name__, map(get_dims, given))
+        if row.result == "*":
+            check_host(function.__name__, given)
+        return function(*values(args), **values(keywords))
 
     return call
 
 
-def _arrays(given: Any) -> Iterator[Any]:  # noqa: ANN401
-    """Go through arguments, and through the lists among them."""
-    for one in given:
-        yield from _arrays(one) if isinstance(one, list | tuple) else (one,)
+def _by_element(row: Row, function: Function) -> Function:
+    """Lift a function of elements, whose operands are matched by name; tables are on the host."""
+    what, signature = function.__name__, inspect.signature(function)
+    names = _operands(row, signature)
+
+    @wraps(function)
+    def into(*arrays: Array, **options: Array) -> Array:
+        found = function(**dict(zip(names, arrays, strict=False)), **options)
+        if len(arrays) == len(names):
+            return found
+        np.copyto(arrays[-1], found)
+        return arrays[-1]
+
+    if "..." not in row.operands[0]:
+        del into.__wrapped__  # the function of CuPy takes the operands in another order
+
+    @wraps(function)
+    def call(*args: Array, **keywords: Array) -> Array:
+        given = signature.bind(*args, **keywords).arguments
+        inputs, out = tuple(given.pop(name) for name in names), given.pop("out", None)
+        check_host(what, given.values())
+        options = values(given)
+        if "n" in row.operands and not isinstance(inputs[0], Storage):
+            return function(**dict(zip(names, inputs, strict=True)), **options)
+        return elementwise(into, inputs, name=f"numpy.{what}", options={"out": out, **options})
+
+    return call
 
 
-# --- writing -----------------------------------------------------------------------------------
+def _along(row: Row, function: Function) -> Function:
+    """Lift a function along axes, which NumPy computes on the host, into a new storage.
 
-
-def _copyto(
-    dst: Any,  # noqa: ANN401 - a storage or an array
-    src: Any,  # noqa: ANN401
-    casting: Any = "same_kind",  # noqa: ANN401 - one of NumPy's words
-    where: Any = True,  # noqa: ANN401, FBT002 - as NumPy
-) -> None:
-    """Write into `dst`, into a storage as ``dst[...] = src``: by name if both have names.
-
-    With a mask it writes on the host and by position.
+    Without a storage among the operands that have labels it returns what NumPy does.
     """
-    if not isinstance(dst, Storage):
-        np.copyto(dst, values(src), casting=casting, where=values(where))
-        return
-    _check_cast(src, dst.dtype, casting)
-    if where is True:
-        dst[...] = src
-        return
-    joins.same_names("copyto", (dst, src, where))
-    joins.check_host("copyto", (dst,))
+    what, signature = function.__name__, inspect.signature(function)
+    names = _operands(row, signature)
+    several = "*" in row.operands[0]
 
-    def put(out: np.ndarray) -> None:
-        np.copyto(out, values(src), casting=casting, where=values(where))
+    @wraps(function)
+    def call(*args: Array, **keywords: Array) -> Any:  # noqa: ANN401 - one or several
+        bound = signature.bind(*args, **keywords)
+        bound.apply_defaults()
+        given = bound.arguments
+        copies.check_no_out(what, given.get("out"))
+        operands = [given[name] for name in names]
+        same_names(what, map(get_dims, operands))
+        check_host(what, given.values())
+        model = next((one for one in operands if isinstance(one, Storage)), None)
+        if isinstance(model, Storage):
+            _check_ndim(row, function, model)
+            if "axis" in given and not (several and given["axis"] is None):
+                find = axes_of if several else axis_of
+                given["axis"] = find(f"numpy.{what}", model, given["axis"])
+        for name in given.keys() - set(names):
+            if isinstance(given[name], list) and not given[name]:
+                given[name] = np.empty(0, np.intp)  # an empty list is one of integers
+        if isinstance(model, Storage) and what in ("sort", "partition"):
+            return _in_place(what, model, given)
+        found = function(*values(bound.args), **values(bound.kwargs))
+        return found if model is None else _labelled(row, model, found, given)
 
-    if isinstance(dst, CPUStorage):
-        elementwise(put, (), name="copyto", options={"out": dst})
-        return
-    if dst.readonly:
-        raise BufferError("copyto: expected a writable storage, got a read-only one; use a copy()")
-    with dst.host() as array:
-        put(array)
-
-
-def _check_cast(src: Any, dtype: np.dtype[Any], casting: Any) -> None:  # noqa: ANN401
-    found = getattr(src, "dtype", None)
-    if found is None:  # numbers, which NumPy judges by their value
-        np.copyto(np.empty(np.shape(src), dtype), src, casting=casting)
-    elif isinstance(found, np.dtype):
-        joins.check_cast("copyto", found, dtype, casting)
-
-
-#: Functions whose arrays go together element by element.
-_PAIRING = "allclose array_equal array_equiv bincount extract histogram histogram2d lexsort"
-_ON_HOST = (
-    "argwhere array2string array_repr array_str bincount corrcoef cov diag_indices_from ediff1d "
-    "extract flatnonzero histogram histogram2d histogram_bin_edges histogramdd intersect1d lexsort "
-    "may_share_memory nonzero setdiff1d setxor1d shares_memory tril_indices_from trim_zeros "
-    "triu_indices_from union1d unique unique_all unique_counts unique_inverse unique_values"
-)
-_TYPES = "can_cast common_type iscomplexobj isrealobj min_scalar_type result_type"
+    return call
 
 
-def _given_by_numpy() -> dict[str, Callable[..., Any]]:
-    """Give the functions of values, by name. What gives a truth or a file reads a GPU too."""
-    read = "allclose array_equal array_equiv save savetxt savez savez_compressed"
-    found = {}
-    for name in f"{_ON_HOST} {read}".split():
-        checks = [joins.same_names] if name in _PAIRING.split() else []
-        checks += [joins.check_host] if name in _ON_HOST.split() else []
-        found[name] = _of_values(getattr(np, name), *checks)
-    return found
+def _operands(row: Row, signature: inspect.Signature) -> list[str]:
+    """Return the names of the parameters that have labels."""
+    pairs = zip(signature.parameters, row.operands, strict=False)
+    return [name for name, axes in pairs if "..." in axes]
 
 
-#: What is computed here, by the name of NumPy's function.
-FUNCTIONS: dict[str, Callable[..., Any]] = {
+def _in_place(method: str, model: Storage, given: Mapping[str, Array]) -> Storage:
+    """Copy, and let a method of NumPy's arrays reorder the copy."""
+    made = copies.filled(empty_like(model), model.to_numpy())
+    options = {name: one for name, one in given.items() if name != "a"}
+    with made.host() as array:
+        getattr(array, method)(**options)
+    return made
+
+
+def _labelled(row: Row, model: Storage, found: Any, given: Mapping[str, Array]) -> Any:  # noqa: ANN401
+    """Put results of NumPy into storages like a model, with the labels of the rule."""
+    if isinstance(found, list | tuple):
+        return type(found)(_labelled(row, model, one, given) for one in found)
+    found = np.asarray(found)
+    of = Labels(model.dims, model.halo, model.shape)
+    rule = row.rule and row.rule(of, found.shape, given)
+    if rule is None:
+        return copies.filled(empty_like(model, found.dtype), found)
+    return copies.filled(copies.made_like(found.shape, found.dtype, model, *rule), found)
+
+
+# --- written out ---------------------------------------------------------------------------------
+
+#: What is no more than its signature says, by the name of NumPy's function.
+OWN: dict[str, Function] = {
     "shape": lambda a: a.shape,
     "ndim": lambda a: a.ndim,
-    "size": _size,
-    "copyto": _copyto,
-    **{name: _by_type(getattr(np, name)) for name in _TYPES.split()},
-    **_given_by_numpy(),
+    "around": ufuncs.rounded,
+    "round": ufuncs.rounded,
+    "asanyarray": copies.asarray,
+    "hstack": copies.joining(np.atleast_1d, 1),
+    "vstack": copies.joining(np.atleast_2d, 0),
+    "dstack": copies.joining(np.atleast_3d, 2),
+    **{f"{name}_like": copies.like(name) for name in ("empty", "ones", "zeros")},
+    **{
+        one.__name__: views.each_mapped(one)
+        for one in (np.atleast_1d, np.atleast_2d, np.atleast_3d)
+    },
+    **{
+        one.__name__: one
+        for one in (
+            *(views.transpose, views.expand_dims, views.reshape, views.ravel),
+            *(views.broadcast_to, views.broadcast_arrays, views.sliding_window_view),
+            *(copies.asarray, copies.astype, copies.copy, copies.full_like),
+            *(copies.concatenate, copies.stack, copies.pad),
+            *(ufuncs.where, ufuncs.select, ufuncs.choose, ufuncs.clip, ufuncs.copyto, ufuncs.size),
+            *(ufuncs.diff, ufuncs.trapezoid, ufuncs.average, ufuncs.count_nonzero),
+        )
+    },
 }

@@ -1,12 +1,32 @@
-"""What NumPy's functions make of storages, one row for each meaning.
+"""What NumPy's functions make of storages: a table of signatures, by which they are computed.
 
-`dlfield.functions.dispatch` calls what the rows say; ``docs/functions.md`` shows them. Names are
-those below `numpy`, of which older versions lack some. A test compares them with NumPy.
+A signature has the axes of each operand and of the result, as those of generalised universal
+functions. Operands with ``...`` have labels, which go to the result; others are tables of numbers.
+
+=================  ==============================================================================
+``...->...``       element by element; operands are matched by name
+``k...->...``      reduced along an axis, or several
+``k...->k...``     along an axis, which has a name or a number; with ``k*`` along any number of them
+``k...->n...``     along an axis that gets another extent: a rule for labels says what is left
+``...->*``         arrays of NumPy, of values on the host; several operands have the same names
+``...->()``        a truth or a file, of values of which those on a GPU are copied
+``...->dtype``     of the types alone
+``...->view``      a map of the indices: NumPy's function tells which axis and element goes where
+``own``            written out, in `dlfield.functions.dispatch.OWN`
+=================  ==============================================================================
+
+`dlfield.functions.dispatch` executes the rows, ``docs/functions.md`` shows them. Names are those
+below `numpy`, of which older versions lack some. A test compares them with NumPy.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dlfield.functions import labels
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["ARRAYS", "REFUSED", "STORAGES", "Row", "row_of"]
 
@@ -15,152 +35,150 @@ class Row(NamedTuple):
     """Functions with one meaning."""
 
     names: str
-    #: What they give; for those that are refused what to use instead of them.
+    #: What they return; for those that are refused what to use instead of them.
     gives: str
-    #: The module of this room that has them; none for those that are refused.
-    module: str = ""
+    #: The axes of operands and result; none for those that are refused.
+    signature: str = ""
+    #: The rule for the labels of the result; without one all of them stay.
+    rule: Callable[..., Any] | None = None
     #: What they are about, if they are refused.
     about: str = ""
 
+    @property
+    def operands(self) -> list[str]:
+        """The axes of each operand."""
+        return self.signature.partition("->")[0].split(",")
+
+    @property
+    def result(self) -> str:
+        """The axes of the result, or the word for what it is."""
+        return self.signature.rpartition("->")[2]
+
+
+_TURNED = "a view; each axis keeps its name and halo"
+_PARTS = "views; each keeps the names and its own part of the halo"
+_LONGER = "a view; a new axis without a name drops all names"
+_MATCHED = "a storage, matched by name; `where(condition)` alone returns indices"
+_POINTS = "a storage with the labels of the points; names of the table are ignored"
+_ALL = "a storage with all labels"
+_PICKED = "a storage; the axis keeps its name but not its halo"
+_LIKE = "a storage with the names, halo, layout and alignment of the input"
+_REDUCED = (
+    "[a storage](arithmetic.md#reductions) without the reduced dims; a number if all are reduced; "
+    "an array for several quantiles"
+)
+_INDICES = "indices, by position of the axes"
+_VALUES = "a 1-D array of values"
+_COUNTS = "arrays of counts or moments"
+_FILE = "None; writes the values to a file"
 
 #: Functions that give storages, with names where they are clear.
 STORAGES = (
     Row(
-        "linalg.matrix_transpose matrix_transpose moveaxis rollaxis squeeze swapaxes transpose",
-        "a view; each axis keeps its name and halo",
-        "views",
+        "linalg.matrix_transpose matrix_transpose moveaxis rollaxis squeeze swapaxes",
+        _TURNED,
+        "...->view",
     ),
-    Row("flip fliplr flipud rot90", "a view; names and halo follow their axes", "shapes"),
+    Row("transpose", _TURNED, "own"),
+    Row("flip fliplr flipud rot90", "a view; names and halo follow their axes", "...->view"),
+    Row("array_split hsplit split unstack", _PARTS, "k...->view"),
+    Row("vsplit", _PARTS, "jk...->view"),
+    Row("dsplit", _PARTS, "ijk...->view"),
+    Row("atleast_1d atleast_2d atleast_3d expand_dims", _LONGER, "own"),
     Row(
-        "array_split dsplit hsplit split unstack vsplit",
-        "views; each keeps the names and its own part of the halo",
-        "views",
+        "reshape", "a view without names, of host memory only; an error if NumPy would copy", "own"
     ),
-    Row(
-        "atleast_1d atleast_2d atleast_3d expand_dims",
-        "a view; a new axis without a name drops all names",
-        "views",
-    ),
-    Row(
-        "reshape",
-        "a view without names, of host memory only; an error if NumPy would copy",
-        "shapes",
-    ),
-    Row(
-        "ravel",
-        "a view if the memory allows one, else a copy; no name",
-        "shapes",
-    ),
+    Row("ravel", "a view if the memory allows one, else a copy; no name", "own"),
     Row(
         "broadcast_arrays broadcast_to",
         "a read-only view of host memory; repeated axes have no halo",
-        "views",
+        "own",
     ),
     Row(
         "lib.stride_tricks.sliding_window_view",
         "a read-only view of host memory, without names",
-        "views",
+        "own",
     ),
     Row(
         "concatenate dstack hstack stack vstack",
         "a storage, with names if all inputs agree; a new axis has no name",
-        "joins",
+        "own",
     ),
-    Row(
-        "around choose clip isclose round select where",
-        "a storage, matched by name; `where(condition)` alone returns indices",
-        "pointwise",
-    ),
+    Row("around choose clip round select where", _MATCHED, "own"),
+    Row("isclose", _MATCHED, "...,...->..."),
     Row(
         "angle fix i0 imag iscomplex isneginf isposinf isreal nan_to_num real sinc",
-        "a storage with all labels",
-        "pointwise",
+        _ALL,
+        "...->...",
     ),
-    Row(
-        "digitize interp isin searchsorted",
-        "a storage with the labels of the points; names of the table are ignored",
-        "pointwise",
-    ),
-    Row(
-        "argpartition argsort gradient partition sort unwrap",
-        "a storage with all labels",
-        "along",
-    ),
-    Row("tril triu", "a storage with all labels; works on the last two axes", "along"),
-    Row("diff", "a storage; the halo widths stay and count differences", "along"),
-    Row(
-        "compress repeat take take_along_axis",
-        "a storage; the axis keeps its name but not its halo",
-        "along",
-    ),
-    Row("trapezoid", "a storage without the axis", "along"),
-    Row("roll", "a storage with all labels", "shapes"),
-    Row("pad", "a storage with names; the padding becomes halo", "shapes"),
-    Row("tile", "a storage with names but without halo", "shapes"),
+    Row("digitize isin", _POINTS, "...,n->..."),
+    Row("interp", _POINTS, "...,n,n->..."),
+    Row("searchsorted", _POINTS, "n,...->..."),
+    Row("argpartition argsort partition sort unwrap", _ALL, "k...->k..."),
+    Row("gradient", _ALL, "k*...->k*..."),
+    Row("tril triu", "a storage with all labels; works on the last two axes", "...jk->...jk"),
+    Row("diff", "a storage; the halo widths stay and count differences", "own"),
+    Row("repeat take", _PICKED, "k...,n->n...", labels.picked),
+    Row("compress", _PICKED, "n,k...->n...", labels.picked),
+    Row("take_along_axis", _PICKED, "k...,k...->n...", labels.chosen),
+    Row("trapezoid", "a storage without the axis", "own"),
+    Row("roll", "a storage with all labels", "k*...->k*..."),
+    Row("pad", "a storage with names; the padding becomes halo", "own"),
+    Row("tile", "a storage with names but without halo", "...->n...", labels.tiled),
     Row(
         "asanyarray asarray",
         "with `like=storage`: a storage of that kind, sharing memory if possible",
-        "copies",
+        "own",
     ),
-    Row(
-        "astype copy empty_like full_like ones_like zeros_like",
-        "a storage with the names, halo, layout and alignment of the input",
-        "copies",
-    ),
+    Row("astype copy empty_like full_like ones_like zeros_like", _LIKE, "own"),
     Row(
         "all any",
         "[a storage](arithmetic.md#reductions) without the reduced dims; a bool if all are reduced",
-        "reductions",
+        "k...->...",
     ),
+    Row("average count_nonzero", _REDUCED, "own"),
     Row(
-        "amax amin argmax argmin average count_nonzero max mean median min nanargmax nanargmin "
-        "nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar "
-        "percentile prod ptp quantile std sum var",
-        "[a storage](arithmetic.md#reductions) without the reduced dims; a number if all are "
-        "reduced; an array for several quantiles",
-        "reductions",
+        "amax amin argmax argmin max mean median min nanargmax nanargmin nanmax nanmean nanmedian "
+        "nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar percentile prod ptp "
+        "quantile std sum var",
+        _REDUCED,
+        "k...->...",
     ),
     Row(
         "cumprod cumsum cumulative_prod cumulative_sum nancumprod nancumsum",
         "a storage with all labels",
-        "reductions",
+        "k...->k...",
     ),
 )
 
 #: Functions that give what NumPy gives.
 ARRAYS = (
-    Row("copyto", "None; writes by name, as `storage[...] = values` does", "dispatch"),
-    Row("ndim shape size", "numbers", "dispatch"),
+    Row("copyto", "None; writes by name, as `storage[...] = values` does", "own"),
+    Row("ndim shape size", "numbers", "own"),
     Row(
         "can_cast common_type iscomplexobj isrealobj min_scalar_type result_type",
         "a dtype or a bool",
-        "dispatch",
+        "...->dtype",
     ),
-    Row("allclose array_equal array_equiv", "a bool", "dispatch"),
-    Row("may_share_memory shares_memory", "a bool", "dispatch"),
+    Row("allclose array_equal array_equiv", "a bool", "...,...->()"),
+    Row("may_share_memory shares_memory", "a bool", "...->*"),
     Row(
-        "argwhere diag_indices_from flatnonzero lexsort nonzero tril_indices_from "
-        "triu_indices_from",
-        "indices, by position of the axes",
-        "dispatch",
+        "argwhere diag_indices_from flatnonzero nonzero tril_indices_from triu_indices_from",
+        _INDICES,
+        "...->*",
     ),
+    Row("lexsort", _INDICES, "...,...->*"),
     Row(
-        "ediff1d extract intersect1d setdiff1d setxor1d trim_zeros union1d unique unique_all "
-        "unique_counts unique_inverse unique_values",
-        "a 1-D array of values",
-        "dispatch",
+        "ediff1d intersect1d setdiff1d setxor1d trim_zeros union1d unique unique_all unique_counts "
+        "unique_inverse unique_values",
+        _VALUES,
+        "...->*",
     ),
-    Row(
-        "bincount corrcoef cov histogram histogram2d histogram_bin_edges histogramdd",
-        "arrays of counts or moments",
-        "dispatch",
-    ),
-    Row("array2string array_repr array_str", "a string", "dispatch"),
-    Row(
-        "save savetxt savez savez_compressed",
-        "None; writes the values to a file",
-        "dispatch",
-    ),
+    Row("extract", _VALUES, "...,...->*"),
+    Row("corrcoef cov histogram_bin_edges histogramdd", _COUNTS, "...->*"),
+    Row("bincount histogram histogram2d", _COUNTS, "...,...->*"),
+    Row("array2string array_repr array_str", "a string", "...->*"),
+    Row("save savetxt savez savez_compressed", _FILE, "...->()"),
 )
 
 #: Functions that are refused, because they go by position, or have another name for fields.
