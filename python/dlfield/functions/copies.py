@@ -17,7 +17,6 @@ from dlfield._core import Storage, get_dims
 from dlfield.functions import labels
 from dlfield.functions.axes import along, axis_of
 from dlfield.functions.host import Array, check_host, has_host_buffer, is_on_host_alone, values
-from dlfield.functions.views import each_mapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -231,10 +230,9 @@ def stack(
 
 def joining(longer: Callable[..., Any], axis: int) -> Callable[..., Storage]:
     """Make the join of arrays that have enough axes along one of them, or the only one."""
-    view = each_mapped(longer)
 
     def join(tup: Iterable[Array], **options: Array) -> Storage:
-        pieces = [view(one) for one in tup]
+        pieces = [longer(one) for one in tup]
         return concatenate(pieces, min(axis, pieces[0].ndim - 1), **options)
 
     return join

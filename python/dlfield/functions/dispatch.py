@@ -15,7 +15,7 @@ import numpy as np
 from dlfield._core import Storage, elementwise, empty_like, get_dims, reduced, reducing_functions
 from dlfield.functions import copies, ufuncs, views
 from dlfield.functions.axes import axes_of, axis_of
-from dlfield.functions.host import Array, check_host, each, values, way_out
+from dlfield.functions.host import Array, check_host, each, on_host, values, way_out
 from dlfield.functions.labels import Labels, same_names
 from dlfield.functions.table import REFUSED, Row, row_of
 
@@ -100,23 +100,28 @@ def _is_known(kind: type) -> bool:
 
 def _viewed(row: Row, function: Function) -> Function:
     """Lift a function that moves axes or takes parts."""
-    view = views.mapped(function)
+    view, check = views.mapped(function), _least(row, function)
 
     @wraps(function)
     def call(a: Storage, *args: Array, **keywords: Array) -> Any:  # noqa: ANN401
-        _check_ndim(row, function, a)
+        check(a)
         return view(a, *args, **keywords)
 
     return call
 
 
-def _check_ndim(row: Row, function: Function, a: Storage) -> None:
+def _least(row: Row, function: Function) -> Callable[[Storage], None]:
+    """Make the check for the axes that the signature names, if there are several."""
     least = sum(map(str.isalpha, row.operands[0]))
-    if least > 1 and a.ndim < least:
-        raise ValueError(
-            f"numpy.{function.__name__}: expected a storage of at least {least} dimensions, got "
-            f"{a.ndim}; use to_numpy()"
-        )
+
+    def check(a: Storage) -> None:
+        if a.ndim < least > 1:
+            raise ValueError(
+                f"numpy.{function.__name__}: expected a storage of at least {least} dimensions, "
+                f"got {a.ndim}; use to_numpy()"
+            )
+
+    return check
 
 
 def _by_type(_: Row, function: Function) -> Function:
@@ -150,8 +155,8 @@ def _of_values(row: Row, function: Function) -> Function:
 
 def _by_element(row: Row, function: Function) -> Function:
     """Lift a function of elements, whose operands are matched by name; tables are on the host."""
-    what, signature = function.__name__, inspect.signature(function)
-    names = _operands(row, signature)
+    what = function.__name__
+    parameters, names, tables = _parameters(row, function)
 
     @wraps(function)
     def into(*arrays: Array, **options: Array) -> Array:
@@ -166,11 +171,10 @@ def _by_element(row: Row, function: Function) -> Function:
 
     @wraps(function)
     def call(*args: Array, **keywords: Array) -> Array:
-        given = signature.bind(*args, **keywords).arguments
+        given = {**dict(zip(parameters, args, strict=False)), **keywords}
         inputs, out = tuple(given.pop(name) for name in names), given.pop("out", None)
-        check_host(what, given.values())
-        options = values(given)
-        if "n" in row.operands and not isinstance(inputs[0], Storage):
+        options = {name: on_host(what, one) for name, one in given.items()}
+        if tables and not isinstance(inputs[0], Storage):
             return function(**dict(zip(names, inputs, strict=True)), **options)
         return elementwise(into, inputs, name=f"numpy.{what}", options={"out": out, **options})
 
@@ -182,49 +186,51 @@ def _along(row: Row, function: Function) -> Function:
 
     Without a storage among the operands that have labels it returns what NumPy does.
     """
-    what, signature = function.__name__, inspect.signature(function)
-    names = _operands(row, signature)
-    several = "*" in row.operands[0]
+    what = function.__name__
+    parameters, names, tables = _parameters(row, function)
+    several, check = "*" in row.operands[0], _least(row, function)
+    is_open = function is np.gradient
+    in_place = getattr(np.ndarray, what) if what in ("sort", "partition") else None
 
     @wraps(function)
     def call(*args: Array, **keywords: Array) -> Any:  # noqa: ANN401 - one or several
-        bound = signature.bind(*args, **keywords)
-        bound.apply_defaults()
-        given = bound.arguments
+        own, rest = (args[:1], args[1:]) if is_open else (args, ())  # gradient has no limit
+        given = {**dict(zip(parameters, own, strict=False)), **keywords}
         copies.check_no_out(what, given.get("out"))
-        operands = [given[name] for name in names]
-        same_names(what, map(get_dims, operands))
-        check_host(what, given.values())
-        model = next((one for one in operands if isinstance(one, Storage)), None)
-        if isinstance(model, Storage):
-            _check_ndim(row, function, model)
-            if "axis" in given and not (several and given["axis"] is None):
-                find = axes_of if several else axis_of
-                given["axis"] = find(f"numpy.{what}", model, given["axis"])
-        for name in given.keys() - set(names):
+        if len(names) > 1:
+            same_names(what, [get_dims(given[name]) for name in names])
+        model = next((given[name] for name in names if isinstance(given[name], Storage)), None)
+        given = {name: on_host(what, one) for name, one in given.items()}
+        for name in tables:
             if isinstance(given[name], list) and not given[name]:
                 given[name] = np.empty(0, np.intp)  # an empty list is one of integers
-        if isinstance(model, Storage) and what in ("sort", "partition"):
-            return _in_place(what, model, given)
-        found = function(*values(bound.args), **values(bound.kwargs))
-        return found if model is None else _labelled(row, model, found, given)
+        if model is None:
+            return function(**given)
+        check(model)
+        axis = given.get("axis", parameters.get("axis", 0))
+        if "axis" in parameters and not (several and axis is None):
+            given["axis"] = (axes_of if several else axis_of)(f"numpy.{what}", model, axis)
+        first = given.pop(next(iter(parameters)))
+        if in_place is None:
+            return _labelled(
+                row, model, function(first, *(on_host(what, one) for one in rest), **given), given
+            )
+        made = empty_like(model)
+        with made.host() as array:
+            np.copyto(array, first)
+            in_place(array, **given)
+        return made
 
     return call
 
 
-def _operands(row: Row, signature: inspect.Signature) -> list[str]:
-    """Return the names of the parameters that have labels."""
-    pairs = zip(signature.parameters, row.operands, strict=False)
-    return [name for name, axes in pairs if "..." in axes]
-
-
-def _in_place(method: str, model: Storage, given: Mapping[str, Array]) -> Storage:
-    """Copy, and let a method of NumPy's arrays reorder the copy."""
-    made = copies.filled(empty_like(model), model.to_numpy())
-    options = {name: one for name, one in given.items() if name != "a"}
-    with made.host() as array:
-        getattr(array, method)(**options)
-    return made
+def _parameters(row: Row, function: Function) -> tuple[dict[str, Any], list[str], list[str]]:
+    """Return the named parameters with defaults, those that have labels, and those without."""
+    found = inspect.signature(function).parameters.values()
+    parameters = {one.name: one.default for one in found if one.kind is not one.VAR_POSITIONAL}
+    pairs = list(zip(parameters, row.operands, strict=False))
+    labelled = [name for name, axes in pairs if "..." in axes]
+    return parameters, labelled, [name for name, axes in pairs if "..." not in axes]
 
 
 def _labelled(row: Row, model: Storage, found: Any, given: Mapping[str, Array]) -> Any:  # noqa: ANN401
@@ -235,7 +241,8 @@ def _labelled(row: Row, model: Storage, found: Any, given: Mapping[str, Array]) 
     of = Labels(model.dims, model.halo, model.shape)
     rule = row.rule and row.rule(of, found.shape, given)
     if rule is None:
-        return copies.filled(empty_like(model, found.dtype), found)
+        same = found.dtype == model.dtype  # which costs less to say
+        return copies.filled(empty_like(model) if same else empty_like(model, found.dtype), found)
     return copies.filled(copies.made_like(found.shape, found.dtype, model, *rule), found)
 
 
@@ -253,8 +260,8 @@ OWN: dict[str, Function] = {
     "dstack": copies.joining(np.atleast_3d, 2),
     **{f"{name}_like": copies.like(name) for name in ("empty", "ones", "zeros")},
     **{
-        one.__name__: views.each_mapped(one)
-        for one in (np.atleast_1d, np.atleast_2d, np.atleast_3d)
+        one.__name__: views.at_least(ndim, one)
+        for ndim, one in enumerate((np.atleast_1d, np.atleast_2d, np.atleast_3d), 1)
     },
     **{
         one.__name__: one

@@ -17,6 +17,7 @@ __all__ = [
     "each",
     "has_host_buffer",
     "is_on_host_alone",
+    "on_host",
     "values",
     "way_out",
 ]
@@ -52,9 +53,17 @@ def each(given: Iterable[Array]) -> Iterator[Array]:
         yield from each(one) if isinstance(one, list | tuple) else (one,)
 
 
+def on_host(what: str, given: Array) -> Array:
+    """Return the host buffer of a storage, and any other argument as it is."""
+    if not isinstance(given, Storage):
+        return given
+    check_host(what, (given,))
+    return given.to_numpy()
+
+
 def check_host(what: str, given: Iterable[Array]) -> None:
     """Refuse memory that NumPy cannot reach."""
-    if not all(map(has_host_buffer, each(given))):
+    if any(isinstance(one, GPUStorage) for one in given):
         raise GTNoSuchBufferError(
             f"{what}: expected storages with a buffer on the host, got a GPUStorage; use "
             f"cupy.{what} with storage.to_cupy(), or dlfield.storage(..., device='cpu') for a copy"

@@ -7,8 +7,9 @@ new axis has no name, so that the view has no names at all, as ``storage[None]``
 from __future__ import annotations
 
 import operator
+from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,21 +25,39 @@ if TYPE_CHECKING:
 # --- maps of indices -----------------------------------------------------------------------------
 
 
+class _Map(NamedTuple):
+    """Which elements of an array a view has, and in which order it has the axes."""
+
+    key: tuple[Any, ...]
+    order: tuple[int, ...] | None
+    longer: tuple[slice | None, ...] | None
+
+    def view(self, storage: Storage) -> Storage:
+        """Take the view of a storage."""
+        view: Storage = storage[self.key]
+        if self.order is not None:
+            view = view.transpose(self.order)
+        if self.longer is not None:
+            view = view[self.longer]
+        return view
+
+
 def mapped(function: Callable[..., Any]) -> Callable[..., Any]:
     """Do to the axes of a storage what `function` of NumPy does to those of an array."""
     what = f"numpy.{function.__name__}"
 
-    def call(*args: Array, **keywords: Array) -> Any:  # noqa: ANN401 - one view or several
-        storage = next(one for one in (*args, *keywords.values()) if isinstance(one, Storage))
-        probe = _probe(storage.shape)
+    def found(shape: tuple[int, ...], *args: Array, **keywords: Array) -> Any:  # noqa: ANN401
+        probe = _probe(shape)
+        return _maps(probe, function(probe, *args, **keywords))
 
-        def put(one: Array) -> Array:
-            return probe if one is storage else numbered(what, storage, one)
+    remembered = lru_cache(maxsize=256)(found)
 
-        found = function(*map(put, args), **{name: put(one) for name, one in keywords.items()})
-        if isinstance(found, list | tuple):
-            return type(found)(_view(storage, probe, one) for one in found)
-        return _view(storage, probe, found)
+    def call(a: Storage, *args: Array, **keywords: Array) -> Any:  # noqa: ANN401 - one or several
+        args = tuple(numbered(what, a, one) for one in args)
+        keywords = {name: numbered(what, a, one) for name, one in keywords.items()}
+        is_plain = all(type(one) is int for one in (*args, *keywords.values()))
+        maps = (remembered if is_plain else found)(a.shape, *args, **keywords)
+        return maps.view(a) if isinstance(maps, _Map) else type(maps)(one.view(a) for one in maps)
 
     return call
 
@@ -52,39 +71,43 @@ def _probe(shape: tuple[int, ...]) -> np.ndarray:
     return np.lib.stride_tricks.as_strided(np.empty(1, "u1"), shape, strides)
 
 
-def _view(storage: Storage, probe: np.ndarray, found: np.ndarray) -> Storage:
-    """Take the view of a storage that `found` is of the probe."""
-    if found is probe:
-        return storage
+def _maps(probe: np.ndarray, found: Any) -> Any:  # noqa: ANN401 - one view or several
+    """Tell which views of the probe were found."""
+    if not isinstance(found, np.ndarray):
+        return type(found)(_maps(probe, one) for one in found)
     rest = found.ctypes.data - probe.ctypes.data
     axes = {abs(stride): axis for axis, stride in enumerate(found.strides) if stride}
     key: list[int | slice] = []
-    order = []
     for stride in probe.strides:
         start, rest = divmod(rest, stride)
         if stride not in axes:
             key.append(start)
             continue
-        axis = axes[stride]
-        order.append(axis)
-        step = 1 if found.strides[axis] > 0 else -1
-        stop = start + step * found.shape[axis]
+        step = 1 if found.strides[axes[stride]] > 0 else -1
+        stop = start + step * found.shape[axes[stride]]
         key.append(slice(start, stop if stop >= 0 else None, step))
-    view: Storage = storage[(*key, ...)]  # the dots make a view of a single element too
-    if order != sorted(order):
-        view = view.transpose([int(axis) for axis in np.argsort(order)])
-    if len(order) == found.ndim:
-        return view
-    longer: Storage = view[tuple(slice(None) if stride else None for stride in found.strides)]
-    return longer
+    kept = sorted(axes, reverse=True)  # as the probe has them
+    order = tuple(kept.index(abs(stride)) for stride in found.strides if stride)
+    longer = tuple(slice(None) if stride else None for stride in found.strides)
+    # The dots make a view of a single element too.
+    return _Map(
+        (*key, ...),
+        order if list(order) != sorted(order) else None,
+        longer if None in longer else None,
+    )
 
 
-def each_mapped(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Do the same for several arrays; those of NumPy stay so."""
+def at_least(least: int, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add axes to arrays that have fewer, as `function` of NumPy does; those of NumPy stay so."""
     view = mapped(function)
 
+    def longer(array: Array) -> Array:
+        if not isinstance(array, Storage):
+            return function(array)
+        return array if array.ndim >= least else view(array)
+
     def call(*arrays: Array) -> Any:  # noqa: ANN401 - one or several, as NumPy
-        made = tuple(view(one) if isinstance(one, Storage) else function(one) for one in arrays)
+        made = tuple(map(longer, arrays))
         return made if len(made) != 1 else made[0]
 
     return call
