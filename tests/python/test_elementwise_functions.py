@@ -19,7 +19,7 @@ FUNCTIONS = ["where", "select", "choose", "clip", "round", "around"]
 FUNCTIONS += [
     name
     for row in STORAGES
-    if row.signature[-8:] == "...->..." and "k" not in row.signature
+    if row.result == "..." and row.rule != "own" and "k" not in row.signature
     for name in row.names.split()
 ]
 #: Calls with a table or options, by the function.

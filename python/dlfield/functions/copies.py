@@ -306,12 +306,9 @@ def pad(array: Storage, pad_width: Array, mode: Array = "constant", **options: A
     """Put points around the elements; the halo grows by them. A dict of widths may have names."""
     check_host("pad", (array,))
     if isinstance(pad_width, dict):
-        pairs = [(0, 0)] * array.ndim
-        for axis, width in pad_width.items():
-            low, high = np.broadcast_to(width, 2).tolist()
-            pairs[axis_of("numpy.pad", array, axis)] = (low, high)
-    else:
-        pairs = [(low, high) for low, high in np.broadcast_to(pad_width, (array.ndim, 2)).tolist()]
-    padded = np.pad(values(array), pairs, mode, **options)
+        widths = {axis_of("numpy.pad", array, axis): width for axis, width in pad_width.items()}
+        pad_width = [np.broadcast_to(widths.get(at, 0), 2).tolist() for at in range(array.ndim)]
+    padded = np.pad(values(array), pad_width, mode, **options)
+    pairs = np.broadcast_to(pad_width, (array.ndim, 2)).tolist()
     halo = labels.padded(array.halo, pairs)
     return filled(made_like(padded.shape, padded.dtype, array, array.dims, halo), padded)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dlfield._core import Storage, elementwise, empty_like, get_dims, reduced, reducing_functions
-from dlfield.functions import copies, ufuncs, views
+from dlfield.functions import copies, labels, ufuncs, views
 from dlfield.functions.axes import axes_of, axis_of
 from dlfield.functions.host import Array, check_host, each, on_host, values, way_out
 from dlfield.functions.labels import Labels, same_names
@@ -58,7 +58,7 @@ def implementation(function: Function) -> Function | None:
     row = row_of(_name(function))
     if row is None or not row.signature:
         return None
-    if row.signature == "own":
+    if row.rule == "own":
         return OWN[function.__name__]
     if function in reducing_functions():
         return partial(reduced, function)
@@ -101,21 +101,28 @@ def _is_known(kind: type) -> bool:
 def _viewed(row: Row, function: Function) -> Function:
     """Lift a function that moves axes or takes parts."""
     view, check = views.mapped(function), _least(row, function)
+    parameters, _, _ = _parameters(row, function)
+    has_axis = "k" in row.operands[0] and "axis" in parameters
 
     @wraps(function)
-    def call(a: Storage, *args: Array, **keywords: Array) -> Any:  # noqa: ANN401
+    def call(*args: Array, **keywords: Array) -> Any:  # noqa: ANN401 - one or several
+        given = {**dict(zip(parameters, args, strict=False)), **keywords}
+        a = given.pop(next(iter(parameters)))
+        if has_axis:
+            axis = given.get("axis", parameters["axis"])
+            given["axis"] = axis_of(f"numpy.{function.__name__}", a, axis)
         check(a)
-        return view(a, *args, **keywords)
+        return view(a, **given)
 
     return call
 
 
 def _least(row: Row, function: Function) -> Callable[[Storage], None]:
-    """Make the check for the axes that the signature names, if there are several."""
-    least = sum(map(str.isalpha, row.operands[0]))
+    """Make the check for the axes that the signature names."""
+    least = 0 if "*" in row.operands[0] else sum(map(str.isalpha, row.operands[0]))
 
     def check(a: Storage) -> None:
-        if a.ndim < least > 1:
+        if a.ndim < least:
             raise ValueError(
                 f"numpy.{function.__name__}: expected a storage of at least {least} dimensions, "
                 f"got {a.ndim}; use to_numpy()"
@@ -206,10 +213,10 @@ def _along(row: Row, function: Function) -> Function:
                 given[name] = np.empty(0, np.intp)  # an empty list is one of integers
         if model is None:
             return function(**given)
-        check(model)
         axis = given.get("axis", parameters.get("axis", 0))
         if "axis" in parameters and not (several and axis is None):
             given["axis"] = (axes_of if several else axis_of)(f"numpy.{what}", model, axis)
+        check(model)
         first = given.pop(next(iter(parameters)))
         if in_place is None:
             return _labelled(
@@ -239,7 +246,7 @@ def _labelled(row: Row, model: Storage, found: Any, given: Mapping[str, Array]) 
         return type(found)(_labelled(row, model, one, given) for one in found)
     found = np.asarray(found)
     of = Labels(model.dims, model.halo, model.shape)
-    rule = row.rule and row.rule(of, found.shape, given)
+    rule = getattr(labels, row.rule)(of, found.shape, given) if row.rule else None
     if rule is None:
         same = found.dtype == model.dtype  # which costs less to say
         return copies.filled(empty_like(model) if same else empty_like(model, found.dtype), found)
@@ -259,14 +266,11 @@ OWN: dict[str, Function] = {
     "vstack": copies.joining(np.atleast_2d, 0),
     "dstack": copies.joining(np.atleast_3d, 2),
     **{f"{name}_like": copies.like(name) for name in ("empty", "ones", "zeros")},
-    **{
-        one.__name__: views.at_least(ndim, one)
-        for ndim, one in enumerate((np.atleast_1d, np.atleast_2d, np.atleast_3d), 1)
-    },
+    **{one.__name__: views.at_least(one) for one in (np.atleast_1d, np.atleast_2d, np.atleast_3d)},
     **{
         one.__name__: one
         for one in (
-            *(views.transpose, views.expand_dims, views.reshape, views.ravel),
+            *(views.transpose, views.expand_dims, views.unstack, views.reshape, views.ravel),
             *(views.broadcast_to, views.broadcast_arrays, views.sliding_window_view),
             *(copies.asarray, copies.astype, copies.copy, copies.full_like),
             *(copies.concatenate, copies.stack, copies.pad),

@@ -10,18 +10,6 @@ from dlfield._core import CPUStorage, GPUStorage, GTNoSuchBufferError, Storage
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = [
-    "Array",
-    "check_host",
-    "check_host_alone",
-    "each",
-    "has_host_buffer",
-    "is_on_host_alone",
-    "on_host",
-    "values",
-    "way_out",
-]
-
 #: A storage, an array of any library, or what NumPy takes for one; also any other argument.
 Array = Any
 

@@ -6,7 +6,6 @@ new axis has no name, so that the view has no names at all, as ``storage[None]``
 
 from __future__ import annotations
 
-import operator
 from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,32 +13,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dlfield import _core
-from dlfield._core import Storage, as_storage, check_among, get_dims
-from dlfield.functions.axes import axes_of, numbered
+from dlfield._core import Storage, as_storage
+from dlfield.functions.axes import along, axes_of, axis_of, numbered
 from dlfield.functions.host import Array, check_host, check_host_alone, values
 from dlfield.functions.labels import Labels, is_bare, spread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
 # --- maps of indices -----------------------------------------------------------------------------
 
 
 class _Map(NamedTuple):
-    """Which elements of an array a view has, and in which order it has the axes."""
+    """Which elements of an array a view has, and the order of its axes if it is another."""
 
     key: tuple[Any, ...]
     order: tuple[int, ...] | None
-    longer: tuple[slice | None, ...] | None
 
     def view(self, storage: Storage) -> Storage:
         """Take the view of a storage."""
         view: Storage = storage[self.key]
-        if self.order is not None:
-            view = view.transpose(self.order)
-        if self.longer is not None:
-            view = view[self.longer]
-        return view
+        return view if self.order is None else view.transpose(self.order)
 
 
 def mapped(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -48,7 +42,15 @@ def mapped(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def found(shape: tuple[int, ...], *args: Array, **keywords: Array) -> Any:  # noqa: ANN401
         probe = _probe(shape)
-        return _maps(probe, function(probe, *args, **keywords))
+        try:
+            return _maps(probe, function(probe, *args, **keywords))
+        except np.exceptions.AxisError:
+            raise
+        except ValueError as error:
+            got, text = [*args, *keywords.values()], str(error).rstrip(".")
+            raise ValueError(
+                f"{what}: expected arguments for the shape {shape}, got {got}; NumPy says: {text}"
+            ) from None
 
     remembered = lru_cache(maxsize=256)(found)
 
@@ -65,18 +67,20 @@ def mapped(function: Callable[..., Any]) -> Callable[..., Any]:
 def _probe(shape: tuple[int, ...]) -> np.ndarray:
     """Make an array, of which nothing may be read, whose addresses tell the indices.
 
-    Its strides are the digits of a number that counts to the extent and one further.
+    An index is a digit of the address, in the base of the extent.
     """
-    strides = [prod(extent + 2 for extent in shape[at + 1 :]) for at in range(len(shape))]
+    strides = [prod(max(extent, 2) for extent in shape[at + 1 :]) for at in range(len(shape))]
     return np.lib.stride_tricks.as_strided(np.empty(1, "u1"), shape, strides)
 
 
 def _maps(probe: np.ndarray, found: Any) -> Any:  # noqa: ANN401 - one view or several
     """Tell which views of the probe were found."""
-    if not isinstance(found, np.ndarray):
+    if isinstance(found, list | tuple):
         return type(found)(_maps(probe, one) for one in found)
+    if not probe.ndim:  # of which NumPy makes a number
+        return _Map((...,), None)
     rest = found.ctypes.data - probe.ctypes.data
-    axes = {abs(stride): axis for axis, stride in enumerate(found.strides) if stride}
+    axes = {abs(stride): axis for axis, stride in enumerate(found.strides)}
     key: list[int | slice] = []
     for stride in probe.strides:
         start, rest = divmod(rest, stride)
@@ -87,103 +91,44 @@ def _maps(probe: np.ndarray, found: Any) -> Any:  # noqa: ANN401 - one view or s
         stop = start + step * found.shape[axes[stride]]
         key.append(slice(start, stop if stop >= 0 else None, step))
     kept = sorted(axes, reverse=True)  # as the probe has them
-    order = tuple(kept.index(abs(stride)) for stride in found.strides if stride)
-    longer = tuple(slice(None) if stride else None for stride in found.strides)
+    order = tuple(kept.index(abs(stride)) for stride in found.strides)
     # The dots make a view of a single element too.
-    return _Map(
-        (*key, ...),
-        order if list(order) != sorted(order) else None,
-        longer if None in longer else None,
-    )
+    return _Map((*key, ...), None if order == tuple(range(len(order))) else order)
 
 
-def at_least(least: int, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add axes to arrays that have fewer, as `function` of NumPy does; those of NumPy stay so."""
-    view = mapped(function)
+def _longer(a: Storage, function: Callable[..., Any], *args: Array) -> Storage:
+    """Add axes of extent 1 where a function of NumPy does."""
+    longer = function(np.broadcast_to(0, (2,) * a.ndim), *args).shape
+    view: Storage = a[tuple(None if extent == 1 else slice(None) for extent in longer)]
+    return view if len(longer) > a.ndim else a
 
-    def longer(array: Array) -> Array:
-        if not isinstance(array, Storage):
-            return function(array)
-        return array if array.ndim >= least else view(array)
+
+def at_least(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add axes to arrays as `function` of NumPy does; those that have enough are given back."""
 
     def call(*arrays: Array) -> Any:  # noqa: ANN401 - one or several, as NumPy
-        made = tuple(map(longer, arrays))
+        made = tuple(
+            _longer(one, function) if isinstance(one, Storage) else function(one) for one in arrays
+        )
         return made if len(made) != 1 else made[0]
 
     return call
 
 
+def expand_dims(a: Storage, axis: int | Sequence[int]) -> Storage:
+    """Add axes of extent 1, which have no names."""
+    return _longer(a, np.expand_dims, axis)
+
+
+def unstack(x: Storage, /, *, axis: Array = 0) -> tuple[Storage, ...]:
+    """Return a view for each index along an axis, without that axis."""
+    at = axis_of("numpy.unstack", x, axis)
+    return tuple(x[along(at, index)] for index in range(x.shape[at]))
+
+
 def transpose(a: Storage, axes: Array = None) -> Storage:
     """Reorder the axes by number, or by name if the storage has dims."""
     return a.transpose(axes)
-
-
-def expand_dims(a: Storage, axis: int | Sequence[int]) -> Storage:
-    """Add axes of extent 1, which have no names."""
-    longer = np.expand_dims(np.broadcast_to(0, (2,) * a.ndim), axis)
-    view: Storage = a[tuple(None if extent == 1 else slice(None) for extent in longer.shape)]
-    return view
-
-
-# --- by name -------------------------------------------------------------------------------------
-
-
-def isel(storage: Storage, indexers: Mapping[str, Any]) -> Storage:
-    """Do what `Storage.isel` says."""
-    dims = _dims_of("isel", storage)
-    check_among("isel", indexers, dims)
-    key = [_index(name, indexers.get(name, slice(None))) for name in dims]
-    view: Storage = storage[(*key, ...)]
-    return view
-
-
-def _index(name: str, index: Array) -> int | slice:
-    if isinstance(index, slice):
-        return index
-    try:
-        if isinstance(index, bool | np.bool):
-            raise TypeError
-        return operator.index(index)
-    except TypeError:
-        raise TypeError(
-            f"isel: expected an integer or a slice for {name!r}, got a {type(index).__name__}; use "
-            f"numpy.take(storage, indices, axis={name!r})"
-        ) from None
-
-
-def broadcast_like(storage: Storage, other: Array) -> Storage:
-    """Do what `Storage.broadcast_like` says."""
-    check_host_alone("broadcast_like", storage)
-    own, model = _dims_of("broadcast_like", storage), get_dims(other)
-    if model is None:
-        raise ValueError(
-            f"broadcast_like: expected a model with dims, got a {type(other).__name__} without; "
-            "use numpy.broadcast_to to go by position"
-        )
-    extents = dict(zip(model, other.shape, strict=True)) | dict(
-        zip(own, storage.shape, strict=True)
-    )
-    for name, extent in zip(model, other.shape, strict=True):
-        if extents[name] != extent:
-            raise ValueError(
-                f"broadcast_like: expected extent {extent} along {name!r} as the model has, got "
-                f"{extents[name]}; use isel({name}=...) to take a part"
-            )
-    moved = storage.transpose([name for name in extents if name in own])
-    array = moved.to_numpy()[tuple(slice(None) if name in own else None for name in extents)]
-    view = as_storage(np.broadcast_to(array, tuple(extents.values())), dims=tuple(extents))
-    halo = None if storage.halo is None else dict(zip(own, storage.halo, strict=True))
-    view.halo = None if halo is None else tuple(halo.get(name, (0, 0)) for name in extents)
-    return view
-
-
-def _dims_of(what: str, storage: Storage) -> tuple[str, ...]:
-    if storage.dims is None:
-        raise ValueError(
-            f"{what}: expected a storage with dims, got one of shape {storage.shape} without; name "
-            "them with dlfield.as_storage(storage, dims=...)"
-        )
-    return storage.dims
 
 
 # --- of NumPy's arrays, on the host alone --------------------------------------------------------

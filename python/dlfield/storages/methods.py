@@ -221,7 +221,7 @@ class _Methods(Storage):
         TypeError
             For lists and masks, which are no views: `numpy.take` has an axis by name.
         """
-        from dlfield.functions.views import isel
+        from dlfield.storages.by_name import isel
 
         view: Self = isel(self, {**(indexers or {}), **named})  # type: ignore[assignment]
         return view
@@ -244,7 +244,7 @@ class _Methods(Storage):
         TypeError
             For a storage with a buffer on a GPU.
         """
-        from dlfield.functions.views import broadcast_like
+        from dlfield.storages.by_name import broadcast_like
 
         return broadcast_like(self, other)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dlfield._core import CopyBatch, CPUStorage
+from dlfield._core import CopyBatch
+from dlfield.functions.host import is_on_host_alone
 from dlfield.halo import mpi
 from dlfield.halo.remembered import Remembered
 
@@ -47,7 +48,7 @@ class Datatypes:
     @staticmethod
     def refuse(_field: PlannedField, storage: Storage) -> str | None:
         """Say why a storage of a field cannot go this way; None if it can."""
-        if isinstance(storage, CPUStorage):
+        if is_on_host_alone(storage):
             return None
         return (
             "engine: expected fields in host memory alone for 'datatypes', got "
