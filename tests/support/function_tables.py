@@ -3,6 +3,7 @@
 Run by `make pages`.
 """
 
+from itertools import groupby
 from pathlib import Path
 
 from dlfield.functions.table import ARRAYS, REFUSED, STORAGES
@@ -18,10 +19,12 @@ def table(rows):
         if refused
         else "| function | returns |\n|---|---|\n"
     )
-    for row in rows:
-        cells = [row.about] if refused else []
-        cells.append(", ".join(f"`{name}`" for name in row.names.split()))
-        cells.append(instead(row) if refused else row.gives)
+    for (about, _), alike in groupby(rows, key=lambda row: (row.about, row.gives)):
+        alike = list(alike)
+        cells = [about] if refused else []
+        names = sorted(name for row in alike for name in row.names.split())
+        cells.append(", ".join(f"`{name}`" for name in names))
+        cells.append(instead(alike[0]) if refused else alike[0].gives)
         text += f"| {' | '.join(cells)} |\n"
     return text
 

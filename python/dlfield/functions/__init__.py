@@ -2,17 +2,12 @@
 
 Its files, each of which uses only those above it::
 
-    host          which array has the values of a storage
+    host          where the values of a storage are
     axes          axes by name or number
-    table         what every function makes of storages
-    views         axes moved, added, dropped; parts
-    joins         one storage of several arrays
-    copies        copies, and NumPy's arrays of the values
-    shapes        reshape, roll, pad, tile
-    by_name       `isel` and `broadcast_like`
-    along         functions along one axis
-    pointwise     functions of elements that are no universal functions
-    reductions    reductions
-    ufuncs        methods of universal functions
-    dispatch      finds what a function of NumPy is for storages
+    labels        rules for the names and the halo of a result
+    table         the signature of every function
+    views         axes moved, added, dropped, repeated; parts
+    copies        new storages: copies, likes, joins
+    ufuncs        functions composed of universal functions, and methods of those
+    dispatch      executes signatures
 """

@@ -28,7 +28,7 @@ def axes_of(what: str, storage: Storage, axis: Any) -> tuple[int, ...]:  # noqa:
 def numbered(what: str, storage: Storage, axis: Any) -> Any:  # noqa: ANN401
     """Put numbers in the place of names, and leave everything else as it is."""
     if isinstance(axis, tuple | list):
-        return [numbered(what, storage, one) for one in axis]
+        return tuple(numbered(what, storage, one) for one in axis)
     return _number(what, storage, axis) if isinstance(axis, str) else axis
 
 

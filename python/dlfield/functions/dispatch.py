@@ -1,38 +1,38 @@
-"""NumPy's functions of storages (NEP 18), as `dlfield.functions.table` says.
+"""NumPy's functions of storages (NEP 18), executed by the signatures of their table.
 
-The functions here look at shape and type, write, or give what NumPy gives of the values. Functions
-that the table refuses raise TypeError, since NumPy would convert silently: `to_numpy()` gives the
-array that has them.
+Functions that the table refuses raise TypeError, since NumPy would convert silently: `to_numpy()`
+gives the array that has them.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache, wraps
-from importlib import import_module
+import inspect
+from functools import lru_cache, partial, wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dlfield._core import CPUStorage, Storage, elementwise
-from dlfield.functions import joins as joins
-from dlfield.functions import reductions as _reductions
-from dlfield.functions.axes import axes_of
-from dlfield.functions.copies import values
-from dlfield.functions.host import way_out
-from dlfield.functions.table import REFUSED, row_of
+from dlfield._core import Storage, elementwise, empty_like, get_dims, reduced, reducing_functions
+from dlfield.functions import copies, labels, ufuncs, views
+from dlfield.functions.axes import axes_of, axis_of
+from dlfield.functions.host import Array, check_host, each, on_host, values, way_out
+from dlfield.functions.labels import Labels, same_names
+from dlfield.functions.table import REFUSED, Row, row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["dispatch"]
+    Function = Callable[..., Any]
+
+__all__ = ["OWN", "dispatch", "implementation"]
 
 
 def dispatch(
     storage: Storage,
-    function: Callable[..., Any],
+    function: Function,
     types: Sequence[type],
-    args: Sequence[Any],
-    keywords: Mapping[str, Any],
+    args: Sequence[Array],
+    keywords: Mapping[str, Array],
 ) -> Any:  # noqa: ANN401 - the function decides
     """Call what `function` of NumPy means for `storage` and the other arguments.
 
@@ -44,34 +44,42 @@ def dispatch(
     """
     if not all(map(_is_known, types)):
         return NotImplemented
-    if function in _reductions.FUNCTIONS:
-        return _reductions.FUNCTIONS[function](*args, **keywords)
-    implementation = _implementation(function)
-    if implementation is None:
+    found = implementation(function)
+    if found is None:
         raise TypeError(_refusal(function, storage))
     if function in (np.asarray, np.asanyarray):  # of the storage that is given as `like`
-        return implementation(storage, *args, **keywords)
-    return implementation(*args, **keywords)
-
-
-def _name(function: Callable[..., Any]) -> str:
-    return f"{function.__module__}.{function.__name__}"
+        return found(storage, *args, **keywords)
+    return found(*args, **keywords)
 
 
 @lru_cache(maxsize=512)
-def _implementation(function: Callable[..., Any]) -> Callable[..., Any] | None:
+def implementation(function: Function) -> Function | None:
     """Find what a function is for storages; None if it is refused."""
     row = row_of(_name(function))
-    if row is None or not row.module:
+    if row is None or not row.signature:
         return None
-    if row.module == "reductions":
-        return None
-    module = import_module(f"dlfield.functions.{row.module}")
-    found: Callable[..., Any] = getattr(module, "FUNCTIONS", vars(module))[function.__name__]
-    return found
+    if row.rule == "own":
+        return OWN[function.__name__]
+    if function in reducing_functions():
+        return partial(reduced, function)
+    return _lift(row)(row, function)
 
 
-def _refusal(function: Callable[..., Any], storage: Storage) -> str:
+def _lift(row: Row) -> Callable[[Row, Function], Function]:
+    if row.result == "view":
+        return _viewed
+    if row.result == "dtype":
+        return _by_type
+    if "..." not in row.result:
+        return _of_values
+    return _by_element if row.result == "..." else _along
+
+
+def _name(function: Function) -> str:
+    return f"{function.__module__}.{function.__name__}"
+
+
+def _refusal(function: Function, storage: Storage) -> str:
     name, row, way = _name(function), row_of(_name(function)), way_out(storage)
     if row in REFUSED and row.gives:
         way = f"use {row.gives}, or {way.removeprefix('use ')}"
@@ -87,123 +95,187 @@ def _is_known(kind: type) -> bool:
     return not own and not issubclass(kind, np.ma.MaskedArray)
 
 
-# --- shape and type ----------------------------------------------------------------------------
+# --- by signature --------------------------------------------------------------------------------
 
 
-def _size(a: Storage, axis: Any = None) -> int:  # noqa: ANN401 - names or numbers
-    axes = range(a.ndim) if axis is None else axes_of("numpy.size", a, axis)
-    return int(np.prod([a.shape[one] for one in axes], dtype=np.intp))
+def _viewed(row: Row, function: Function) -> Function:
+    """Lift a function that moves axes or takes parts."""
+    view, check = views.mapped(function), _least(row, function)
+    parameters, _, _ = _parameters(row, function)
+    has_axis = "k" in row.operands[0] and "axis" in parameters
+
+    @wraps(function)
+    def call(*args: Array, **keywords: Array) -> Any:  # noqa: ANN401 - one or several
+        given = {**dict(zip(parameters, args, strict=False)), **keywords}
+        a = given.pop(next(iter(parameters)))
+        if has_axis:
+            axis = given.get("axis", parameters["axis"])
+            given["axis"] = axis_of(f"numpy.{function.__name__}", a, axis)
+        check(a)
+        return view(a, **given)
+
+    return call
 
 
-def _by_type(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Call NumPy with arrays of those types, without elements."""
+def _least(row: Row, function: Function) -> Callable[[Storage], None]:
+    """Make the check for the axes that the signature names."""
+    least = 0 if "*" in row.operands[0] else sum(map(str.isalpha, row.operands[0]))
 
-    def stand_in(array: Any) -> Any:  # noqa: ANN401
+    def check(a: Storage) -> None:
+        if a.ndim < least:
+            raise ValueError(
+                f"numpy.{function.__name__}: expected a storage of at least {least} dimensions, "
+                f"got {a.ndim}; use to_numpy()"
+            )
+
+    return check
+
+
+def _by_type(_: Row, function: Function) -> Function:
+    """Lift a function of types: NumPy's, of arrays of those types without elements."""
+
+    def stand_in(array: Array) -> Array:
         return np.empty(0, array.dtype) if isinstance(array, Storage) else array
 
     @wraps(function)
-    def call(*args: Any, **keywords: Any) -> Any:  # noqa: ANN401
+    def call(*args: Array, **keywords: Array) -> Any:  # noqa: ANN401
         named = {name: stand_in(one) for name, one in keywords.items()}
         return function(*map(stand_in, args), **named)
 
     return call
 
 
-# --- reading values ----------------------------------------------------------------------------
-
-
-def _of_values(
-    function: Callable[..., Any], *checks: Callable[[str, Sequence[Any]], object]
-) -> Callable[..., Any]:
-    """Call NumPy with the values, once the arguments have passed the checks."""
+def _of_values(row: Row, function: Function) -> Function:
+    """Lift a function that returns what NumPy does."""
 
     @wraps(function)
-    def call(*args: Any, **keywords: Any) -> Any:  # noqa: ANN401
-        for check in checks:
-            check(function.__name__, list(_arrays((*args, *keywords.values()))))
-        named = {name: values(value) for name, value in keywords.items()}
-        return function(*map(values, args), **named)
+    def call(*args: Array, **keywords: Array) -> Any:  # noqa: ANN401
+        given = list(each((*args, *keywords.values())))
+        if len(row.operands) > 1:
+            same_names(function.__name__, map(get_dims, given))
+        if row.result == "*":
+            check_host(function.__name__, given)
+        return function(*values(args), **values(keywords))
 
     return call
 
 
-def _arrays(given: Any) -> Iterator[Any]:  # noqa: ANN401
-    """Go through arguments, and through the lists among them."""
-    for one in given:
-        yield from _arrays(one) if isinstance(one, list | tuple) else (one,)
+def _by_element(row: Row, function: Function) -> Function:
+    """Lift a function of elements, whose operands are matched by name; tables are on the host."""
+    what = function.__name__
+    parameters, names, tables = _parameters(row, function)
+
+    @wraps(function)
+    def into(*arrays: Array, **options: Array) -> Array:
+        found = function(**dict(zip(names, arrays, strict=False)), **options)
+        if len(arrays) == len(names):
+            return found
+        np.copyto(arrays[-1], found)
+        return arrays[-1]
+
+    if "..." not in row.operands[0]:
+        del into.__wrapped__  # the function of CuPy takes the operands in another order
+
+    @wraps(function)
+    def call(*args: Array, **keywords: Array) -> Array:
+        given = {**dict(zip(parameters, args, strict=False)), **keywords}
+        inputs, out = tuple(given.pop(name) for name in names), given.pop("out", None)
+        options = {name: on_host(what, one) for name, one in given.items()}
+        if tables and not isinstance(inputs[0], Storage):
+            return function(**dict(zip(names, inputs, strict=True)), **options)
+        return elementwise(into, inputs, name=f"numpy.{what}", options={"out": out, **options})
+
+    return call
 
 
-# --- writing -----------------------------------------------------------------------------------
+def _along(row: Row, function: Function) -> Function:
+    """Lift a function along axes, which NumPy computes on the host, into a new storage.
 
-
-def _copyto(
-    dst: Any,  # noqa: ANN401 - a storage or an array
-    src: Any,  # noqa: ANN401
-    casting: Any = "same_kind",  # noqa: ANN401 - one of NumPy's words
-    where: Any = True,  # noqa: ANN401, FBT002 - as NumPy
-) -> None:
-    """Write into `dst`, into a storage as ``dst[...] = src``: by name if both have names.
-
-    With a mask it writes on the host and by position.
+    Without a storage among the operands that have labels it returns what NumPy does.
     """
-    if not isinstance(dst, Storage):
-        np.copyto(dst, values(src), casting=casting, where=values(where))
-        return
-    _check_cast(src, dst.dtype, casting)
-    if where is True:
-        dst[...] = src
-        return
-    joins.same_names("copyto", (dst, src, where))
-    joins.check_host("copyto", (dst,))
+    what = function.__name__
+    parameters, names, tables = _parameters(row, function)
+    several, check = "*" in row.operands[0], _least(row, function)
+    is_open = function is np.gradient
+    in_place = getattr(np.ndarray, what) if what in ("sort", "partition") else None
 
-    def put(out: np.ndarray) -> None:
-        np.copyto(out, values(src), casting=casting, where=values(where))
+    @wraps(function)
+    def call(*args: Array, **keywords: Array) -> Any:  # noqa: ANN401 - one or several
+        own, rest = (args[:1], args[1:]) if is_open else (args, ())  # gradient has no limit
+        given = {**dict(zip(parameters, own, strict=False)), **keywords}
+        copies.check_no_out(what, given.get("out"))
+        if len(names) > 1:
+            same_names(what, [get_dims(given[name]) for name in names])
+        model = next((given[name] for name in names if isinstance(given[name], Storage)), None)
+        given = {name: on_host(what, one) for name, one in given.items()}
+        for name in tables:
+            if isinstance(given[name], list) and not given[name]:
+                given[name] = np.empty(0, np.intp)  # an empty list is one of integers
+        if model is None:
+            return function(**given)
+        axis = given.get("axis", parameters.get("axis", 0))
+        if "axis" in parameters and not (several and axis is None):
+            given["axis"] = (axes_of if several else axis_of)(f"numpy.{what}", model, axis)
+        check(model)
+        first = given.pop(next(iter(parameters)))
+        if in_place is None:
+            return _labelled(
+                row, model, function(first, *(on_host(what, one) for one in rest), **given), given
+            )
+        made = empty_like(model)
+        with made.host() as array:
+            np.copyto(array, first)
+            in_place(array, **given)
+        return made
 
-    if isinstance(dst, CPUStorage):
-        elementwise(put, (), name="copyto", options={"out": dst})
-        return
-    if dst.readonly:
-        raise BufferError("copyto: expected a writable storage, got a read-only one; use a copy()")
-    with dst.host() as array:
-        put(array)
-
-
-def _check_cast(src: Any, dtype: np.dtype[Any], casting: Any) -> None:  # noqa: ANN401
-    found = getattr(src, "dtype", None)
-    if found is None:  # numbers, which NumPy judges by their value
-        np.copyto(np.empty(np.shape(src), dtype), src, casting=casting)
-    elif isinstance(found, np.dtype):
-        joins.check_cast("copyto", found, dtype, casting)
-
-
-#: Functions whose arrays go together element by element.
-_PAIRING = "allclose array_equal array_equiv bincount extract histogram histogram2d lexsort"
-_ON_HOST = (
-    "argwhere array2string array_repr array_str bincount corrcoef cov diag_indices_from ediff1d "
-    "extract flatnonzero histogram histogram2d histogram_bin_edges histogramdd intersect1d lexsort "
-    "may_share_memory nonzero setdiff1d setxor1d shares_memory tril_indices_from trim_zeros "
-    "triu_indices_from union1d unique unique_all unique_counts unique_inverse unique_values"
-)
-_TYPES = "can_cast common_type iscomplexobj isrealobj min_scalar_type result_type"
+    return call
 
 
-def _given_by_numpy() -> dict[str, Callable[..., Any]]:
-    """Give the functions of values, by name. What gives a truth or a file reads a GPU too."""
-    read = "allclose array_equal array_equiv save savetxt savez savez_compressed"
-    found = {}
-    for name in f"{_ON_HOST} {read}".split():
-        checks = [joins.same_names] if name in _PAIRING.split() else []
-        checks += [joins.check_host] if name in _ON_HOST.split() else []
-        found[name] = _of_values(getattr(np, name), *checks)
-    return found
+def _parameters(row: Row, function: Function) -> tuple[dict[str, Any], list[str], list[str]]:
+    """Return the named parameters with defaults, those that have labels, and those without."""
+    found = inspect.signature(function).parameters.values()
+    parameters = {one.name: one.default for one in found if one.kind is not one.VAR_POSITIONAL}
+    pairs = list(zip(parameters, row.operands, strict=False))
+    labelled = [name for name, axes in pairs if "..." in axes]
+    return parameters, labelled, [name for name, axes in pairs if "..." not in axes]
 
 
-#: What is computed here, by the name of NumPy's function.
-FUNCTIONS: dict[str, Callable[..., Any]] = {
+def _labelled(row: Row, model: Storage, found: Any, given: Mapping[str, Array]) -> Any:  # noqa: ANN401
+    """Put results of NumPy into storages like a model, with the labels of the rule."""
+    if isinstance(found, list | tuple):
+        return type(found)(_labelled(row, model, one, given) for one in found)
+    found = np.asarray(found)
+    of = Labels(model.dims, model.halo, model.shape)
+    rule = getattr(labels, row.rule)(of, found.shape, given) if row.rule else None
+    if rule is None:
+        same = found.dtype == model.dtype  # which costs less to say
+        return copies.filled(empty_like(model) if same else empty_like(model, found.dtype), found)
+    return copies.filled(copies.made_like(found.shape, found.dtype, model, *rule), found)
+
+
+# --- written out ---------------------------------------------------------------------------------
+
+#: What is no more than its signature says, by the name of NumPy's function.
+OWN: dict[str, Function] = {
     "shape": lambda a: a.shape,
     "ndim": lambda a: a.ndim,
-    "size": _size,
-    "copyto": _copyto,
-    **{name: _by_type(getattr(np, name)) for name in _TYPES.split()},
-    **_given_by_numpy(),
+    "around": ufuncs.rounded,
+    "round": ufuncs.rounded,
+    "asanyarray": copies.asarray,
+    "hstack": copies.joining(np.atleast_1d, 1),
+    "vstack": copies.joining(np.atleast_2d, 0),
+    "dstack": copies.joining(np.atleast_3d, 2),
+    **{f"{name}_like": copies.like(name) for name in ("empty", "ones", "zeros")},
+    **{one.__name__: views.at_least(one) for one in (np.atleast_1d, np.atleast_2d, np.atleast_3d)},
+    **{
+        one.__name__: one
+        for one in (
+            *(views.transpose, views.expand_dims, views.unstack, views.reshape, views.ravel),
+            *(views.broadcast_to, views.broadcast_arrays, views.sliding_window_view),
+            *(copies.asarray, copies.astype, copies.copy, copies.full_like),
+            *(copies.concatenate, copies.stack, copies.pad),
+            *(ufuncs.where, ufuncs.select, ufuncs.choose, ufuncs.clip, ufuncs.copyto, ufuncs.size),
+            *(ufuncs.diff, ufuncs.trapezoid, ufuncs.average, ufuncs.count_nonzero),
+        )
+    },
 }

@@ -1,11 +1,29 @@
-"""What NumPy's functions make of storages, one row for each meaning.
+"""What NumPy's functions make of storages: a table of signatures, by which they are computed.
 
-`dlfield.functions.dispatch` calls what the rows say; ``docs/functions.md`` shows them. Names are
-those below `numpy`, of which older versions lack some. A test compares them with NumPy.
+A signature has the axes of each operand and of the result, as those of generalised universal
+functions. Operands with ``...`` have labels, which go to the result; others are tables of numbers.
+
+=================  ==============================================================================
+``...->...``       element by element; operands are matched by name
+``k...->...``      reduced along an axis, or several
+``k...->k...``     along an axis, which has a name or a number; with ``k*`` along any number of them
+``k...->n...``     along an axis that gets another extent
+``...->view``      a map of the indices: NumPy's function tells which axis and element goes where
+``...->*``         what NumPy returns of values on the host; several operands have the same names
+``...->()``        the same, also of copies from a GPU
+``...->dtype``     what NumPy returns of the types
+=================  ==============================================================================
+
+A word behind it is a rule of `dlfield.functions.labels`, without which all labels stay, or *own*:
+the function is in `dlfield.functions.dispatch.OWN`.
+
+`dlfield.functions.dispatch` executes the rows, ``docs/functions.md`` shows them. Names are those
+below `numpy`, of which older versions lack some. A test compares them with NumPy.
 """
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 __all__ = ["ARRAYS", "REFUSED", "STORAGES", "Row", "row_of"]
@@ -15,261 +33,209 @@ class Row(NamedTuple):
     """Functions with one meaning."""
 
     names: str
-    #: What they give; for those that are refused what to use instead of them.
+    #: What they return; for those that are refused what to use instead of them.
     gives: str
-    #: The module of this room that has them; none for those that are refused.
-    module: str = ""
+    #: The axes of operands and result; none for those that are refused.
+    signature: str = ""
+    #: The rule for labels, or "own".
+    rule: str = ""
     #: What they are about, if they are refused.
     about: str = ""
 
+    @property
+    def operands(self) -> list[str]:
+        """The axes of each operand."""
+        return self.signature.partition("->")[0].split(",")
+
+    @property
+    def result(self) -> str:
+        """The axes of the result, or the word for what it is."""
+        return self.signature.partition("->")[2]
+
+
+def _rows(text: str) -> tuple[Row, ...]:
+    """Read sentences, and below each the signatures and names that it is about."""
+    rows = []
+    for block in re.split(r"\n(?=\S)", text.strip()):
+        gives, *lines = re.split(r"\n {4}(?=\S)", block)
+        for line in lines:
+            head, _, names = line.partition(": ")
+            signature, _, rule = head.partition(" ")
+            rows.append(Row(" ".join(names.split()), gives, signature, rule))
+    return tuple(rows)
+
+
+def _refused(text: str) -> tuple[Row, ...]:
+    """Read what functions are about and what to use instead, and below it their names."""
+    blocks = (block.partition("\n") for block in re.split(r"\n(?=\S)", text.strip()))
+    heads = ((head.partition(": "), names) for head, _, names in blocks)
+    return tuple(
+        Row(" ".join(names.split()), gives, about=about) for (about, _, gives), names in heads
+    )
+
 
 #: Functions that give storages, with names where they are clear.
-STORAGES = (
-    Row(
-        "linalg.matrix_transpose matrix_transpose moveaxis rollaxis squeeze swapaxes transpose",
-        "a view; each axis keeps its name and halo",
-        "views",
-    ),
-    Row("flip fliplr flipud rot90", "a view; names and halo follow their axes", "shapes"),
-    Row(
-        "array_split dsplit hsplit split unstack vsplit",
-        "views; each keeps the names and its own part of the halo",
-        "views",
-    ),
-    Row(
-        "atleast_1d atleast_2d atleast_3d expand_dims",
-        "a view; a new axis without a name drops all names",
-        "views",
-    ),
-    Row(
-        "reshape",
-        "a view without names, of host memory only; an error if NumPy would copy",
-        "shapes",
-    ),
-    Row(
-        "ravel",
-        "a view if the memory allows one, else a copy; no name",
-        "shapes",
-    ),
-    Row(
-        "broadcast_arrays broadcast_to",
-        "a read-only view of host memory; repeated axes have no halo",
-        "views",
-    ),
-    Row(
-        "lib.stride_tricks.sliding_window_view",
-        "a read-only view of host memory, without names",
-        "views",
-    ),
-    Row(
-        "concatenate dstack hstack stack vstack",
-        "a storage, with names if all inputs agree; a new axis has no name",
-        "joins",
-    ),
-    Row(
-        "around choose clip isclose round select where",
-        "a storage, matched by name; `where(condition)` alone returns indices",
-        "pointwise",
-    ),
-    Row(
-        "angle fix i0 imag iscomplex isneginf isposinf isreal nan_to_num real sinc",
-        "a storage with all labels",
-        "pointwise",
-    ),
-    Row(
-        "digitize interp isin searchsorted",
-        "a storage with the labels of the points; names of the table are ignored",
-        "pointwise",
-    ),
-    Row(
-        "argpartition argsort gradient partition sort unwrap",
-        "a storage with all labels",
-        "along",
-    ),
-    Row("tril triu", "a storage with all labels; works on the last two axes", "along"),
-    Row("diff", "a storage; the halo widths stay and count differences", "along"),
-    Row(
-        "compress repeat take take_along_axis",
-        "a storage; the axis keeps its name but not its halo",
-        "along",
-    ),
-    Row("trapezoid", "a storage without the axis", "along"),
-    Row("roll", "a storage with all labels", "shapes"),
-    Row("pad", "a storage with names; the padding becomes halo", "shapes"),
-    Row("tile", "a storage with names but without halo", "shapes"),
-    Row(
-        "asanyarray asarray",
-        "with `like=storage`: a storage of that kind, sharing memory if possible",
-        "copies",
-    ),
-    Row(
-        "astype copy empty_like full_like ones_like zeros_like",
-        "a storage with the names, halo, layout and alignment of the input",
-        "copies",
-    ),
-    Row(
-        "all any",
-        "[a storage](arithmetic.md#reductions) without the reduced dims; a bool if all are reduced",
-        "reductions",
-    ),
-    Row(
-        "amax amin argmax argmin average count_nonzero max mean median min nanargmax nanargmin "
-        "nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar "
-        "percentile prod ptp quantile std sum var",
-        "[a storage](arithmetic.md#reductions) without the reduced dims; a number if all are "
-        "reduced; an array for several quantiles",
-        "reductions",
-    ),
-    Row(
-        "cumprod cumsum cumulative_prod cumulative_sum nancumprod nancumsum",
-        "a storage with all labels",
-        "reductions",
-    ),
+STORAGES = _rows(
+    """
+a view; each axis keeps its name and halo
+    ...jk->view: linalg.matrix_transpose matrix_transpose
+    ...->view: moveaxis rollaxis squeeze swapaxes
+    ...->view own: transpose
+a view; names and halo follow their axes
+    ...->view: flip
+    k...->view: flipud
+    jk...->view: fliplr rot90
+views; each keeps the names and its own part of the halo
+    k...->view: array_split hsplit split
+    k...->view own: unstack
+    jk...->view: vsplit
+    ijk...->view: dsplit
+a view; a new axis without a name drops all names
+    ...->view own: atleast_1d atleast_2d atleast_3d expand_dims
+a view without names, of host memory only; an error if NumPy would copy
+    ...->view own: reshape
+a view if the memory allows one, else a copy; no name
+    ...->view own: ravel
+a read-only view of host memory; repeated axes have no halo
+    ...->view own: broadcast_arrays broadcast_to
+a read-only view of host memory, without names
+    ...->view own: lib.stride_tricks.sliding_window_view
+a storage, with names if all inputs agree; a new axis has no name
+    k...,k...->k... own: concatenate dstack hstack vstack
+    ...,...->k... own: stack
+a storage, matched by name; `where(condition)` alone returns indices
+    ...->... own: around clip round
+    ...,...->... own: choose select where
+    ...,...->...: isclose
+a storage with all labels
+    ...->...: angle fix i0 imag iscomplex isneginf isposinf isreal nan_to_num real sinc
+a storage with the labels of the points; names of the table are ignored
+    ...,n->...: digitize isin
+    ...,n,n->...: interp
+    n,...->...: searchsorted
+a storage with all labels
+    k...->k...: argpartition argsort partition sort unwrap
+    k*...->k*...: gradient
+a storage with all labels; works on the last two axes
+    ...jk->...jk: tril triu
+a storage; the halo widths stay and count differences
+    k...->n... own: diff
+a storage; the axis keeps its name but not its halo
+    k...,n->n... picked: repeat take
+    n,k...->n... picked: compress
+    k...,k...->n... chosen: take_along_axis
+a storage without the axis
+    k...->... own: trapezoid
+a storage with all labels
+    k*...->k*...: roll
+a storage with names; the padding becomes halo
+    ...->n... own: pad
+a storage with names but without halo
+    ...->n... tiled: tile
+with `like=storage`: a storage of that kind, sharing memory if possible
+    ...->... own: asanyarray asarray
+a storage with the names, halo, layout and alignment of the input
+    ...->... own: astype copy empty_like full_like ones_like zeros_like
+[a storage](arithmetic.md#reductions) without the reduced dims; a bool if all are reduced
+    k...->...: all any
+[a storage](arithmetic.md#reductions) without the reduced dims; a number if all are reduced; \
+an array for several quantiles
+    k...->... own: average count_nonzero
+    k...->...: amax amin argmax argmin max mean median min nanargmax nanargmin nanmax nanmean
+        nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar percentile prod
+        ptp quantile std sum var
+a storage with all labels
+    k...->k...: cumprod cumsum cumulative_prod cumulative_sum nancumprod nancumsum
+    """
 )
 
 #: Functions that give what NumPy gives.
-ARRAYS = (
-    Row("copyto", "None; writes by name, as `storage[...] = values` does", "dispatch"),
-    Row("ndim shape size", "numbers", "dispatch"),
-    Row(
-        "can_cast common_type iscomplexobj isrealobj min_scalar_type result_type",
-        "a dtype or a bool",
-        "dispatch",
-    ),
-    Row("allclose array_equal array_equiv", "a bool", "dispatch"),
-    Row("may_share_memory shares_memory", "a bool", "dispatch"),
-    Row(
-        "argwhere diag_indices_from flatnonzero lexsort nonzero tril_indices_from "
-        "triu_indices_from",
-        "indices, by position of the axes",
-        "dispatch",
-    ),
-    Row(
-        "ediff1d extract intersect1d setdiff1d setxor1d trim_zeros union1d unique unique_all "
-        "unique_counts unique_inverse unique_values",
-        "a 1-D array of values",
-        "dispatch",
-    ),
-    Row(
-        "bincount corrcoef cov histogram histogram2d histogram_bin_edges histogramdd",
-        "arrays of counts or moments",
-        "dispatch",
-    ),
-    Row("array2string array_repr array_str", "a string", "dispatch"),
-    Row(
-        "save savetxt savez savez_compressed",
-        "None; writes the values to a file",
-        "dispatch",
-    ),
+ARRAYS = _rows(
+    """
+None; writes by name, as `storage[...] = values` does
+    ...,...->() own: copyto
+numbers
+    ...->() own: ndim shape size
+a dtype or a bool
+    ...->dtype: can_cast common_type iscomplexobj isrealobj min_scalar_type result_type
+a bool
+    ...,...->(): allclose array_equal array_equiv
+    ...->*: may_share_memory shares_memory
+indices, by position of the axes
+    ...->*: argwhere diag_indices_from flatnonzero nonzero tril_indices_from triu_indices_from
+    ...,...->*: lexsort
+a 1-D array of values
+    ...->*: ediff1d intersect1d setdiff1d setxor1d trim_zeros union1d unique unique_all
+        unique_counts unique_inverse unique_values
+    ...,...->*: extract
+arrays of counts or moments
+    ...->*: corrcoef cov histogram_bin_edges histogramdd
+    ...,...->*: bincount histogram histogram2d
+a string
+    ...->*: array2string array_repr array_str
+None; writes the values to a file
+    ...->(): save savetxt savez savez_compressed
+    """
 )
 
 #: Functions that are refused, because they go by position, or have another name for fields.
-REFUSED = (
-    Row(
-        "dot inner linalg.cross linalg.matmul linalg.outer linalg.tensordot linalg.vecdot outer "
-        "tensordot vdot",
-        '(a * b).sum("K") or numpy.multiply.outer',
-        about="products",
-    ),
-    Row(
-        "convolve correlate cross einsum einsum_path kron linalg.cholesky linalg.cond linalg.det "
-        "linalg.diagonal linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh linalg.inv "
-        "linalg.lstsq linalg.matrix_norm linalg.matrix_power linalg.matrix_rank linalg.multi_dot "
-        "linalg.norm linalg.pinv linalg.qr linalg.slogdet linalg.solve linalg.svd linalg.svdvals "
-        "linalg.tensorinv linalg.tensorsolve linalg.trace linalg.vector_norm trace",
-        "",
-        about="linear algebra",
-    ),
-    Row(
-        "fft.fft fft.fft2 fft.fftn fft.fftshift fft.hfft fft.ifft fft.ifft2 fft.ifftn "
-        "fft.ifftshift fft.ihfft fft.irfft fft.irfft2 fft.irfftn fft.rfft fft.rfft2 fft.rfftn",
-        "",
-        about="Fourier transforms",
-    ),
-    Row(
-        "piecewise",
-        "numpy.where or numpy.select",
-        about="functions by piece",
-    ),
-    Row(
-        "append block column_stack delete insert row_stack",
-        "numpy.concatenate or numpy.take",
-        about="joins without a name",
-    ),
-    Row(
-        "apply_along_axis apply_over_axes diag diagflat diagonal ix_ meshgrid ravel_multi_index "
-        "unravel_index",
-        "",
-        about="parts and grids by position",
-    ),
-    Row(
-        "fill_diagonal place put put_along_axis putmask",
-        "storage[...] = values",
-        about="writes by position",
-    ),
-    Row(
-        "in1d trapz",
-        "numpy.isin or numpy.trapezoid",
-        about="former names",
-    ),
-    Row(
-        "lib.scimath.arccos lib.scimath.arcsin lib.scimath.arctanh lib.scimath.log "
-        "lib.scimath.log10 lib.scimath.log2 lib.scimath.logn lib.scimath.power lib.scimath.sqrt "
-        "real_if_close",
-        "storage.astype(complex)",
-        about="types that depend on values",
-    ),
-    Row(
-        "resize",
-        "numpy.reshape or numpy.tile",
-        about="sizes",
-    ),
-    Row(
-        "poly polyadd polyder polydiv polyfit polyint polymul polynomial.polynomial.polygrid2d "
-        "polynomial.polynomial.polyval2d polynomial.polynomial.polyvalnd polysub polyval roots "
-        "vander",
-        "",
-        about="polynomials",
-    ),
-    Row(
-        "packbits sort_complex unpackbits",
-        "",
-        about="bits and pairs",
-    ),
-    Row(
-        "busday_count busday_offset datetime_as_string is_busday",
-        "",
-        about="dates",
-    ),
-    Row(
-        "char.equal char.greater char.greater_equal char.less char.less_equal char.not_equal "
-        "strings._join strings._rsplit strings._split strings._splitlines strings.capitalize "
-        "strings.center strings.decode strings.encode strings.expandtabs strings.ljust "
-        "strings.lower strings.mod strings.multiply strings.partition strings.replace "
-        "strings.rjust strings.rpartition strings.swapcase strings.title strings.translate "
-        "strings.upper strings.zfill",
-        "",
-        about="strings",
-    ),
-    Row(
-        "lib.recfunctions.append_fields lib.recfunctions.apply_along_fields "
-        "lib.recfunctions.assign_fields_by_name lib.recfunctions.drop_fields "
-        "lib.recfunctions.find_duplicates lib.recfunctions.join_by lib.recfunctions.merge_arrays "
-        "lib.recfunctions.rec_append_fields lib.recfunctions.rec_drop_fields "
-        "lib.recfunctions.rec_join lib.recfunctions.recursive_fill_fields "
-        "lib.recfunctions.rename_fields lib.recfunctions.repack_fields "
-        "lib.recfunctions.require_fields lib.recfunctions.stack_arrays "
-        "lib.recfunctions.structured_to_unstructured lib.recfunctions.unstructured_to_structured",
-        "",
-        about="records",
-    ),
-    Row(
-        "arange array ascontiguousarray asfortranarray empty eye frombuffer fromfile fromfunction "
-        "fromiter fromstring full genfromtxt geomspace identity linspace loadtxt logspace ones "
-        "require tri zeros",
-        "dlfield.storage or dlfield.zeros",
-        about="new arrays, `like=storage`",
-    ),
+REFUSED = _refused(
+    """
+products: (a * b).sum("K") or numpy.multiply.outer
+    dot inner linalg.cross linalg.matmul linalg.outer linalg.tensordot linalg.vecdot outer
+    tensordot vdot
+linear algebra
+    convolve correlate cross einsum einsum_path kron linalg.cholesky linalg.cond linalg.det
+    linalg.diagonal linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh linalg.inv linalg.lstsq
+    linalg.matrix_norm linalg.matrix_power linalg.matrix_rank linalg.multi_dot linalg.norm
+    linalg.pinv linalg.qr linalg.slogdet linalg.solve linalg.svd linalg.svdvals linalg.tensorinv
+    linalg.tensorsolve linalg.trace linalg.vector_norm trace
+Fourier transforms
+    fft.fft fft.fft2 fft.fftn fft.fftshift fft.hfft fft.ifft fft.ifft2 fft.ifftn fft.ifftshift
+    fft.ihfft fft.irfft fft.irfft2 fft.irfftn fft.rfft fft.rfft2 fft.rfftn
+functions by piece: numpy.where or numpy.select
+    piecewise
+joins without a name: numpy.concatenate or numpy.take
+    append block column_stack delete insert row_stack
+parts and grids by position
+    apply_along_axis apply_over_axes diag diagflat diagonal ix_ meshgrid ravel_multi_index
+    unravel_index
+writes by position: storage[...] = values
+    fill_diagonal place put put_along_axis putmask
+former names: numpy.isin or numpy.trapezoid
+    in1d trapz
+types that depend on values: storage.astype(complex)
+    lib.scimath.arccos lib.scimath.arcsin lib.scimath.arctanh lib.scimath.log lib.scimath.log10
+    lib.scimath.log2 lib.scimath.logn lib.scimath.power lib.scimath.sqrt real_if_close
+sizes: numpy.reshape or numpy.tile
+    resize
+polynomials
+    poly polyadd polyder polydiv polyfit polyint polymul polynomial.polynomial.polygrid2d
+    polynomial.polynomial.polyval2d polynomial.polynomial.polyvalnd polysub polyval roots vander
+bits and pairs
+    packbits sort_complex unpackbits
+dates
+    busday_count busday_offset datetime_as_string is_busday
+strings
+    char.equal char.greater char.greater_equal char.less char.less_equal char.not_equal
+    strings._join strings._rsplit strings._split strings._splitlines strings.capitalize
+    strings.center strings.decode strings.encode strings.expandtabs strings.ljust strings.lower
+    strings.mod strings.multiply strings.partition strings.replace strings.rjust
+    strings.rpartition strings.swapcase strings.title strings.translate strings.upper
+    strings.zfill
+records
+    lib.recfunctions.append_fields lib.recfunctions.apply_along_fields
+    lib.recfunctions.assign_fields_by_name lib.recfunctions.drop_fields
+    lib.recfunctions.find_duplicates lib.recfunctions.join_by lib.recfunctions.merge_arrays
+    lib.recfunctions.rec_append_fields lib.recfunctions.rec_drop_fields lib.recfunctions.rec_join
+    lib.recfunctions.recursive_fill_fields lib.recfunctions.rename_fields
+    lib.recfunctions.repack_fields lib.recfunctions.require_fields lib.recfunctions.stack_arrays
+    lib.recfunctions.structured_to_unstructured lib.recfunctions.unstructured_to_structured
+new arrays, `like=storage`: dlfield.storage or dlfield.zeros
+    arange array ascontiguousarray asfortranarray empty eye frombuffer fromfile fromfunction
+    fromiter fromstring full genfromtxt geomspace identity linspace loadtxt logspace ones require
+    tri zeros
+    """
 )
 _ROWS = {name: row for row in (*STORAGES, *ARRAYS, *REFUSED) for name in row.names.split()}
 

@@ -1,25 +1,264 @@
-"""Methods of universal functions that are neither calls nor reductions: outer, at, reduceat."""
+"""Functions composed of universal functions and reductions, and the methods of those.
+
+The methods are those that are neither calls nor reductions: outer, at, reduceat.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import cache, wraps
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dlfield._core import CPUStorage, Storage, elementwise, get_dims
-from dlfield.functions import joins as joins
-from dlfield.functions.along import picked, whole_numbers
-from dlfield.functions.axes import axis_of
-from dlfield.functions.copies import values
-from dlfield.functions.host import way_out
+from dlfield._core import Storage, elementwise, get_dims
+from dlfield.functions.axes import along, axes_of, axis_of
+from dlfield.functions.copies import check_cast, check_no_out, concatenate, filled, made_like
+from dlfield.functions.host import Array, check_host, check_host_alone, is_on_host_alone, values
+from dlfield.functions.labels import Labels, picked, same_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["METHODS"]
+_MISSING = object()
+
+# --- choices and limits --------------------------------------------------------------------------
 
 
-def outer(ufunc: np.ufunc, inputs: Sequence[Any], options: Mapping[str, Any]) -> Any:  # noqa: ANN401
+def where(condition: Array, x: Array = _MISSING, y: Array = _MISSING, /) -> Array:
+    """Take each element from `x` if `condition` holds, else from `y`.
+
+    With the condition alone the indices where it holds, as arrays of NumPy.
+    """
+    if x is _MISSING and y is _MISSING:
+        check_host("where", (condition,))
+        return np.nonzero(values(condition))
+    if x is _MISSING or y is _MISSING:
+        raise TypeError("where: expected both x and y, got one; pass both, or neither for indices")
+    return elementwise(_where, (condition, x, y), name="numpy.where")
+
+
+@wraps(np.where)
+def _where(condition: Array, x: Array, y: Array, out: Array = None) -> Array:
+    if out is None:
+        return np.where(condition, x, y)
+    np.copyto(out, y)
+    np.copyto(out, x, where=np.asarray(condition, bool))
+    return out
+
+
+def select(condlist: Sequence[Array], choicelist: Sequence[Array], default: Array = 0) -> Array:
+    """Take each element from the first choice whose condition holds, else from `default`."""
+    if len(condlist) != len(choicelist) or not condlist:
+        raise ValueError(
+            f"numpy.select: expected a choice for each condition, got {len(choicelist)} for "
+            f"{len(condlist)}; pass default= for elements where no condition holds"
+        )
+    inputs = (*condlist, *choicelist, default)
+    return elementwise(_select(len(condlist)), inputs, name="numpy.select")
+
+
+@cache
+def _select(count: int) -> Callable[..., Array]:
+    def into(*arrays: Array) -> Array:
+        conditions, choices = arrays[:count], arrays[count : 2 * count]
+        if len(arrays) == 2 * count + 1:
+            return np.select(conditions, choices, arrays[-1])
+        default, out = arrays[-2:]
+        np.copyto(out, default)
+        for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
+            np.copyto(out, choice, where=condition)
+        return out
+
+    return into
+
+
+def choose(a: Array, choices: Array, out: Array = None, mode: Array = "raise") -> Array:
+    """Take each element from the choice whose number `a` has there."""
+    given = tuple(choices)
+    options = {"out": out, "mode": mode}
+    return elementwise(_choose(len(given)), (a, *given), name="numpy.choose", options=options)
+
+
+@cache
+def _choose(count: int) -> Callable[..., Array]:
+    def into(a: Array, *arrays: Array, mode: Array) -> Array:
+        out = arrays[count] if len(arrays) > count else None
+        return np.choose(a, arrays[:count], out=out, mode=mode)
+
+    return into
+
+
+def clip(
+    a: Array,
+    a_min: Array = None,
+    a_max: Array = None,
+    out: Array = None,
+    *,
+    min: Array = None,
+    max: Array = None,
+    **options: Array,
+) -> Array:
+    """Limit the values; a bound of None is none."""
+    low, high = (
+        one if given is None or given is np._NoValue else given
+        for one, given in ((min, a_min), (max, a_max))
+    )
+    return elementwise(np.clip, (a, low, high), name="numpy.clip", options={"out": out, **options})
+
+
+def rounded(a: Array, decimals: int = 0, out: Array = None) -> Array:
+    """Round to a number of decimals."""
+    return elementwise(np.round, (a, decimals), name="numpy.round", options={"out": out})
+
+
+def copyto(dst: Array, src: Array, casting: Array = "same_kind", where: Array = True) -> None:  # noqa: FBT002 - as NumPy
+    """Write into `dst`, into a storage as ``dst[...] = src``: by name if both have names.
+
+    With a mask it writes on the host and by position.
+    """
+    if not isinstance(dst, Storage):
+        np.copyto(dst, values(src), casting=casting, where=values(where))
+        return
+    found = getattr(src, "dtype", None)
+    if found is None:  # numbers, which NumPy judges by their value
+        np.copyto(np.empty(np.shape(src), dst.dtype), src, casting=casting)
+    elif isinstance(found, np.dtype):
+        check_cast("copyto", found, dst.dtype, casting)
+    if where is True:
+        dst[...] = src
+        return
+    same_names("copyto", map(get_dims, (dst, src, where)))
+    check_host("copyto", (dst,))
+
+    def put(out: np.ndarray) -> None:
+        np.copyto(out, values(src), casting=casting, where=values(where))
+
+    if is_on_host_alone(dst):
+        elementwise(put, (), name="copyto", options={"out": dst})
+        return
+    if dst.readonly:
+        raise BufferError("copyto: expected a writable storage, got a read-only one; use a copy()")
+    with dst.host() as array:
+        put(array)
+
+
+# --- differences and integrals -------------------------------------------------------------------
+
+
+def diff(
+    a: Array,
+    n: int = 1,
+    axis: Array = -1,
+    prepend: Array = np._NoValue,
+    append: Array = np._NoValue,
+) -> Array:
+    """Subtract neighbours along an axis, `n` times.
+
+    The halo counts differences, as it did points.
+    """
+    if n < 0:
+        raise ValueError(f"numpy.diff: expected n of at least 0, got {n}; integrate with cumsum")
+    model = next(one for one in (a, prepend, append) if isinstance(one, Storage))
+    at = axis_of("numpy.diff", model, axis)
+    parts = [one for one in (prepend, a, append) if one is not np._NoValue]
+    if n and len(parts) > 1:
+        shape = (*model.shape[:at], 1, *model.shape[at + 1 :])  # of a number at an end
+        ends = [np.broadcast_to(one, shape) if np.ndim(one) == 0 else one for one in parts]
+        a = concatenate(ends, at)
+    subtract = np.not_equal if a.dtype == bool else np.subtract
+    for _ in range(n):
+        a = subtract(a[along(at, slice(1, None))], a[along(at, slice(None, -1))])
+    return a
+
+
+def trapezoid(y: Array, x: Array = None, dx: Array = 1.0, axis: Array = -1) -> Array:
+    """Integrate along an axis, which is gone then, by the trapezoidal rule."""
+    if not isinstance(y, Storage):
+        return np.trapezoid(y, values(x), dx, axis)
+    at = axis_of("numpy.trapezoid", y, axis)
+    if x is not None:
+        check_host("trapezoid", (x,))
+        points = np.asarray(values(x))
+        dx = np.diff(points, axis=0 if points.ndim == 1 else at)
+        if points.ndim == 1:
+            dx = dx.reshape([-1 if axis == at else 1 for axis in range(y.ndim)])
+    sums = y[along(at, slice(1, None))] + y[along(at, slice(None, -1))]
+    return (sums * dx / 2.0).sum(at)
+
+
+# --- composed reductions -------------------------------------------------------------------------
+
+
+def size(a: Storage, axis: Array = None) -> int:
+    """Count the elements, along axes by name or number."""
+    axes = range(a.ndim) if axis is None else axes_of("numpy.size", a, axis)
+    return int(np.prod([a.shape[one] for one in axes], dtype=np.intp))
+
+
+def count_nonzero(a: Storage, axis: Array = None, *, keepdims: bool = False) -> Array:
+    """Count the elements that are not 0."""
+    truths = elementwise(np.not_equal, (a, 0), name="numpy.count_nonzero")
+    return truths.sum(axis, np.intp, keepdims=keepdims)
+
+
+def average(
+    a: Array,
+    axis: Array = None,
+    weights: Array = None,
+    returned: bool = False,  # noqa: FBT001, FBT002 - as NumPy
+    *,
+    keepdims: Array = False,  # NumPy has a sign for False
+) -> Array:
+    """Average with weights, which belong to the dimensions that their names say."""
+    if not isinstance(a, Storage):
+        plain: Array = np.asarray(weights)
+        return np.average(a, axis, plain, returned, keepdims=keepdims)  # type: ignore[call-overload]
+    keepdims = keepdims is True
+    if weights is None:
+        mean = a.mean(axis, keepdims=keepdims)
+        total = mean.dtype.type(a.size / mean.size)
+    else:
+        axes = tuple(range(a.ndim)) if axis is None else axes_of("numpy.average", a, axis)
+        weights = _placed(weights, a, axes)
+        kind = np.result_type(a.dtype, weights.dtype, *(["f8"] if a.dtype.kind in "iub" else []))
+        lacking = [a.shape[one] for one in axes if weights.shape[one] == 1]
+        total = weights.sum(axes, dtype=kind, keepdims=keepdims) * kind.type(np.prod(lacking))
+        if np.any(total == 0):
+            raise ZeroDivisionError("weights: expected a sum other than 0, got 0; leave out the 0s")
+        options = {"dtype": kind}
+        weighted = elementwise(np.multiply, (a, weights), name="numpy.average", options=options)
+        mean = weighted.sum(axis, keepdims=keepdims)
+        mean /= total
+    return (mean, mean * 0 + total) if returned else mean
+
+
+def _placed(weights: Array, a: Storage, axes: tuple[int, ...]) -> Array:
+    """Return weights with an axis for each dimension of a storage, of extent 1 for the others."""
+    own = getattr(weights, "dims", None) if isinstance(weights, Storage) else None
+    if own and a.dims:
+        if list(own) != [name for name in a.dims if name in own]:
+            raise ValueError(
+                f"weights: expected dims among {a.dims} in that order, got {own}; rename or "
+                "transpose them"
+            )
+        return weights.to_numpy()[tuple(slice(None) if one in own else None for one in a.dims)]
+    weights = np.asarray(weights)
+    if weights.shape == a.shape:
+        return weights
+    extents = tuple(a.shape[one] for one in axes)
+    if weights.shape != extents:
+        raise ValueError(
+            f"weights: expected shape {a.shape}, or {extents} of the reduced dimensions, got "
+            f"{weights.shape}; give them names with dlfield.as_storage(weights, dims=...)"
+        )
+    shape = [extent if at in axes else 1 for at, extent in enumerate(a.shape)]
+    return weights.transpose(np.argsort(axes)).reshape(shape)
+
+
+# --- methods -------------------------------------------------------------------------------------
+
+
+def outer(ufunc: np.ufunc, inputs: Sequence[Array], options: Mapping[str, Array]) -> Array:
     """Compute for all pairs of elements: the dims of the first, then those of the second."""
     name, (a, b) = f"numpy.{ufunc.__name__}.outer", inputs
     dims, others = get_dims(a), get_dims(b)
@@ -39,11 +278,10 @@ def outer(ufunc: np.ufunc, inputs: Sequence[Any], options: Mapping[str, Any]) ->
     return elementwise(ufunc, (a, b), results=ufunc.nout, name=name, options=options)
 
 
-def at(ufunc: np.ufunc, inputs: Sequence[Any], options: Mapping[str, Any]) -> None:
+def at(ufunc: np.ufunc, inputs: Sequence[Array], options: Mapping[str, Array]) -> None:
     """Compute in place for the elements of a key, as often as it has them; by position."""
     name, (target, *given) = f"numpy.{ufunc.__name__}.at", inputs
-    for one in inputs:
-        _check_host(name, one)
+    _check_host_alone(name, inputs)
     given = values(given)
     if not isinstance(target, Storage):
         ufunc.at(target, *given, **options)
@@ -56,35 +294,31 @@ def at(ufunc: np.ufunc, inputs: Sequence[Any], options: Mapping[str, Any]) -> No
     elementwise(lambda out: ufunc.at(out, *given), (), name=name, options={"out": target})
 
 
-def reduceat(ufunc: np.ufunc, inputs: Sequence[Any], options: Mapping[str, Any]) -> Any:  # noqa: ANN401
+def reduceat(ufunc: np.ufunc, inputs: Sequence[Array], options: Mapping[str, Array]) -> Array:
     """Reduce the parts of an axis that begin at indices; the axis keeps its name, not its halo."""
     name, (array, indices, *more) = f"numpy.{ufunc.__name__}.reduceat", inputs
     given = {**dict(zip(("axis", "dtype", "out"), more, strict=False)), **options}
     out = given.pop("out", None)
-    joins.check_no_out(name, out[0] if isinstance(out, tuple) else out)
-    for one in (array, indices):
-        _check_host(name, one)
+    check_no_out(name, out[0] if isinstance(out, tuple) else out)
+    _check_host_alone(name, (array, indices))
+    if isinstance(array, Storage):
+        given["axis"] = axis_of(name, array, given.get("axis", 0))
+    starts = np.asarray(values(indices), None if len(indices) else np.intp)
+    found = ufunc.reduceat(values(array), starts, **given)
     if not isinstance(array, Storage):
-        return ufunc.reduceat(array, values(indices), **given)
-    axis, dtype = axis_of(name, array, given.get("axis", 0)), given.get("dtype")
-    found = ufunc.reduceat(np.ones(1, array.dtype), [0], dtype=dtype).dtype
-    starts = whole_numbers(indices)
-    made = picked(array, axis, len(starts), found)
-    with made.host() as result:
-        ufunc.reduceat(array.to_numpy(), starts, axis, dtype, out=result)
-    return made
+        return found
+    rule = picked(Labels(array.dims, array.halo, array.shape), found.shape, given)
+    return filled(made_like(found.shape, found.dtype, array, *(rule or (None, None))), found)
 
 
-def _check_host(what: str, one: object) -> None:
-    if isinstance(one, Storage) and not isinstance(one, CPUStorage):
-        raise TypeError(
-            f"{what}: expected arrays on the host, got a {type(one).__name__}, which has no "
-            f"arithmetic; {way_out(one)}"
-        )
+def _check_host_alone(what: str, given: Sequence[Array]) -> None:
+    for one in given:
+        if isinstance(one, Storage):
+            check_host_alone(what, one)
 
 
 #: What is computed here, by the name of the method.
-METHODS: dict[str, Callable[[np.ufunc, Sequence[Any], Mapping[str, Any]], Any]] = {
+METHODS: dict[str, Callable[[np.ufunc, Sequence[Array], Mapping[str, Array]], Array]] = {
     "outer": outer,
     "at": at,
     "reduceat": reduceat,

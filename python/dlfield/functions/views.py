@@ -1,4 +1,4 @@
-"""NumPy's functions that move, add or drop axes of a storage, or take parts: views, no copies.
+"""NumPy's functions that move, add, drop or repeat axes of a storage, or take parts: no copies.
 
 A view shares the memory, and the state of a pair. Each axis that stays keeps its name and halo. A
 new axis has no name, so that the view has no names at all, as ``storage[None]``.
@@ -6,159 +6,145 @@ new axis has no name, so that the view has no names at all, as ``storage[None]``
 
 from __future__ import annotations
 
-from functools import wraps
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dlfield._core import CPUStorage, Storage, as_storage
+from dlfield import _core
+from dlfield._core import Storage, as_storage
 from dlfield.functions.axes import along, axes_of, axis_of, numbered
-from dlfield.functions.host import way_out
+from dlfield.functions.host import Array, check_host, check_host_alone, values
+from dlfield.functions.labels import Labels, is_bare, spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-
-def transpose(a: Storage, axes: Any = None) -> Storage:  # noqa: ANN401 - numbers or names
-    """Reorder the axes by number, or by name if the storage has dims."""
-    return a.transpose(axes)
+# --- maps of indices -----------------------------------------------------------------------------
 
 
-def _reordering(function: Any) -> Callable[..., Storage]:  # noqa: ANN401
-    """Reorder the axes as `function` of NumPy does."""
+class _Map(NamedTuple):
+    """Which elements of an array a view has, and the order of its axes if it is another."""
 
-    @wraps(function)
-    def call(a: Storage, *axes: Any, **named: Any) -> Storage:  # noqa: ANN401 - as NumPy
-        what = f"numpy.{function.__name__}"
-        by_number = [numbered(what, a, one) for one in axes]
-        named = {name: numbered(what, a, one) for name, one in named.items()}
-        numbers = np.broadcast_to(0, tuple(range(a.ndim)))  # the extent of an axis is its number
-        return a.transpose(function(numbers, *by_number, **named).shape)
+    key: tuple[Any, ...]
+    order: tuple[int, ...] | None
+
+    def view(self, storage: Storage) -> Storage:
+        """Take the view of a storage."""
+        view: Storage = storage[self.key]
+        return view if self.order is None else view.transpose(self.order)
+
+
+def mapped(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Do to the axes of a storage what `function` of NumPy does to those of an array."""
+    what = f"numpy.{function.__name__}"
+
+    def found(shape: tuple[int, ...], *args: Array, **keywords: Array) -> Any:  # noqa: ANN401
+        probe = _probe(shape)
+        try:
+            return _maps(probe, function(probe, *args, **keywords))
+        except np.exceptions.AxisError:
+            raise
+        except ValueError as error:
+            got, text = [*args, *keywords.values()], str(error).rstrip(".")
+            raise ValueError(
+                f"{what}: expected arguments for the shape {shape}, got {got}; NumPy says: {text}"
+            ) from None
+
+    remembered = lru_cache(maxsize=256)(found)
+
+    def call(a: Storage, *args: Array, **keywords: Array) -> Any:  # noqa: ANN401 - one or several
+        args = tuple(numbered(what, a, one) for one in args)
+        keywords = {name: numbered(what, a, one) for name, one in keywords.items()}
+        is_plain = all(type(one) is int for one in (*args, *keywords.values()))
+        maps = (remembered if is_plain else found)(a.shape, *args, **keywords)
+        return maps.view(a) if isinstance(maps, _Map) else type(maps)(one.view(a) for one in maps)
 
     return call
 
 
-moveaxis, swapaxes, rollaxis = map(_reordering, (np.moveaxis, np.swapaxes, np.rollaxis))
+def _probe(shape: tuple[int, ...]) -> np.ndarray:
+    """Make an array, of which nothing may be read, whose addresses tell the indices.
+
+    An index is a digit of the address, in the base of the extent.
+    """
+    strides = [prod(max(extent, 2) for extent in shape[at + 1 :]) for at in range(len(shape))]
+    return np.lib.stride_tricks.as_strided(np.empty(1, "u1"), shape, strides)
 
 
-def matrix_transpose(x: Storage, /) -> Storage:
-    """Interchange the last two axes."""
-    return swapaxes(x, -1, -2)
+def _maps(probe: np.ndarray, found: Any) -> Any:  # noqa: ANN401 - one view or several
+    """Tell which views of the probe were found."""
+    if isinstance(found, list | tuple):
+        return type(found)(_maps(probe, one) for one in found)
+    if not probe.ndim:  # of which NumPy makes a number
+        return _Map((...,), None)
+    rest = found.ctypes.data - probe.ctypes.data
+    axes = {abs(stride): axis for axis, stride in enumerate(found.strides)}
+    key: list[int | slice] = []
+    for stride in probe.strides:
+        start, rest = divmod(rest, stride)
+        if stride not in axes:
+            key.append(start)
+            continue
+        step = 1 if found.strides[axes[stride]] > 0 else -1
+        stop = start + step * found.shape[axes[stride]]
+        key.append(slice(start, stop if stop >= 0 else None, step))
+    kept = sorted(axes, reverse=True)  # as the probe has them
+    order = tuple(kept.index(abs(stride)) for stride in found.strides)
+    # The dots make a view of a single element too.
+    return _Map((*key, ...), None if order == tuple(range(len(order))) else order)
 
 
-def expand_dims(a: Storage, axis: int | Sequence[int]) -> Storage:
-    """Add axes of extent 1, which have no names."""
-    longer = np.expand_dims(np.broadcast_to(0, (2,) * a.ndim), axis)
-    view: Storage = a[tuple(None if extent == 1 else slice(None) for extent in longer.shape)]
-    return view
+def _longer(a: Storage, function: Callable[..., Any], *args: Array) -> Storage:
+    """Add axes of extent 1 where a function of NumPy does."""
+    longer = function(np.broadcast_to(0, (2,) * a.ndim), *args).shape
+    view: Storage = a[tuple(None if extent == 1 else slice(None) for extent in longer)]
+    return view if len(longer) > a.ndim else a
 
 
-def _at_least(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add axes as `function` of NumPy does; an array that has enough of them is given back."""
+def at_least(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add axes to arrays as `function` of NumPy does; those that have enough are given back."""
 
-    @wraps(function)
-    def call(*arrays: Any) -> Any:  # noqa: ANN401 - one or several, as NumPy
-        made = tuple(_longer(function, one) for one in arrays)
+    def call(*arrays: Array) -> Any:  # noqa: ANN401 - one or several, as NumPy
+        made = tuple(
+            _longer(one, function) if isinstance(one, Storage) else function(one) for one in arrays
+        )
         return made if len(made) != 1 else made[0]
 
     return call
 
 
-def _longer(function: Callable[..., Any], array: Any) -> Any:  # noqa: ANN401
-    if not isinstance(array, Storage):
-        return function(array)
-    longer = function(np.broadcast_to(0, (2,) * array.ndim)).shape
-    key = tuple(None if extent == 1 else slice(None) for extent in longer)
-    return array if len(longer) == array.ndim else array[key]
+def expand_dims(a: Storage, axis: int | Sequence[int]) -> Storage:
+    """Add axes of extent 1, which have no names."""
+    return _longer(a, np.expand_dims, axis)
 
 
-atleast_1d, atleast_2d, atleast_3d = map(_at_least, (np.atleast_1d, np.atleast_2d, np.atleast_3d))
-
-
-def squeeze(a: Storage, axis: Any = None) -> Storage:  # noqa: ANN401 - names or numbers
-    """Drop axes of extent 1: all of them, or those named."""
-    ones = tuple(at for at, extent in enumerate(a.shape) if extent == 1)
-    gone = ones if axis is None else axes_of("squeeze", a, axis)
-    if not set(gone) <= set(ones):
-        raise ValueError(
-            f"squeeze: expected axes of extent 1, got {gone} of the shape {a.shape}; leave axis out"
-        )
-    # The dots make a view of a single element too.
-    key = [0 if at in gone else slice(None) for at in range(a.ndim)]
-    view: Storage = a[(*key, ...)]
-    return view
-
-
-# --- parts ---------------------------------------------------------------------------------------
-
-
-def _splitting(function: Callable[..., Any]) -> Callable[..., list[Storage]]:
-    """Split as `function` of NumPy does, into views."""
-
-    @wraps(function)
-    def call(ary: Storage, indices_or_sections: Any, axis: Any = 0) -> list[Storage]:  # noqa: ANN401
-        at = axis_of(f"numpy.{function.__name__}", ary, axis)
-        numbers = np.arange(ary.shape[at])
-        return [ary[along(at, _range(one))] for one in function(numbers, indices_or_sections)]
-
-    return call
-
-
-def _range(numbers: np.ndarray) -> slice:
-    return slice(numbers[0], numbers[-1] + 1) if numbers.size else slice(0, 0)
-
-
-split, array_split = _splitting(np.split), _splitting(np.array_split)
-
-
-def _splitting_at(name: str, axis: int, least: int) -> Callable[..., list[Storage]]:
-    def call(ary: Storage, indices_or_sections: Any) -> list[Storage]:  # noqa: ANN401
-        if ary.ndim < least:
-            raise ValueError(
-                f"numpy.{name}: expected a storage of at least {least} dimensions, got {ary.ndim}; "
-                "use numpy.split with an axis"
-            )
-        return split(ary, indices_or_sections, min(axis, ary.ndim - 1))
-
-    return call
-
-
-hsplit, vsplit = _splitting_at("hsplit", 1, 1), _splitting_at("vsplit", 0, 2)
-dsplit = _splitting_at("dsplit", 2, 3)
-
-
-def unstack(x: Storage, /, *, axis: Any = 0) -> tuple[Storage, ...]:  # noqa: ANN401
-    """Give a view for each index along an axis, without that axis."""
+def unstack(x: Storage, /, *, axis: Array = 0) -> tuple[Storage, ...]:
+    """Return a view for each index along an axis, without that axis."""
     at = axis_of("numpy.unstack", x, axis)
     return tuple(x[along(at, index)] for index in range(x.shape[at]))
 
 
-# --- repeated, on the host alone -----------------------------------------------------------------
+def transpose(a: Storage, axes: Array = None) -> Storage:
+    """Reorder the axes by number, or by name if the storage has dims."""
+    return a.transpose(axes)
+
+
+# --- of NumPy's arrays, on the host alone --------------------------------------------------------
 
 
 def broadcast_to(array: Storage, shape: int | Sequence[int], subok: object = None) -> Storage:
-    """Repeat the storage along axes of extent 1 and new ones in front; read-only, as in NumPy.
-
-    A repeated axis has no halo. For host memory alone.
-    """
+    """Repeat the storage along axes of extent 1 and new ones in front; read-only, as in NumPy."""
     check_host_alone("numpy.broadcast_to", array)
-    spread = np.broadcast_to(array.to_numpy(), shape)
-    same = array.dims is not None and spread.ndim == array.ndim
-    view = as_storage(spread, **({"dims": array.dims} if same else {}))  # type: ignore[arg-type]
-    view.halo = _spread_halo(array, spread.shape)
+    repeated = np.broadcast_to(array.to_numpy(), shape)
+    same = array.dims is not None and repeated.ndim == array.ndim
+    view = as_storage(repeated, **({"dims": array.dims} if same else {}))  # type: ignore[arg-type]
+    view.halo = spread(Labels(array.dims, array.halo, array.shape), repeated.shape)
     return view
 
 
-def check_host_alone(what: str, array: Storage) -> None:
-    """Refuse a storage with a buffer on a GPU, of which an array of NumPy shows one side."""
-    if not isinstance(array, CPUStorage):
-        raise TypeError(
-            f"{what}: expected a storage in host memory alone, got a {type(array).__name__}; "
-            f"{way_out(array)}"
-        )
-
-
-def broadcast_arrays(*arrays: Any, subok: object = None) -> tuple[Any, ...]:  # noqa: ANN401
+def broadcast_arrays(*arrays: Array, subok: object = None) -> tuple[Array, ...]:
     """Repeat arrays to their common shape; read-only. Storages stay storages, others NumPy's."""
     shape = np.broadcast_shapes(*(np.shape(one) for one in arrays))
     return tuple(
@@ -167,35 +153,65 @@ def broadcast_arrays(*arrays: Any, subok: object = None) -> tuple[Any, ...]:  # 
     )
 
 
-def _spread_halo(array: Storage, shape: tuple[int, ...]) -> tuple[tuple[int, int], ...] | None:
-    if array.halo is None:
-        return None
-    new = len(shape) - array.ndim
-    kept = zip(array.halo, array.shape, shape[new:], strict=True)
-    return ((0, 0),) * new + tuple(
-        width if before == after else (0, 0) for width, before, after in kept
-    )
-
-
 def sliding_window_view(
     x: Storage,
     window_shape: int | Sequence[int],
-    axis: Any = None,  # noqa: ANN401 - names or numbers
+    axis: Array = None,
     *,
     subok: object = None,
     writeable: bool = False,
 ) -> Storage:
-    """Give the windows into a storage of host memory alone, read-only, along new ones.
-
-    The halo is unknown if the storage has one.
-    """
-    check_host_alone("numpy.sliding_window_view", x)
+    """Return the windows into a storage, read-only, along new axes."""
+    what = "numpy.sliding_window_view"
+    check_host_alone(what, x)
     if writeable:
+        raise ValueError(f"{what}: expected writeable=False, got True; use to_numpy()")
+    axes = None if axis is None else axes_of(what, x, axis)
+    return _over(x, np.lib.stride_tricks.sliding_window_view(x.to_numpy(), window_shape, axes))
+
+
+def reshape(
+    a: Storage, /, shape: int | Sequence[int], order: Array = "C", *, copy: bool | None = None
+) -> Storage:
+    """Return a storage of another shape over the same memory, read-only if the storage is.
+
+    It has no names, and no halo if the storage has none; else its halo is unknown (None). With its
+    own shape it keeps both. With `copy=True` it is a view of a copy.
+
+    Raises
+    ------
+    ValueError
+        If the memory cannot be seen in that shape without a copy.
+    """
+    check_host_alone("numpy.reshape", a)
+    array = (a.copy() if copy else a).to_numpy()
+    seen = array.reshape(shape, order=order)
+    if seen.size and not np.may_share_memory(seen, array):
         raise ValueError(
-            "numpy.sliding_window_view: expected writeable=False, got True; use to_numpy()"
+            f"reshape: expected a shape that needs no copy, got {seen.shape} for the shape "
+            f"{a.shape} with strides of {a.strides} bytes; use flatten() or to_numpy().reshape()"
         )
-    axes = None if axis is None else axes_of("numpy.sliding_window_view", x, axis)
-    view = as_storage(np.lib.stride_tricks.sliding_window_view(x.to_numpy(), window_shape, axes))
-    if x.halo is None or any(map(any, x.halo)):
-        view.halo = None
-    return view
+    return _over(a, seen)
+
+
+def ravel(a: Storage, order: Array = "C") -> Storage:
+    """Return all elements in one dimension: a view if the memory allows it, else a new storage."""
+    check_host_alone("numpy.ravel", a)
+    array = a.to_numpy()
+    row = array.ravel(order)
+    return _over(a, row if np.may_share_memory(row, array) else _core.storage(row))
+
+
+def flatten(a: Storage, order: Array = "C") -> Storage:
+    """Copy all elements into a new storage of one dimension."""
+    check_host("flatten", (a,))
+    return _core.storage(values(a).ravel(order))
+
+
+def _over(a: Storage, array: Array) -> Storage:
+    """Label an array of other dimensions over the same elements."""
+    same = array.shape == a.shape
+    made = as_storage(array, **({"dims": a.dims} if same and a.dims is not None else {}))  # type: ignore[arg-type]
+    if same or not is_bare(a.halo):
+        made.halo = a.halo if same else None
+    return made

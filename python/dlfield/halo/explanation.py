@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from dlfield._core import GPUStorage
+from dlfield.functions.host import has_host_buffer
 
 if TYPE_CHECKING:
     from dlfield.halo.edge import Edge
@@ -64,7 +64,7 @@ class ExchangeExplanation:
             return NeighbourSizes(edge.rank, _direction(edge), sent, received)
 
         self._plan, self._rank = repr(plan), route.rank
-        on_gpu = any(isinstance(one, GPUStorage) for one in own)
+        on_gpu = not all(map(has_host_buffer, own))
         self._road = [("memory of a GPU", _ROADS[plan._connection.gpu_aware])] if on_gpu else []
         self._fields = [
             (f"field {one.name}", f"{one.dtype} {one.dims} {one.shape}") for one in route.fields

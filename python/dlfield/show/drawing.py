@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dlfield._core import CUDAManagedGPUStorage, GPUStorage, SoftwareManagedGPUStorage
+from dlfield.functions.host import is_on_host_alone
 
 if TYPE_CHECKING:
     import os
@@ -138,7 +139,7 @@ class _Face:
         self.padding = 0.0 if down is None else _gap(storage, across, down) * point
         self.alignment = storage.alignment_size
         self.aligned = storage.aligned_index[across] * point
-        self.place = "" if storage.device is None else place_of(storage)
+        self.place = "" if is_on_host_alone(storage) else place_of(storage)
         self.state = state_of(storage)
         self.size = size
 

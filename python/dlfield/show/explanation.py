@@ -17,6 +17,7 @@ from dlfield._core import (
     plan_functional,
     preset,
 )
+from dlfield.functions.host import is_on_host_alone
 from dlfield.show.drawing import place_of
 from dlfield.stencils.binding import take_option
 
@@ -318,7 +319,7 @@ def _dtype(storage: Storage) -> str:
 
 def _address(storage: Storage) -> int:
     """Where the first element lies; of two buffers, that on the GPU. Reads and copies nothing."""
-    if storage.device is None or storage.size == 0:
+    if is_on_host_alone(storage) or storage.size == 0:
         return storage.ptr if storage.size else 0
     return int(storage.__gt_data_interface__["gpu"]["data"][0])
 

@@ -7,6 +7,7 @@ Its files, each of which uses only those above it::
     constructors    `Storage(...)` and its kinds as calls
     absent          what storages lack, and which array has it
     numbers         conversions of a single element
+    by_name         `isel` and `broadcast_like`
     methods         methods, each in terms of the other rooms
 """
 

@@ -155,20 +155,20 @@ class _Methods(Storage):
         copy: bool | None = None,
     ) -> Storage:
         """Return a storage of another shape over the same memory, as `numpy.reshape` does."""
-        from dlfield.functions.shapes import reshape
+        from dlfield.functions.views import reshape
 
         extents: Any = shape[0] if len(shape) == 1 else shape
         return reshape(self, extents, order, copy=copy)
 
     def ravel(self, order: str = "C") -> Storage:
         """Return all elements in one dimension: a view if the memory allows it, else a copy."""
-        from dlfield.functions.shapes import ravel
+        from dlfield.functions.views import ravel
 
         return ravel(self, order)
 
     def flatten(self, order: str = "C") -> Storage:
         """Copy all elements into a storage of one dimension without a name."""
-        from dlfield.functions.shapes import flatten
+        from dlfield.functions.views import flatten
 
         return flatten(self, order)
 
@@ -178,7 +178,7 @@ class _Methods(Storage):
 
     def tolist(self) -> Any:  # noqa: ANN401 - lists of lists, or a number
         """Copy the values into nested lists of Python numbers."""
-        from dlfield.functions.copies import values
+        from dlfield.functions.host import values
 
         return values(self).tolist()
 
@@ -222,7 +222,7 @@ class _Methods(Storage):
         TypeError
             For lists and masks, which are no views: `numpy.take` has an axis by name.
         """
-        from dlfield.functions.by_name import isel
+        from dlfield.storages.by_name import isel
 
         view: Self = isel(self, {**(indexers or {}), **named})  # type: ignore[assignment]
         return view
@@ -245,7 +245,7 @@ class _Methods(Storage):
         TypeError
             For a storage with a buffer on a GPU.
         """
-        from dlfield.functions.by_name import broadcast_like
+        from dlfield.storages.by_name import broadcast_like
 
         return broadcast_like(self, other)
 
@@ -274,7 +274,7 @@ class _Methods(Storage):
 
     def round(self, decimals: int | None = None, out: Any = None) -> Any:  # noqa: ANN401
         """Round to a number of decimals, as NumPy does."""
-        from dlfield.functions.pointwise import rounded
+        from dlfield.functions.ufuncs import rounded
 
         return rounded(self, decimals or 0, out)
 
@@ -282,7 +282,7 @@ class _Methods(Storage):
 
     def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Any:  # noqa: ANN401
         """Limit the values to a range, as NumPy does."""
-        from dlfield.functions.pointwise import clip
+        from dlfield.functions.ufuncs import clip
 
         return clip(self, min, max, out)
 

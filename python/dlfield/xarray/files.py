@@ -37,7 +37,7 @@ def _with_values(variable: Any) -> Any:  # noqa: ANN401 - an xarray.Variable
     data = getattr(variable, "_data", None)
     chunk = getattr(data, "_meta", None)
     if isinstance(data, Storage):
-        from dlfield.functions.copies import values
+        from dlfield.functions.host import values
 
         return variable.copy(deep=False, data=values(data))
     if isinstance(chunk, Storage):
@@ -48,7 +48,7 @@ def _with_values(variable: Any) -> Any:  # noqa: ANN401 - an xarray.Variable
 def _chunks_of_values(chunks: Any, chunk: Storage) -> Any:  # noqa: ANN401 - an array of Dask
     import numpy as np
 
-    from dlfield.functions.copies import values
+    from dlfield.functions.host import values
 
     return chunks.map_blocks(
         values, dtype=chunks.dtype, meta=np.empty((0,) * chunk.ndim, chunk.dtype)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dlfield._core import UNSET, Storage, as_storage
 from dlfield.functions.axes import in_origin_order
+from dlfield.functions.host import is_on_host_alone
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -58,7 +59,7 @@ def to_xarray(
         from xarray import DataArray
     except ImportError as error:
         raise ImportError("to_xarray: needs xarray; pip install xarray") from error
-    data = self.to_numpy() if self.device is None else self
+    data = self.to_numpy() if is_on_host_alone(self) else self
     own = {**_attributes(self, self.dims), **(attrs or {})}
     return DataArray(data, coords=coords, dims=self.dims, name=name, attrs=own)
 

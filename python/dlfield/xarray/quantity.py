@@ -9,6 +9,8 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from dlfield.functions.host import has_host_buffer
+
 if TYPE_CHECKING:
     from dlfield._core import Storage
 
@@ -29,7 +31,7 @@ def to_quantity(self: Storage, units: str, *, backend: Any) -> Any:  # noqa: ANN
             "without; give as_storage(storage, dims=..., halo=...)"
         )
     names = {"I": constants.I_DIM, "J": constants.J_DIM, "K": constants.K_DIM}
-    data = self.to_numpy() if hasattr(type(self), "__array_interface__") else self.to_cupy()
+    data = self.to_numpy() if has_host_buffer(self) else self.to_cupy()
     origin = tuple(low for low, _ in self.halo)
     extent = (n - low - high for n, (low, high) in zip(self.shape, self.halo, strict=True))
     with warnings.catch_warnings():

@@ -299,3 +299,51 @@ def test_a_model_of_another_shape_does_not_give_its_halo(field):
     assert wide.to_numpy().tolist() == np.full((5, 3, 4), 7.0).tolist()
     flat = np.zeros_like(field, shape=6)
     assert (flat.shape, known(flat)) == ((6,), (None, ((0, 0),)))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        np.flip,
+        np.squeeze,
+        np.transpose,
+        np.atleast_1d,
+        np.atleast_2d,
+        np.atleast_3d,
+        lambda a: np.expand_dims(a, 0),
+        lambda a: np.pad(a, 1),
+        lambda a: np.roll(a, 1),
+        lambda a: np.tile(a, 2),
+        lambda a: np.vstack([a, a]),
+    ],
+)
+def test_a_storage_without_axes_becomes_what_numpy_makes_of_it(call):
+    found = call(dlf.storage(np.array(3.0)))
+    assert isinstance(found, dlf.CPUStorage)
+    np.testing.assert_array_equal(found.to_numpy(), call(np.array(3.0)), strict=True)
+
+
+@pytest.mark.parametrize("extents", [(1,), (0,), (3,), (1, 1), (0, 2), (2, 1, 3)])
+def test_views_of_all_extents_have_the_elements_that_numpy_has(extents):
+    values = np.arange(float(np.prod(extents))).reshape(extents)
+    field = dlf.as_storage(values)
+    calls = [
+        np.flip,
+        np.flipud,
+        np.squeeze,
+        lambda a: np.moveaxis(a, 0, -1),
+        lambda a: np.moveaxis(np.flip(a, 0), -1, 0),
+        *(lambda a, at=at: np.array_split(a, 2, at) for at in range(len(extents))),
+    ]
+    for call in calls:
+        found, wanted = call(field), call(values)
+        pairs = zip(found, wanted, strict=True) if isinstance(wanted, list) else [(found, wanted)]
+        for view, array in pairs:
+            np.testing.assert_array_equal(view.to_numpy(), array, strict=True)
+            assert np.shares_memory(view, values) == bool(array.size)
+
+
+def test_an_axis_that_a_split_lacks_is_refused_as_by_numpy():
+    for axis in (1, -2):
+        with pytest.raises(np.exceptions.AxisError, match="out of bounds"):
+            np.split(dlf.zeros(4), 2, axis)

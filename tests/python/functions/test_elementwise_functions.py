@@ -3,7 +3,7 @@
 import dlfield as dlf
 import numpy as np
 import pytest
-from dlfield.functions.pointwise import FUNCTIONS
+from dlfield.functions.table import STORAGES
 
 from support.errors import refused
 
@@ -15,6 +15,13 @@ def field():
     return dlf.storage(VALUES, dims="IJ", halo=(1, 0), layout=(1, 0))
 
 
+FUNCTIONS = ["where", "select", "choose", "clip", "round", "around"]
+FUNCTIONS += [
+    name
+    for row in STORAGES
+    if row.result == "..." and row.rule != "own" and "k" not in row.signature
+    for name in row.names.split()
+]
 #: Calls with a table or options, by the function.
 CALLS = {
     "where": lambda a: np.where(a > 0, a, -1),

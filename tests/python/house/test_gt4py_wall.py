@@ -29,8 +29,7 @@ PROTOCOLS = {
 }
 #: Underscore attributes of others than GT4Py: of dlfield's own objects, and of other libraries.
 NOT_OF_GT4PY = {
-    "functions/along.py": {"_NoValue"},
-    "functions/pointwise.py": {"_NoValue"},
+    "functions/ufuncs.py": {"_NoValue"},
     "xarray/files.py": {"_data", "_meta"},
     "storages/sides.py": {"_device_side", "_finish", "_storage"},
     "doctor/trial.py": {"_exit"},

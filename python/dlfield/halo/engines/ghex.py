@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dlfield._core import CopyBatch, CPUStorage
+from dlfield._core import CopyBatch
+from dlfield.functions.host import is_on_host_alone
 from dlfield.halo import mpi
 from dlfield.halo.engines.engine import Engine
 from dlfield.halo.engines.ghex_fields import problem_of, with_distinct_strides
@@ -32,7 +33,7 @@ class Ghex(Engine):
             import ghex  # noqa: F401
         except ImportError as error:
             return f"engine: needs GHEX for 'ghex' ({error}); install ghex, or use 'packed'"
-        if not isinstance(storage, CPUStorage):
+        if not is_on_host_alone(storage):
             got = type(storage).__name__
             return (
                 f"engine: expected fields in host memory alone for 'ghex', got {got}; use 'packed'"

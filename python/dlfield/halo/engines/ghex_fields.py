@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dlfield._core import CPUStorage
+from dlfield.functions.host import is_on_host_alone
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from dlfield._core import Storage
+    from dlfield._core import CPUStorage, Storage
 
 __all__ = ["ghex_field", "problem_of", "with_distinct_strides"]
 
@@ -48,7 +48,7 @@ def ghex_field(storage: CPUStorage, domain: Any) -> Any:  # noqa: ANN401 - of GH
     from ghex.structured.regular import make_field_descriptor
     from ghex.util import Architecture
 
-    if not isinstance(storage, CPUStorage):
+    if not is_on_host_alone(storage):
         raise TypeError(
             f"storage: expected one in host memory alone, got {type(storage).__name__}; give a copy"
         )

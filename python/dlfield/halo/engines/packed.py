@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dlfield._core import CopyBatch, GPUStorage, Storage, as_storage, empty, message_part
+from dlfield._core import CopyBatch, Storage, as_storage, empty, message_part
+from dlfield.functions.host import has_host_buffer
 from dlfield.halo.engines.engine import Engine
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class _Copies:
 
     def __init__(self, sources: Sequence[Storage], targets: Sequence[Storage]) -> None:
         pairs = list(zip(sources, targets, strict=True))
-        sides = [(isinstance(one, GPUStorage), isinstance(two, GPUStorage)) for one, two in pairs]
+        sides = [(not has_host_buffer(one), not has_host_buffer(two)) for one, two in pairs]
         placed = list(zip(pairs, sides, strict=True))
         same = [[pair for pair, side in placed if side == (gpu, gpu)] for gpu in (False, True)]
         self._across = [pair for pair, (one, other) in placed if one != other]
@@ -135,7 +136,7 @@ class _Message:
         for view in views:
             starts.append(end)
             end += -(-view.nbytes // BOUNDARY) * BOUNDARY
-        on_gpu = [isinstance(view, GPUStorage) for view in views]
+        on_gpu = [not has_host_buffer(view) for view in views]
         self._packed_on_gpu = bool(views) and all(on_gpu)
         self._in_mpi_on_gpu = self._packed_on_gpu and gpu_aware
         managed = None if self._in_mpi_on_gpu else "gt4py"

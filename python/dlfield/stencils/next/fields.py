@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dlfield._core import DeviceUnavailable, Storage, as_storage
 from dlfield.functions.axes import in_origin_order
+from dlfield.functions.host import is_on_host_alone
 from dlfield.stencils.next import internals
 from dlfield.stencils.next.dimensions import domain_of, names_of, ordered, unstaggered
 
@@ -179,7 +180,7 @@ def _shown(ranges: Mapping[Any, tuple[int, int]]) -> str:
 
 def _array(held: Storage) -> tuple[Any, Any]:
     """Class of the fields for the memory of a storage, and its array there."""
-    if held.device is None:
+    if is_on_host_alone(held):
         return internals.field_class(gpu=False), _typed(held.to_numpy())
     try:
         return internals.field_class(gpu=True), _typed(held.to_cupy())

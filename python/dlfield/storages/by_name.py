@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dlfield._core import Storage, as_storage, check_among, get_dims
-from dlfield.functions.views import check_host_alone
+from dlfield.functions.host import Array, check_host_alone
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,11 +21,11 @@ def isel(storage: Storage, indexers: Mapping[str, Any]) -> Storage:
     dims = _dims_of("isel", storage)
     check_among("isel", indexers, dims)
     key = [_index(name, indexers.get(name, slice(None))) for name in dims]
-    view: Storage = storage[(*key, ...)]  # the dots make a view of a single element too
+    view: Storage = storage[(*key, ...)]
     return view
 
 
-def _index(name: str, index: Any) -> Any:  # noqa: ANN401 - an integer or a slice
+def _index(name: str, index: Array) -> int | slice:
     if isinstance(index, slice):
         return index
     try:
@@ -39,7 +39,7 @@ def _index(name: str, index: Any) -> Any:  # noqa: ANN401 - an integer or a slic
         ) from None
 
 
-def broadcast_like(storage: Storage, other: Any) -> Storage:  # noqa: ANN401 - an array with dims
+def broadcast_like(storage: Storage, other: Array) -> Storage:
     """Do what `Storage.broadcast_like` says."""
     check_host_alone("broadcast_like", storage)
     own, model = _dims_of("broadcast_like", storage), get_dims(other)
@@ -48,22 +48,20 @@ def broadcast_like(storage: Storage, other: Any) -> Storage:  # noqa: ANN401 - a
             f"broadcast_like: expected a model with dims, got a {type(other).__name__} without; "
             "use numpy.broadcast_to to go by position"
         )
-    mine = dict(zip(own, storage.shape, strict=True))
-    extents = dict(zip(model, other.shape, strict=True)) | mine
+    extents = dict(zip(model, other.shape, strict=True)) | dict(
+        zip(own, storage.shape, strict=True)
+    )
     for name, extent in zip(model, other.shape, strict=True):
         if extents[name] != extent:
             raise ValueError(
                 f"broadcast_like: expected extent {extent} along {name!r} as the model has, got "
                 f"{extents[name]}; use isel({name}=...) to take a part"
             )
-    array = storage.to_numpy().transpose([own.index(name) for name in extents if name in mine])
-    array = array[tuple(slice(None) if name in mine else None for name in extents)]
+    moved = storage.transpose([name for name in extents if name in own])
+    array = moved.to_numpy()[tuple(slice(None) if name in own else None for name in extents)]
     view = as_storage(np.broadcast_to(array, tuple(extents.values())), dims=tuple(extents))
-    if storage.halo is None:
-        view.halo = None
-    else:
-        halo = dict(zip(own, storage.halo, strict=True))
-        view.halo = tuple(halo.get(name, (0, 0)) for name in extents)
+    halo = None if storage.halo is None else dict(zip(own, storage.halo, strict=True))
+    view.halo = None if halo is None else tuple(halo.get(name, (0, 0)) for name in extents)
     return view
 
 
