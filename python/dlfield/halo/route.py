@@ -84,20 +84,15 @@ class Route:
 
     def shapes(self, edge: Edge) -> tuple[Shapes, Shapes]:
         """Return what is sent and received over an edge: extents by dimension, for each field."""
-        sent: list[tuple[tuple[str, int], ...]] = []
-        received: list[tuple[tuple[str, int], ...]] = []
-        for field in self.fields:
-            for views, view in (
-                (sent, field.sent(field.storage, edge)),
-                (received, field.received(field.storage, edge)),
-            ):
-                ordered = None if view is None else self.ordered(view)
-                views.append(
-                    ()
-                    if ordered is None
-                    else tuple(zip(ordered.dims or (), ordered.shape, strict=True))
-                )
-        return tuple(sent), tuple(received)
+        sent = (field.sent(field.storage, edge) for field in self.fields)
+        received = (field.received(field.storage, edge) for field in self.fields)
+        return tuple(map(self._extents, sent)), tuple(map(self._extents, received))
+
+    def _extents(self, view: Storage | None) -> tuple[tuple[str, int], ...]:
+        if view is None:
+            return ()
+        ordered = self.ordered(view)
+        return tuple(zip(ordered.dims or (), ordered.shape, strict=True))
 
     def ordered(self, view: Storage) -> Storage:
         """Put the axes of a view in the order of the wire."""
