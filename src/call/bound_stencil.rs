@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyTuple};
 use super::declared::{Declared, OFFSET_PROVIDER};
 use super::footprint::CallFootprints;
 use super::hooks::{HookSet, release};
-use super::incoming::{IncomingFields, SpareList};
+use super::incoming::IncomingFields;
 use super::last_call::LastCall;
 use super::plan::PyCallPlan;
 use super::planned::Planned;
@@ -41,7 +41,6 @@ pub(super) struct BoundStencil {
     declared: Declared,
     runner: Runner,
     last_call: LastCall,
-    spare: SpareList,
     slow_warned: SlowWarned,
 }
 
@@ -61,7 +60,7 @@ impl BoundStencil {
         if let Some(keywords) = self.last_call.keywords(py, declared, &values)? {
             return runner.run(py, &keywords, exec_info);
         }
-        let fields = self.spare.take().import(py, declared, &values, true)?;
+        let fields = IncomingFields::import(py, declared, &values, true)?;
         // 2. Resolve and check.
         let (plan, again) = self.last_call.plan(py, declared, &values, &fields)?;
         let mut call = Planned::new(py, declared, runner, values, fields, plan)?;
@@ -85,9 +84,7 @@ impl BoundStencil {
             call.note_written(py, hooks.touch(py, outcome))
         };
         // 9. Release.
-        let outcome = release(py, acquired, compute());
-        self.spare.keep(call.fields);
-        outcome
+        release(py, acquired, compute())
     }
 
     /// The arguments that were given, under their names.
@@ -118,7 +115,7 @@ impl BoundStencil {
         let (py, Self { declared, runner, .. }) = (passed.args.py(), self);
         let _inside = Inside::enter(py);
         let values = Values::read(declared, passed)?;
-        let fields = IncomingFields::default().import(py, declared, &values, false)?;
+        let fields = IncomingFields::import(py, declared, &values, false)?;
         let footprints = CallFootprints { declared, values: &values, py };
         let (plan, _) = resolve(&declared.spec, fields.arguments(), &values.options, &footprints)?;
         let call = Planned::new(py, declared, runner, values, fields, Arc::new(plan))?;
@@ -150,7 +147,6 @@ impl BoundStencil {
             declared,
             runner,
             last_call: LastCall::default(),
-            spare: SpareList::default(),
             slow_warned: SlowWarned::default(),
         })
     }

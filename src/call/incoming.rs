@@ -1,7 +1,5 @@
 //! Step 1 of a call, second half: the array of each field, through its door.
 
-use std::sync::{Mutex, PoisonError};
-
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
@@ -14,7 +12,6 @@ use crate::layout::Extents;
 use crate::protocol::hooks::Hooks;
 use crate::protocol::{Arrival, is_plain_ndarray};
 use crate::python::storage::PyStorage;
-use crate::short_ways::short_ways;
 use crate::stencil::{Access, Argument, Copied, FieldSpec};
 
 /// The array that was passed for one field.
@@ -34,34 +31,33 @@ pub(super) struct Incoming {
 
 /// The arrays of a call, in the order of the stencil's fields; `None` for an unused field that is
 /// missing, and for an output that is to be made.
-#[derive(Default)]
 pub(super) struct IncomingFields(Vec<Option<Incoming>>);
 
 impl IncomingFields {
-    /// Imports all arrays into `self`. Nothing is copied unless a copy is wanted and nothing else
+    /// Imports all arrays. Nothing is copied unless a copy is wanted and nothing else
     /// helps. See [`door::open`] for `reads`. An unused field may be anything.
     pub(super) fn import(
-        mut self,
         py: Python<'_>,
         declared: &Declared,
         values: &Values<'_>,
         reads: bool,
     ) -> PyResult<Self> {
+        let mut fields = Vec::with_capacity(declared.spec.fields.len());
         for (field, at) in declared.fields() {
             let value = values.named.get(at).and_then(Option::as_ref);
             let Some(value) = value.filter(|value| !value.is_none()) else {
-                self.0.push(None);
+                fields.push(None);
                 continue;
             };
             match door::open(&declared.spec, field, value, reads) {
-                Ok(import) => self.0.push(Some(Incoming::new(declared, field, value, import))),
+                Ok(import) => fields.push(Some(Incoming::new(declared, field, value, import))),
                 Err(failure) if matters(py, field, &failure) => {
                     return Err(named(py, &field.name, failure));
                 }
-                Err(_) => self.0.push(None),
+                Err(_) => fields.push(None),
             }
         }
-        Ok(self)
+        Ok(Self(fields))
     }
 
     /// One entry for each field of the stencil.
@@ -89,27 +85,6 @@ impl IncomingFields {
     /// will before the stencil does.
     pub(super) fn are_undisturbed(&self) -> bool {
         self.given().all(|field| field.hooks.is_empty() && !field.ran_code)
-    }
-}
-
-/// An empty list that a bound stencil keeps from one call for the next, with its capacity. A list
-/// of some fields is so large a block that glibc tidies its free blocks up at each request, which
-/// costs about a hundred instructions a field.
-#[derive(Default)]
-pub(super) struct SpareList(Mutex<IncomingFields>);
-
-impl SpareList {
-    /// The empty list, or a new one while another call has it.
-    pub(super) fn take(&self) -> IncomingFields {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Drops the arrays and keeps the list.
-    pub(super) fn keep(&self, mut fields: IncomingFields) {
-        fields.0.clear(); // not under the lock: a producer's code may call this stencil
-        if short_ways() {
-            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = fields;
-        }
     }
 }
 
