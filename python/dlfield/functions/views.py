@@ -15,7 +15,7 @@ import numpy as np
 from dlfield import _core
 from dlfield._core import Storage, as_storage
 from dlfield.functions.axes import along, axes_of, axis_of, numbered
-from dlfield.functions.host import Array, check_host, check_host_alone, values
+from dlfield.functions.host import Array, check_host_alone, on_host
 from dlfield.functions.labels import Labels, is_bare, spread
 
 if TYPE_CHECKING:
@@ -204,8 +204,7 @@ def ravel(a: Storage, order: Array = "C") -> Storage:
 
 def flatten(a: Storage, order: Array = "C") -> Storage:
     """Copy all elements into a new storage of one dimension."""
-    check_host("flatten", (a,))
-    return _core.storage(values(a).ravel(order))
+    return _core.storage(on_host("flatten", a).ravel(order))
 
 
 def _over(a: Storage, array: Array) -> Storage:
