@@ -238,8 +238,10 @@ def _labelled(row: Row, model: Storage, found: Any, given: Mapping[str, Array]) 
     if isinstance(found, list | tuple):
         return type(found)(_labelled(row, model, one, given) for one in found)
     found = np.asarray(found)
-    of = Labels(model.dims, model.halo, model.shape)
-    rule = getattr(labels, row.rule)(of, found.shape, given) if row.rule else None
+    rule = None
+    if row.rule:
+        of = Labels(model.dims, model.halo, model.shape)
+        rule = getattr(labels, row.rule)(of, found.shape, given)
     if rule is None:
         same = found.dtype == model.dtype  # which costs less to say
         return copies.filled(empty_like(model) if same else empty_like(model, found.dtype), found)

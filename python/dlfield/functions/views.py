@@ -57,11 +57,16 @@ def mapped(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(a: Storage, *args: Array, **keywords: Array) -> Any:  # noqa: ANN401 - one or several
         args = tuple(numbered(what, a, one) for one in args)
         keywords = {name: numbered(what, a, one) for name, one in keywords.items()}
-        is_plain = all(type(one) is int for one in (*args, *keywords.values()))
+        is_plain = all(map(_is_plain, (*args, *keywords.values())))
         maps = (remembered if is_plain else found)(a.shape, *args, **keywords)
         return maps.view(a) if isinstance(maps, _Map) else type(maps)(one.view(a) for one in maps)
 
     return call
+
+
+def _is_plain(one: object) -> bool:
+    """Return True for integers of Python, also in tuples: others may equal them and mean more."""
+    return type(one) is int or (type(one) is tuple and all(map(_is_plain, one)))
 
 
 def _probe(shape: tuple[int, ...]) -> np.ndarray:
