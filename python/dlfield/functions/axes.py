@@ -15,7 +15,7 @@ __all__ = ["along", "axes_of", "axis_of", "in_origin_order", "numbered"]
 
 
 def axes_of(what: str, storage: Storage, axis: Any) -> tuple[int, ...]:  # noqa: ANN401
-    """Give the numbers of one axis or several, each by its name or its number.
+    """Return the numbers of one axis or several, each by its name or its number.
 
     Raises
     ------
@@ -33,7 +33,7 @@ def numbered(what: str, storage: Storage, axis: Any) -> Any:  # noqa: ANN401
 
 
 def axis_of(what: str, storage: Storage, axis: Any) -> int:  # noqa: ANN401
-    """Give the number of one axis. None is the axis of a storage that has one alone.
+    """Return the number of one axis. None is the axis of a storage that has one alone.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def axis_of(what: str, storage: Storage, axis: Any) -> int:  # noqa: ANN401
 
 
 def along(axis: int, key: Any) -> tuple[Any, ...]:  # noqa: ANN401
-    """Give the key that takes `key` along an axis, and all of the others."""
+    """Return the key that takes `key` along an axis, and all of the others."""
     return (*(slice(None),) * axis, key, ...)
 
 

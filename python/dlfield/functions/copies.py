@@ -16,7 +16,7 @@ from dlfield import _core
 from dlfield._core import Storage, get_dims
 from dlfield.functions import labels
 from dlfield.functions.axes import along, axis_of
-from dlfield.functions.host import Array, check_host, has_host_buffer, is_on_host_alone, values
+from dlfield.functions.host import Array, has_host_buffer, is_on_host_alone, on_host
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -304,11 +304,11 @@ def _common_type(
 
 def pad(array: Storage, pad_width: Array, mode: Array = "constant", **options: Array) -> Storage:
     """Put points around the elements; the halo grows by them. A dict of widths may have names."""
-    check_host("pad", (array,))
+    own = on_host("pad", array)
     if isinstance(pad_width, dict):
         widths = {axis_of("numpy.pad", array, axis): width for axis, width in pad_width.items()}
         pad_width = [np.broadcast_to(widths.get(at, 0), 2).tolist() for at in range(array.ndim)]
-    padded = np.pad(values(array), pad_width, mode, **options)
+    padded = np.pad(own, pad_width, mode, **options)
     pairs = np.broadcast_to(pad_width, (array.ndim, 2)).tolist()
     halo = labels.padded(array.halo, pairs)
     return filled(made_like(padded.shape, padded.dtype, array, array.dims, halo), padded)

@@ -104,7 +104,6 @@ def _viewed(row: Row, function: Function) -> Function:
     parameters, _, _ = _parameters(row, function)
     has_axis = "k" in row.operands[0] and "axis" in parameters
 
-    @wraps(function)
     def call(*args: Array, **keywords: Array) -> Any:  # noqa: ANN401 - one or several
         given = {**dict(zip(parameters, args, strict=False)), **keywords}
         a = given.pop(next(iter(parameters)))
@@ -134,13 +133,11 @@ def _least(row: Row, function: Function) -> Callable[[Storage], None]:
 def _by_type(_: Row, function: Function) -> Function:
     """Lift a function of types: NumPy's, of arrays of those types without elements."""
 
-    def stand_in(array: Array) -> Array:
-        return np.empty(0, array.dtype) if isinstance(array, Storage) else array
+    def typed(one: Array) -> Array:
+        return np.empty(0, one.dtype) if isinstance(one, Storage) else one
 
-    @wraps(function)
     def call(*args: Array, **keywords: Array) -> Any:  # noqa: ANN401
-        named = {name: stand_in(one) for name, one in keywords.items()}
-        return function(*map(stand_in, args), **named)
+        return function(*map(typed, args), **{name: typed(one) for name, one in keywords.items()})
 
     return call
 
@@ -148,7 +145,6 @@ def _by_type(_: Row, function: Function) -> Function:
 def _of_values(row: Row, function: Function) -> Function:
     """Lift a function that returns what NumPy does."""
 
-    @wraps(function)
     def call(*args: Array, **keywords: Array) -> Any:  # noqa: ANN401
         given = list(each((*args, *keywords.values())))
         if len(row.operands) > 1:
@@ -176,7 +172,6 @@ def _by_element(row: Row, function: Function) -> Function:
     if "..." not in row.operands[0]:
         del into.__wrapped__  # the function of CuPy takes the operands in another order
 
-    @wraps(function)
     def call(*args: Array, **keywords: Array) -> Array:
         given = {**dict(zip(parameters, args, strict=False)), **keywords}
         inputs, out = tuple(given.pop(name) for name in names), given.pop("out", None)
@@ -196,36 +191,34 @@ def _along(row: Row, function: Function) -> Function:
     what = function.__name__
     parameters, names, tables = _parameters(row, function)
     several, check = "*" in row.operands[0], _least(row, function)
-    is_open = function is np.gradient
+    first, is_open = next(iter(parameters)), function is np.gradient
     in_place = getattr(np.ndarray, what) if what in ("sort", "partition") else None
 
-    @wraps(function)
     def call(*args: Array, **keywords: Array) -> Any:  # noqa: ANN401 - one or several
-        own, rest = (args[:1], args[1:]) if is_open else (args, ())  # gradient has no limit
-        given = {**dict(zip(parameters, own, strict=False)), **keywords}
+        named, more = (args[:1], args[1:]) if is_open else (args, ())
+        given = {**dict(zip(parameters, named, strict=False)), **keywords}
         copies.check_no_out(what, given.get("out"))
         if len(names) > 1:
             same_names(what, [get_dims(given[name]) for name in names])
         model = next((given[name] for name in names if isinstance(given[name], Storage)), None)
         given = {name: on_host(what, one) for name, one in given.items()}
+        rest = [on_host(what, one) for one in more]
         for name in tables:
             if isinstance(given[name], list) and not given[name]:
                 given[name] = np.empty(0, np.intp)  # an empty list is one of integers
         if model is None:
-            return function(**given)
+            return function(given.pop(first), *rest, **given)
         axis = given.get("axis", parameters.get("axis", 0))
         if "axis" in parameters and not (several and axis is None):
             given["axis"] = (axes_of if several else axis_of)(f"numpy.{what}", model, axis)
         check(model)
-        first = given.pop(next(iter(parameters)))
+        array = given.pop(first)
         if in_place is None:
-            return _labelled(
-                row, model, function(first, *(on_host(what, one) for one in rest), **given), given
-            )
+            return _labelled(row, model, function(array, *rest, **given), given)
         made = empty_like(model)
-        with made.host() as array:
-            np.copyto(array, first)
-            in_place(array, **given)
+        with made.host() as own:
+            np.copyto(own, array)
+            in_place(own, **given)
         return made
 
     return call
@@ -245,8 +238,10 @@ def _labelled(row: Row, model: Storage, found: Any, given: Mapping[str, Array]) 
     if isinstance(found, list | tuple):
         return type(found)(_labelled(row, model, one, given) for one in found)
     found = np.asarray(found)
-    of = Labels(model.dims, model.halo, model.shape)
-    rule = getattr(labels, row.rule)(of, found.shape, given) if row.rule else None
+    rule = None
+    if row.rule:
+        of = Labels(model.dims, model.halo, model.shape)
+        rule = getattr(labels, row.rule)(of, found.shape, given)
     if rule is None:
         same = found.dtype == model.dtype  # which costs less to say
         return copies.filled(empty_like(model) if same else empty_like(model, found.dtype), found)
@@ -255,7 +250,7 @@ def _labelled(row: Row, model: Storage, found: Any, given: Mapping[str, Array]) 
 
 # --- written out ---------------------------------------------------------------------------------
 
-#: What is no more than its signature says, by the name of NumPy's function.
+#: Functions of which the signature does not tell all, by the name of NumPy's.
 OWN: dict[str, Function] = {
     "shape": lambda a: a.shape,
     "ndim": lambda a: a.ndim,

@@ -69,7 +69,7 @@ def check_host_alone(what: str, storage: Storage) -> None:
 
 def way_out(storage: object) -> str:
     """Name the array that has the values of a storage, for the text of a refusal."""
-    if not hasattr(type(storage), "__array_interface__"):
+    if not has_host_buffer(storage):
         return "use storage.to_cupy(), or dlfield.storage(..., device='cpu').to_numpy() for a copy"
     if hasattr(type(storage), "sync_state"):
         return "use storage.to_numpy(), or storage.to_cupy() on the GPU"

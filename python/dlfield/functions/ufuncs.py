@@ -13,7 +13,14 @@ import numpy as np
 from dlfield._core import Storage, elementwise, get_dims
 from dlfield.functions.axes import along, axes_of, axis_of
 from dlfield.functions.copies import check_cast, check_no_out, concatenate, filled, made_like
-from dlfield.functions.host import Array, check_host, check_host_alone, is_on_host_alone, values
+from dlfield.functions.host import (
+    Array,
+    check_host,
+    check_host_alone,
+    is_on_host_alone,
+    on_host,
+    values,
+)
 from dlfield.functions.labels import Labels, picked, same_names
 
 if TYPE_CHECKING:
@@ -30,8 +37,7 @@ def where(condition: Array, x: Array = _MISSING, y: Array = _MISSING, /) -> Arra
     With the condition alone the indices where it holds, as arrays of NumPy.
     """
     if x is _MISSING and y is _MISSING:
-        check_host("where", (condition,))
-        return np.nonzero(values(condition))
+        return np.nonzero(on_host("where", condition))
     if x is _MISSING or y is _MISSING:
         raise TypeError("where: expected both x and y, got one; pass both, or neither for indices")
     return elementwise(_where, (condition, x, y), name="numpy.where")
@@ -174,11 +180,10 @@ def diff(
 def trapezoid(y: Array, x: Array = None, dx: Array = 1.0, axis: Array = -1) -> Array:
     """Integrate along an axis, which is gone then, by the trapezoidal rule."""
     if not isinstance(y, Storage):
-        return np.trapezoid(y, values(x), dx, axis)
+        return np.trapezoid(y, on_host("trapezoid", x), dx, axis)
     at = axis_of("numpy.trapezoid", y, axis)
     if x is not None:
-        check_host("trapezoid", (x,))
-        points = np.asarray(values(x))
+        points = np.asarray(on_host("trapezoid", x))
         dx = np.diff(points, axis=0 if points.ndim == 1 else at)
         if points.ndim == 1:
             dx = dx.reshape([-1 if axis == at else 1 for axis in range(y.ndim)])

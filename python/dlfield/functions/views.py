@@ -15,7 +15,7 @@ import numpy as np
 from dlfield import _core
 from dlfield._core import Storage, as_storage
 from dlfield.functions.axes import along, axes_of, axis_of, numbered
-from dlfield.functions.host import Array, check_host, check_host_alone, values
+from dlfield.functions.host import Array, check_host_alone, on_host
 from dlfield.functions.labels import Labels, is_bare, spread
 
 if TYPE_CHECKING:
@@ -57,11 +57,16 @@ def mapped(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(a: Storage, *args: Array, **keywords: Array) -> Any:  # noqa: ANN401 - one or several
         args = tuple(numbered(what, a, one) for one in args)
         keywords = {name: numbered(what, a, one) for name, one in keywords.items()}
-        is_plain = all(type(one) is int for one in (*args, *keywords.values()))
+        is_plain = all(map(_is_plain, (*args, *keywords.values())))
         maps = (remembered if is_plain else found)(a.shape, *args, **keywords)
         return maps.view(a) if isinstance(maps, _Map) else type(maps)(one.view(a) for one in maps)
 
     return call
+
+
+def _is_plain(one: object) -> bool:
+    """Return True for integers of Python, also in tuples: others may equal them and mean more."""
+    return type(one) is int or (type(one) is tuple and all(map(_is_plain, one)))
 
 
 def _probe(shape: tuple[int, ...]) -> np.ndarray:
@@ -204,8 +209,7 @@ def ravel(a: Storage, order: Array = "C") -> Storage:
 
 def flatten(a: Storage, order: Array = "C") -> Storage:
     """Copy all elements into a new storage of one dimension."""
-    check_host("flatten", (a,))
-    return _core.storage(values(a).ravel(order))
+    return _core.storage(on_host("flatten", a).ravel(order))
 
 
 def _over(a: Storage, array: Array) -> Storage:
