@@ -108,9 +108,9 @@ test: $(EXTENSION) $(VENV)/.stamp-test $(VENV)/.stamp-site $(STAND_IN) $(RUST_KE
 	$(LONG_WAY_TESTS)
 
 # The short ways of docs/design.md are turned off: what they do for the usual case, other code does for all.
-LONG_WAYS := $(patsubst %,tests/python/test_%.py,call_again call_again_footprint call_checks call_origins call_scalars call_warnings \
+LONG_WAYS := $(patsubst %,tests/python/*/test_%.py,call_again call_again_footprint call_checks call_origins call_scalars call_warnings \
 	as_storage buffer_protocol dlpack_import dlpack_export negotiation_export array_interface exchange_import) \
-	$(patsubst %,interop_tests/test_%.py,xarray xarray_fields xarray_labels next_kept)
+	$(patsubst %,interop_tests/*/test_%.py,xarray xarray_fields xarray_labels next_kept)
 LONG_WAY_TESTS := DLFIELD_SHORT_WAYS=0 $(BIN)/python -m pytest $(IN_PARALLEL) $(LONG_WAYS)
 test-long-way: $(EXTENSION) $(VENV)/.stamp-test ## tests of exchange and calls without the short ways of docs/design.md
 	$(LONG_WAY_TESTS)
@@ -277,7 +277,7 @@ asan: $(VENV)/.stamp-test $(STAND_IN) ## Rust tests and pytest under AddressSani
 	$(call under_asan,) -k "not ($(MEMORY_TESTS) or $(TIME_TESTS) or $(OTHER_TESTS))"
 	$(call under_asan,:quarantine_size_mb=1:thread_local_quarantine_size_kb=64) -k "$(MEMORY_TESTS)"
 
-beside_python = mkdir -p target/$(1)/python/dlfield && cp -r python/dlfield/*.py python/dlfield/*.pyi python/dlfield/halo python/dlfield/doctor target/$(1)/python/dlfield && \
+beside_python = rm -rf target/$(1)/python && mkdir -p target/$(1)/python && cp -r python/dlfield target/$(1)/python && \
 	cp target/$(1)/$(2)/libdlfield.so target/$(1)/python/dlfield/_core.abi3.so
 under_asan = ulimit -s 65536 && LD_PRELOAD=$$(g++ -print-file-name=libasan.so) \
 	ASAN_OPTIONS=detect_leaks=0$(1) PYTHONMALLOC=malloc PYTHONPATH=$(CURDIR)/target/asan/python \
