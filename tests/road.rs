@@ -157,7 +157,7 @@ fn every_word_forbids_unsafe_code() {
 }
 
 /// The functions that Python calls and that run no Python code, so that they need not begin a call.
-const QUIET: [&str; 18] = [
+const QUIET: [&str; 17] = [
     "call/bound_stencil.rs argument_names",
     "compute/operators.rs __matmul__",
     "compute/operators.rs __rmatmul__",
@@ -175,13 +175,14 @@ const QUIET: [&str; 18] = [
     "python/storage/exchange.rs device_to_host",
     "python/storage/exchange.rs host_to_device",
     "python/storage/exchange.rs synchronize",
-    "python/sync_state.rs __reduce__",
 ];
 
 #[test]
 fn every_function_that_python_calls_begins_a_call_or_runs_no_python_code() {
     let (entries, mut outside) = border::outside(&this_crate());
-    assert!(entries > 200, "{entries} are found");
+    assert!(entries > 150, "{entries} are found"); // a macro's count once
+    let stale = QUIET.iter().filter(|quiet| !outside.iter().any(|entry| entry == *quiet));
+    assert_none(&stale.collect::<Vec<_>>());
     outside.retain(|entry| !QUIET.contains(&entry.as_str()));
     assert!(outside.is_empty(), "needs Inside::enter, or a line in QUIET: {outside:#?}");
 }
