@@ -197,7 +197,7 @@ fn forbids_unsafe(module: &Module) -> bool {
 
 // ── the checker itself, on small crates ──
 
-/// What Python can call in `source` without that a call begins.
+/// Returns the functions in `source` that Python calls and that begin no call.
 fn outside_in(source: &str) -> Vec<String> {
     border::outside(&Tree::new(&[("lib.rs", "mod a;"), ("a.rs", source)])).1
 }

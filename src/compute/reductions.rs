@@ -18,13 +18,13 @@ use crate::storage::Residence;
 struct Function {
     /// `numpy.` and its name.
     name: &'static str,
-    /// Where NumPy has [`Reduction::short`]; empty if it has none.
+    /// The attributes of `numpy` that lead to [`Reduction::short`]; empty if there is none.
     short: &'static [&'static str],
     signature: Signature,
     loaded: PyOnceLock<Loaded>,
 }
 
-/// What is looked up once.
+/// The objects of NumPy that a function needs. They are looked up once.
 struct Loaded {
     function: Py<PyAny>,
     short: Option<Py<PyAny>>,
@@ -50,6 +50,10 @@ macro_rules! functions {
             ),)+)+
         ];
 
+        /// The places of methods in [`FUNCTIONS`].
+        #[allow(non_camel_case_types, reason = "names of Python's methods")]
+        enum Method { $($name),+ }
+
         $(
             #[pymethods]
             impl PyStorage {
@@ -64,7 +68,7 @@ macro_rules! functions {
                     let mut arguments = Arguments::of(slf.as_any());
                     $(arguments.put_some(stringify!($argument), $argument)?;)*
                     $($(arguments.put_some(stringify!($keyword), $keyword)?;)*)?
-                    call_method(slf.py(), concat!("numpy.", stringify!($name)), &arguments)
+                    FUNCTIONS[Method::$name as usize].call(slf.py(), &arguments)
                 }
             }
         )+
@@ -196,18 +200,6 @@ impl Function {
         let mut arguments = Arguments::default();
         arguments.put_all(&self.load(py)?.parameters, args, keywords, self.name)?;
         self.call(py, &arguments)
-    }
-}
-
-/// Computes for a method of storages; `name` is that of NumPy's function, with the module.
-fn call_method<'py>(
-    py: Python<'py>,
-    name: &str,
-    arguments: &Arguments<'py>,
-) -> PyResult<Bound<'py, PyAny>> {
-    match FUNCTIONS.iter().find(|one| one.name == name) {
-        Some(function) => function.call(py, arguments),
-        None => Ok(py.NotImplemented().into_bound(py)),
     }
 }
 

@@ -96,7 +96,7 @@ impl Ufunc {
     }
 }
 
-/// What NumPy has told of a function.
+/// NumPy's answers about one function.
 struct Entry {
     /// Keeps the function, whose address is the key.
     _function: Py<PyAny>,

@@ -8,7 +8,7 @@ use crate::dtype::DType;
 use crate::field::{Dims, Halo};
 use crate::layout::{Extents, Layout};
 
-/// What a plan of a call depends on, besides the basis of its footprint.
+/// The properties of a call that its plan depends on, except the basis of its footprint.
 #[derive(Debug)]
 pub(crate) struct Fingerprint {
     arguments: Vec<Option<ArgumentPrint>>,

@@ -16,7 +16,7 @@ struct Function<'a> {
     signature: Vec<&'a str>,
     body: Vec<&'a str>,
     is_entry: bool,
-    /// What the file imports: the name, and the module that it comes from.
+    /// The imports of the file: each name with the module that it comes from.
     imports: Vec<(&'a str, &'a str)>,
 }
 

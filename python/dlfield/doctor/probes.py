@@ -1,7 +1,7 @@
-"""One probe for each library: a storage goes into the library and comes back, or it is a copy.
+"""One probe for each library: it takes a storage, and shares its memory or copies it.
 
-The probe is the part of a library that its own documentation names for arrays of others. What a
-library does in every other way is in docs/protocols.md.
+A probe is the function that the library's own documentation names for arrays of other libraries.
+The page on sharing between libraries has all other functions.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def on_host(what: str, given: Array) -> Array:
 
 def check_host(what: str, given: Iterable[Array]) -> None:
     """Refuse memory that NumPy cannot reach."""
-    if any(isinstance(one, GPUStorage) for one in given):
+    if not all(map(has_host_buffer, given)):
         raise GTNoSuchBufferError(
             f"{what}: expected storages with a buffer on the host, got a GPUStorage; use "
             f"cupy.{what} with storage.to_cupy(), or dlfield.storage(..., device='cpu') for a copy"
