@@ -28,7 +28,7 @@ export GT4PY_EXTRA_COMPILE_OPT_FLAGS := -std=c++20
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo halo-demo picture gallery test test-long-way site-test test-pythons test-free-threaded test-oldest test-newest newest-tests pages check workflows deny bench soak fuzz docs gt4py-suite ghex asan valgrind cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
+.PHONY: help demo halo-demo fortran-demo picture gallery test test-long-way site-test test-pythons test-free-threaded test-oldest test-newest newest-tests pages check workflows deny bench soak fuzz docs gt4py-suite ghex asan valgrind cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
@@ -39,16 +39,30 @@ demo: $(EXTENSION) $(VENV)/.stamp-demo ## one field through NumPy, torch, JAX, x
 picture: $(EXTENSION) $(VENV)/.stamp-bench ## diffusion on an icosahedral mesh, drawn into docs/icosahedral.png
 	$(BIN)/python examples/icosahedral.py --plot docs/icosahedral.png
 
-gallery: picture ## the pictures of docs/gallery.md, drawn by the programs of the recipes
+gallery: picture fortran-demo ## the pictures of docs/gallery.md, drawn by the programs of the recipes
 	$(BIN)/python examples/recipes/gallery.py docs/gallery
 	cd docs/gallery && ../../$(BIN)/python ../../examples/recipes/layout.py
 	$(ON_RANKS) -n 4 $(BIN)/python -m mpi4py examples/tracer.py --out target/tracer-4
 	cp target/tracer-4/tracer.png docs/gallery/tracer.png
+	cp $(FORTRAN_DEMO)/shallow.png docs/gallery/shallow.png
 
 halo-demo: $(EXTENSION) $(VENV)/.stamp-test ## a tracer on 1, 2 and 4 ranks of MPI, into one zarr and a picture
 	$(BIN)/python examples/tracer.py --out target/tracer-1
 	$(ON_RANKS) -n 2 $(BIN)/python -m mpi4py examples/tracer.py --out target/tracer-2
 	$(ON_RANKS) -n 4 $(BIN)/python -m mpi4py examples/tracer.py --out target/tracer-4
+
+# The library of examples/fortran, and the program that is linked with it. Debian's package: gfortran.
+FORTRAN_DEMO := target/fortran-demo
+FORTRAN_FUNCTIONS := stencils:accelerate,stencils:rise,stencils:carry,stencils:start,stencils:exchange,stencils:finish
+fortran-demo: $(EXTENSION) $(VENV)/.stamp-test ## shallow water whose time loop is Fortran, and a picture of it
+	mkdir -p $(FORTRAN_DEMO)
+	cd examples/fortran && ../../$(BIN)/python -m dlfield fortran $(FORTRAN_FUNCTIONS) --library model --out $(CURDIR)/$(FORTRAN_DEMO)
+	sh $(FORTRAN_DEMO)/build.sh
+	cd $(FORTRAN_DEMO) && gfortran -O2 -ffp-contract=off ../../examples/fortran/shallow.F90 -I. -L. -lmodel -Wl,-rpath,$(CURDIR)/$(FORTRAN_DEMO) -o shallow
+	$(FORTRAN_DEMO)/shallow 100 $(FORTRAN_DEMO)/fortran
+	$(BIN)/python examples/fortran/shallow.py 100 $(FORTRAN_DEMO)/python
+	cmp $(FORTRAN_DEMO)/fortran.0 $(FORTRAN_DEMO)/python
+	$(BIN)/python examples/fortran/shallow.py --draw $(FORTRAN_DEMO)/shallow.png $(FORTRAN_DEMO)/fortran.0
 
 # More ranks than cores, on this machine alone.
 ON_RANKS := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl=self,sm OMPI_MCA_pml=ob1 OMPI_MCA_osc=^ucx \
@@ -169,8 +183,10 @@ NEWEST_VENV := target/newest
 NEWEST_CACHE := $(CURDIR)/$(NEWEST_VENV)/cache
 NEWEST_TESTS ?= interop_tests tests/python
 # What `make test` has tested, and neither Python nor a library can change: the project's texts, and the kernels for GPUs
-# on the stand-in for their driver. Rust tests, tests/gpu, the second MPI and the site are not run here either.
+# on the stand-in for their driver. Rust tests, tests/gpu, the second MPI and the site are not run here either. Nor is the
+# Fortran model, which takes minutes to compile: interop_tests/fortran/test_stencils.py has its calls.
 SAME_EVERYWHERE := $(patsubst %,tests/python/house/test_%.py,documents workflows sources copy_kernels)
+SAME_EVERYWHERE += interop_tests/fortran/test_model.py
 $(NEWEST_VENV)/.stamp: pyproject.toml $(VENV)/.stamp-venv
 	@test -n "$(NEWEST)" || { echo "test-newest: expected Python 3.12 or newer, got none; NEWEST=<python> names one"; exit 1; }
 	$(BIN)/uv venv --quiet --clear --python $(NEWEST) $(NEWEST_VENV)
@@ -188,11 +204,12 @@ newest-tests: $(EXTENSION) $(NEWEST_VENV)/.stamp $(RUST_KERNEL)
 	GT_CACHE_ROOT=$(NEWEST_CACHE) GT4PY_BUILD_CACHE_DIR=$(NEWEST_CACHE) \
 		$(NEWEST_VENV)/bin/python -m pytest $(IN_PARALLEL) -k "not ($(TIME_TESTS))" $(SAME_EVERYWHERE:%=--ignore=%) $(NEWEST_TESTS)
 
-pages: $(EXTENSION) $(VENV)/.stamp-test ## write docs/sources.md, tables of docs/protocols.md and docs/functions.md, docstrings of the stub
+pages: $(EXTENSION) $(VENV)/.stamp-test ## write docs/sources.md, tables of docs/protocols.md, docs/functions.md and docs/xarray.md, docstrings of the stub
 	PYTHONPATH=tests $(BIN)/python -m support.stub_docs
 	PYTHONPATH=tests $(BIN)/python -m support.sources
 	PYTHONPATH=tests $(BIN)/python -m support.libraries.table_of_pairs
 	PYTHONPATH=tests $(BIN)/python -m support.function_tables
+	PYTHONPATH=tests $(BIN)/python -m support.xarray_methods
 
 docs: $(SITE) ## the site, into docs/_build/html
 
@@ -224,7 +241,7 @@ check: $(EXTENSION) $(VENV)/.stamp-dev docs workflows ## formatting, lints, docu
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy --strict python/dlfield
-	MYPYPATH=python:examples:examples/recipes $(BIN)/mypy --strict examples
+	MYPYPATH=python:examples:examples/recipes:examples/fortran $(BIN)/mypy --strict examples
 	MYPYPATH=python $(BIN)/python -m mypy.stubtest --allowlist stubtest-allowed.txt dlfield._core
 
 bench: $(EXTENSION) $(VENV)/.stamp-bench $(MPICH)/.stamp ## exchanges, calls, allocation, copies beside their peers
@@ -247,6 +264,7 @@ gt4py-suite: $(EXTENSION) $(VENV)/.stamp-test ## GT4Py's own tests with bind in 
 	-$(call in_gt4py,storage,drop_in) -k "not gpu"
 	-$(call in_gt4py,cartesian,drop_in) integration_tests -k "numpy and not gpu"
 	-$(call in_gt4py,cartesian,suite) --calls $(CALLS)/cartesian.json $(SUITE_CARTESIAN)
+	-$(call in_gt4py,cartesian,derivatives) --derived $(CALLS)/derived.json integration_tests -k "numpy and not gpu"
 	-$(call in_gt4py,next,suite) --calls $(CALLS)/next.json $(SUITE_NEXT)
 
 in_gt4py = cd $(SOURCE)/tests/$(1)_tests && PYTHONPATH=$(CURDIR)/python:$(CURDIR)/tests OMP_NUM_THREADS=1 \

@@ -54,6 +54,8 @@ mod compute;
 #[cfg(feature = "python")]
 mod call;
 #[cfg(feature = "python")]
+mod xla;
+#[cfg(feature = "python")]
 mod module;
 
 #[cfg(feature = "arrow")]
@@ -77,7 +79,7 @@ pub use layout::{Extents, Item, Layout, MAX_NDIM, Span};
 pub use managed::{Managed, Untrusted};
 pub use preset::Preset;
 #[cfg(feature = "ndarray")]
-pub use protocol::ndarray::{FieldMut, FieldRef};
+pub use protocol::ndarray::{FieldMut, FieldRef, same_shape};
 #[cfg(feature = "python")]
 pub use python::share_borrows;
 pub use storage::{Builder, CopyBatch, ManagedBy, Order, Residence, Spec, Storage};

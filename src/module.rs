@@ -43,16 +43,19 @@ mod _core {
     use crate::compute::{elementwise, reduced, reducing_functions};
     use crate::device::Device;
     use crate::error::{DeviceUnavailable, no_such_buffer};
+    #[pymodule_export]
+    use crate::interpreter::has_matched_dims;
     use crate::interpreter::prepare_for_the_end;
     #[pymodule_export]
     use crate::python::ask::{
-        as_cupy, as_numpy, class_options, device_of, doors, live_allocations, look_at,
+        as_cupy, as_numpy, class_options, device_of, doors, first_held, live_allocations, look_at,
     };
     #[pymodule_export]
     use crate::python::batch::PyCopyBatch;
     #[pymodule_export]
     use crate::python::create::{
-        as_storage, empty, empty_like, full, full_like, ones, ones_like, storage, zeros, zeros_like,
+        Allocation, as_storage, empty, empty_like, full, full_like, ones, ones_like, storage,
+        zeros, zeros_like,
     };
     #[pymodule_export]
     use crate::python::halo::{PyHaloBoxes, message_part};
@@ -68,8 +71,8 @@ mod _core {
     use crate::python::presets::register_preset;
     #[pymodule_export]
     use crate::python::settings::{
-        free_pool, get_huge_pages, get_num_threads, get_pool_limit, pool_bytes, set_huge_pages,
-        set_num_threads, set_pool_limit,
+        copy_settings, free_pool, get_huge_pages, get_num_threads, get_pool_limit, pool_bytes,
+        set_huge_pages, set_num_threads, set_pool_limit,
     };
     use crate::python::storage::introduce;
     #[pymodule_export]
@@ -82,6 +85,7 @@ mod _core {
     #[pymodule_export]
     use crate::python::sync_state::PySyncState;
     use crate::python::{entries, options, settings, share_borrows, stream};
+    use crate::xla;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -99,6 +103,7 @@ mod _core {
         module.add("GTNoSuchBufferError", no_such_buffer(py)?)?;
         module.add("HOST_ALIGNMENT", HOST_ALIGNMENT)?;
         module.add("HOST_DEVICE_TYPE", Device::CPU.code())?;
-        call::register(module)
+        call::register(module)?;
+        xla::register(module)
     }
 }

@@ -90,6 +90,27 @@ impl SyncState {
         Ok(Some(Arc::clone(first)))
     }
 
+    /// The state of the pair that two buffers belong to, if there is such a pair.
+    pub(crate) fn of_pair(host: &Managed, device: &Managed) -> Option<Arc<Self>> {
+        let known = STATES.lock().unwrap_or_else(PoisonError::into_inner);
+        let states: Vec<Arc<Self>> = known.iter().filter_map(Weak::upgrade).collect();
+        drop(known);
+        let is_theirs = |state: &Arc<Self>| {
+            let whole = state.lock().ok().and_then(|whole| whole.upgrade());
+            host.layout().size() > 0 && whole.is_some_and(|whole| whole.holds(host, device))
+        };
+        states.into_iter().find(is_theirs)
+    }
+
+    /// Remembers the state of a new pair for [`SyncState::of_pair`].
+    fn remember(self: &Arc<Self>) {
+        let mut states = STATES.lock().unwrap_or_else(PoisonError::into_inner);
+        if states.len() == states.capacity() {
+            states.retain(|state| state.strong_count() > 0);
+        }
+        states.push(Arc::downgrade(self));
+    }
+
     /// The companion of the state. The lock is held as long as the result.
     pub(crate) fn companion(&self) -> MutexGuard<'_, Option<Companion>> {
         self.companion.lock().unwrap_or_else(PoisonError::into_inner)
@@ -110,6 +131,9 @@ impl SyncState {
         Ok(self.whole.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
+
+/// The states of all pairs, for buffers that come without theirs.
+static STATES: Mutex<Vec<Weak<SyncState>>> = Mutex::new(Vec::new());
 
 /// A buffer on the host and its sibling on a device, or the same part of both.
 #[derive(Debug, Clone)]
@@ -142,6 +166,9 @@ impl Mirrored {
         };
         *known = Arc::downgrade(&whole);
         drop(known);
+        if earlier.is_none() {
+            state.remember();
+        }
         // A copy to a read-only side would write it.
         let readonly = host.readonly() || device.readonly();
         let shown = |one: Managed| if readonly { one.into_readonly() } else { one };

@@ -6,8 +6,6 @@ has to learn the relaxation from the temperature alone.
 python emulator.py
 """
 
-from typing import Any
-
 import dlfield as dlf
 import numpy as np
 import torch
@@ -28,28 +26,14 @@ def diffuse(t: Field[np.float64], out: Field[np.float64]) -> None:
 
 
 run = dlf.bind(diffuse)
+# The stencil is symmetric, and so its own adjoint: it reads the cotangent as `t`.
+op = dlf.torch_op(run, "recipes::diffuse", adjoint=run, names={"out": "t", "t": "out"})
 
 
 def diffused(t: Tensor) -> Tensor:
     """Diffuse a tensor of the domain; beyond its edges everything is 0."""
-    padded, out = torch.nn.functional.pad(t, (0, 0, 1, 1, 1, 1)), torch.empty_like(t)
-    origin = {"t": (1, 1, 0), "out": (0, 0, 0)}
-    run(padded, out, origin=origin, domain=tuple(t.shape))
-    return out
-
-
-class Diffusion(torch.autograd.Function):
-    """The stencil for autograd. It is symmetric, and so its own adjoint."""
-
-    @staticmethod
-    def forward(_context: Any, t: Tensor) -> Tensor:
-        """Run the stencil: torch records nothing in here."""
-        return diffused(t)
-
-    @staticmethod
-    def backward(_context: Any, gradient: Tensor) -> Tensor:
-        """Run the adjoint stencil on the gradient."""
-        return diffused(gradient)
+    result: Tensor = op(torch.nn.functional.pad(t, (0, 0, 1, 1, 1, 1)))[1:-1, 1:-1]
+    return result
 
 
 def start() -> Tensor:
@@ -72,7 +56,7 @@ def train(network: torch.nn.Module) -> list[float]:
     for _ in range(200):
         t = start()
         for _ in range(STEPS):
-            t = Diffusion.apply(t + network(t))
+            t = diffused(t + network(t))
         loss = torch.nn.functional.mse_loss(t, goal)
         optimizer.zero_grad()
         loss.backward()
@@ -98,7 +82,7 @@ def coupled(network: torch.nn.Module) -> dlf.Storage:
 def main() -> None:
     """Check the gradient, train, and run."""
     torch.manual_seed(0)
-    exact = torch.autograd.gradcheck(Diffusion.apply, start()[:3, :3].requires_grad_())
+    exact = torch.autograd.gradcheck(diffused, start()[:3, :3].requires_grad_())
     network = torch.nn.Linear(NK, NK, dtype=torch.float64)
     losses = train(network)
     result = coupled(network)
@@ -106,7 +90,7 @@ def main() -> None:
     print(f"the gradient is right: {exact}")
     print(f"loss {losses[0]:.2g} before, {losses[-1]:.2g} after; largest error {error:.2g}")
     try:
-        diffused(start().requires_grad_())
+        run(start().requires_grad_(), start())
     except BufferError as refusal:
         print(refusal)
 

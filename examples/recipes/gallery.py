@@ -6,8 +6,10 @@ python gallery.py FOLDER
 import sys
 from pathlib import Path
 
+import assimilate
 import chunked
 import emulator
+import learn
 import numpy as np
 import torch
 from matplotlib.axes import Axes
@@ -55,10 +57,44 @@ def draw_chunks(path: Path) -> None:
     figure.savefig(path, dpi=100)
 
 
+def draw_learn(path: Path) -> None:
+    """Draw one level of the coefficient: known, learnt twice, and the difference of these."""
+    figure = Figure(figsize=(7.6, 2.6), layout="constrained", facecolor="white")
+    learnt = learn.learn_in_torch(), learn.learn_in_jax()
+    fields = {"known": learn.KNOWN, "learnt by torch": learnt[0], "learnt by JAX": learnt[1]}
+    fields["JAX - known"] = learnt[1] - learn.KNOWN
+    for axes, (title, field) in zip(figure.subplots(1, 4), fields.items(), strict=True):
+        shown = axes.imshow(field[1:, :, 0], vmin=0.0, vmax=0.9)
+        axes.set(title=title, xlabel="J", xticks=(), yticks=())
+    figure.axes[0].set(ylabel="I")
+    figure.colorbar(shown, ax=figure.axes)
+    figure.savefig(path, dpi=100)
+
+
+def draw_assimilate(path: Path) -> None:
+    """Draw one level of the state: known, where it is seen, and found twice."""
+    figure = Figure(figsize=(7.6, 2.6), layout="constrained", facecolor="white")
+    fields = {
+        "known": assimilate.KNOWN,
+        "found by torch": assimilate.find_in_torch(),
+        "found by JAX": assimilate.find_in_jax(),
+    }
+    for axes, (title, field) in zip(figure.subplots(1, 3), fields.items(), strict=True):
+        shown = axes.imshow(field[1:-1, 1:-1, 1], vmin=0.0, vmax=1.0)
+        axes.set(title=title, xlabel="J", xticks=(), yticks=())
+    i, j = np.meshgrid(*(np.arange(0, n - 2, 3) for n in field.shape[:2]), indexing="ij")
+    figure.axes[0].plot(j, i, ".", color="white", markersize=3)
+    figure.axes[0].set(ylabel="I")
+    figure.colorbar(shown, ax=figure.axes)
+    figure.savefig(path, dpi=100)
+
+
 def main(folder: Path) -> None:
-    """Draw both."""
+    """Draw all."""
     draw_emulator(folder / "emulator.png")
     draw_chunks(folder / "chunked.png")
+    draw_learn(folder / "learn.png")
+    draw_assimilate(folder / "assimilate.png")
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ def find(run: dlf.BoundStencil, t: dlf.Storage, out: dlf.Storage) -> None:
 
 def main() -> None:
     """Find, look, and mend."""
-    array = np.zeros((20, 24, 12), order="F")  # as from Fortran: I is contiguous
+    array = np.zeros((40, 48, 12), order="F")  # as from Fortran: I is contiguous
     slow = dlf.as_storage(array, dims="IJK", halo=(2, 2, 0))
     out = dlf.zeros(array.shape, dims="IJK", halo=(2, 2, 0), backend=BACKEND)
     run = dlf.bind(diffuse)

@@ -225,3 +225,12 @@ def test_an_array_that_jax_traces_names_the_callback(transform, call):
     values = jnp.ones((2, 3)) if transform == "vmap" else jnp.ones(3)
     with refused(Exception, "jax.pure_callback"):
         traced(values)
+
+
+@pytest.mark.source(
+    "GDP-3 draft", "Mixing Types", "beside an array of another library the storage decides"
+)
+def test_a_storage_beside_an_array_of_jax_decides():
+    storage, array = dlf.ones((2, 3), "float32", dims="IJ"), jnp.ones((2, 3), "float32")
+    made = storage + array
+    assert (type(made), made.dims) == (dlf.CPUStorage, ("I", "J"))

@@ -152,3 +152,17 @@ def test_an_arrow_array_shares_a_storage_of_one_dimension():
 @pytest.mark.parametrize("consume", [pa.Tensor.from_dlpack, pa.py_buffer])
 def test_arrow_calls_a_read_only_storage_immutable(consume):
     assert not consume(dlf.as_storage(np.frombuffer(bytes(16)))).is_mutable
+
+
+@pytest.mark.parametrize("axes", [(1, 0), (2, 0, 1), (1, 2, 0), (2, 1, 0), (0, 2, 1)])
+def test_a_field_without_names_comes_back_in_its_own_order(axes):
+    array = np.arange(24.0).reshape((2, 12) if len(axes) == 2 else (2, 3, 4)).transpose(axes)
+    back = dlf.as_storage(dlf.as_storage(array).to_arrow())
+    assert np.array_equal(back.to_numpy(), array)
+    assert back.dims is None
+
+
+def test_a_field_with_names_comes_back_in_the_order_of_memory_with_the_names_inside():
+    array = np.arange(6.0).reshape(2, 3).T
+    back = dlf.as_storage(dlf.as_storage(array, dims="IJ").to_arrow())
+    assert (back.shape, back.dims) == ((2, 3), ("dim_0", "I"))

@@ -341,3 +341,11 @@ def test_autograd_refuses_a_gradient_for_values_that_a_stencil_has_overwritten()
     bound_copy()(torch.zeros_like(column), column)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         loss.backward()
+
+
+@pytest.mark.source(
+    "GDP-3 draft", "Mixing Types", "beside an array of another library the storage decides"
+)
+def test_a_storage_beside_a_tensor_decides():
+    made = dlf.ones((2, 3), dims="IJ") + torch.ones((2, 3), dtype=torch.float64)
+    assert (type(made), made.dims) == (dlf.CPUStorage, ("I", "J"))

@@ -139,7 +139,7 @@ def test_an_array_that_was_loaded_from_a_file_is_shared(opened):
 
 
 def test_a_dataset_is_refused():
-    with pytest.raises(TypeError, match="'Dataset'"):
+    with pytest.raises(TypeError, match="got a Dataset"):
         dlf.as_storage(xr.Dataset({"t": ("x", np.zeros(3))}))
 
 

@@ -79,3 +79,21 @@ def test_a_data_array_around_a_storage_has_the_labels_of_the_storage(field):
 def test_options_override_what_is_written(field):
     back = dlf.from_xarray(field.to_xarray(), halo={"J": 2}, default_origin=None)
     assert labels(back) == (field.dims, ((0, 0), (2, 2), (0, 0)), None)
+
+
+@pytest.mark.parametrize(
+    ("array", "way_out"),
+    [
+        (np.zeros(3), r"use as_storage\(\.\.\.\)"),
+        (xr.Dataset({"t": ("I", np.zeros(3))}), r"pass one of its variables, for example x\['t'\]"),
+    ],
+    ids=["array", "dataset"],
+)
+def test_what_is_no_dataarray_is_refused_with_what_to_call(array, way_out):
+    with pytest.raises(TypeError, match=rf"from_xarray: expected an xarray.DataArray, .*{way_out}"):
+        dlf.from_xarray(array)
+
+
+def test_a_dataset_is_refused_with_the_name_of_a_variable():
+    with pytest.raises(TypeError, match=r"got a Dataset; pass one .* x\['t'\]$"):
+        dlf.as_storage(xr.Dataset({"t": ("I", np.zeros(3))}))

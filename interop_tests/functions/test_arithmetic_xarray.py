@@ -28,7 +28,8 @@ def calls(draw):
 @given(calls())
 def test_universal_functions_give_what_xarray_gives(call):
     ufunc, operands = call
-    if rules.expected_dims(operands) is None:
+    dims = rules.expected_dims(operands)
+    if dims is None:
         return
     arrays = [xr.DataArray(one.to_numpy(), dims=one.dims or ()) for one in operands]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -40,9 +41,9 @@ def test_universal_functions_give_what_xarray_gives(call):
         if isinstance(expected, tuple) or expected.dtype == object:
             return
         made = ufunc(*operands)
-    assert (made.dims or ()) == expected.dims
+    assert (made.dims or ()) == dims
     assert made.dtype == expected.dtype
-    np.testing.assert_array_equal(made.to_numpy(), expected.to_numpy())
+    np.testing.assert_array_equal(made.to_numpy(), expected.transpose(*dims).to_numpy())
 
 
 #: Functions of NumPy and methods by name, and what xarray calls them.
@@ -119,15 +120,6 @@ def test_a_dataarray_is_not_assigned_in_place(square):
     assert square[0, 0] == 1
 
 
-def test_a_square_field_beside_its_transpose_is_never_added_to_itself(square):
-    array = xr.DataArray(square, dims=square.dims)
-    other = array.rename(I="J", J="I")
-    with refused(ValueError, "in the same order"):
-        array + other
-    expected = square.to_numpy() + square.to_numpy().T
-    assert np.array_equal(array.as_numpy() + other.as_numpy(), expected)
-
-
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "lt", "eq", "pow"])
 def test_dataarrays_around_storages_compute(square, name):
     array = xr.DataArray(square, dims=square.dims, coords={"I": [1.0, 2.0, 3.0]})
@@ -163,9 +155,6 @@ COMPUTED = {
     "differentiate": lambda array: array.differentiate("J"),
     "pad": lambda array: array.pad(I=1),
 }
-LEFT = {
-    "dot": lambda array: array.dot(array),
-}
 
 
 @pytest.fixture
@@ -179,10 +168,3 @@ def array():
 def test_methods_of_dataarrays_around_storages_give_what_they_give_around_arrays(array, call):
     library("scipy")
     xr.testing.assert_allclose(call(array).as_numpy(), call(array.as_numpy()))
-
-
-@pytest.mark.parametrize("call", LEFT.values(), ids=LEFT)
-def test_other_methods_name_the_way_out(array, call):
-    with refused(TypeError, "expected an array, got a CPUStorage", "as_numpy() of a DataArray"):
-        call(array)
-    call(array.as_numpy())

@@ -67,6 +67,38 @@ def test_a_plan_may_outlive_the_end_of_mpi():
     expect_success(end_of("packed", "plan.exchange()\nMPI.Finalize()\nplan.free()"))
 
 
+@ENGINES
+@pytest.mark.parametrize("verb", ["wait", "test", "free"])
+def test_a_plan_that_was_started_raises_once_mpi_is_finalized(engine, verb):
+    code = f"""
+plan.start()
+plan._engine.wait()  # MPI ends well without messages under way
+MPI.Finalize()
+try:
+    plan.{verb}()
+except RuntimeError as error:
+    print(error, flush=True)
+"""
+    done = end_of(engine, code)
+    assert done.stdout.count(f"{verb}: needs MPI, which is finalized; exchange and wait") == 2
+    assert done.returncode == 0, done.stderr
+
+
+@ENGINES
+@pytest.mark.parametrize("verb", ["start", "exchange"])
+def test_a_plan_does_not_start_once_mpi_is_finalized(engine, verb):
+    code = f"""
+MPI.Finalize()
+try:
+    plan.{verb}()
+except RuntimeError as error:
+    print(error, flush=True)
+"""
+    done = end_of(engine, code)
+    expect_success(done)
+    assert done.stdout.count(f"{verb}: needs MPI, which is finalized; exchange and wait") == 2
+
+
 def test_an_error_on_one_rank_ends_all_of_them_under_the_runner_of_mpi4py(tmp_path):
     file = tmp_path / "program.py"
     file.write_text(

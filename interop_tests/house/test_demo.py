@@ -71,5 +71,16 @@ def test_the_python_of_the_readme_and_of_the_first_pages_runs(block, tmp_path):
         library(name)
     program = tmp_path / "readme.py"  # a stencil is read from its file
     program.write_text(block, "utf-8")
-    done = run(str(program))
+    done = run("-W", "error::UserWarning", str(program))
     assert done.returncode == 0, done.stderr
+
+
+def test_the_first_page_shows_what_its_program_prints(tmp_path):
+    for name in ("xarray", "gt4py", "torch"):
+        library(name)
+    text = (ROOT / "docs" / "index.md").read_text("utf-8")
+    pattern = r"^```python\n(.*?)^```\s+^```text\n(.*?)^```"
+    block, printed = re.search(pattern, text, re.M | re.S).groups()
+    program = tmp_path / "first.py"
+    program.write_text(block, "utf-8")
+    assert run(str(program)).stdout == printed

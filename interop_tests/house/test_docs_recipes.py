@@ -16,6 +16,13 @@ GALLERY = (DOCS / "gallery.md").read_text("utf-8")
 SAME = "the same bits True, dims ('I', 'J', 'K'), halo ((1, 1), (1, 1), (0, 0))"
 #: What a program needs, and a pattern of each line that it prints.
 PRINTED = {
+    "assimilate": (
+        ["torch", "jax"],
+        [
+            r"torch: relative error of the state 0\.0[234]\d",
+            r"JAX: relative error of the state 0\.0[234]\d",
+        ],
+    ),
     "checkpoint": (
         ["xarray", "netCDF4", "zarr"],
         [rf"through_{kind}: {re.escape(SAME)}" for kind in ("netcdf", "zarr", "npz", "pickle")],
@@ -32,6 +39,13 @@ PRINTED = {
             r"argument 't': .*, got requires_grad=True; to train, .* leaves the gradient out",
         ],
     ),
+    "granule": (
+        ["gt4py.next", "xarray"],
+        [
+            r"\('ncells', 'height'\) 290\.0 290\.0",
+            "argument 'theta': expected points 0 to 6 along Cell, which 'relax' reads, got .*",
+        ],
+    ),
     "layout": (
         [],
         [
@@ -39,7 +53,21 @@ PRINTED = {
             "",
             "ndarray: shared through .*",
             "(  .*\n)+",
-            r"strides \(8, 160, 3840\) before, \(2304, 96, 8\) after; halo .*",
+            r"strides \(8, 320, 15360\) before, \(4608, 96, 8\) after; halo .*",
+        ],
+    ),
+    "physics": (
+        ["xarray"],
+        [
+            r"\('column', 'J', 'K'\) \[0\.5 1\.  1\.5 2\.  2\.5\]",
+            "argument 'in_q': expected points 0 to 9 along I, which 'saturated' reads, got 0 to 8",
+        ],
+    ),
+    "learn": (
+        ["torch", "jax"],
+        [
+            r"torch: largest error of the coefficient \d\.\de-0[5-9]",
+            r"JAX: largest error of the coefficient \d\.\de-0[5-9]",
         ],
     ),
     "shared_memory": ([], [r"exit status 0: 281\.5 in the domain, 280\.0 in the halo"]),
@@ -66,6 +94,7 @@ def printed_by_recipe(name, folder):
     for needed in PRINTED[name][0]:
         library(needed)
     strict = ("-W", "error::ResourceWarning", "-W", "error::UserWarning")
+    strict += ("-W", "ignore:Field View Program:UserWarning")  # GT4Py's advice about speed
     return printed_by(*strict, PROGRAMS / f"{name}.py", folder=folder)
 
 
@@ -101,11 +130,18 @@ def test_the_drawings_of_layouts_are_up_to_date(tmp_path):
 
 
 def test_the_plots_of_the_gallery_are_drawn_again(tmp_path):
-    for needed in ("gt4py.cartesian.gtscript", "matplotlib", "torch", "xarray", "dask.array"):
+    for needed in (
+        "gt4py.cartesian.gtscript",
+        "matplotlib",
+        "torch",
+        "jax",
+        "xarray",
+        "dask.array",
+    ):
         library(needed)
     pillow = library("PIL.Image")
     printed_by(PROGRAMS / "gallery.py", tmp_path)
-    for name in ("chunked.png", "emulator.png"):
+    for name in ("assimilate.png", "chunked.png", "emulator.png", "learn.png"):
         with pillow.open(tmp_path / name) as drawn, pillow.open(DOCS / "gallery" / name) as shown:
             assert drawn.size == shown.size
             assert len(drawn.convert("RGB").getcolors(10**6)) > 20

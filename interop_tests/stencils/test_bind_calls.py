@@ -1,5 +1,7 @@
 """Calls that do not fit the definition of a stencil, and what cannot be bound at all."""
 
+import warnings
+
 import dlfield as dlf
 import numpy as np
 import pytest
@@ -38,18 +40,22 @@ WRONG_CALLS = {
         "expected one value for 'field', got two",
     ),
     "too many": (lambda: ((None,) * 7, {}), "got 7"),
-    "an option of gt4py that bind decides": (
-        lambda: ((), good() | {"validate_args": False}),
-        "got",
-    ),
 }
 
 
 @pytest.mark.parametrize(("make", "text"), WRONG_CALLS.values(), ids=WRONG_CALLS)
 def test_arguments_that_do_not_fit_the_definition_are_refused(mixed, make, text):
     arguments, keywords = make()
-    with refused(TypeError, "mixed(field, plane, profile, pair, spare, scale)", text):
+    arguments_are = "; the arguments are field, plane, profile, pair, spare, scale"
+    with refused(TypeError, "mixed: expected", text, arguments_are):
         mixed(*arguments, **keywords)
+
+
+@pytest.mark.parametrize("validate_args", [True, False])
+def test_validate_args_of_gt4py_changes_nothing(mixed, validate_args):
+    mixed(**good(), validate_args=validate_args)
+    with refused(ValueError, "argument 'profile': expected a field, got None"):
+        mixed(**{**good(), "profile": None}, validate_args=validate_args)
 
 
 @pytest.mark.parametrize("scale", [2, np.float32(2.0), True, None, "2", np.array(2.0), 1j])
@@ -178,3 +184,12 @@ def test_an_array_that_is_read_beside_where_it_is_written_is_refused(compiled):
     with refused(BufferError, "'inp' and 'out'", "pass a copy"):
         run(values, values, origin=(2, 2, 0), domain=(4, 4, 4))
     np.testing.assert_array_equal(values, before)
+
+
+def test_gt4py_does_not_check_again_where_times_are_asked_for(compiled):
+    times = {}
+    arrays = (np.zeros((4, 3, 2), order="F") for _ in range(3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # GT4Py's check warns of the order
+        dlf.bind(compiled("split", "numpy"))(*arrays, exec_info=times)
+    assert times["run_end_time"] >= times["run_start_time"]

@@ -42,6 +42,15 @@ def test_an_input_read_at_indices_of_run_time_may_lie_apart_from_the_output(
     np.testing.assert_array_equal(out, expected)
 
 
+def test_a_call_in_place_that_reads_around_a_point_is_refused_with_the_reach(compiled, backend):
+    field = np.zeros((5, 6, 2))
+    text = (
+        "got arrays that overlap, 'inp' is read with a reach of 1 along I, 2 along J; pass a copy"
+    )
+    with refused(BufferError, "arguments 'inp' and 'out'", text):
+        dlf.bind(compiled("skewed", backend))(field, field, origin=(0, 2, 0), domain=(4, 4, 2))
+
+
 @pytest.mark.filterwarnings("ignore:Absolute indexing:UserWarning")
 def test_levels_that_are_numbered_from_the_bottom_must_not_share_memory_with_an_output(compiled):
     field = VALUES.copy()

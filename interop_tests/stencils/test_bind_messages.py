@@ -192,7 +192,7 @@ def operator(name, *inputs, out, **options):
 def scan_without_fields():
     from support.stencils import next_programs as programs
 
-    dlf.bind(programs.running_sum)
+    dlf.bind(programs.running_sum, fields={"value": programs.IJK})
 
 
 #: What raises each message; three dots stand for anything.
@@ -206,8 +206,8 @@ RAISES = {
     ("argument 'inp': expected dims ('I', 'J', 'K') in any order, got ..."): lambda: laplacian()(
         xarray_named("a", "b", "c"), zeros()
     ),
-    "dims: expected 'I', 'J', 'K' or a decimal for 'lon', got 'X'": lambda: laplacian(
-        dims={"lon": "X"}
+    "dims: expected 'I', 'J', 'K' or a data dimension such as '0' for 'lon', got 'X'": lambda: (
+        laplacian(dims={"lon": "X"})
     ),
     (
         "argument 'out': expected 4 points between the halos along I, as in 'inp', got 5; ..."
@@ -322,7 +322,9 @@ RAISES = {
     (
         "argument 'scale': expected a scalar of float64, got 2 of type int; ..."
     ): scalar_of_another_type,
-    "laplacian(inp, out): expected an argument 'out', got none": lambda: laplacian()(zeros()),
+    "laplacian: expected an argument 'out', got none; the arguments are inp, out": lambda: (
+        laplacian()(zeros())
+    ),
     (
         "bind: expected a stencil made by gtscript.stencil, a gt4py.next program, or a "
         "callable with dlfield.annotations, got int; ..."

@@ -11,6 +11,7 @@ from dlfield.annotations import Access, Field
 
 from support.errors import refused
 from support.optional import library
+from support.processes import end_of, expect_success
 from support.stencils.cartesian import SKEWED_HALO, mixed_reference, skewed_reference
 
 SHAPE = (5, 6, 4)
@@ -382,3 +383,22 @@ def test_the_points_of_an_unstructured_grid_are_told_by_the_domain(bound_next):
         run.functional(cells)
     edges = run.functional(cells, domain=(3, 4, 2))
     np.testing.assert_allclose(edges, cells[TABLE].sum(axis=1))
+
+
+def test_a_result_of_jax_is_on_the_device_of_the_first_field():
+    library("jax")
+    code = """
+import dlfield as dlf, jax
+from dlfield.annotations import Access, Field
+jax.config.update("jax_enable_x64", True)
+
+def doubled(inp, out):
+    out[...] = 2 * inp
+
+inp, out = Field["I", float, Access["in"]], Field["I", float, Access["out"]]
+run = dlf.bind(doubled, fields={"inp": inp, "out": out})
+third = jax.device_put(jax.numpy.ones(3), jax.devices()[3])
+assert run.functional(third).devices() == third.devices()
+assert run.functional(dlf.ones(3), like=third).devices() == third.devices()
+"""
+    expect_success(end_of(code, XLA_FLAGS="--xla_force_host_platform_device_count=4"), code)

@@ -25,7 +25,10 @@ def compiled(name, backend):
     externals = ndsl.EDGES if name == "divergence_damping" else {}
     with one_at_a_time(f"ndsl-{name}-{backend}".replace(":", "-")):
         return gtscript.stencil(
-            backend=backend, definition=getattr(ndsl, name), externals=externals
+            backend=backend,
+            definition=getattr(ndsl, name),
+            externals=externals,
+            dtypes=ndsl.TEMPORARIES,
         )
 
 
@@ -108,6 +111,16 @@ def test_an_edge_without_a_point_beside_it_is_refused(kind):
         )
     for name, one in call.results().items():
         np.testing.assert_array_equal(one, before[name])
+
+
+@pytest.mark.filterwarnings("ignore:2D temporaries:UserWarning")
+def test_the_reach_of_a_stencil_is_known_beside_temporaries_whose_type_has_a_name():
+    q = np.arange(24.0).reshape(2, 3, 4)
+    run = dlf.bind(compiled("add_lowest", "numpy"))
+    assert dlf.explain(run, q).plan.checked == "checked"
+    expected = q + q[..., :1]
+    run(q)
+    np.testing.assert_array_equal(q, expected)
 
 
 def test_winds_in_one_array_with_what_they_are_solved_for_are_refused():

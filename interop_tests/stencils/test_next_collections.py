@@ -232,9 +232,9 @@ def test_the_points_that_a_scan_operator_reads_are_checked(bound):
     )
 
 
-def test_a_scan_operator_without_types_is_refused_with_the_way_out():
+def test_types_of_a_scan_operator_without_its_output_are_refused_with_the_way_out():
     with refused(ValueError, "fields: needs 'out' of 'sum_and_product'", "gtx.Field[...]"):
-        dlf.bind(sum_and_product)
+        dlf.bind(sum_and_product, fields={"value": IJK})
 
 
 def test_types_of_fields_are_refused_for_an_operator_that_has_them():

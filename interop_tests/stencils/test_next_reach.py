@@ -25,10 +25,13 @@ from support.stencils.next_programs import (  # noqa: E402
     E2CDim,
     Edge,
     K,
+    Level,
     OnCells,
     OnEdges,
+    as_offset,
     connectivities,
     gtx,
+    int32,
     neighbor_sum,
     on,
     running_sum,
@@ -320,3 +323,28 @@ def test_explain_calls_the_footprint_of_a_field_that_is_read_at_an_offset_of_val
     run = dlf.bind(on("embedded", "gathered_of"), offset_provider={"Level": K})
     by, inp = np.zeros((2, 3, 4), dtype=np.int32), np.ones((2, 3, 4))
     assert incomplete(run, inp, by, out=untouched(2, 3, 4)) == ["inp"]
+
+
+@gtx.field_operator
+def at_level_beside(cells: OnCells, by: gtx.Field[gtx.Dims[Edge, K], int32]) -> OnEdges:
+    return cells(E2C[1])(as_offset(Level, by))
+
+
+@pytest.fixture(params=["roundtrip", "gtfn_cpu"])
+def beside(request):
+    operator = at_level_beside.with_backend(BACKENDS[request.param])
+    return dlf.bind(operator, offset_provider=table(LONG))
+
+
+def test_a_neighbour_at_an_offset_of_values_is_what_gt4py_computes(beside):
+    cells, edges = np.arange(12.0).reshape(4, 3), untouched(2, 3)
+    by = np.array([[2, 1, 0], [0, -1, -2]], dtype=np.int32)
+    beside(cells, by, out=edges)
+    np.testing.assert_array_equal(edges, [[5.0, 5.0, 5.0], [6.0, 6.0, 6.0]])
+
+
+def test_an_offset_of_values_along_levels_leaves_the_points_of_the_mesh_known(beside):
+    edges = untouched(2, 3)
+    with refused(ValueError, "argument 'cells': expected points 1 to 3 along Cell", "got 0 to 2"):
+        beside(np.ones((2, 3)), np.zeros((2, 3), dtype=np.int32), out=edges)
+    assert (edges == -1.0).all()

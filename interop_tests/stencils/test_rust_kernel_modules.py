@@ -1,6 +1,5 @@
 """Functions in Rust of several extension modules: borrows are tracked across them."""
 
-import ctypes
 import shutil
 import sys
 
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 
 from support.errors import refused
+from support.interpreter_dict import interpreter_dict
 from support.processes import run_in_subprocess
 from support.rust_kernel import LIBRARY, SHAPE, VALUES, Told, built, load, reference, untouched
 
@@ -21,14 +21,6 @@ def other(tmp_path_factory):
     copy = tmp_path_factory.mktemp("module") / LIBRARY.name
     shutil.copy(LIBRARY, copy)
     return load(copy)
-
-
-def shown():
-    """Return what extension modules keep in the interpreter."""
-    ctypes.pythonapi.PyInterpreterState_Get.restype = ctypes.c_void_p
-    ctypes.pythonapi.PyInterpreterState_GetDict.argtypes = [ctypes.c_void_p]
-    ctypes.pythonapi.PyInterpreterState_GetDict.restype = ctypes.py_object
-    return ctypes.pythonapi.PyInterpreterState_GetDict(ctypes.pythonapi.PyInterpreterState_Get())
 
 
 def test_the_second_module_is_another_one(other):
@@ -86,7 +78,7 @@ def test_parts_without_a_common_element_are_taken_by_two_modules(other):
 
 def test_the_package_shows_its_list_under_a_name_with_a_version():
     assert dlf.as_storage(VALUES).shape == SHAPE
-    assert 'capsule object "dlfield.borrows.1"' in repr(shown()["dlfield.borrows.1"])
+    assert 'capsule object "dlfield.borrows.1"' in repr(interpreter_dict()["dlfield.borrows.1"])
 
 
 TWO_MODULES = f"""
@@ -132,11 +124,8 @@ def test_two_modules_need_no_package_to_know_of_each_other():
 
 
 DICT = """
-    api = ctypes.pythonapi
-    api.PyInterpreterState_Get.restype = ctypes.c_void_p
-    api.PyInterpreterState_GetDict.argtypes = [ctypes.c_void_p]
-    api.PyInterpreterState_GetDict.restype = ctypes.py_object
-    shown = api.PyInterpreterState_GetDict(api.PyInterpreterState_Get())
+    from support.interpreter_dict import interpreter_dict
+    shown = interpreter_dict()
 """
 
 
@@ -171,6 +160,7 @@ def test_a_foreign_object_under_the_name_is_left_alone(there):
         TWO_MODULES
         + DICT
         + f"""
+    api = ctypes.pythonapi
     api.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
     api.PyCapsule_New.restype = ctypes.py_object
     capsule = api.PyCapsule_New(1, b"somebody's", None)

@@ -11,11 +11,17 @@ Its rooms and files, each of which uses only those above it, and the compiled `_
     functions           NumPy's functions of storages
     xarray              storages as DataArrays, and accessors of GT4Py
     stencils            stencils and programs as `bind` takes them
+    derivatives         adjoints and tangents of stencils, derived
+    operators           stencils as operators of PyTorch and JAX
+    testing             checks of adjoints and tangents
     gt4py_cartesian     the class of a stencil of gt4py.cartesian, by its former name
     show                explanations, drawings, HTML
     storages            methods of storages
     halo                exchange of halos
+    fortran             functions that a Fortran or C program calls
     doctor              ``python -m dlfield``
+    check               ``python -m dlfield check``
+    pytest_check        the checker as a plugin for pytest
 """
 
 import importlib
@@ -41,6 +47,7 @@ from dlfield._core import (
     as_cupy,
     as_numpy,
     as_storage,
+    copy_settings,
     empty,
     empty_like,
     free_pool,
@@ -67,9 +74,16 @@ from dlfield.xarray import from_xarray
 
 if TYPE_CHECKING:
     from dlfield import annotations as annotations
+    from dlfield import fortran as fortran
     from dlfield import halo as halo
+    from dlfield import testing as testing
+    from dlfield.check.report import CheckReport, RefusedCallWarning
+    from dlfield.check.session import checking
+    from dlfield.derivatives.entrances import adjoint, adjoint_source, tangent
+    from dlfield.derivatives.expressions import NotDifferentiable
     from dlfield.doctor import show_versions
     from dlfield.halo import ghex_field, halo_exchange
+    from dlfield.operators.entrances import jax_call, torch_op
     from dlfield.show.explanation import Explanation, PlanExplanation, explain
     from dlfield.stencils.next.allocator import field_allocator
     from dlfield.stencils.next.fields import as_field, from_field
@@ -80,6 +94,7 @@ __all__ = [
     "CPUStorage",
     "CUDAManagedGPUStorage",
     "CUDASyncedGPUStorage",
+    "CheckReport",
     "CudaManagedGPUStorage",
     "DeviceCopyWarning",
     "DeviceUnavailable",
@@ -89,16 +104,22 @@ __all__ = [
     "GTNoSuchBufferError",
     "LayoutWarning",
     "MemoryCopyWarning",
+    "NotDifferentiable",
     "PlanExplanation",
+    "RefusedCallWarning",
     "SoftwareManagedGPUStorage",
     "Storage",
     "SyncState",
     "__version__",
+    "adjoint",
+    "adjoint_source",
     "as_cupy",
     "as_field",
     "as_numpy",
     "as_storage",
     "bind",
+    "checking",
+    "copy_settings",
     "empty",
     "empty_like",
     "explain",
@@ -114,6 +135,7 @@ __all__ = [
     "get_pool_limit",
     "ghex_field",
     "halo_exchange",
+    "jax_call",
     "ones",
     "ones_like",
     "pool_bytes",
@@ -123,6 +145,8 @@ __all__ = [
     "set_pool_limit",
     "show_versions",
     "storage",
+    "tangent",
+    "torch_op",
     "use_stream",
     "zeros",
     "zeros_like",
@@ -131,6 +155,8 @@ __all__ = [
 #: GDP-3's other names of the same classes.
 GT4PySyncedGPUStorage = SoftwareManagedGPUStorage
 CUDASyncedGPUStorage = CudaManagedGPUStorage = CUDAManagedGPUStorage
+#: What `dir` leaves out: those names, and the sign for an option that is not given.
+_UNLISTED = {"UNSET", "CUDASyncedGPUStorage", "CudaManagedGPUStorage", "GT4PySyncedGPUStorage"}
 
 #: What is meant by names of GT4Py and NumPy.
 _MEANT = {
@@ -142,19 +168,30 @@ _MEANT = {
 
 #: Modules that are imported when they or their functions are first used: few programs do.
 _LATER = {
+    "CheckReport": "check.report",
     "Explanation": "show.explanation",
+    "NotDifferentiable": "derivatives.expressions",
     "PlanExplanation": "show.explanation",
+    "RefusedCallWarning": "check.report",
+    "adjoint": "derivatives.entrances",
+    "adjoint_source": "derivatives.entrances",
     "annotations": "annotations",
     "as_field": "stencils.next.fields",
+    "checking": "check.session",
     "explain": "show.explanation",
     "field_allocator": "stencils.next.allocator",
+    "fortran": "fortran",
     "from_field": "stencils.next.fields",
     "ghex_field": "halo",
     "halo": "halo",
     "halo_exchange": "halo",
+    "jax_call": "operators.entrances",
     "show_versions": "doctor",
+    "tangent": "derivatives.entrances",
+    "testing": "testing",
+    "torch_op": "operators.entrances",
 }
-_MODULES = ("annotations", "halo", "xarray")
+_MODULES = ("annotations", "fortran", "halo", "testing", "xarray")
 
 
 def __getattr__(name: str) -> object:
@@ -172,4 +209,4 @@ xarray.install()
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_MODULES])
+    return sorted({*__all__, *_MODULES} - _UNLISTED)

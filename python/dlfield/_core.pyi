@@ -23,7 +23,7 @@ import numpy.typing as npt
 from typing_extensions import CapsuleType, disjoint_base
 
 from dlfield.show.drawing import LayoutDrawing
-from dlfield.stencils.declaration import DecidedBy, DeclaredCollection
+from dlfield.stencils.declaration import DecidedBy, Declaration, DeclaredCollection
 from dlfield.storages.flags import Flags
 from dlfield.storages.sides import Device
 
@@ -31,6 +31,7 @@ __all__ = [
     "HOST_ALIGNMENT",
     "HOST_DEVICE_TYPE",
     "UNSET",
+    "Allocation",
     "BoundStencil",
     "CPUStorage",
     "CUDAManagedGPUStorage",
@@ -64,12 +65,14 @@ __all__ = [
     "check_names",
     "class_options",
     "copy_registers",
+    "copy_settings",
     "cuda_driver",
     "device_of",
     "doors_of",
     "elementwise",
     "empty",
     "empty_like",
+    "first_held",
     "free_pool",
     "full",
     "full_like",
@@ -78,6 +81,8 @@ __all__ = [
     "get_num_threads",
     "get_pool_limit",
     "gt4py_names",
+    "has_matched_dims",
+    "is_bound_call",
     "live_allocations",
     "look_at",
     "message_part",
@@ -96,6 +101,8 @@ __all__ = [
     "set_pool_limit",
     "storage",
     "use_stream",
+    "xla_entries",
+    "xla_handler",
     "zeros",
     "zeros_like",
 ]
@@ -173,8 +180,9 @@ class Storage:
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """Compute a universal function by the names of the dimensions (NEP 13).
 
-        The result has the dims of the first storage, then what the others add; the largest halo and
-        origin; the type that NumPy gives it; and the layout of the first storage that has all dims.
+        The result has the dims of the first operand that has all of them, else the order I, J, K and
+        data dims if GT4Py knows all, else the dims of the first, then what the others add; the largest
+        halo and origin; the type that NumPy gives it; and the layout of the first storage that has all.
         `out`, `where`, `dtype` and `casting` mean what they mean in NumPy. On a GPU CuPy computes.
 
         Raises
@@ -244,17 +252,32 @@ class Storage:
     def __pos__(self) -> Any: ...
     def __abs__(self) -> Any: ...
     def __invert__(self) -> Any: ...
+    def argsort(self, axis: Any = -1, kind: Any = None, order: Any = None) -> Storage:
+        """Return the indices that sort along an axis, as `numpy.argsort` does."""
+    def searchsorted(self, v: Any, side: Any = "left", sorter: Any = None) -> Any:
+        """Return the places of values in sorted ones, as `numpy.searchsorted` does."""
     def __round__(self, decimals: int | None = None, out: Any = None) -> Any:
         """Round to a number of decimals, as NumPy does."""
     def round(self, decimals: int | None = None, out: Any = None) -> Any:
         """Round to a number of decimals, as NumPy does."""
+    @property
+    def real(self) -> Storage:
+        """Return the real part: a view, or a copy of complex values with a buffer on a GPU."""
+    @property
+    def imag(self) -> Storage:
+        """Return the imaginary part: a view of complex values on the host alone, else a copy."""
+    def conj(self) -> Storage:
+        """Return complex conjugates, as `numpy.conjugate` does."""
+    def conjugate(self) -> Storage:
+        """Return complex conjugates, as `numpy.conjugate` does."""
     def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Any:
         """Limit the values to a range, as NumPy does."""
     @property
     def variable(self) -> Any:
         """Return an `xarray.Variable` around it: a DataArray beside it computes with that, by name.
 
-        Absent without dims and without xarray.
+        Without dims it is the array of NumPy, which goes by position. Absent without xarray, and
+        for a storage without dims that has a buffer on a GPU.
         """
     def sum(
         self,
@@ -266,6 +289,8 @@ class Storage:
         where: Any = None,
     ) -> Any:
         """Sum along dimensions, as `numpy.sum`.
+
+        Points of the halo count: `storage.domain_view.sum()` leaves them out.
 
         Parameters
         ----------
@@ -346,7 +371,10 @@ class Storage:
         *,
         where: Any = None,
     ) -> Any:
-        """Average along dimensions, as `numpy.mean`, with the arguments of `sum`."""
+        """Average along dimensions, as `numpy.mean`, with the arguments of `sum`.
+
+        Points of the halo count: `storage.domain_view.mean()` leaves them out.
+        """
     def std(
         self,
         axis: _Axis = None,
@@ -703,6 +731,8 @@ class Storage:
     def __float__(self) -> float: ...
     def __complex__(self) -> complex: ...
     def __index__(self) -> int: ...
+    def __format__(self, spec: str) -> str:
+        """Format a single element without dimensions as its number, as NumPy does."""
     def to_numpy(self) -> npt.NDArray[Any]:
         """Give a NumPy array over the buffer of the host, up to date, in the storage's order of axes.
 
@@ -1228,6 +1258,21 @@ _AlongAxes: TypeAlias = Sequence[int] | Mapping[str, int]
 _CallOrigin: TypeAlias = _AlongAxes | Mapping[str, _AlongAxes]
 
 @final
+class Allocation:
+    """Makes storages of one shape, dtype and kind. Parameters and errors are those of `empty`."""
+
+    def __new__(
+        cls,
+        shape: SupportsIndex | Sequence[SupportsIndex],
+        dtype: npt.DTypeLike | UnsetType | None = None,
+        **options: Unpack[StorageOptions],
+    ) -> Allocation: ...
+    def zeros(self) -> Storage:
+        """Allocate a storage of zeros."""
+    def empty(self) -> Storage:
+        """Allocate a storage whose values are undefined."""
+
+@disjoint_base
 class BoundStencil:
     """A stencil that takes arrays of any framework. Made by `dlfield.bind`.
 
@@ -1245,10 +1290,90 @@ class BoundStencil:
         copy_device: bool,
         copy_memory: bool,
         options: dict[str, Any],
-    ) -> BoundStencil: ...
+        partial: tuple[int, dict[str, Any]] | None = None,
+    ) -> Self: ...
     @property
     def stencil(self) -> Any:
         """The stencil that was bound."""
+    @property
+    def declaration(self) -> Declaration:
+        """The declaration of the stencil, a `dlfield.stencils.declaration.Declaration`.
+
+        It has `fields` and `scalars` with their names, dims, dtypes and access, `reach()`, and more.
+        """
+    def __getattr__(self, name: str) -> Any:
+        """Give an attribute of the stencil that a bound stencil lacks."""
+    def __copy__(self) -> BoundStencil:
+        """Bind the stencil again."""
+    def __deepcopy__(self, memo: Any) -> BoundStencil:
+        """Copy the stencil and what it was bound with, and bind it again."""
+    def storage(
+        self, data: Any, *, field: str | None = None, **options: Unpack[StorageOptions]
+    ) -> Storage:
+        """Copy an array into memory as this stencil wants it, under the names that the array has.
+
+        Parameters
+        ----------
+        data
+            Anything that `dlfield.storage` takes. Without names its axes are those of the field in the
+            order of the definition.
+        field : str, optional
+            The argument that it is for. By default the first field with these dimensions.
+        **options
+            As for `dlfield.storage`; they override what the stencil wants.
+
+        Returns
+        -------
+        Storage
+            A copy in the order of memory, with the alignment and on the device that suit the stencil.
+            Dtype, dims and halo are those of the data.
+
+        Raises
+        ------
+        ValueError
+            If no field of the stencil has these dimensions.
+        """
+    def zeros(
+        self,
+        shape: Sequence[SupportsIndex],
+        dtype: Any = None,
+        *,
+        field: str | None = None,
+        **options: Unpack[StorageOptions],
+    ) -> Storage:
+        """Make a storage of zeros as this stencil wants its memory.
+
+        Parameters
+        ----------
+        shape : sequence of int
+            Extents of the dimensions, with the halo.
+        dtype : optional
+            By default that of the field.
+        field : str, optional
+            The argument that it is for. By default the first field with these, or as many, dimensions.
+        **options
+            As for `dlfield.zeros`; they override what the stencil wants. `dims` are your names, as in
+            the `dims` of `bind`, in any order; by default those of the field in the order of the
+            definition, under your names where there is one for each.
+
+        Returns
+        -------
+        Storage
+
+        Raises
+        ------
+        ValueError
+            If no field of the stencil has these dimensions.
+        """
+    def empty(
+        self,
+        shape: Sequence[SupportsIndex],
+        dtype: Any = None,
+        *,
+        field: str | None = None,
+        **options: Unpack[StorageOptions],
+    ) -> Storage:
+        """As `zeros`, without values."""
     @property
     def argument_names(self) -> tuple[str, ...]:
         """Names of the fields and parameters, in positional order."""
@@ -1293,6 +1418,38 @@ class BoundStencil:
         """
     def arguments(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Give the arguments by name, as a call would read them."""
+    def outputs(
+        self,
+        shapes: Mapping[str, Sequence[Any]] | Sequence[Sequence[Any]],
+        *,
+        halo: Any = None,
+        dims: Any = None,
+    ) -> dict[str, tuple[Any, ...]]:
+        """Return the shapes of the outputs that belong to inputs of these shapes.
+
+        This is arithmetic on extents, which may be symbols, such as torch's `SymInt`.
+
+        Parameters
+        ----------
+        shapes
+            By name of the fields that are read, or in the order of the definition.
+        halo
+            Points around the domain in every array: a number, a number or a pair for each axis, or a
+            dict by axis. The reach of the stencil by default.
+        dims
+            Order of the axes in the arrays, such as "KJI"; the declared order by default.
+
+        Returns
+        -------
+        dict
+            By name of the outputs, in the order of the definition.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For shapes, a halo or an order that do not fit the stencil, and for an output along an axis
+            that no input has.
+        """
     def functional(self, *args: Any, **kwargs: Any) -> Any:
         """Call the stencil with outputs that are made here, and return them.
 
@@ -1302,9 +1459,10 @@ class BoundStencil:
             As for a call, without the outputs: arguments without a name are the inputs in the order of
             the definition, or all arguments. A field that is read and written is copied, and so is an
             output that you pass: points that the stencil does not write keep their values. `origin`,
-            `domain` and `exec_info` as for a call. `like` selects the framework of the results:
-            "numpy", "torch", "jax", "cupy", "xarray" or "storage", or an array of it; by default that
-            of the first field argument.
+            `domain` and `exec_info` as for a call; instead of these, `halo`: the points around the
+            domain in arrays that have no halo of their own. `like` selects the framework of the
+            results: "numpy", "torch", "jax", "cupy", "xarray" or "storage", or an array of it; by
+            default that of the first field argument.
 
         Returns
         -------
@@ -1528,6 +1686,9 @@ def call_functional(
     Warnings name the line of the caller's caller, which called `run.functional(...)`.
     """
 
+def is_bound_call(stencil: object) -> bool:
+    """Return whether the innermost call of a bound stencil on this thread is one of `stencil`."""
+
 @final
 class Preset:
     """A preset: "C", "F", or the name of a backend."""
@@ -1541,6 +1702,8 @@ class Preset:
     @property
     def typed(self) -> bool:
         """The backend is compiled and reads memory as items of its type; others read any memory."""
+    def layout(self, dims: Sequence[str]) -> tuple[int, ...]:
+        """Give the rank of the stride of each dimension, 0 for the largest."""
 
 def register_preset(
     name: str,
@@ -1557,8 +1720,8 @@ def register_preset(
         Its name. Another preset of that name is replaced, unless dlfield defines it.
     layout : sequence of 3 ints, callable or None
         Rank of the strides of I, J and K among each other: 0 is the largest. Data dimensions come
-        outermost. Or a function that returns the ranks of names among I, J, K, "0", "1", ..., in
-        this order. None removes the preset.
+        outermost. Or a function that gets names, such as ("I", "K", "0"), and returns their ranks in
+        the same order. None removes the preset.
     alignment : int, optional
         Of the aligned element of each row, in elements; 1 by default.
     device : None, "cpu" or "gpu", optional
@@ -1590,8 +1753,7 @@ def preset(name: str, option: str = "backend") -> Preset:
 def reduced(function: Callable[..., Any], /, *args: Any, **keywords: Any) -> Any:
     """Reduce by one of `reducing_functions()`, which takes the other arguments.
 
-    The result has the dims that stay, with their halo, origin and order in memory. It is
-    NotImplemented if an array is to decide what happens.
+    The result has the dims that stay, with their halo, origin and order in memory.
     """
 
 def reducing_functions() -> list[Callable[..., Any]]:
@@ -1603,11 +1765,14 @@ def elementwise(
     results: int = 1,
     name: str = "dlfield",
     options: Mapping[str, Any] | None = None,
+    *,
+    outer: bool = False,
 ) -> Any:
     """Call a function of NumPy element by element: `function(*inputs, *outputs, **options)`.
 
-    The function has `results` results, and takes that many outputs by position. The result is
-    NotImplemented if an operand is to decide what happens.
+    The function has `results` results, and takes that many outputs by position. Arrays of other
+    libraries are operands, too: a DataArray goes by the names of its dims. With `outer` the operands
+    need not be related, and their dims follow one another.
     """
 
 def empty(
@@ -1679,6 +1844,16 @@ def empty(
         For a GPU or the preset of a GPU backend, if CUDA cannot be used, or the device does not
         exist or has no managed memory.
     """
+
+def xla_entries() -> dict[str, tuple[Callable[..., None], bool]]:
+    """Return the dict of entries by name, each `(function, asks_writable)`.
+
+    The function takes arrays of NumPy, the inputs and then the outputs, and may not keep them. If it
+    asks for writable inputs it must not write them all the same.
+    """
+
+def xla_handler() -> CapsuleType:
+    """Return a capsule with the handler, for `jax.ffi.register_ffi_target`."""
 
 def zeros(
     shape: SupportsIndex | Sequence[SupportsIndex],
@@ -1963,6 +2138,9 @@ def check_among(what: str, given: Iterable[object], known: Iterable[str]) -> Non
 def check_names(dims: Any, own: Any) -> None:
     """Refuse names of a DataArray that contradict those of its data."""
 
+def has_matched_dims() -> bool:
+    """Return True if xarray or Dask calls, which have matched dims themselves: arrays go by position."""
+
 def names_are_unrelated(dims: Any, others: Any) -> bool:
     """Tell if names stand for different things, so that only the position says what belongs together."""
 
@@ -1976,6 +2154,24 @@ def class_options(cls: type, /) -> dict[str, Any] | None:
     """Give the options that the name of a class decides: `device`, and on a GPU `managed`.
 
     Empty for `Storage`, None for a class that is not a kind of storage.
+    """
+
+def copy_settings() -> dict[str, Any]:
+    """Return how large copies in host memory are made, and what was learnt from those of this process.
+
+    The first copies of a kind and size are written through the caches and past them by turns, and
+    later ones by the way that was faster. The environment variable DLFIELD_COPIES, "past" or
+    "through", fixes the way for all from 2 MiB on; smaller ones go through the caches.
+
+    Returns
+    -------
+    dict
+        "caches": "learn", "past" or "through"; "registers": their name on this processor; "threads":
+        as `get_num_threads`; and "learnt": a list of dicts, one for each kind and octave of size that
+        has occurred. Each has the "kind" ("whole", "rows", or "planes" that are transposed), "bytes"
+        of the smallest copy there, the number of "copies", and the fastest of the last ones in bytes
+        a second, "through" and "past" the caches (None if there was none), and whether the next one
+        goes past them, "past_caches".
     """
 
 def get_num_threads() -> int:
@@ -2047,6 +2243,12 @@ def cuda_driver() -> tuple[tuple[int, int], list[tuple[str, int, tuple[int, int]
     ------
     DeviceUnavailable
         Without a driver or a device, or with a driver that is too old.
+    """
+
+def first_held(storages: tuple[Storage, ...]) -> int | None:
+    """Find the first storage of a tuple that something else holds: the storage, a view or an export of it.
+
+    None if the tuple alone holds each of them.
     """
 
 def live_allocations() -> int:

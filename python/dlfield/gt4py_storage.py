@@ -63,6 +63,13 @@ def empty(
         For a backend without a preset.
     ValueError, TypeError
         For other options that do not fit, as `dlfield.empty`.
+
+    Examples
+    --------
+    >>> from dlfield import gt4py_storage
+    >>> field = gt4py_storage.empty((4, 3, 5), backend="gt:cpu_ifirst", dimensions="IJK")
+    >>> field.dims, field.layout
+    (('I', 'J', 'K'), (2, 1, 0))
     """
     shape, dtype, options = _options(shape, dtype, backend, aligned_index, dimensions)
     return _core.empty(shape, dtype, **options)
@@ -76,7 +83,14 @@ def zeros(
     aligned_index: Sequence[int] | None = None,
     dimensions: Sequence[Any] | None = None,
 ) -> Storage:
-    """Allocate a storage of zeros. Parameters, result and errors are those of `empty`."""
+    """Allocate a storage of zeros. Parameters, result and errors are those of `empty`.
+
+    Examples
+    --------
+    >>> from dlfield import gt4py_storage
+    >>> gt4py_storage.zeros((4, 3, 5), backend="numpy").sum()
+    np.float64(0.0)
+    """
     shape, dtype, options = _options(shape, dtype, backend, aligned_index, dimensions)
     return _core.zeros(shape, dtype, **options)
 
@@ -89,7 +103,14 @@ def ones(
     aligned_index: Sequence[int] | None = None,
     dimensions: Sequence[Any] | None = None,
 ) -> Storage:
-    """Allocate a storage of ones. Parameters, result and errors are those of `empty`."""
+    """Allocate a storage of ones. Parameters, result and errors are those of `empty`.
+
+    Examples
+    --------
+    >>> from dlfield import gt4py_storage
+    >>> gt4py_storage.ones((4, 3, 5), "float32", backend="numpy").sum()
+    np.float32(60.0)
+    """
     shape, dtype, options = _options(shape, dtype, backend, aligned_index, dimensions)
     return _core.ones(shape, dtype, **options)
 
@@ -103,7 +124,14 @@ def full(
     aligned_index: Sequence[int] | None = None,
     dimensions: Sequence[Any] | None = None,
 ) -> Storage:
-    """Allocate a storage of one value. The other parameters, result and errors as of `empty`."""
+    """Allocate a storage of one value. The other parameters, result and errors as of `empty`.
+
+    Examples
+    --------
+    >>> from dlfield import gt4py_storage
+    >>> gt4py_storage.full((4, 3, 5), 2.0, backend="numpy").sum()
+    np.float64(120.0)
+    """
     shape, dtype, options = _options(shape, dtype, backend, aligned_index, dimensions)
     return _core.full(shape, dtype.type(fill_value), dtype, **options)
 
@@ -140,6 +168,14 @@ def from_array(
         If the array does not end with the data dimensions, and as `empty`.
     TypeError
         As `dlfield.storage`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dlfield import gt4py_storage
+    >>> field = gt4py_storage.from_array(np.ones((4, 3, 5)), backend="gt:cpu_ifirst")
+    >>> field.layout
+    (2, 1, 0)
     """
     source = data if hasattr(data, "shape") else np.asarray(data)
     wanted = None if dtype is None else np.dtype(dtype)

@@ -6,39 +6,43 @@ use std::sync::Arc;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
-use super::declared::{Declared, OFFSET_PROVIDER};
+use super::declared::Declared;
 use super::footprint::CallFootprints;
 use super::hooks::{HookSet, release};
 use super::incoming::IncomingFields;
 use super::last_call::LastCall;
+use super::partial::Partial;
 use super::plan::PyCallPlan;
 use super::planned::Planned;
 use super::run::Run;
 use super::runner::Runner;
+use super::running::Running;
 use super::staged::Staged;
-use super::values::{Passed, Values, by_name};
+use super::values::{Passed, Values, dict_by_name};
 use super::warnings::SlowWarned;
 use crate::interpreter::Inside;
 use crate::stencil::resolve;
-
-/// Arguments of `dlfield.stencils.binding.rebind`.
-type Rebound<'py> = (Bound<'py, PyAny>, Bound<'py, PyDict>);
 
 /// A stencil that takes arrays of any framework. Made by `dlfield.bind`.
 ///
 /// Call it with the stencil's own arguments, and optionally `origin`, `domain` and `exec_info` as
 /// for the stencil itself. Nothing is copied unless `bind` was told to; every check is made at
 /// every call.
-#[pyclass(frozen, dict, weakref, module = "dlfield")]
+#[pyclass(frozen, dict, weakref, subclass, module = "dlfield")]
 pub(super) struct BoundStencil {
     /// The stencil that was bound.
     #[pyo3(get)]
     stencil: Py<PyAny>,
-    /// The keywords of `dlfield.bind` that bind it again.
+    /// The declaration of the stencil, a `dlfield.stencils.declaration.Declaration`.
+    ///
+    /// It has `fields` and `scalars` with their names, dims, dtypes and access, `reach()`, and more.
+    #[pyo3(get)]
+    declaration: Py<PyAny>,
+    /// The keywords of `dlfield.stencils.binding.rebind` that bind it again.
     options: Py<PyDict>,
-    declared: Declared,
+    pub(super) declared: Declared,
     runner: Runner,
     last_call: LastCall,
     slow_warned: SlowWarned,
@@ -47,14 +51,16 @@ pub(super) struct BoundStencil {
 impl BoundStencil {
     /// The nine steps of docs/stencils.md, "What a call does"; of a call that is the last one again,
     /// two.
-    fn call(
+    pub(super) fn call(
         &self,
         passed: &Passed<'_, '_>,
         exec_info: Option<&Bound<'_, PyAny>>,
         stack_level: i32,
     ) -> PyResult<()> {
         let (py, Self { declared, runner, .. }) = (passed.args.py(), self);
-        let _inside = Inside::enter(py);
+        let (_inside, _running) = (Inside::enter(py), Running::enter(&self.stencil));
+        let exec_info =
+            exec_info.or(declared.partial.exec_info.as_ref().map(|given| given.bind(py)));
         // 1. Read.
         let values = Values::read(declared, passed)?;
         if let Some(keywords) = self.last_call.keywords(py, declared, &values)? {
@@ -87,31 +93,18 @@ impl BoundStencil {
         release(py, acquired, compute())
     }
 
-    /// The arguments that were given, under their names.
-    fn named<'py>(
-        &self,
-        args: &Bound<'py, PyTuple>,
-        kwargs: Option<&Bound<'py, PyDict>>,
-        functional: bool,
-    ) -> PyResult<Bound<'py, PyDict>> {
-        let named = PyDict::new(args.py());
-        let values = by_name(&self.declared, args, kwargs, functional)?;
-        for (name, value) in self.declared.names.iter().zip(values) {
-            if let Some(value) = value {
-                named.set_item(name, value)?;
-            }
-        }
-        let takes = self.declared.connectivities.as_ref().and(kwargs);
-        if let Some(given) =
-            takes.map(|given| given.get_item(OFFSET_PROVIDER)).transpose()?.flatten()
-        {
-            named.set_item(OFFSET_PROVIDER, given)?;
-        }
-        Ok(named)
+    /// Calls a function of `dlfield.stencils.memory`.
+    fn memory<'py>(
+        py: Python<'py>,
+        function: &str,
+        arguments: impl pyo3::call::PyCallArgs<'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _inside = Inside::enter(py);
+        py.import(intern!(py, "dlfield.stencils.memory"))?.call_method1(function, arguments)
     }
 
     /// Steps 1 and 2 of a call. No element is read.
-    fn planned(&self, passed: &Passed<'_, '_>) -> PyResult<PyCallPlan> {
+    pub(super) fn planned(&self, passed: &Passed<'_, '_>) -> PyResult<PyCallPlan> {
         let (py, Self { declared, runner, .. }) = (passed.args.py(), self);
         let _inside = Inside::enter(py);
         let values = Values::read(declared, passed)?;
@@ -127,9 +120,10 @@ impl BoundStencil {
 impl BoundStencil {
     /// `declaration`: a `dlfield.stencils.declaration.Declaration`; `dims`: the stencil's name for each of
     /// the user's; `copy_device`, `copy_memory`: whether a mismatch is answered with a copy;
-    /// `options`: the keywords of `dlfield.bind` that bind the stencil again.
+    /// `options`: the keywords that bind the stencil again; `partial`: arguments that every call gets,
+    /// by name, with the number of those that were given without one.
     #[new]
-    #[pyo3(signature = (stencil, declaration, *, dims, copy_device, copy_memory, options))]
+    #[pyo3(signature = (stencil, declaration, *, dims, copy_device, copy_memory, options, partial = None))]
     fn new(
         stencil: Py<PyAny>,
         declaration: &Bound<'_, PyAny>,
@@ -137,12 +131,15 @@ impl BoundStencil {
         copy_device: bool,
         copy_memory: bool,
         options: Py<PyDict>,
+        partial: Option<(usize, Bound<'_, PyDict>)>,
     ) -> PyResult<Self> {
         let _inside = Inside::enter(declaration.py());
-        let declared = Declared::read(declaration, &dims, copy_device, copy_memory)?;
+        let partial = partial.map_or_else(|| Ok(Partial::default()), Partial::read)?;
+        let declared = Declared::read(declaration, &dims, copy_device, copy_memory, partial)?;
         let runner = Runner::read(declaration, declared.spec.target)?;
         Ok(Self {
             stencil,
+            declaration: declaration.clone().unbind(),
             options,
             declared,
             runner,
@@ -155,15 +152,41 @@ impl BoundStencil {
     /// change, so that every cycle contains another object that can be cleared.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.stencil)?;
+        visit.call(&self.declaration)?;
         visit.call(&self.options)?;
         self.declared.traverse(&visit)?;
         self.runner.traverse(&visit)
     }
 
-    /// Pickles and copies the stencil, and binds it again.
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Rebound<'py>)> {
-        let rebind = py.import("dlfield.stencils.binding")?.getattr("rebind")?;
-        Ok((rebind, (self.stencil.bind(py).clone(), self.options.bind(py).clone())))
+    /// Pickles what the stencil is compiled from, and binds it again.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let travel = slf.py().import("dlfield.stencils.travel")?;
+        travel.call_method1("reduced", (slf, &slf.get().options))
+    }
+
+    /// Bind the stencil again.
+    fn __copy__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let binding = py.import("dlfield.stencils.binding")?;
+        binding.call_method1("rebind", (&self.stencil, &self.options))
+    }
+
+    /// Copy the stencil and what it was bound with, and bind it again.
+    fn __deepcopy__<'py>(&self, memo: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = memo.py();
+        let deepcopy = py.import("copy")?.getattr("deepcopy")?;
+        let stencil = deepcopy.call1((&self.stencil, memo))?;
+        let options = deepcopy.call1((&self.options, memo))?;
+        py.import("dlfield.stencils.binding")?.call_method1("rebind", (stencil, options))
+    }
+
+    /// Give an attribute of the stencil that a bound stencil lacks.
+    fn __getattr__<'py>(
+        slf: &Bound<'py, Self>,
+        name: &Bound<'py, PyString>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let binding = slf.py().import(intern!(slf.py(), "dlfield.stencils.binding"))?;
+        let own = (slf, &slf.get().options, name);
+        binding.call_method1(intern!(slf.py(), "attribute"), own)
     }
 
     /// Names of the fields and parameters, in positional order.
@@ -210,7 +233,124 @@ impl BoundStencil {
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        self.named(args, kwargs, false)
+        dict_by_name(&self.declared, args, kwargs, false)
+    }
+
+    /// Copy an array into memory as this stencil wants it, under the names that the array has.
+    ///
+    /// Parameters
+    /// ----------
+    /// data
+    ///     Anything that `dlfield.storage` takes. Without names its axes are those of the field in the
+    ///     order of the definition.
+    /// field : str, optional
+    ///     The argument that it is for. By default the first field with these dimensions.
+    /// **options
+    ///     As for `dlfield.storage`; they override what the stencil wants.
+    ///
+    /// Returns
+    /// -------
+    /// Storage
+    ///     A copy in the order of memory, with the alignment and on the device that suit the stencil.
+    ///     Dtype, dims and halo are those of the data.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     If no field of the stencil has these dimensions.
+    #[pyo3(signature = (data, *, field = None, **options))]
+    fn storage<'py>(
+        slf: &Bound<'py, Self>,
+        data: &Bound<'py, PyAny>,
+        field: Option<&str>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        Self::memory(slf.py(), "copied", (slf, &slf.get().options, data, field, options))
+    }
+
+    /// Make a storage of zeros as this stencil wants its memory.
+    ///
+    /// Parameters
+    /// ----------
+    /// shape : sequence of int
+    ///     Extents of the dimensions, with the halo.
+    /// dtype : optional
+    ///     By default that of the field.
+    /// field : str, optional
+    ///     The argument that it is for. By default the first field with these, or as many, dimensions.
+    /// **options
+    ///     As for `dlfield.zeros`; they override what the stencil wants. `dims` are your names, as in
+    ///     the `dims` of `bind`, in any order; by default those of the field in the order of the
+    ///     definition, under your names where there is one for each.
+    ///
+    /// Returns
+    /// -------
+    /// Storage
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     If no field of the stencil has these dimensions.
+    #[pyo3(signature = (shape, dtype = None, *, field = None, **options))]
+    fn zeros<'py>(
+        slf: &Bound<'py, Self>,
+        shape: &Bound<'py, PyAny>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        field: Option<&str>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let bound = &slf.get().options;
+        Self::memory(slf.py(), "made", (slf, bound, "zeros", shape, dtype, field, options))
+    }
+
+    /// As `zeros`, without values.
+    #[pyo3(signature = (shape, dtype = None, *, field = None, **options))]
+    fn empty<'py>(
+        slf: &Bound<'py, Self>,
+        shape: &Bound<'py, PyAny>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        field: Option<&str>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let bound = &slf.get().options;
+        Self::memory(slf.py(), "made", (slf, bound, "empty", shape, dtype, field, options))
+    }
+
+    /// Return the shapes of the outputs that belong to inputs of these shapes.
+    ///
+    /// This is arithmetic on extents, which may be symbols, such as torch's `SymInt`.
+    ///
+    /// Parameters
+    /// ----------
+    /// shapes
+    ///     By name of the fields that are read, or in the order of the definition.
+    /// halo
+    ///     Points around the domain in every array: a number, a number or a pair for each axis, or a
+    ///     dict by axis. The reach of the stencil by default.
+    /// dims
+    ///     Order of the axes in the arrays, such as "KJI"; the declared order by default.
+    ///
+    /// Returns
+    /// -------
+    /// dict
+    ///     By name of the outputs, in the order of the definition.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError, ValueError
+    ///     For shapes, a halo or an order that do not fit the stencil, and for an output along an axis
+    ///     that no input has.
+    #[pyo3(signature = (shapes, *, halo = None, dims = None))]
+    fn outputs<'py>(
+        slf: &Bound<'py, Self>,
+        shapes: &Bound<'py, PyAny>,
+        halo: Option<&Bound<'py, PyAny>>,
+        dims: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let _inside = Inside::enter(py);
+        let outputs = py.import("dlfield.stencils.halos")?.getattr("outputs")?;
+        outputs.call1((slf, shapes, halo, dims))
     }
 
     /// Call the stencil with outputs that are made here, and return them.
@@ -221,9 +361,10 @@ impl BoundStencil {
     ///     As for a call, without the outputs: arguments without a name are the inputs in the order of
     ///     the definition, or all arguments. A field that is read and written is copied, and so is an
     ///     output that you pass: points that the stencil does not write keep their values. `origin`,
-    ///     `domain` and `exec_info` as for a call. `like` selects the framework of the results:
-    ///     "numpy", "torch", "jax", "cupy", "xarray" or "storage", or an array of it; by default that
-    ///     of the first field argument.
+    ///     `domain` and `exec_info` as for a call; instead of these, `halo`: the points around the
+    ///     domain in arrays that have no halo of their own. `like` selects the framework of the
+    ///     results: "numpy", "torch", "jax", "cupy", "xarray" or "storage", or an array of it; by
+    ///     default that of the first field argument.
     ///
     /// Returns
     /// -------
@@ -253,47 +394,4 @@ impl BoundStencil {
             py.import(intern!(py, "dlfield.stencils.functional"))?.getattr(intern!(py, "call"))?;
         call.call((slf, args, kwargs), None)
     }
-}
-
-/// As `BoundStencil.arguments`, for a call whose outputs may be missing.
-///
-/// Arguments without a name are the inputs, or all.
-#[pyfunction]
-pub(super) fn arguments_functional<'py>(
-    run: &Bound<'py, BoundStencil>,
-    args: &Bound<'py, PyTuple>,
-    kwargs: &Bound<'py, PyDict>,
-) -> PyResult<Bound<'py, PyDict>> {
-    run.get().named(args, Some(kwargs), true)
-}
-
-/// As `BoundStencil.plan`, for a call whose outputs may be missing.
-#[pyfunction]
-#[pyo3(signature = (run, args, kwargs, *, origin = None, domain = None))]
-pub(super) fn plan_functional<'py>(
-    run: &Bound<'py, BoundStencil>,
-    args: &Bound<'py, PyTuple>,
-    kwargs: &Bound<'py, PyDict>,
-    origin: Option<&Bound<'py, PyAny>>,
-    domain: Option<&Bound<'py, PyAny>>,
-) -> PyResult<PyCallPlan> {
-    let kwargs = Some(kwargs);
-    run.get().planned(&Passed { args, kwargs, origin, domain, functional: true })
-}
-
-/// Call a bound stencil by the names of its arguments.
-///
-/// Warnings name the line of the caller's caller, which called `run.functional(...)`.
-#[pyfunction]
-#[pyo3(signature = (run, kwargs, *, origin = None, domain = None, exec_info = None))]
-pub(super) fn call_functional<'py>(
-    run: &Bound<'py, BoundStencil>,
-    kwargs: &Bound<'py, PyDict>,
-    origin: Option<&Bound<'py, PyAny>>,
-    domain: Option<&Bound<'py, PyAny>>,
-    exec_info: Option<&Bound<'py, PyAny>>,
-) -> PyResult<()> {
-    let args = &PyTuple::empty(run.py());
-    let passed = Passed { args, kwargs: Some(kwargs), origin, domain, functional: false };
-    run.get().call(&passed, exec_info, 2)
 }

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use super::collections::Parts;
+use super::partial::Partial;
 use crate::dtype::DType;
 use crate::field::Dim;
 use crate::layout::Extents;
@@ -68,6 +69,10 @@ pub(super) struct Declared {
     pub(super) checked: String,
     /// The connectivities of calls that give none; `None` for a stencil that takes none.
     pub(super) connectivities: Option<Py<PyAny>>,
+    /// Options of the stencil's own call that change nothing here.
+    pub(super) ignores: Vec<String>,
+    /// Arguments that `functools.partial` fixed before the stencil was bound.
+    pub(super) partial: Partial,
 }
 
 /// A `dlfield.stencils.declaration.AffineFootprint`.
@@ -106,6 +111,7 @@ impl Declared {
         dims: &HashMap<String, String>,
         copy_device: bool,
         copy_memory: bool,
+        partial: Partial,
     ) -> PyResult<Self> {
         let get = |name: &str| declaration.getattr(name);
         let parameters: Vec<Py<PyString>> = get("order")?.extract()?;
@@ -127,6 +133,8 @@ impl Declared {
             footprint,
             checked: get("checked")?.extract()?,
             connectivities: get("connectivities")?.extract()?,
+            ignores: get("ignores")?.extract()?,
+            partial,
             spec: StencilSpec {
                 name: get("name")?.extract()?,
                 fields,
@@ -159,11 +167,16 @@ impl Declared {
             visit.call(function)?;
         }
         visit.call(&self.connectivities)?;
+        self.partial.traverse(visit)?;
         visit.call(&self.collections)
     }
 
-    /// Positions of the positional arguments that a functional call does not make.
-    pub(super) fn inputs(&self) -> Vec<usize> {
+    /// Positions of the positional arguments that a functional call neither makes nor has.
+    pub(super) fn inputs(&self, py: Python<'_>) -> Vec<usize> {
+        let has = |at: usize| {
+            let given = self.partial.arguments.as_ref().zip(self.parameters.get(at));
+            given.is_some_and(|(given, name)| given.bind(py).contains(name).unwrap_or(false))
+        };
         let is_made = |at| {
             self.fields().any(|(field, own)| {
                 own == at && !field.access.is_needed(true) && field.access.writes()
@@ -173,7 +186,7 @@ impl Declared {
             Some(parts) => !parts.names_at().into_iter().all(is_made),
             None => !is_made(at),
         };
-        (0..self.positional).filter(is_input).collect()
+        (0..self.positional).filter(is_input).filter(|&at| !has(at)).collect()
     }
 
     /// Each field with the position of its name.
@@ -205,10 +218,10 @@ impl Declared {
         names.chain(connectivities).collect::<Vec<_>>().join(", ")
     }
 
-    /// Refuses a call for its arguments.
+    /// Refuses a call for its arguments. There may be many: what is wrong comes first.
     pub(super) fn wrong_call(&self, py: Python<'_>, expected: &str) -> PyErr {
         let (name, names) = (&self.spec.name, self.listed(py));
-        PyTypeError::new_err(format!("{name}({names}): expected {expected}"))
+        PyTypeError::new_err(format!("{name}: expected {expected}; the arguments are {names}"))
     }
 
     pub(super) fn missing(&self, py: Python<'_>, name: &str) -> PyErr {
@@ -255,10 +268,17 @@ fn field_spec(
         access: access(&get("access")?)?,
         ranks: layout.map(Extents::from_vec).or_else(|| preset.map(by_preset)),
         fast: fast.map(by_preset),
+        unit: unit(&get("unit_stride")?, &dims)?,
         dims,
         dtype,
         alignment,
     })
+}
+
+/// The axis along which the memory must have a stride of 1.
+fn unit(name: &Bound<'_, PyAny>, dims: &[Dim]) -> PyResult<Option<usize>> {
+    let name: Option<String> = name.extract()?;
+    Ok(name.and_then(|name| dims.iter().position(|dim| *dim == Dim::from_name(&name))))
 }
 
 /// Position of a name in the order of the arguments.

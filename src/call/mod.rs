@@ -9,6 +9,7 @@
 
 mod preset;
 mod collections;
+mod partial;
 mod declared;
 mod options;
 mod scalars;
@@ -25,7 +26,9 @@ mod staged;
 mod run;
 mod last_call;
 mod plan;
+mod running;
 mod bound_stencil;
+mod functional;
 mod next_field;
 mod next_run;
 
@@ -43,7 +46,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<bound_stencil::BoundStencil>()?;
     module.add_class::<next_run::NextRun>()?;
     module.add_function(wrap_pyfunction!(preset::preset, module)?)?;
-    module.add_function(wrap_pyfunction!(bound_stencil::arguments_functional, module)?)?;
-    module.add_function(wrap_pyfunction!(bound_stencil::plan_functional, module)?)?;
-    module.add_function(wrap_pyfunction!(bound_stencil::call_functional, module)?)
+    module.add_function(wrap_pyfunction!(running::is_bound_call, module)?)?;
+    module.add_function(wrap_pyfunction!(functional::arguments_functional, module)?)?;
+    module.add_function(wrap_pyfunction!(functional::plan_functional, module)?)?;
+    module.add_function(wrap_pyfunction!(functional::call_functional, module)?)
 }

@@ -80,19 +80,28 @@ fn refuse_array(name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
     )))
 }
 
-/// True if `dtype` can hold a Python number: a type of ints that is wide enough an int, a type of
-/// floats a float.
+/// True if `dtype` can hold a number: a type of ints that is wide enough an int of Python's or
+/// NumPy's, a type of floats a float of Python's.
 fn fits(dtype: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = value.py();
+    let is_int = || match value.is_instance_of::<PyInt>() {
+        true => Ok(!value.is_instance_of::<PyBool>()),
+        false => value.is_instance(&py.import(intern!(py, "numpy"))?.getattr("integer")?),
+    };
     let expected = match kind_of(dtype)?.as_str() {
-        "i" | "u" => value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>(),
+        "i" | "u" => is_int()?,
         "f" => value.is_exact_instance_of::<PyFloat>(),
         _ => false,
     };
     if !expected {
         return Ok(false);
     }
-    let Ok(converted) = dtype.getattr(intern!(py, "type"))?.call1((value,)) else {
+    // An int of NumPy's would be cut to the type; a Python one that is too large is an error.
+    let number = match value.hasattr(intern!(py, "dtype"))? {
+        true => value.call_method0(intern!(py, "__index__"))?,
+        false => value.clone(),
+    };
+    let Ok(converted) = dtype.getattr(intern!(py, "type"))?.call1((number,)) else {
         return Ok(false); // too large a number
     };
     let is_finite =

@@ -120,10 +120,9 @@ fn copy_on_host(
     passed: &Managed,
     wanted: &Spec,
 ) -> PyResult<Managed> {
-    let any_order = field.ranks.is_none() && field.alignment <= 1;
     let here = passed.device().is_host();
     let copied = matches!(incoming.argument.copied, Some(Copied::ToHost(_)));
-    if copied && any_order && passed.is_aligned() && here {
+    if copied && field.takes_any_order() && passed.is_aligned() && here {
         return Ok(passed.clone()); // a copy already
     }
     Ok(copy_with(py, passed, wanted)?.managed().clone())
@@ -148,11 +147,10 @@ fn copy_to_device(
 /// Layout and alignment of a copy: the demanded order, else the fast one, else that of the
 /// argument.
 fn wanted(field: &FieldSpec, plan: &FieldPlan, passed: &Managed) -> Spec {
-    let ranks = field.ranks.as_ref().or(field.fast.as_ref());
     let inside = |(&at, &extent): (&i64, &i64)| at.clamp(0, extent.saturating_sub(1).max(0));
     let index = plan.origin.iter().zip(passed.layout().shape()).map(inside).collect();
     Spec {
-        layout: ranks.map_or(Order::Open, |ranks| Order::Ranks(ranks.clone())),
+        layout: field.ranks_of_copy().map_or(Order::Open, Order::Ranks),
         alignment: Some(field.alignment.max(1)),
         field: Field { aligned_index: Some(index), ..Field::default() },
         ..Spec::default()

@@ -1,5 +1,6 @@
 //! Step 1 of a call, first half: each value under its name, scalars and options checked.
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
@@ -33,7 +34,10 @@ pub(super) struct Values<'py> {
 impl<'py> Values<'py> {
     pub(super) fn read(declared: &Declared, passed: &Passed<'_, 'py>) -> PyResult<Self> {
         let &Passed { args, kwargs, origin, domain, functional } = passed;
+        let (py, partial) = (args.py(), &declared.partial);
         let named = by_name(declared, args, kwargs, functional)?;
+        let origin = origin.or(partial.origin.as_ref().map(|given| given.bind(py)));
+        let domain = domain.or(partial.domain.as_ref().map(|given| given.bind(py)));
         let options = options::read(declared, origin, domain, functional)?;
         check_complete(args.py(), declared, &named, functional)?;
         let scalars = scalars::read(args.py(), declared, &named)?;
@@ -57,17 +61,17 @@ fn connectivities<'py>(
     Ok(Some(given.unwrap_or_else(|| default.bind(py).clone())))
 }
 
-/// Gives every argument its name, as Python itself does for a function. Those of a functional call
-/// that have none are the inputs, or all.
-pub(super) fn by_name<'py>(
+/// The arguments without a name, each in its place. Those of a functional call are the inputs, or all.
+fn by_position<'py>(
     declared: &Declared,
     args: &Bound<'py, PyTuple>,
-    kwargs: Option<&Bound<'py, PyDict>>,
     functional: bool,
 ) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
+    let partial = &declared.partial;
     let mut values: Vec<_> = args.iter().map(Some).collect();
-    if values.len() > declared.positional {
-        let (most, got) = (declared.positional, values.len());
+    let most = declared.positional.saturating_sub(partial.leading);
+    if values.len() > most {
+        let got = values.len();
         let plural = if most == 1 { "" } else { "s" };
         let together = together(args.py(), declared);
         let expected =
@@ -76,10 +80,30 @@ pub(super) fn by_name<'py>(
     }
     if functional && values.len() < declared.positional {
         values = spread(args.py(), declared, values)?;
+    } else if partial.leading > 0 {
+        values.splice(0..0, std::iter::repeat_n(None, partial.leading));
     }
     values.resize(declared.parameters.len(), None);
+    Ok(values)
+}
+
+/// Gives every argument its name, as Python itself does for a function. Those of a functional call
+/// that have none are the inputs, or all.
+pub(super) fn by_name<'py>(
+    declared: &Declared,
+    args: &Bound<'py, PyTuple>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+    functional: bool,
+) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
+    let mut values = by_position(declared, args, functional)?;
     let mut parts = vec![None; if declared.parts.is_empty() { 0 } else { declared.names.len() }];
-    for (name, value) in kwargs.into_iter().flatten() {
+    let given = declared.partial.arguments.as_ref();
+    let given = given.map(|given| given.bind(args.py()).iter());
+    let is_left = |(name, _): &(Bound<'py, PyAny>, _)| {
+        !kwargs.is_some_and(|kwargs| kwargs.contains(name).unwrap_or(false))
+    };
+    let given = given.into_iter().flatten().filter(is_left);
+    for (name, value) in given.chain(kwargs.into_iter().flatten()) {
         let (py, name) = (name.py(), name.cast_into::<PyString>()?);
         if declared.connectivities.is_some() && name == OFFSET_PROVIDER {
             continue;
@@ -97,7 +121,8 @@ pub(super) fn by_name<'py>(
                 continue;
             }
             Some(_) => format!("one value for '{name}', got two"),
-            None => unknown(declared, &name),
+            None if declared.ignores.iter().any(|known| name == known.as_str()) => continue,
+            None => return Err(unknown(declared, &name)),
         };
         return Err(declared.wrong_call(py, &expected));
     }
@@ -118,15 +143,21 @@ pub(super) fn by_name<'py>(
     Ok(parts)
 }
 
-/// Describes the expected arguments, for a call with an unknown one.
-fn unknown(declared: &Declared, name: &Bound<'_, PyString>) -> String {
+/// Refuses an unknown argument, and names the one that is meant.
+fn unknown(declared: &Declared, name: &Bound<'_, PyString>) -> PyErr {
     let (py, name) = (name.py(), name.to_string());
     let own = declared.parameters.iter().map(|own| own.bind(py).to_string());
     let options = ["origin", "domain", "exec_info"].map(String::from);
-    let known: Vec<String> = own.chain(options).collect();
+    let known: Vec<String> = own.chain(options).chain(declared.ignores.iter().cloned()).collect();
     let way_out = did_you_mean(&name, known.iter().map(String::as_str));
-    let way_out = way_out.map_or_else(String::new, |way_out| format!("; {way_out}"));
-    format!("these arguments, origin, domain or exec_info, got '{name}'{way_out}")
+    let expected = format!("one of its arguments, origin, domain or exec_info, got '{name}'");
+    match way_out {
+        Some(way_out) => {
+            let called = &declared.spec.name;
+            PyTypeError::new_err(format!("{called}: expected {expected}; {way_out}"))
+        }
+        None => declared.wrong_call(py, &expected),
+    }
 }
 
 /// Describes the arguments that have parts, for a call that passes the parts one by one.
@@ -136,13 +167,34 @@ fn together(py: Python<'_>, declared: &Declared) -> String {
     each.map(|(name, wanted)| format!("; '{name}' is {wanted}")).collect()
 }
 
+/// The arguments that were given as a dict, with the connectivities if some were.
+pub(super) fn dict_by_name<'py>(
+    declared: &Declared,
+    args: &Bound<'py, PyTuple>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+    functional: bool,
+) -> PyResult<Bound<'py, PyDict>> {
+    let named = PyDict::new(args.py());
+    let values = by_name(declared, args, kwargs, functional)?;
+    for (name, value) in declared.names.iter().zip(values) {
+        if let Some(value) = value {
+            named.set_item(name, value)?;
+        }
+    }
+    let takes = declared.connectivities.as_ref().and(kwargs);
+    if let Some(given) = takes.map(|given| given.get_item(OFFSET_PROVIDER)).transpose()?.flatten() {
+        named.set_item(OFFSET_PROVIDER, given)?;
+    }
+    Ok(named)
+}
+
 /// Puts the inputs of a functional call behind each other, with gaps for the outputs.
 fn spread<'py>(
     py: Python<'py>,
     declared: &Declared,
     given: Vec<Option<Bound<'py, PyAny>>>,
 ) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
-    let inputs = declared.inputs();
+    let inputs = declared.inputs(py);
     if given.len() > inputs.len() {
         let name = |&at: &usize| declared.parameters.get(at).map(|name| name.bind(py).to_string());
         let names = inputs.iter().filter_map(name).collect::<Vec<_>>().join(", ");

@@ -34,6 +34,10 @@ pyo3::create_exception!(
 #[derive(Debug, Default)]
 pub(super) struct SlowWarned(AtomicBool);
 
+/// The fewest points of a domain for which a slow order is warned of. From about here on it costs a
+/// fifth and more of a call; below, the call itself takes the time.
+const SLOW_FROM: i64 = 16_384;
+
 /// Warns before anything is acquired, since a warning may be made an error. `stack_level`: 1 names
 /// the caller's line, 2 that of its caller. Returns true if the call is one that warns, whether or
 /// not it has now: calls that come again are treated alike.
@@ -50,10 +54,12 @@ pub(super) fn warn(
         };
         show(&kind, &format!("{}; copied at each call", copy.text()), stack_level)?;
     }
-    if !plan.slow.is_empty() {
+    let points = plan.domain.iter().fold(1_i64, |points, &along| points.saturating_mul(along));
+    let is_slow = !plan.slow.is_empty() && points >= SLOW_FROM;
+    if is_slow {
         slow_warned.warn(py, &plan.slow, stack_level)?;
     }
-    Ok(!plan.slow.is_empty() || plan.first_copy().is_some())
+    Ok(is_slow || plan.first_copy().is_some())
 }
 
 impl SlowWarned {

@@ -8,6 +8,8 @@ use pyo3::types::{PyBool, PyDict, PyInt, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use crate::field::{Dim, Dims, show_dims};
+use crate::protocol;
+use crate::python::numpy::is_number;
 use crate::python::storage::PyStorage;
 
 /// The arguments of a call, by the names that NumPy gives them.
@@ -173,6 +175,11 @@ fn number(
         let axis = dims.and_then(|dims| dims.iter().position(|dim| *dim == Dim::from_name(&name)));
         return axis.ok_or_else(|| unknown_name(&name, dims, what));
     }
+    if axis.is_instance_of::<PyBool>() {
+        return Err(PyTypeError::new_err(format!(
+            "{what}: expected an axis by name or number, got {axis}; pass one of them, or none for all"
+        )));
+    }
     let at: i64 = axis.extract()?;
     let extent = i64::try_from(ndim).unwrap_or(i64::MAX);
     let from_start = if at < 0 { at.saturating_add(extent) } else { at };
@@ -208,16 +215,18 @@ fn outside(py: Python<'_>, at: i64, ndim: usize, what: &str) -> PyErr {
 /// An option of a reduction as NumPy takes it: a storage as an array, which goes by position.
 ///
 /// # Errors
-/// `ValueError` for a storage with names other than `dims`.
+/// `ValueError` for an array with names other than `dims`.
 pub(super) fn by_position<'py>(
     name: &str,
     value: &Bound<'py, PyAny>,
     dims: Option<&Dims>,
     what: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let Ok(storage) = value.cast::<PyStorage>() else { return Ok(value.clone()) };
-    if let (Some(own), Some(dims)) =
-        (storage.get().storage().dims().filter(|own| !own.is_empty()), dims)
+    if is_number(value) {
+        return Ok(value.clone());
+    }
+    let own = protocol::dims(value)?.filter(|own| !own.is_empty());
+    if let (Some(own), Some(dims)) = (own, dims)
         && own != *dims
     {
         return Err(PyValueError::new_err(format!(
@@ -226,5 +235,8 @@ pub(super) fn by_position<'py>(
             show_dims(&own)
         )));
     }
-    value.call_method0(intern!(value.py(), "to_numpy"))
+    match value.is_instance_of::<PyStorage>() {
+        true => value.call_method0(intern!(value.py(), "to_numpy")),
+        false => Ok(value.clone()),
+    }
 }

@@ -11,9 +11,11 @@ use pyo3::types::PyTuple;
 use smallvec::SmallVec;
 
 use super::operands::Operand;
+use super::others::Others;
 use crate::device::Target;
 use crate::error::Error;
-use crate::field::{Joined, Operand as Labels, show_dims};
+use crate::field::{Dims, Field, Joined, Operand as Labels, show_dims};
+use crate::interpreter::Caller;
 use crate::python::storage::PyStorage;
 use crate::storage::Residence;
 use crate::sync::Dirty;
@@ -34,16 +36,28 @@ pub(super) struct Lift<'a, 'py> {
     pub(super) residence: Residence,
 }
 
+/// How the names of operands belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Names {
+    /// As of one field.
+    Shared,
+    /// Those of the operands differ, as in an outer product.
+    Apart,
+}
+
 impl<'a, 'py> Lift<'a, 'py> {
-    /// Reads operands and outputs; `None` if one of them is to decide what happens.
+    /// Reads operands and outputs; `None` if one of them is to decide what happens, as `others` says. A
+    /// mask never does: it would lose its names.
     ///
     /// # Errors
-    /// `BufferError` for an array that is not where the function computes.
+    /// `BufferError` for an array that is not where the function computes, and `TypeError` for one that
+    /// cannot be read.
     pub(super) fn read(
         name: &'a str,
         inputs: &[Bound<'py, PyAny>],
         mask: Option<&Bound<'py, PyAny>>,
         out: &[Option<Bound<'py, PyAny>>],
+        others: Others,
     ) -> PyResult<Option<Self>> {
         let beside_gpu = || {
             let objects = inputs.iter().chain(mask).chain(out.iter().flatten());
@@ -53,12 +67,15 @@ impl<'a, 'py> Lift<'a, 'py> {
         let (target, residence) = (Target::Host, Residence::Host);
         let (operands, outputs) = (SmallVec::new(), SmallVec::new());
         let mut lift = Self { name, operands, count: inputs.len(), outputs, target, residence };
-        for object in inputs.iter().chain(mask) {
-            let Some(operand) = Operand::read(object, name, beside_gpu)? else { return Ok(None) };
+        let masks = mask.into_iter().map(|mask| (mask, Others::AreRead));
+        for (object, others) in inputs.iter().map(|object| (object, others)).chain(masks) {
+            let Some(operand) = Operand::read(object, name, others, beside_gpu)? else {
+                return Ok(None);
+            };
             lift.operands.push(operand);
         }
         for object in out {
-            let read = |object| Operand::read_output(object, name);
+            let read = |object| Operand::read_output(object, name, others);
             match object.as_ref().map(read).transpose()? {
                 Some(None) => return Ok(None),
                 output => lift.outputs.push(output.flatten()),
@@ -104,18 +121,70 @@ impl<'a, 'py> Lift<'a, 'py> {
         self.operands.get(self.count)
     }
 
-    /// Joins operands, in the shape of the caller's outputs if there are any.
-    pub(super) fn join(&self, operands: &[Labels<'_>]) -> PyResult<Joined> {
-        let outputs = || self.outputs.iter().flatten();
-        let joined = match outputs().find_map(Operand::storage) {
-            None => Joined::new(operands)?,
-            Some((memory, field)) => {
-                let target = Labels { shape: memory.layout().shape(), field: Some(field) };
-                Joined::within(target, operands)?
+    /// Joins operands, in the shape of the caller's outputs if there are any. A single input goes there
+    /// as in an assignment. The last operand may be a mask, whose dimensions may be in any order.
+    pub(super) fn join(
+        &self,
+        py: Python<'py>,
+        operands: &[Labels<'_>],
+        names: Names,
+    ) -> PyResult<Joined> {
+        let caller = Caller::of_now(py)?;
+        let has_mask = self.mask().is_some_and(|mask| mask.labels().is_some());
+        let masked = operands.split_last().filter(|_| has_mask && !caller.has_matched());
+        let joined = match masked {
+            Some((mask, inputs)) if !inputs.is_empty() => {
+                let mut joined = self.join_inputs(caller, inputs, names)?;
+                match joined.axes_of(*mask) {
+                    Some(axes) => joined.axes.push(axes),
+                    None => joined = self.join_inputs(caller, operands, names)?,
+                }
+                joined
             }
+            _ => self.join_inputs(caller, operands, names)?,
         };
-        outputs().try_for_each(|output| check_fits(output, &joined))?;
+        let mut outputs = self.outputs.iter().flatten();
+        outputs.try_for_each(|output| check_fits(output, &joined))?;
         Ok(joined)
+    }
+
+    fn join_inputs(
+        &self,
+        caller: Caller,
+        operands: &[Labels<'_>],
+        names: Names,
+    ) -> PyResult<Joined> {
+        let output = self.outputs.iter().flatten().find(|output| output.storage().is_some());
+        let storage = output.and_then(Operand::storage);
+        let target = storage
+            .map(|(memory, field)| Labels { shape: memory.layout().shape(), field: Some(field) });
+        // xarray's operators in place write into their first operand.
+        let in_place = || output.is_some_and(|out| self.inputs().iter().any(|one| one.is(out)));
+        Ok(match (caller, target) {
+            (_, None) if names == Names::Apart => Joined::outer(operands)?,
+            (Caller::User, None) => Joined::new(operands)?,
+            (Caller::User, Some(target)) => match operands {
+                [operand] if self.count == 1 => Joined::assigned(target, *operand)?,
+                _ => Joined::within(target, operands)?,
+            },
+            (_, None) => Joined::by_position(operands)?,
+            (Caller::Xarray, Some(Labels { field: Some(Field { dims: Some(dims), .. }), .. }))
+                if !in_place() =>
+            {
+                return Err(self.out_of_xarray(dims));
+            }
+            (_, Some(target)) => Joined::by_position(operands)?.broadcast_to(target.shape)?,
+        })
+    }
+
+    /// xarray calls with the arrays inside: what is written would go by position.
+    fn out_of_xarray(&self, dims: &Dims) -> PyErr {
+        PyTypeError::new_err(format!(
+            "{}: expected no out= with dims beside a DataArray, whose names xarray does not pass on, \
+             got one with the dims {}; assign the result by name: storage[...] = {0}(...)",
+            self.name,
+            show_dims(dims)
+        ))
     }
 
     /// Marks the side that a call has written, perhaps in part if it has raised. NumPy and CuPy

@@ -8,6 +8,7 @@
 //! ```
 
 mod types;
+mod others;
 mod operands;
 mod lift;
 mod cupy;

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyList, PySlice, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyList, PySlice, PyTuple};
 use smallvec::SmallVec;
 
+use super::others::{Others, has_the_last_word, is_of_library, numpys_class};
 use super::types::Kind;
 use crate::device::Target;
 use crate::error::{Error, Failure};
@@ -16,7 +17,7 @@ use crate::layout::Extents;
 use crate::managed::Managed;
 use crate::protocol::buffer::shape_and_dtype;
 use crate::protocol::read::wrong_type;
-use crate::protocol::{Request, is_plain_ndarray};
+use crate::protocol::{self, Arrival, Request, is_plain_ndarray};
 use crate::python::numpy::{array_held_by, array_over, dtype_to, import_or_convert, is_number};
 use crate::python::storage::PyStorage;
 use crate::storage::{Residence, Storage};
@@ -47,6 +48,7 @@ impl<'py> Operand<'py> {
     pub(super) fn read(
         object: &Bound<'py, PyAny>,
         what: &str,
+        others: Others,
         beside_gpu: impl FnOnce() -> bool,
     ) -> PyResult<Option<Self>> {
         let py = object.py();
@@ -59,23 +61,35 @@ impl<'py> Operand<'py> {
         if is_plain_ndarray(object) {
             return Self::of_array(object.clone()).map(Some);
         }
-        if object.is_none() || object.is_instance(numpys_class(py, "generic")?)? {
+        let is_one = object.is_none() || object.is_instance_of::<PyBytes>();
+        if is_one || object.is_instance(numpys_class(py, "generic")?)? {
             return Ok(Some(Self::Number(object.clone())));
         }
         if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
-            let numpy = py.import(intern!(py, "numpy"))?;
-            return Self::of_array(numpy.call_method1(intern!(py, "asarray"), (object,))?)
-                .map(Some);
+            return Self::of_array(asarray(object)?).map(Some);
         }
-        if has_the_last_word(object)? {
+        let decides = has_the_last_word(object)?;
+        if decides && others == Others::Decide {
             return Ok(None);
         }
-        let target = beside_gpu().then_some(Target::Gpu(None));
-        Self::foreign(object, Request::shared(target)).map(Some)
+        if is_of_library(object, "polars")? {
+            return Self::of_numpys(object).map(Some); // whose columns may lack values, and be of bits
+        }
+        let request = Request::shared(beside_gpu().then_some(Target::Gpu(None)));
+        match import_or_convert(object, request, None) {
+            Err(Failure::Ours(Error::Type(text))) if !decides => {
+                Self::converted(object, text).map(Some)
+            }
+            arrival => Self::foreign(object, arrival?).map(Some),
+        }
     }
 
     /// Reads an output; `None` if its class is to decide what happens.
-    pub(super) fn read_output(object: &Bound<'py, PyAny>, what: &str) -> PyResult<Option<Self>> {
+    pub(super) fn read_output(
+        object: &Bound<'py, PyAny>,
+        what: &str,
+        others: Others,
+    ) -> PyResult<Option<Self>> {
         if let Ok(storage) = object.cast::<PyStorage>() {
             let output = Self::of(storage, what)?;
             storage.get().storage().check_assignable().map_err(|error| error.about(what))?;
@@ -84,8 +98,15 @@ impl<'py> Operand<'py> {
         if is_plain_ndarray(object) {
             return Ok(Some(Self::Array(object.clone(), shape_of(object)?)));
         }
-        if has_the_last_word(object)? {
+        if others == Others::Decide && has_the_last_word(object)? {
             return Ok(None);
+        }
+        if has_the_last_word(object)? {
+            return Err(PyTypeError::new_err(format!(
+                "{what}: expected a storage or a NumPy array as out, got a {}; pass \
+                 dlfield.as_storage(array)",
+                object.get_type().name()?
+            )));
         }
         let expected = "a storage or a NumPy array as out";
         Err(wrong_type(what, expected, object)
@@ -112,12 +133,23 @@ impl<'py> Operand<'py> {
         Ok(if shape.is_empty() { Self::Number(array) } else { Self::Array(array, shape) })
     }
 
-    /// An array of another library, or an object that NumPy takes for an element.
-    fn foreign(object: &Bound<'py, PyAny>, request: Request) -> PyResult<Self> {
-        let arrival = match import_or_convert(object, request, None) {
-            Err(Failure::Ours(Error::Type(_))) => return Ok(Self::Number(object.clone())),
-            other => other?,
-        };
+    fn of_numpys(object: &Bound<'py, PyAny>) -> PyResult<Self> {
+        match Self::of_array(asarray(object)?)? {
+            Self::Number(_) => Ok(Self::Number(object.clone())),
+            array => Ok(array),
+        }
+    }
+
+    /// Reads an object without memory as NumPy does: as an array or an element.
+    fn converted(object: &Bound<'py, PyAny>, text: String) -> PyResult<Self> {
+        match protocol::dims(object)? {
+            None => Self::of_numpys(object),
+            Some(_) => Err(Error::Type(text).into()), // NumPy would lose the names
+        }
+    }
+
+    /// An array of another library.
+    fn foreign(object: &Bound<'py, PyAny>, arrival: Arrival) -> PyResult<Self> {
         let halo = || Some(Halo::from_elem((0, 0), arrival.memory.layout().ndim()));
         let named = |dims| Field { dims: Some(dims), halo: halo(), ..Field::default() };
         let field = arrival.dims().cloned().map(named);
@@ -242,13 +274,11 @@ impl<'py> Operand<'py> {
             Self::Storage(storage, _) => {
                 let memory = storage.get().host(py, what)?;
                 let ndim = memory.layout().ndim();
-                if !is_in_order(ndim, axes)
-                    && let Ok(view) = memory.align(axes)
-                {
-                    // SAFETY: a view of the storage's own buffer, as in `array_of`.
-                    return unsafe { array_held_by(storage.as_any(), &view, true) };
+                if is_in_order(ndim, axes) {
+                    return array_of(storage, what, true);
                 }
-                (array_of(storage, what, true)?, ndim) // without axes of extent 1
+                // SAFETY: a view of the storage's own buffer, as in `array_of`.
+                return unsafe { array_held_by(storage.as_any(), &memory.align(axes)?, true) };
             }
         };
         moved(array, ndim, axes)
@@ -324,39 +354,16 @@ fn array_of<'py>(
     unsafe { array_held_by(storage.as_any(), memory, readonly) }
 }
 
+fn asarray<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let numpy = object.py().import(intern!(object.py(), "numpy"))?;
+    numpy.call_method1(intern!(object.py(), "asarray"), (object,))
+}
+
 fn shape_of(array: &Bound<'_, PyAny>) -> PyResult<Extents> {
     match shape_and_dtype(array) {
         Some((shape, _)) => Ok(shape),
         None => Ok(array.getattr(intern!(array.py(), "shape"))?.extract::<Vec<i64>>()?.into()),
     }
-}
-
-/// A class of NumPy.
-pub(super) fn numpys_class<'py>(
-    py: Python<'py>,
-    name: &'static str,
-) -> PyResult<&'py Bound<'py, PyType>> {
-    static GENERIC: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    static ARRAY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    let class = if name == "generic" { &GENERIC } else { &ARRAY };
-    class.import(py, "numpy", name)
-}
-
-/// True for an array that decides itself what a function of it and a storage is: one with universal
-/// functions of its own (xarray, Dask, pandas), and a field of `gt4py.next`. Arrays of CuPy are
-/// operands like any other.
-fn has_the_last_word(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let (py, class) = (object.py(), object.get_type());
-    let module = class.getattr_opt(intern!(py, "__module__"))?;
-    let module = module.and_then(|module| module.extract::<String>().ok()).unwrap_or_default();
-    let is_end = |rest: &str| rest.is_empty() || rest.starts_with('.');
-    let is_of = |package: &str| module.strip_prefix(package).is_some_and(is_end);
-    if is_of("gt4py.next") {
-        return Ok(true);
-    }
-    let name = intern!(py, "__array_ufunc__");
-    let Some(own) = class.getattr_opt(name)? else { return Ok(false) };
-    Ok(!own.is(&numpys_class(py, "ndarray")?.getattr(name)?) && !is_of("cupy"))
 }
 
 /// An array of NumPy or CuPy with its axes in the order of a result: `axes` as in [`crate::field::Joined`].

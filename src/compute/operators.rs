@@ -1,11 +1,20 @@
 //! Operators and comparisons, each of which is a universal function of NumPy.
 
+use std::slice;
+use std::sync::{Mutex, PoisonError};
+
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyFloat, PyInt};
 
+use super::lift::Names;
+use super::others::Others;
 use super::pointwise::{Call, not_elementwise};
+use crate::dtype::DType;
+use crate::python::numpy::dtype_to;
 use crate::python::storage::PyStorage;
 
 /// A universal function of NumPy that is looked up once.
@@ -25,6 +34,21 @@ impl Function {
         let py = inputs[0].py();
         let result = self.write(py, &inputs.map(Clone::clone), &[const { None }; 2])?;
         Ok(result.unwrap_or_else(|| py.NotImplemented().into_bound(py)))
+    }
+
+    /// The result of a comparison for which NumPy has no loop: a number is no text.
+    fn of_other_types<'py>(
+        &self,
+        slf: &Bound<'py, PyStorage>,
+        other: &Bound<'py, PyAny>,
+        error: PyErr,
+    ) -> Answer<'py> {
+        let py = slf.py();
+        if error.get_type(py).qualname()? != "_UFuncNoLoopError" {
+            return Err(error);
+        }
+        let functions = py.import(intern!(py, "dlfield.functions.ufuncs"))?;
+        functions.call_method1(intern!(py, "of_other_types"), (self.name, slf, other))
     }
 
     /// Computes into the first operand.
@@ -52,9 +76,62 @@ impl Function {
         inputs: &[Bound<'py, PyAny>],
         out: &[Option<Bound<'py, PyAny>>],
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let function = self.own.import(py, "numpy", self.name)?;
         let out = out.get(..self.results).unwrap_or_default();
-        Call { function, name: self.name, inputs, out, mask: None, options: None }.run(py)
+        let call = |function, inputs| {
+            let (name, names, others) = (self.name, Names::Shared, Others::Decide);
+            Call { function, name, inputs, out, mask: None, names, options: None, others }.run(py)
+        };
+        if let ("power", [base, exponent]) = (self.name, inputs)
+            && let Some(function) = power_of_one(base, exponent)?
+        {
+            return call(&function, slice::from_ref(base));
+        }
+        call(self.own.import(py, "numpy", self.name)?, inputs)
+    }
+}
+
+/// NumPy's answer: a function for bases of a type and an exponent, or none.
+type Known = (DType, Exponent, Option<Py<PyAny>>);
+
+/// The function of one operand that NumPy's `**` calls instead of `numpy.power`, with other results for
+/// special values and other types: for some bases and exponents, `numpy.square` and its like.
+fn power_of_one<'py>(
+    base: &Bound<'py, PyAny>,
+    exponent: &Bound<'py, PyAny>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+    let py = base.py();
+    let Ok(storage) = base.cast::<PyStorage>() else { return Ok(None) };
+    let Some(special) = Exponent::of(exponent) else { return Ok(None) };
+    let dtype = storage.get().storage().dtype();
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_same = |one: &&Known| (one.0, one.1) == (dtype, special);
+    if let Some((.., function)) = known().iter().find(is_same) {
+        return Ok(function.as_ref().map(|function| function.bind(py).clone()));
+    }
+    let ask = py.import("dlfield.functions.ufuncs")?.getattr("power_of_one")?;
+    let answer = ask.call1((dtype_to(py, dtype)?, exponent))?;
+    let function = Some(answer).filter(|answer| !answer.is_none());
+    known().push((dtype, special, function.clone().map(Bound::unbind)));
+    Ok(function)
+}
+
+/// An exponent for which NumPy may have another function than `numpy.power`, and its type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Exponent {
+    Int(i8),
+    Half,
+    Float(i8),
+}
+
+impl Exponent {
+    fn of(exponent: &Bound<'_, PyAny>) -> Option<Self> {
+        let whole = |value: f64| [-1_i8, 2].into_iter().find(|&one| f64::from(one) == value);
+        if exponent.is_exact_instance_of::<PyInt>() {
+            return whole(exponent.extract().ok()?).map(Self::Int);
+        }
+        let value = exponent.cast_exact::<PyFloat>().ok()?.value();
+        if value == 0.5 { Some(Self::Half) } else { whole(value).map(Self::Float) }
     }
 }
 
@@ -176,7 +253,13 @@ impl PyStorage {
             CompareOp::Gt => &GREATER,
             CompareOp::Ge => &GREATER_EQUAL,
         };
-        function.call([slf.as_any(), other])
+        let answer = function.call([slf.as_any(), other]);
+        match answer {
+            Err(error) if matches!(operator, CompareOp::Eq | CompareOp::Ne) => {
+                function.of_other_types(slf, other, error)
+            }
+            answer => answer,
+        }
     }
 
     /// Raise TypeError: a product of matrices sums over dimensions without saying which.

@@ -8,8 +8,9 @@ use pyo3::types::{IntoPyDict, PyDict, PyTuple};
 use smallvec::SmallVec;
 
 use super::cupy::Cupy;
-use super::lift::{Lift, result};
+use super::lift::{Lift, Names, result};
 use super::operands::{Operand, is_in_order, moved};
+use super::others::{Others, is_of_library};
 use super::types::{Signature, Types, result_type, result_types};
 use crate::error::Error;
 use crate::field::{Field, Joined, Operand as Labels};
@@ -27,8 +28,10 @@ pub(super) struct Call<'a, 'py> {
     /// As many as the function has results; `None` for a new storage.
     pub(super) out: &'a [Option<Bound<'py, PyAny>>],
     pub(super) mask: Option<Bound<'py, PyAny>>,
+    pub(super) names: Names,
     /// Other keywords of NumPy's function.
     pub(super) options: Option<Bound<'py, PyDict>>,
+    pub(super) others: Others,
 }
 
 type Values<'py> = SmallVec<[Bound<'py, PyAny>; 4]>;
@@ -39,8 +42,9 @@ impl<'py> Call<'_, 'py> {
     /// refused.
     pub(super) fn run(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let _inside = Inside::enter(py);
-        let Some(lift) = Lift::read(self.name, self.inputs, self.mask.as_ref(), self.out)? else {
-            return Ok(None);
+        let mask = self.mask.as_ref();
+        let Some(lift) = Lift::read(self.name, self.inputs, mask, self.out, self.others)? else {
+            return self.in_chunks(py);
         };
         let mut joined = None;
         let outputs = match self.outputs_alike(py, &lift)? {
@@ -55,6 +59,25 @@ impl<'py> Call<'_, 'py> {
             }
         }
         result(py, &outputs).map(Some)
+    }
+
+    /// Lets Dask compute if an operand is one of its arrays: with storages, as it does with arrays of
+    /// NumPy.
+    fn in_chunks(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if self.mask.is_some() || self.out.iter().any(Option::is_some) {
+            return Ok(None);
+        }
+        for object in self.inputs {
+            if is_of_library(object, "dask")? {
+                let chunks = py.import(intern!(py, "dlfield.functions.chunks"))?;
+                let inputs = PyTuple::new(py, self.inputs)?;
+                let compute = intern!(py, "computed");
+                return chunks
+                    .call_method1(compute, (self.function, inputs, self.options.as_ref()))
+                    .map(Some);
+            }
+        }
+        Ok(None)
     }
 
     /// The outputs if all operands have one shape and field; `None` if they are to be joined.
@@ -87,24 +110,21 @@ impl<'py> Call<'_, 'py> {
         lift: &Lift<'_, 'py>,
         joined: &mut Option<Joined>,
     ) -> PyResult<Outputs<'py>> {
-        let mask = lift.mask().and_then(Operand::labels);
-        let names = mask.and_then(|mask| mask.field).map(names_alone);
-        let mut labels: SmallVec<[Labels<'_>; 4]> =
+        let labels: SmallVec<[Labels<'_>; 4]> =
             lift.operands.iter().filter_map(Operand::labels).collect();
-        let joined = joined.insert(lift.join(&labels)?);
+        let joined = joined.insert(lift.join(py, &labels, self.names)?);
         if let Some(outputs) = lift.outputs.iter().cloned().collect() {
             return Ok(outputs);
         }
         let dtypes = self.dtypes(py, lift.inputs())?;
         let arrays = lift.operands.iter().filter(|operand| operand.labels().is_some());
         let ranks: SmallVec<[Option<Extents>; 4]> = arrays.map(Operand::ranks).collect();
-        if let (Some(mask), Some(names)) = (labels.last_mut(), &names) {
-            mask.field = Some(names);
-        }
+        let mask = usize::from(lift.mask().and_then(Operand::labels).is_some()); // only its names count
+        let labels = labels.get(..labels.len().saturating_sub(mask)).unwrap_or_default();
         let one = |(output, dtype): (&Option<Operand<'py>>, &_)| match output {
             Some(output) => Ok(output.clone()),
             None => {
-                let made = Storage::for_result(joined, &labels, &ranks, *dtype, lift.residence)?;
+                let made = Storage::for_result(joined, labels, &ranks, *dtype, lift.residence)?;
                 Operand::new(py, made)
             }
         };
@@ -244,13 +264,6 @@ fn alike<'a>(lift: &'a Lift<'_, '_>) -> Option<(&'a Managed, &'a Arc<Field>)> {
         }
     }
     first.filter(|_| lift.mask().is_none())
-}
-
-/// The labels of a mask that count: its names.
-fn names_alone(field: &Field) -> Field {
-    let dims = field.dims.clone();
-    let halo = dims.as_ref().map(|dims| std::iter::repeat_n((0, 0), dims.len()).collect());
-    Field { dims, halo, ..Field::default() }
 }
 
 /// The axes of an operand that has the dimensions of the result.

@@ -11,8 +11,9 @@ use smallvec::SmallVec;
 
 use super::arguments::{Arguments, Reduces, by_position};
 use super::cupy::Cupy;
-use super::lift::Lift;
+use super::lift::{Lift, Names};
 use super::operands::{Operand, moved};
+use super::others::Others;
 use super::types::{Kind, Signature, Types, result_type, result_types};
 use crate::device::Target;
 use crate::dtype::DType;
@@ -49,18 +50,18 @@ struct Values<'py> {
 type Spread = (Extents, Axes);
 
 impl<'py> Reduction<'_, 'py> {
-    /// Computes; `None` if an array is to decide what happens. Nothing is written if it is refused.
+    /// Computes. Nothing is written if it is refused.
     pub(super) fn run(
         &self,
         py: Python<'py>,
         arguments: &Arguments<'py>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let _inside = Inside::enter(py);
         let Some(array) = &arguments.array else { return Err(self.no_array()) };
         let (inputs, out) = (from_ref(array), from_ref(&arguments.out));
-        let Some(lift) = Lift::read(self.name, inputs, arguments.mask.as_ref(), out)? else {
-            return Ok(None);
-        };
+        let (mask, others) = (arguments.mask.as_ref(), Others::AreRead);
+        let lift = Lift::read(self.name, inputs, mask, out, others)?;
+        let Some(lift) = lift else { return Err(self.no_array()) };
         let Some(array) = lift.operands.first() else { return Err(self.no_array()) };
         let labels = array.labels().unwrap_or(Labels { shape: &[], field: None });
         let reduces = self.axes(py, arguments, labels)?;
@@ -74,7 +75,7 @@ impl<'py> Reduction<'_, 'py> {
         let reduced = Reduced::new(labels.shape.len(), axes, arguments.keepdims);
         let (output, spread) = match lift.outputs.first().and_then(Option::as_ref) {
             Some(output) if several => (Some(output.clone()), None),
-            Some(output) => (Some(output.clone()), spread(&lift, labels, &reduced)?),
+            Some(output) => (Some(output.clone()), spread(py, &lift, labels, &reduced)?),
             None if several => (None, None),
             None => (self.new_output(py, arguments, options.as_ref(), &lift, &reduced)?, None),
         };
@@ -83,12 +84,12 @@ impl<'py> Reduction<'_, 'py> {
                 let mask = lift.mask().map(|mask| self.aligned(py, mask, labels)).transpose()?;
                 let (array, axis) = (array.array(py, self.name)?, reduces.value);
                 let values = Values { array, axis, mask, options };
-                self.on_host(py, arguments, &lift, &values, output, spread).map(Some)
+                self.on_host(py, arguments, &lift, &values, output, spread)
             }
             (Some(ordinal), Some(output)) => {
                 let keywords = Self::keywords(arguments, &reduces.value, options.as_ref())?;
                 self.on_gpu(py, ordinal, &lift, &keywords, &output, spread)?;
-                Ok(Some(output.object()))
+                Ok(output.object())
             }
             (Some(_), None) => Err(self.no_array()),
         }
@@ -228,8 +229,8 @@ impl<'py> Reduction<'_, 'py> {
         let needs_axis = self.signature == Signature::Accumulated && ndim != 1;
         if needs_axis && (arguments.axis.is_none() || ndim == 0) {
             return Err(PyTypeError::new_err(format!(
-                "{}: expected an axis of a storage of {ndim} dimensions, got none; use ravel() to \
-                 go through all elements",
+                "{}: needs an axis of a storage of {ndim} dimensions; use ravel() to go through all \
+                 elements",
                 self.name
             )));
         }
@@ -245,6 +246,9 @@ impl<'py> Reduction<'_, 'py> {
         array: Labels<'_>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let Some(labels) = mask.labels() else { return mask.value(py, &[], self.name) };
+        if let Some(axes) = Joined::new(&[array])?.axes_of(labels) {
+            return mask.value(py, &axes, self.name);
+        }
         let joined = Joined::new(&[array, labels])?;
         let own = (0..array.shape.len()).map(Some);
         let stays = joined.axes.first().is_some_and(|axes| axes.iter().copied().eq(own));
@@ -336,10 +340,16 @@ impl<'py> Reduction<'_, 'py> {
 }
 
 /// The place of a result in the caller's output; `None` if the output has its shape and order.
-fn spread(lift: &Lift<'_, '_>, array: Labels<'_>, reduced: &Reduced) -> PyResult<Option<Spread>> {
+fn spread<'py>(
+    py: Python<'py>,
+    lift: &Lift<'_, 'py>,
+    array: Labels<'_>,
+    reduced: &Reduced,
+) -> PyResult<Option<Spread>> {
     let shape = reduced.shape(array.shape);
     let field = array.field.map(|field| reduced.field(field, &[]));
-    let joined = lift.join(&[Labels { shape: &shape, field: field.as_ref() }])?;
+    let operand = Labels { shape: &shape, field: field.as_ref() };
+    let joined = lift.join(py, &[operand], Names::Shared)?;
     let axes = joined.axes.into_iter().next().unwrap_or_default();
     let is_same = joined.shape == shape && axes.iter().copied().eq((0..shape.len()).map(Some));
     Ok((!is_same).then_some((shape, axes)))

@@ -8,7 +8,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 
 use super::arguments::Arguments;
-use super::operands::numpys_class;
+use super::others::numpys_class;
 use super::reduce::Reduction;
 use super::types::Signature;
 use crate::python::storage::PyStorage;
@@ -79,6 +79,8 @@ functions! {
     methods {
         /// Sum along dimensions, as `numpy.sum`.
         ///
+        /// Points of the halo count: `storage.domain_view.sum()` leaves them out.
+        ///
         /// Parameters
         /// ----------
         /// axis
@@ -114,6 +116,8 @@ functions! {
         /// Tell if any element along dimensions is true, as `numpy.any`, with the arguments of `sum`.
         any(axis, out, keepdims; r#where) ReducedToTruth ["logical_or", "reduce"];
         /// Average along dimensions, as `numpy.mean`, with the arguments of `sum`.
+        ///
+        /// Points of the halo count: `storage.domain_view.mean()` leaves them out.
         mean(axis, dtype, out, keepdims; r#where) Reduced ["ndarray", "mean"];
         /// Return standard deviations along dimensions, as `numpy.std`, with the arguments of `sum`.
         std(axis, dtype, out, ddof, keepdims; r#where, mean, correction) Reduced ["ndarray", "std"];
@@ -176,7 +180,6 @@ impl Function {
         })
     }
 
-    /// Computes; NotImplemented if another array is to decide what happens.
     fn call<'py>(
         &self,
         py: Python<'py>,
@@ -185,9 +188,7 @@ impl Function {
         let loaded = self.load(py)?;
         let (name, function, signature) = (self.name, loaded.function.bind(py), self.signature);
         let short = loaded.short.as_ref().map(|short| short.bind(py));
-        let result =
-            Reduction { name, function, short, ufunc: None, signature }.run(py, arguments)?;
-        Ok(result.unwrap_or_else(|| py.NotImplemented().into_bound(py)))
+        Reduction { name, function, short, ufunc: None, signature }.run(py, arguments)
     }
 
     /// As [`Function::call`], with arguments for NumPy's function.
@@ -234,8 +235,7 @@ pub(crate) fn reducing_functions(py: Python<'_>) -> PyResult<Bound<'_, PyList>> 
 
 /// Reduce by one of `reducing_functions()`, which takes the other arguments.
 ///
-/// The result has the dims that stay, with their halo, origin and order in memory. It is
-/// NotImplemented if an array is to decide what happens.
+/// The result has the dims that stay, with their halo, origin and order in memory.
 #[pyfunction]
 #[pyo3(signature = (function, /, *args, **keywords))]
 pub(crate) fn reduced<'py>(

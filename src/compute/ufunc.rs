@@ -7,6 +7,8 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use super::arguments::{Arguments, is_true};
+use super::lift::Names;
+use super::others::Others;
 use super::pointwise::{Call, not_elementwise};
 use super::reduce::Reduction;
 use super::types::{Signature, Ufunc};
@@ -16,8 +18,9 @@ use crate::python::storage::PyStorage;
 impl PyStorage {
     /// Compute a universal function by the names of the dimensions (NEP 13).
     ///
-    /// The result has the dims of the first storage, then what the others add; the largest halo and
-    /// origin; the type that NumPy gives it; and the layout of the first storage that has all dims.
+    /// The result has the dims of the first operand that has all of them, else the order I, J, K and
+    /// data dims if GT4Py knows all, else the dims of the first, then what the others add; the largest
+    /// halo and origin; the type that NumPy gives it; and the layout of the first storage that has all.
     /// `out`, `where`, `dtype` and `casting` mean what they mean in NumPy. On a GPU CuPy computes.
     ///
     /// Raises
@@ -33,22 +36,21 @@ impl PyStorage {
     ///     For memory on a GPU without CuPy.
     #[pyo3(signature = (ufunc, method, *inputs, **options))]
     fn __array_ufunc__<'py>(
-        slf: &Bound<'py, Self>,
+        &self,
         ufunc: &Bound<'py, PyAny>,
         method: &Bound<'py, PyString>,
         inputs: &Bound<'py, PyTuple>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let py = slf.py();
         let Ufunc { name, results, has_core_dims } = &*Ufunc::of(ufunc)?;
         if method.to_cow()? != "__call__" {
-            let result = by_method(ufunc, method, inputs, options, name)?;
-            return Ok(result.unwrap_or_else(|| py.NotImplemented().into_bound(py)));
+            return by_method(ufunc, method, inputs, options, name);
         }
         if *has_core_dims {
             return Err(not_elementwise(name).into());
         }
-        elementwise(ufunc, inputs, *results, name, options)
+        let as_one = (Names::Shared, Others::Decide);
+        compute(ufunc, inputs, *results, name, options, as_one)
     }
 
     /// GDP-3's draft: storages that are kept in step come before others.
@@ -64,21 +66,40 @@ impl PyStorage {
 
 /// Call a function of NumPy element by element: `function(*inputs, *outputs, **options)`.
 ///
-/// The function has `results` results, and takes that many outputs by position. The result is
-/// NotImplemented if an operand is to decide what happens.
+/// The function has `results` results, and takes that many outputs by position. Arrays of other
+/// libraries are operands, too: a DataArray goes by the names of its dims. With `outer` the operands
+/// need not be related, and their dims follow one another.
 #[pyfunction]
-#[pyo3(signature = (function, inputs, results = 1, name = "dlfield", options = None))]
+#[pyo3(signature = (function, inputs, results = 1, name = "dlfield", options = None, *, outer = false))]
 pub(crate) fn elementwise<'py>(
     function: &Bound<'py, PyAny>,
     inputs: &Bound<'py, PyTuple>,
     results: usize,
     name: &str,
     options: Option<&Bound<'py, PyDict>>,
+    outer: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let names = if outer { Names::Apart } else { Names::Shared };
+    compute(function, inputs, results, name, options, (names, Others::AreRead))
+}
+
+/// As [`elementwise`]. The result is NotImplemented if an operand is to decide what happens: none does
+/// if the result goes into a storage.
+fn compute<'py>(
+    function: &Bound<'py, PyAny>,
+    inputs: &Bound<'py, PyTuple>,
+    results: usize,
+    name: &str,
+    options: Option<&Bound<'py, PyDict>>,
+    rules: (Names, Others),
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = function.py();
     let inputs: SmallVec<[_; 4]> = inputs.iter().collect();
     let mut out = Out::from_elem(None, results);
-    let mut call = Call { function, name, inputs: &inputs, out: &[], mask: None, options: None };
+    let inputs = &*inputs;
+    let (names, others) = rules;
+    let mut call =
+        Call { function, name, inputs, out: &[], mask: None, names, options: None, others };
     for (key, value) in options.into_iter().flatten() {
         let key = key.cast_into::<PyString>()?;
         let set = Some(&value).filter(|value| !value.is_none());
@@ -91,6 +112,9 @@ pub(crate) fn elementwise<'py>(
         }
     }
     call.out = &out;
+    if out.iter().all(|one| one.as_ref().is_some_and(|one| one.is_instance_of::<PyStorage>())) {
+        call.others = Others::AreRead;
+    }
     Ok(call.run(py)?.unwrap_or_else(|| py.NotImplemented().into_bound(py)))
 }
 
@@ -132,7 +156,7 @@ fn by_method<'py>(
     inputs: &Bound<'py, PyTuple>,
     options: Option<&Bound<'py, PyDict>>,
     name: &str,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
+) -> PyResult<Bound<'py, PyAny>> {
     let py = ufunc.py();
     let text = method.to_cow()?;
     let signature = match &*text {
@@ -142,7 +166,7 @@ fn by_method<'py>(
             let others = py.import(intern!(py, "dlfield.functions.ufuncs"))?;
             let compute = others.getattr(intern!(py, "METHODS"))?.get_item(method)?;
             let options = options.cloned().unwrap_or_else(|| PyDict::new(py));
-            return compute.call1((ufunc, inputs, options)).map(Some);
+            return compute.call1((ufunc, inputs, options));
         }
     };
     let axis = Some(0_usize.into_pyobject(py)?.into_any());

@@ -15,7 +15,9 @@ mod route;
 mod cuda;
 
 pub(crate) use batch::{HostBatch, first_overlap};
-pub(crate) use host::{registers, settle};
+pub(crate) use host::{
+    Learnt, VARIABLE, fixed as fixed_way, learnt, read as read_way, registers, settle,
+};
 
 use crate::error::{Error, Result};
 use crate::managed::Managed;

@@ -82,14 +82,45 @@ pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
 
 /// Quotes foreign text for a message, shortened and with escapes for control characters.
 pub(crate) fn quoted(text: &str) -> String {
-    let escaped = shortened(text).chars().fold(String::new(), |mut escaped, one| {
-        match one.is_control() {
-            true => escaped.extend(one.escape_default()),
-            false => escaped.push(one),
-        }
-        escaped
-    });
-    format!("'{escaped}'")
+    format!("'{}'", escaped(&shortened(text)))
+}
+
+/// The longest name in a message, in characters.
+const LONGEST_NAME: usize = 40;
+
+/// A name for a message: cut, and with escapes for what does not show as it is.
+pub(crate) fn shown_name(name: &str) -> Cow<'_, str> {
+    match name.char_indices().nth(LONGEST_NAME) {
+        None => escaped(name),
+        Some((end, _)) => format!("{}...", escaped(name.split_at(end).0)).into(),
+    }
+}
+
+/// Quotes a name for a message as Python's `repr` does, cut if it is long.
+pub(crate) fn quoted_name(name: &str) -> String {
+    let shown = shown_name(name);
+    if shown.contains('\'') && !shown.contains('"') {
+        return format!("\"{shown}\"");
+    }
+    format!("'{}'", shown.replace('\'', "\\'"))
+}
+
+/// Escapes what is not printable as Python does: control characters, marks of direction, and all
+/// spaces but the usual one.
+fn escaped(text: &str) -> Cow<'_, str> {
+    let printable = |one: char| matches!(one, ' '..='~') || one.escape_debug().count() == 1;
+    if text.chars().all(|one| printable(one) && one != '\\') {
+        return text.into();
+    }
+    let escape = |one: char| match (one, u32::from(one)) {
+        ('\\', _) => "\\\\".to_owned(),
+        ('\n' | '\r' | '\t', _) => one.escape_default().to_string(),
+        _ if printable(one) || one.is_alphanumeric() => String::from(one),
+        (_, code @ ..=0xff) => format!("\\x{code:02x}"),
+        (_, code @ ..=0xffff) => format!("\\u{code:04x}"),
+        (_, code) => format!("\\U{code:08x}"),
+    };
+    text.chars().map(escape).collect::<String>().into()
 }
 
 #[cfg(test)]
@@ -99,6 +130,21 @@ mod tests {
     #[test]
     fn foreign_text_is_quoted_on_one_line_and_as_it_is() {
         assert_eq!(quoted("{\"shape\": [3]}\n"), "'{\"shape\": [3]}\\n'");
+    }
+
+    #[test]
+    fn a_name_is_quoted_as_by_python_and_cut() {
+        for (name, shown) in [
+            ("K", "'K'"),
+            ("höhe", "'höhe'"),
+            ("a'b", "\"a'b\""),
+            ("a'\"b", "'a\\'\"b'"),
+            ("a\nb\u{1b}", "'a\\nb\\x1b'"),
+            ("\u{202e}a\\", "'\\u202ea\\\\'"),
+        ] {
+            assert_eq!(quoted_name(name), shown);
+        }
+        assert_eq!(quoted_name(&"x".repeat(100_000)), format!("'{}...'", "x".repeat(40)));
     }
 
     #[test]

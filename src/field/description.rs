@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::dims::{Dim, Dims, show_dims};
 use crate::error::{Error, Result};
-use crate::layout::Extents;
+use crate::layout::{Extents, MAX_NDIM};
 
 /// Number of points outside the domain at the lower and the upper end of one dimension.
 pub(crate) type HaloWidth = (i64, i64);
@@ -136,8 +136,9 @@ fn check_length(what: &str, length: usize, shape: &[i64]) -> Result<()> {
         return Ok(());
     }
     Err(Error::Argument(format!(
-        "{what}: expected one entry for each of the {} dimensions of shape {shape:?}, got {length}",
-        shape.len()
+        "{what}: expected one entry for each of the {} dimensions of shape {shape:?}, got {}",
+        shape.len(),
+        if length > MAX_NDIM { format!("more than {MAX_NDIM}") } else { length.to_string() }
     )))
 }
 

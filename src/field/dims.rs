@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::error::{Error, did_you_mean};
+use crate::error::{Error, did_you_mean, quoted_name, shown_name};
 
 /// The meaning of one dimension.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -65,6 +65,11 @@ impl Dim {
         }
     }
 
+    /// The name as messages show it, without quotes.
+    pub(crate) fn shown(&self) -> String {
+        shown_name(&self.to_string()).into_owned()
+    }
+
     /// True if GT4Py's cartesian stencils know the name.
     #[must_use]
     pub fn is_gt4py(&self) -> bool {
@@ -114,7 +119,7 @@ pub(crate) fn further_data_dims(dims: &[Dim]) -> impl Iterator<Item = Dim> + use
 /// Formats names for messages, as a Python tuple prints them.
 #[must_use]
 pub(crate) fn show_dims(dims: &[Dim]) -> String {
-    let quoted: Vec<String> = dims.iter().map(|dim| format!("'{dim}'")).collect();
+    let quoted: Vec<String> = dims.iter().map(|dim| quoted_name(&dim.to_string())).collect();
     match quoted.as_slice() {
         [one] => format!("({one},)"),
         all => format!("({})", all.join(", ")),

@@ -1,4 +1,4 @@
-//! The labels of a result of several operands: halo, origin and order in memory.
+//! The labels of a result of several operands: halo, origin, aligned point and order in memory.
 
 use smallvec::SmallVec;
 
@@ -9,14 +9,16 @@ use super::matching::Axes;
 use crate::layout::Extents;
 
 impl Joined {
-    /// The labels of a result without a target: the widest halo and the largest origin of the
-    /// storages along each dimension. The halo is unknown if one is, or if it does not fit.
+    /// The labels of a result without a target: the widest halo, the largest origin and the largest
+    /// aligned index of the storages along each dimension. The halo is unknown if one is, or if it does
+    /// not fit. A storage without an origin begins at its lower halo.
     pub(crate) fn field(&self, operands: &[Operand<'_>]) -> Field {
         let dims = self.dims.clone();
         let halo = self.widest_halo(operands);
         let field = Field { dims, halo, ..Field::default() };
         let origin = self.largest_origin(operands, &field);
-        Field { origin, ..field }
+        let aligned_index = self.largest_index(operands, &field);
+        Field { origin, aligned_index, ..field }
     }
 
     /// Each storage with the axis of each dimension that it is not repeated along.
@@ -50,22 +52,47 @@ impl Joined {
     }
 
     fn largest_origin(&self, operands: &[Operand<'_>], result: &Field) -> Option<Extents> {
-        if operands.iter().filter_map(|one| one.field).all(|field| field.origin.is_none()) {
+        let mut given = operands.iter().filter_map(|one| one.field);
+        if given.all(|field| field.origin.is_none()) {
             return None;
         }
-        let mut largest = vec![None; self.shape.len()];
-        for (field, axes) in self.storages(operands) {
-            let Some(own) = &field.origin else { continue };
-            for (&axis, &first) in field.axes_in_order(own.len()).iter().zip(own) {
-                let at = axes.iter().position(|one| *one == Some(axis));
-                if let Some(slot) = at.and_then(|at| largest.get_mut(at)) {
-                    *slot = (*slot).max(Some(first));
-                }
-            }
-        }
+        let own = |field: &Field| field.origin_by_axis(field.origin.as_ref()?.len());
+        let largest = self.largest(operands, own);
         let found = largest.iter().any(Option::is_some);
         let at = |&axis: &usize| largest.get(axis).copied().flatten().unwrap_or(0);
         found.then(|| result.axes_in_order(self.shape.len()).iter().map(at).collect())
+    }
+
+    /// The aligned index of a result; `None` if that is its lower halo.
+    fn largest_index(&self, operands: &[Operand<'_>], result: &Field) -> Option<Extents> {
+        let largest = self.largest(operands, |field| field.aligned_index.clone());
+        let inside = |(at, extent): (&Option<i64>, &i64)| {
+            at.unwrap_or(0).min(extent.saturating_sub(1)).max(0)
+        };
+        let index: Extents = largest.iter().zip(&self.shape).map(inside).collect();
+        let mut given = operands.iter().filter_map(|one| one.field);
+        let is_requested = given.any(|field| field.aligned_index.is_some());
+        let lower = result.aligned_index(index.len());
+        let follows = index.iter().zip(&lower).all(|(at, lower)| at <= lower);
+        (is_requested || !follows).then_some(index)
+    }
+
+    /// The largest index of the storages along each dimension: their `own`, else their lower halo.
+    /// `None` if no storage has one there.
+    fn largest(
+        &self,
+        operands: &[Operand<'_>],
+        own: impl Fn(&Field) -> Option<Extents>,
+    ) -> SmallVec<[Option<i64>; 4]> {
+        let mut largest: SmallVec<[Option<i64>; 4]> = SmallVec::from_elem(None, self.shape.len());
+        for (field, axes) in self.storages(operands) {
+            let lower = || Some(field.halo.as_ref()?.iter().map(|width| width.0).collect());
+            let Some(index) = own(field).or_else(lower) else { continue };
+            for (slot, axis) in largest.iter_mut().zip(axes) {
+                *slot = (*slot).max(axis.and_then(|axis| index.get(axis).copied()));
+            }
+        }
+        largest
     }
 
     /// The ranks of a result: those of the first storage with all of its dimensions, else those of
@@ -106,9 +133,40 @@ mod tests {
         ];
         let joined = Joined::new(&operands).unwrap();
         let found = joined.field(&operands);
-        assert_eq!(found.halo, Some(smallvec![(1, 0), (2, 3), (0, 1)]));
+        assert_eq!(found.halo, Some(smallvec![(2, 3), (0, 1), (1, 0)]), "I, J, K");
         assert_eq!(found.origin.as_deref(), Some(&[3, 2, 0][..]), "in the order I, J, K");
         found.check(&joined.shape).unwrap();
+    }
+
+    #[test]
+    fn a_storage_without_an_origin_begins_at_its_lower_halo() {
+        let (one, two) =
+            (field("I J", &[(2, 2), (0, 0)], &[0, 0]), field("I J", &[(0, 0); 2], &[1, 3]));
+        let wide = Field { origin: None, ..one };
+        let operands = [&wide, &two].map(|one| Operand { shape: &[8, 5], field: Some(one) });
+        let found = Joined::new(&operands).unwrap().field(&operands);
+        assert_eq!(found.origin.as_deref(), Some(&[2, 3][..]));
+    }
+
+    #[test]
+    fn the_aligned_index_is_the_largest_and_follows_the_halo_unless_one_was_requested() {
+        let index = |one: Option<[i64; 2]>, two| {
+            let of = |index: Option<[i64; 2]>| Field {
+                aligned_index: index.map(|index| Extents::from_slice(&index)),
+                ..field("I J", &[(2, 1), (0, 0)], &[0, 0])
+            };
+            let fields = [of(one), of(two)];
+            let operands =
+                fields.each_ref().map(|one| Operand { shape: &[8, 5], field: Some(one) });
+            Joined::new(&operands)
+                .unwrap()
+                .field(&operands)
+                .aligned_index
+                .map(|index| index.to_vec())
+        };
+        assert_eq!(index(None, None), None);
+        assert_eq!(index(Some([1, 4]), Some([3, 0])), Some(vec![3, 4]));
+        assert_eq!(index(Some([1, 1]), None), Some(vec![2, 1]));
     }
 
     #[test]
@@ -143,9 +201,9 @@ mod tests {
             let ranks = ranks.map(|ranks| Some(ranks.into()));
             Joined::new(operands).unwrap().ranks(&ranks).unwrap().to_vec()
         };
-        assert_eq!(ranks([&[0], &[1, 0]], &operands), [0, 1], "K, I: as the second");
+        assert_eq!(ranks([&[0], &[1, 0]], &operands), [1, 0], "I, K: as the second");
         let other = field("I J", &[(0, 0); 2], &[0, 0]);
         let operands = [operands[1], Operand { shape: &[5, 3], field: Some(&other) }];
-        assert_eq!(ranks([&[1, 0], &[0, 1]], &operands), [2, 1, 0], "J outermost");
+        assert_eq!(ranks([&[1, 0], &[0, 1]], &operands), [2, 0, 1], "I, J, K: J outermost");
     }
 }

@@ -1,14 +1,15 @@
 //! The dimensions and labels of a result of several operands, by name.
 //!
 //! Storages with names meet by name. An array without names beside them goes by position if it has
-//! as many dimensions as the result, or the three of I, J, K with extent 1 for those that the result
-//! lacks. Without any names all go by position, as in NumPy.
+//! as many dimensions as the result, else it has the three of I, J, K with extent 1 for those that the
+//! result lacks. Without any names all go by position, as in NumPy.
 
 use smallvec::SmallVec;
 
 use super::description::Field;
 use super::dims::{Dim, Dims, show_dims};
 use super::matching::{Axes, is_only_numbered, mapping};
+use super::placing::{assigned, without_names};
 use crate::error::{Error, Result};
 use crate::layout::Extents;
 
@@ -30,30 +31,51 @@ pub(crate) struct Joined {
     pub(crate) axes: SmallVec<[Axes; 2]>,
 }
 
-impl Operand<'_> {
+impl<'a> Operand<'a> {
+    fn dims(&self) -> Option<&'a Dims> {
+        self.field.and_then(|field| field.dims.as_ref())
+    }
+
     /// The names, of an operand that has dimensions.
-    fn names(&self) -> Option<&Dims> {
-        let dims = self.field.and_then(|field| field.dims.as_ref());
-        dims.filter(|dims| !dims.is_empty() && !is_only_numbered(dims))
+    pub(super) fn names(&self) -> Option<&'a Dims> {
+        self.dims().filter(|dims| !dims.is_empty() && !is_only_numbered(dims))
     }
 }
 
 impl Joined {
-    /// Joins the dimensions of operands. Those of the first one with names come first, then what the
-    /// others add.
+    /// Joins the dimensions of operands. The result has those of the first operand that has all of
+    /// them; else, if GT4Py knows all names, they are in the order I, J, K, data dimensions; else those
+    /// of the first operand come first, then what the others add.
     ///
     /// # Errors
-    /// [`Error::Argument`] for names that both operands have in different orders, for different
+    /// [`Error::Argument`] for names that two operands have in different orders, for different
     /// extents under one name, for unrelated names, and for an array that fits nothing.
     pub(crate) fn new(operands: &[Operand<'_>]) -> Result<Self> {
-        let mut named = operands.iter().filter(|one| one.names().is_some()).peekable();
-        if named.peek().is_none() {
+        let named: Named<'_> = operands.iter().filter_map(Operand::names).collect();
+        if named.is_empty() {
             return by_position(operands);
         }
-        let (mut dims, mut shape) = (Dims::new(), Extents::new());
-        for operand in named {
-            add(&mut dims, &mut shape, operand)?;
+        check_related(&named)?;
+        check_orders(&named)?;
+        let (known, extents) = union(operands)?;
+        let dims = in_order_of_result(&known, &named);
+        let extent = |dim| known.iter().zip(&extents).find(|(one, _)| *one == dim);
+        let shape = dims.iter().filter_map(extent).map(|(_, &extent)| extent).collect();
+        Self::onto(dims, shape, operands)
+    }
+
+    /// As [`Joined::new`], for operands that need not be related: the dimensions of the first, then what
+    /// the others add.
+    ///
+    /// # Errors
+    /// As [`Joined::new`].
+    pub(crate) fn outer(operands: &[Operand<'_>]) -> Result<Self> {
+        let named: Named<'_> = operands.iter().filter_map(Operand::names).collect();
+        if named.is_empty() {
+            return by_position(operands);
         }
+        check_orders(&named)?;
+        let (dims, shape) = union(operands)?;
         Self::onto(dims, shape, operands)
     }
 
@@ -65,18 +87,27 @@ impl Joined {
         let Some(own) = target.names() else {
             return Self::new(operands)?.broadcast_to(target.shape);
         };
+        let named = || operands.iter().filter_map(Operand::names);
+        named().try_for_each(|names| check_has(own, names))?;
+        check_orders(&std::iter::once(own).chain(named()).collect::<Named<'_>>())?;
         let (mut dims, mut shape) = (own.clone(), Extents::from_slice(target.shape));
         for operand in operands {
-            if let Some(dim) = operand.names().and_then(|names| lacking(own, names)) {
-                return Err(Error::Argument(format!(
-                    "out: expected a storage with the dimension '{dim}', got one with the dims {}; \
-                     pass one that has it, or none",
-                    show_dims(own)
-                )));
-            }
             add(&mut dims, &mut shape, operand)?;
         }
         Self::onto(dims, shape, operands)
+    }
+
+    /// Puts the only operand of a function onto a target, as an assignment does: in any order of names.
+    ///
+    /// # Errors
+    /// As [`assigned`].
+    pub(crate) fn assigned(target: Operand<'_>, operand: Operand<'_>) -> Result<Self> {
+        if let (Some(own), Some(names)) = (target.names(), operand.names()) {
+            check_has(own, names)?;
+        }
+        let axes = assigned((operand.shape, operand.dims()), (target.shape, target.dims()))?;
+        let (dims, shape) = (target.names().cloned(), target.shape.into());
+        Ok(Self { dims, shape, axes: SmallVec::from_elem(axes, 1) })
     }
 
     /// The axes of every operand in the order of `dims`.
@@ -90,7 +121,10 @@ impl Joined {
     }
 
     /// The same for a target of this shape, by position.
-    fn broadcast_to(mut self, shape: &[i64]) -> Result<Self> {
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a target of another shape.
+    pub(crate) fn broadcast_to(mut self, shape: &[i64]) -> Result<Self> {
         let more = shape.len().checked_sub(self.shape.len());
         let behind = more.and_then(|more| shape.get(more..)).unwrap_or_default();
         let fits = |(&own, &wanted): (&i64, &i64)| own == wanted || own == 1;
@@ -108,34 +142,69 @@ impl Joined {
     }
 }
 
-/// The first name that `own` lacks.
-fn lacking<'a>(own: &Dims, names: &'a Dims) -> Option<&'a Dim> {
-    names.iter().find(|dim| !own.contains(dim))
+/// The names of each operand that has some.
+type Named<'a> = SmallVec<[&'a Dims; 4]>;
+
+/// Refuses a target with the dims `own` that lacks one of `names`.
+fn check_has(own: &Dims, names: &Dims) -> Result<()> {
+    let Some(dim) = names.iter().find(|dim| !own.contains(dim)) else { return Ok(()) };
+    Err(Error::Argument(format!(
+        "out: expected a storage with the dimension '{}', got one with the dims {}; pass one that \
+         has it, or none",
+        dim.shown(),
+        show_dims(own)
+    )))
+}
+
+/// Refuses names that two operands have in different orders.
+fn check_orders(named: &[&Dims]) -> Result<()> {
+    for (at, own) in named.iter().enumerate() {
+        for before in named.iter().take(at) {
+            let places = own.iter().filter_map(|dim| before.iter().position(|one| one == dim));
+            if !places.is_sorted() {
+                return Err(other_order(before, own));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The dimensions of a result, which are `known` in the order of the operands.
+fn in_order_of_result(known: &Dims, named: &[&Dims]) -> Dims {
+    if let Some(whole) = named.iter().find(|own| own.len() == known.len()) {
+        return Dims::clone(whole);
+    }
+    let mut dims = known.clone();
+    if dims.iter().all(Dim::is_gt4py) {
+        dims.sort_by_key(Dim::rank);
+    }
+    dims
+}
+
+/// The dimensions of all operands, in their order, and the extents.
+fn union(operands: &[Operand<'_>]) -> Result<(Dims, Extents)> {
+    let (mut dims, mut shape) = (Dims::new(), Extents::new());
+    operands.iter().try_for_each(|operand| add(&mut dims, &mut shape, operand))?;
+    Ok((dims, shape))
 }
 
 /// Adds what a named operand has to the dimensions of those before it.
 fn add(dims: &mut Dims, shape: &mut Extents, operand: &Operand<'_>) -> Result<()> {
     let Some(own) = operand.names() else { return Ok(()) };
-    check_related(dims, own)?;
-    let mut last = None;
     for (dim, &extent) in own.iter().zip(operand.shape) {
-        let at = dims.iter().position(|known| known == dim);
-        match at.and_then(|at| shape.get(at)) {
-            None => {}
-            Some(&known) if known != extent => {
+        match dims.iter().zip(shape.iter()).find(|(known, _)| *known == dim) {
+            None => {
+                dims.push(dim.clone());
+                shape.push(extent);
+            }
+            Some((_, &known)) if known != extent => {
                 return Err(Error::Argument(format!(
-                    "shape: expected one extent of '{dim}' in all operands, got {known} and \
-                     {extent}; select the same points in both, or drop it with an integer"
+                    "shape: expected one extent of '{}' in all operands, got {known} and \
+                     {extent}; select the same points in both, or drop it with an integer",
+                    dim.shown()
                 )));
             }
-            Some(_) if last > at => return Err(other_order(dims, own)),
-            Some(_) => last = at,
-        }
-    }
-    for (dim, &extent) in own.iter().zip(operand.shape) {
-        if !dims.contains(dim) {
-            dims.push(dim.clone());
-            shape.push(extent);
+            Some(_) => {}
         }
     }
     Ok(())
@@ -145,7 +214,8 @@ fn other_order(dims: &Dims, own: &Dims) -> Error {
     let shared: Dims = dims.iter().filter(|dim| own.contains(dim)).cloned().collect();
     let rest = own.iter().filter(|dim| !dims.contains(dim));
     let order: Dims = shared.iter().chain(rest).cloned().collect();
-    let listed = order.iter().map(|dim| format!("\"{dim}\"")).collect::<Vec<_>>().join(", ");
+    let listed =
+        order.iter().map(|dim| format!("\"{}\"", dim.shown())).collect::<Vec<_>>().join(", ");
     Error::Argument(format!(
         "dims: expected {} in the same order in all operands, got {} and {}; use transpose({listed}) \
          of the second",
@@ -155,51 +225,39 @@ fn other_order(dims: &Dims, own: &Dims) -> Error {
     ))
 }
 
-/// Refuses names that are about different things: none is shared, one side has I or J, and the
-/// other no name that GT4Py knows.
-fn check_related(dims: &Dims, own: &Dims) -> Result<()> {
+/// Refuses names that are about different things: an operand shares none with those before it, one side
+/// has I or J, and the other no name that GT4Py knows.
+fn check_related(named: &[&Dims]) -> Result<()> {
+    let mut known = Dims::new();
+    for own in named {
+        if !known.is_empty() && are_apart(&known, own) {
+            return Err(unrelated(&known, own));
+        }
+        for dim in own.iter() {
+            if !known.contains(dim) {
+                known.push(dim.clone());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn are_apart(dims: &Dims, own: &Dims) -> bool {
     let horizontal = |names: &Dims| names.contains(&Dim::I) || names.contains(&Dim::J);
     let foreign = |names: &Dims| !names.iter().any(Dim::is_gt4py);
-    let apart = !own.iter().any(|dim| dims.contains(dim));
-    let unrelated = (horizontal(dims) && foreign(own)) || (horizontal(own) && foreign(dims));
-    if dims.is_empty() || !(apart && unrelated) {
-        return Ok(());
-    }
+    let disjoint = !own.iter().any(|dim| dims.contains(dim));
+    disjoint && ((horizontal(dims) && foreign(own)) || (horizontal(own) && foreign(dims)))
+}
+
+fn unrelated(dims: &Dims, own: &Dims) -> Error {
     let strange: Vec<&Dim> = own.iter().collect();
-    Err(Error::Argument(format!(
+    Error::Argument(format!(
         "dims: expected operands that share a dimension, got {} and {}; rename one of them, for \
          example with rename({})",
         show_dims(dims),
         show_dims(own),
         mapping(own, &strange, dims)
-    )))
-}
-
-/// The axes of an array without names.
-fn without_names(own: &[i64], dims: &Dims, shape: &[i64]) -> Result<Axes> {
-    let fits = |(&own, &wanted): (&i64, &i64)| own == wanted || own == 1;
-    if own.is_empty() {
-        return Ok(Axes::from_elem(None, dims.len()));
-    }
-    if own.len() == dims.len() && own.iter().zip(shape).all(fits) {
-        return Ok((0..own.len()).map(Some).collect());
-    }
-    let at = |dim: &Dim| [Dim::I, Dim::J, Dim::K].iter().position(|one| one == dim);
-    let axes: Axes = dims.iter().map(at).collect();
-    let placed = |(axis, &wanted): (&Option<usize>, &i64)| {
-        axis.and_then(|axis| own.get(axis)).is_some_and(|own| fits((own, &wanted)))
-    };
-    let is_left_out = |axis: usize| !axes.contains(&Some(axis));
-    let rest_is_one = own.iter().enumerate().all(|(axis, &own)| own == 1 || !is_left_out(axis));
-    if own.len() == 3 && rest_is_one && axes.iter().zip(shape).all(placed) {
-        return Ok(axes);
-    }
-    Err(Error::Argument(format!(
-        "shape: expected an array without names of shape {shape:?}, in the order {}, or of the three \
-         extents of I, J and K with 1 for those that are missing, got shape {own:?}; give it names \
-         with as_storage(array, dims=...)",
-        show_dims(dims)
-    )))
+    ))
 }
 
 /// Names that mean nothing but positions: those of the first storage that has as many.
@@ -210,7 +268,7 @@ fn positions(operands: &[Operand<'_>], ndim: usize) -> Option<Dims> {
 }
 
 /// Operands without names, as NumPy broadcasts.
-fn by_position(operands: &[Operand<'_>]) -> Result<Joined> {
+pub(super) fn by_position(operands: &[Operand<'_>]) -> Result<Joined> {
     let ndim = operands.iter().map(|one| one.shape.len()).max().unwrap_or(0);
     let mut shape = Extents::from_elem(1, ndim);
     let mut all = SmallVec::new();
@@ -261,9 +319,21 @@ mod tests {
     }
 
     #[test]
-    fn the_dims_of_the_first_storage_come_first() {
-        let found = joined(&[("K", &[4]), ("I J", &[2, 3])]).unwrap();
+    fn the_dims_of_the_first_operand_that_has_all_of_them_are_the_result_s() {
+        let found = joined(&[("K", &[4]), ("K I J", &[4, 2, 3]), ("I J", &[2, 3])]).unwrap();
         assert_eq!(found, ("K I J".into(), vec![4, 2, 3]));
+        let found = joined(&[("y", &[3]), ("x y", &[2, 3])]).unwrap();
+        assert_eq!(found, ("x y".into(), vec![2, 3]));
+    }
+
+    #[test]
+    fn dims_of_which_no_operand_has_all_are_in_gt4py_s_order_if_it_knows_them() {
+        let found = joined(&[("K", &[4]), ("I J", &[2, 3])]).unwrap();
+        assert_eq!(found, ("I J K".into(), vec![2, 3, 4]));
+        let found = joined(&[("1", &[5]), ("K 0", &[4, 3]), ("J", &[2])]).unwrap();
+        assert_eq!(found, ("J K 0 1".into(), vec![2, 4, 3, 5]));
+        let found = joined(&[("K", &[4]), ("lev I", &[2, 3])]).unwrap();
+        assert_eq!(found, ("K lev I".into(), vec![4, 2, 3]));
         let found = joined(&[("", &[3, 4]), ("I K", &[3, 4]), ("x K", &[5, 4])]).unwrap_err();
         assert!(found.to_string().contains("shape [3, 4, 5]"), "{found}");
     }
@@ -274,6 +344,8 @@ mod tests {
         assert!(text.contains(r#"use transpose("I", "J") of the second"#), "{text}");
         let text = refused(&[("I J K", &[3, 3, 2]), ("K I", &[2, 3])]);
         assert!(text.contains(r#"transpose("I", "K")"#), "{text}");
+        let text = refused(&[("I", &[3]), ("I J", &[3, 2]), ("J I", &[2, 3])]);
+        assert!(text.contains("got ('I', 'J') and ('J', 'I')"), "{text}");
         assert!(refused(&[("I", &[3]), ("I", &[1])]).contains("one extent of 'I'"));
     }
 
@@ -286,21 +358,21 @@ mod tests {
     }
 
     #[test]
-    fn an_array_without_names_goes_by_position_or_has_three_extents() {
-        let axes = |names, own: &[i64], shape: &[i64]| {
-            without_names(own, field(names).dims.as_ref().unwrap(), shape).map(|axes| axes.to_vec())
-        };
-        assert_eq!(axes("K I", &[1, 5], &[4, 5]), Ok(vec![Some(0), Some(1)]));
-        assert_eq!(axes("K I", &[5, 1, 4], &[4, 5]), Ok(vec![Some(2), Some(0)]));
-        assert!(axes("K I", &[5, 2, 4], &[4, 5]).is_err(), "J is not there, and not 1");
-        assert!(axes("K I", &[5], &[4, 5]).unwrap_err().to_string().contains("as_storage(array"));
-        assert_eq!(axes("x y", &[], &[4, 5]), Ok(vec![None, None]));
-    }
-
-    #[test]
     fn without_names_all_go_by_position() {
         assert_eq!(joined(&[("", &[3, 1]), ("", &[4])]), Ok((String::new(), vec![3, 4])));
         assert!(refused(&[("", &[3]), ("", &[4])]).contains("[3] and [4]"));
+    }
+
+    #[test]
+    fn an_outer_product_joins_unrelated_names_in_the_order_of_the_operands() {
+        let (plane, line) = (field("I J"), field("x"));
+        let operands = [
+            Operand { shape: &[4], field: Some(&line) },
+            Operand { shape: &[2, 3], field: Some(&plane) },
+        ];
+        let joined = Joined::outer(&operands).unwrap();
+        assert_eq!(joined.shape.as_slice(), [4, 2, 3]);
+        assert!(Joined::new(&operands).is_err());
     }
 
     #[test]

@@ -88,7 +88,7 @@ pub(crate) fn mapping(own: &[Dim], strange: &[&Dim], target: &[Dim]) -> String {
             .copied()
             .find(|free| meaning(dim).is_some_and(|of| meaning(free) == Some(of))),
     };
-    let quoted = |dim: &Dim| format!("\"{dim}\"");
+    let quoted = |dim: &Dim| format!("\"{}\"", dim.shown());
     let pair =
         |dim: &&Dim| format!("{}: {}", quoted(dim), target_of(dim).map_or("...".into(), quoted));
     format!("{{{}}}", strange.iter().map(pair).collect::<Vec<_>>().join(", "))

@@ -5,8 +5,10 @@
 
 mod dims;
 mod matching;
+mod placing;
 mod description;
 mod joining;
+mod unjoined;
 mod joined_labels;
 mod reduced;
 mod labels;
@@ -21,4 +23,5 @@ pub(crate) use labels::{HaloLabel, Labelled, Labels, check_names};
 pub(crate) use matching::{
     Axes, AxisOrder, align_by_name, align_key, are_unrelated, is_only_numbered, mapping,
 };
+pub(crate) use placing::assigned;
 pub(crate) use reduced::Reduced;

@@ -30,7 +30,7 @@ impl Reduced {
     }
 
     /// The labels of the result of an operand with the field `of`, whose axes have the ranks `ranks`:
-    /// a reduced dimension has no halo, and its first point is 0.
+    /// a reduced dimension has no halo, and its first and its aligned point are 0.
     pub(crate) fn field(&self, of: &Field, ranks: &[i64]) -> Field {
         let name = |dims: &super::dims::Dims| {
             self.axes.iter().filter_map(|(axis, _)| dims.get(*axis).cloned()).collect()
@@ -39,6 +39,7 @@ impl Reduced {
             dims: of.dims.as_ref().map(name),
             halo: of.halo.as_ref().map(|halo| self.of_each::<_, Halo>(halo, (0, 0))),
             order: Some(self.ranks(ranks)),
+            aligned_index: of.aligned_index.as_ref().map(|index| self.of_each(index, 0)),
             ..Field::default()
         };
         Field { origin: self.origin(of, &field), ..field }
@@ -81,6 +82,7 @@ mod tests {
             dims: Some(names.split_whitespace().map(Dim::from_name).collect()),
             halo: Some(smallvec![(1, 2), (0, 1), (3, 0)]),
             origin: Some(smallvec![4, 5, 6]),
+            aligned_index: Some(smallvec![1, 2, 3]),
             ..Field::default()
         }
     }
@@ -110,6 +112,7 @@ mod tests {
         assert_eq!(reduced.shape(&[9, 8, 7]).as_slice(), [1, 8, 1]);
         assert_eq!(found.halo, Some(smallvec![(0, 0), (0, 1), (0, 0)]));
         assert_eq!(found.origin.as_deref(), Some(&[0, 5, 0][..]));
+        assert_eq!(found.aligned_index.as_deref(), Some(&[0, 2, 0][..]));
         assert_eq!(found.order.as_deref(), Some(&[2, 0, 1][..]));
     }
 

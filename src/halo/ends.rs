@@ -42,13 +42,15 @@ impl Ends {
         let width = if axis.is_some() { width.unwrap_or(halo) } else { (0, 0) };
         if !(0..=halo.0).contains(&width.0) || !(0..=halo.1).contains(&width.1) {
             return Err(Error::Argument(format!(
-                "width: expected at most the halo {halo:?} along {dim}, got {width:?}; narrow the \
-                 width or widen the halo"
+                "width: expected at most the halo {halo:?} along {}, got {width:?}; narrow the \
+                 width or widen the halo",
+                dim.shown()
             )));
         }
         if *shared < 0 {
             return Err(Error::Argument(format!(
-                "shared: expected at least 0 points along {dim}, got {shared}"
+                "shared: expected at least 0 points along {}, got {shared}",
+                dim.shown()
             )));
         }
         Ok(Self { dim: dim.clone(), axis, width, shared: *shared })

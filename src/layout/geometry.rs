@@ -32,6 +32,8 @@ struct Geometry {
     shape: Extents,
     strides: Extents,
     byte_strides: Extents,
+    /// Strides in bytes as NumPy's buffers show them, if those are others.
+    shown_strides: Option<Box<[i64]>>,
     itemsize: usize,
     size: usize,
     span: Span,
@@ -72,8 +74,24 @@ impl Geometry {
         let item = i64::try_from(self.itemsize).map_err(|_| self.too_large("a size"))?;
         self.size = self.checked_size(item).ok_or_else(|| self.too_large("a size"))?;
         self.span = self.checked_span(item).ok_or_else(|| self.too_large("a distance"))?;
-        self.byte_strides = self.strides.iter().map(|stride| stride.saturating_mul(item)).collect();
+        self.byte_strides = self.strides.iter().map(|stride| stride.wrapping_mul(item)).collect();
+        let is_any = |&extent: &i64| extent <= 1;
+        if self.is_c_contiguous && self.shape.iter().any(is_any) {
+            let shown = self.strides_without_gaps(item);
+            self.shown_strides = Some(shown).filter(|shown| **shown != *self.byte_strides);
+        }
         Ok(())
+    }
+
+    /// The strides of C order in bytes, in which an empty dimension makes those before it 0.
+    fn strides_without_gaps(&self, item: i64) -> Box<[i64]> {
+        let mut strides: Box<[i64]> = self.shape.iter().copied().collect();
+        let mut next = item;
+        for stride in strides.iter_mut().rev() {
+            let extent = std::mem::replace(stride, next);
+            next = next.saturating_mul(extent);
+        }
+        strides
     }
 
     /// Returns the number of elements, and notes if they lie in C order.
@@ -312,6 +330,12 @@ impl Layout {
     #[must_use]
     pub fn byte_strides(&self) -> &[i64] {
         &self.0.byte_strides
+    }
+
+    /// Strides in bytes as the buffers of NumPy's arrays show them: of elements in C order those without
+    /// gaps, also along dimensions whose strides mean nothing.
+    pub(crate) fn shown_strides(&self) -> &[i64] {
+        self.0.shown_strides.as_deref().unwrap_or(&self.0.byte_strides)
     }
 
     /// Size of an item, in bytes.

@@ -135,7 +135,7 @@ impl Layout {
                 Step::At { axis, at } => (axis, at),
                 Step::Slice { axis, start, step, length } => {
                     shape.push(length);
-                    strides.push(self.stride(axis).saturating_mul(step));
+                    strides.push(self.stride(axis).wrapping_mul(step)); // as NumPy, for one element
                     (axis, start)
                 }
                 Step::New => {
@@ -182,7 +182,15 @@ impl Layout {
     /// # Errors
     /// [`Error::Argument`] unless `axes` is a permutation of `0..ndim`.
     pub fn permute(&self, axes: &[usize]) -> Result<Self> {
+        if axes.len() != self.ndim() {
+            return Err(self.no_permutation(axes.iter().copied()));
+        }
         self.align(&axes.iter().copied().map(Some).collect::<SmallVec<[_; 6]>>())
+    }
+
+    fn no_permutation(&self, got: impl Iterator<Item = usize>) -> Error {
+        let (all, got): (Vec<_>, Vec<_>) = ((0..self.ndim()).collect(), got.collect());
+        Error::Argument(format!("axes: expected a permutation of {all:?}, got {got:?}"))
     }
 
     /// Broadcasts to `shape` as a NumPy assignment does: adds dimensions in front, repeats
@@ -216,16 +224,17 @@ impl Layout {
     /// Reorders the dimensions as `axes` says; each `None` adds a dimension of extent 1.
     ///
     /// # Errors
-    /// [`Error::Argument`] unless `axes` names every dimension of this layout exactly once.
+    /// [`Error::Argument`] unless `axes` names every dimension of this layout exactly once. One of
+    /// extent 1 may be left out, and is dropped.
     pub fn align(&self, axes: &[Option<usize>]) -> Result<Self> {
-        let named: SmallVec<[usize; 6]> = axes.iter().copied().flatten().collect();
-        let all = 0..self.ndim();
-        if named.len() != all.len() || !all.clone().all(|axis| named.contains(&axis)) {
-            return Err(Error::Argument(format!(
-                "axes: expected a permutation of {:?}, got {:?}",
-                all.collect::<Vec<_>>(),
-                named.as_slice()
-            )));
+        let times = |axis: usize| axes.iter().filter(|one| **one == Some(axis)).count();
+        let once = |(axis, &extent): (usize, &i64)| match times(axis) {
+            0 => extent == 1,
+            count => count == 1,
+        };
+        let known = axes.iter().flatten().all(|&axis| axis < self.ndim());
+        if !known || !self.shape().iter().enumerate().all(once) {
+            return Err(self.no_permutation(axes.iter().copied().flatten()));
         }
         let pick = |from: &[i64], new| {
             axes.iter()
@@ -278,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn align_needs_every_dimension_exactly_once() {
+    fn align_needs_every_dimension_exactly_once_and_drops_extents_of_1() {
         let layout = Layout::compact([2, 3].as_slice().into(), 8).unwrap();
         let aligned = layout.align(&[Some(1), None, Some(0)]).unwrap();
         assert_eq!(
@@ -288,6 +297,9 @@ mod tests {
         for axes in [&[Some(0), Some(0)][..], &[Some(0)], &[Some(0), Some(2)]] {
             assert!(layout.align(axes).is_err(), "{axes:?}");
         }
+        let layout = Layout::compact([2, 1].as_slice().into(), 8).unwrap();
+        assert_eq!(layout.align(&[Some(0)]).unwrap().shape(), [2]);
+        assert!(layout.permute(&[0]).is_err() && layout.align(&[Some(1)]).is_err());
     }
 
     #[test]

@@ -29,7 +29,7 @@ impl Owner {
     }
 
     /// The number of clones.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "python"))]
     pub(crate) fn count(&self) -> usize {
         self.0.as_ref().map_or(0, Arc::strong_count)
     }

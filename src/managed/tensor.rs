@@ -188,6 +188,12 @@ impl Managed {
         self.owner.clone()
     }
 
+    /// The number of tensors that hold the memory: views and exports are some.
+    #[cfg(feature = "python")]
+    pub(crate) fn holders(&self) -> usize {
+        self.owner.count()
+    }
+
     /// Keeps `companion` alive with the memory: the last reference drops it, before the memory.
     pub(crate) fn along_with(self, companion: impl Any + Send + Sync) -> Self {
         Self { owner: Owner::new((companion, self.owner)), ..self } // dropped in this order

@@ -88,6 +88,11 @@ impl Preset {
         }
     }
 
+    /// True for "C" and "F", which order dimensions by their position, whatever their names.
+    pub(crate) fn is_by_position(&self) -> bool {
+        matches!(self.order, PresetOrder::C | PresetOrder::F)
+    }
+
     /// Alignment in bytes of the aligned element for items of `itemsize` bytes.
     #[must_use]
     pub fn alignment(&self, itemsize: usize) -> usize {

@@ -9,7 +9,7 @@ use super::producer::{Producer, Recognised};
 use super::read::class_name;
 use super::table;
 use super::{buffer, class, gt4py, ndsl, xarray};
-use crate::error::{Error, Failure};
+use crate::error::{Error, Failure, quoted_name};
 use crate::field::Dims;
 
 /// The refusal of an object that no door takes.
@@ -20,6 +20,10 @@ pub(super) fn no_protocol(obj: &Bound<'_, PyAny>) -> Error {
              a function to each chunk (xarray.apply_ufunc, map_overlap), or call compute()"
                 .into(),
         );
+    }
+    if let Some(way_out) = of_many_arrays(obj) {
+        let class = class_name(&obj.get_type());
+        return Error::Type(format!("array: expected one array, got a {class}; {way_out}"));
     }
     let (what, name) = match obj.cast::<PyType>() {
         Ok(class) => ("the class", class_name(class)),
@@ -36,6 +40,20 @@ pub(super) fn no_protocol(obj: &Bound<'_, PyAny>) -> Error {
         attributes.join(", "),
         name
     ))
+}
+
+/// The way out for an object that holds several arrays, or makes one in new memory.
+fn of_many_arrays(obj: &Bound<'_, PyAny>) -> Option<String> {
+    let module = obj.get_type().module().ok()?.to_string();
+    match module.split('.').next()? {
+        "pandas" => Some("pass x.to_numpy()".into()),
+        "xarray" => {
+            let mut names = obj.getattr_opt("data_vars").ok()??.try_iter().ok()?;
+            let first = names.next()?.ok()?.to_string();
+            Some(format!("pass one of its variables, for example x[{}]", quoted_name(&first)))
+        }
+        _ => None,
+    }
 }
 
 /// The names of the axes of an object, as an import reads them; `None` if it has none. Touches no

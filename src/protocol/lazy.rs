@@ -54,9 +54,9 @@ pub(super) fn without_gradient<'py>(
     if py.import(intern!(py, "torch"))?.call_method0(intern!(py, "is_grad_enabled"))?.is_truthy()? {
         return Err(Error::Buffer(
             "torch tensor: expected one without a gradient, since torch cannot differentiate what \
-             uses its memory, got requires_grad=True; to train, call the stencil in a \
-             torch.autograd.Function; to run, use torch.no_grad(); tensor.detach() leaves the \
-             gradient out"
+             uses its memory, got requires_grad=True; to train, make an operator by \
+             dlfield.torch_op(run, \"ns::name\", adjoint=...); to run, use torch.no_grad(); \
+             tensor.detach() leaves the gradient out"
                 .into(),
         )
         .into());
@@ -149,7 +149,7 @@ impl Getter {
 }
 
 /// The C function of a method without arguments; `None` for a method of another kind.
-fn c_function(
+pub(super) fn c_function(
     tensor: &Bound<'_, PyAny>,
     class: &Bound<'_, PyType>,
     name: &str,
@@ -169,7 +169,7 @@ fn c_function(
 }
 
 /// Calls the function of a method without arguments.
-fn call<'py>(
+pub(super) fn call<'py>(
     function: ffi::PyCFunction,
     tensor: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {

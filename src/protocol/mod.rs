@@ -14,6 +14,8 @@ mod class;
 #[cfg(feature = "python")]
 mod lazy;
 #[cfg(feature = "python")]
+mod recorded;
+#[cfg(feature = "python")]
 mod producer;
 #[cfg(feature = "python")]
 pub(crate) mod hooks;

@@ -3,7 +3,8 @@
 //! - JAX and Arrow arrays are immutable, whatever their capsules and buffers claim. Writing
 //!   through one changes values that the library believes constant.
 //! - A masked array hides elements that its buffer shows.
-//! - A torch tensor may have a lazy state, see `lazy`.
+//! - A torch tensor may have a lazy state, see `lazy`, or be used where torch records, see
+//!   `recorded`.
 //!
 //! The classes themselves are recognised by identity, which costs a comparison; their subclasses
 //! and everything else by the modules of the bases. Nothing is ever imported here.
@@ -13,7 +14,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 use pyo3::{ffi, intern};
 
-use super::{class, lazy};
+use super::{class, lazy, recorded};
 use crate::error::{Error, Failure};
 use crate::managed::Managed;
 
@@ -234,7 +235,10 @@ impl Producer {
         obj: &Bound<'py, PyAny>,
     ) -> Result<Option<Bound<'py, PyAny>>, Failure> {
         match self {
-            Self::Torch => lazy::without_gradient(obj, is_torchs_own(obj)),
+            Self::Torch => {
+                recorded::check(obj, is_torchs_own(obj))?;
+                lazy::without_gradient(obj, is_torchs_own(obj))
+            }
             Self::Masked => refuse_masked(obj).map(|()| None),
             Self::Time => Err(time_refused("a time").into()),
             _ => Ok(None),
@@ -277,8 +281,8 @@ fn refuse_masked(obj: &Bound<'_, PyAny>) -> Result<(), Failure> {
     if !numpy.call_method1(intern!(obj.py(), "any"), (mask,))?.is_truthy()? {
         return Ok(());
     }
-    let text =
-        "masked array: expected values everywhere, got masked elements; call x.filled(...) first";
+    let text = "masked array: expected values everywhere, got masked elements; pass x.filled(...), or as an \
+                output x.data";
     Err(Error::Buffer(text.into()).into())
 }
 

@@ -84,6 +84,9 @@ pub(crate) fn wrong_type(what: &str, expected: &str, got: &Bound<'_, PyAny>) -> 
 /// Iterates over a sequence; `None` for other objects. Sets have no order, and a mapping iterates
 /// over its keys: neither is a sequence.
 pub(crate) fn entries<'py>(sequence: &Bound<'py, PyAny>) -> Option<Bound<'py, PyIterator>> {
+    if sequence.is_exact_instance_of::<PyInt>() {
+        return None; // asking whether it is a mapping takes longer
+    }
     let ordered = sequence.is_instance_of::<PyTuple>()
         || !(sequence.is_instance_of::<PySet>()
             || sequence.is_instance_of::<PyFrozenSet>()

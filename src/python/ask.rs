@@ -10,7 +10,7 @@ use super::numpy::array_over;
 use super::options::{managed_name, read_device};
 use super::storage::{
     CpuStorage, CudaManagedGpuStorage, GpuStorage, OTHER_LIBRARIES, PyStorage,
-    SoftwareManagedGpuStorage, cupy_module, cupy_to_read,
+    SoftwareManagedGpuStorage, cupy_module, cupy_to_read, references,
 };
 use crate::alloc;
 use crate::device::Target;
@@ -111,6 +111,19 @@ pub(crate) fn look_at(data: &Bound<'_, PyAny>) -> PyResult<Py<PyStorage>> {
         None => Storage::wrap(arrival.memory.clone(), &spec),
     })?;
     PyStorage::wrap(py, storage, arrival.door)
+}
+
+/// Find the first storage of a tuple that something else holds: the storage, a view or an export of it.
+///
+/// None if the tuple alone holds each of them.
+#[pyfunction]
+pub(crate) fn first_held(storages: &Bound<'_, PyTuple>) -> PyResult<Option<usize>> {
+    for (index, item) in storages.iter_borrowed().enumerate() {
+        if references(&item) > 1 || item.cast::<PyStorage>()?.get().is_shared(item.py()) {
+            return Ok(Some(index));
+        }
+    }
+    Ok(None)
 }
 
 /// Give the names of the doors that an object has, usable or not.

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 
 use super::options::texts;
-use crate::error::{Error, quoted};
+use crate::error::{Error, quoted_name};
 use crate::field::{self, Dim, Dims, are_unrelated, show_dims, unknown_dim};
 use crate::interpreter::Inside;
 use crate::protocol;
@@ -101,7 +101,7 @@ pub(crate) fn check_among(
         let entry = entry?;
         let name = entry.cast::<PyString>().map(|name| name.to_string()).ok();
         if !known.iter().any(|dim| name.as_ref() == Some(&dim.to_string())) {
-            let got = name.map_or_else(|| shown(&entry), |name| quoted(&name));
+            let got = name.map_or_else(|| shown(&entry), |name| quoted_name(&name));
             return Err(unknown_dim(what, &got, &known).into());
         }
     }

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyMapping, PyString, PyTuple};
 
-use super::presets::preset_of;
+use super::presets::{preset_of, warn_unordered};
 use crate::device::Target;
 use crate::error::{Error, Failure, did_you_mean, quoted};
 use crate::field::{Dim, Dims, Halo, HaloWidth, further_data_dims, show_dims, unknown_dim};
@@ -81,7 +81,7 @@ pub(super) fn parse(
     if let Some(layout) = options.get_item("layout")?.filter(Bound::is_callable) {
         spec.layout = Order::Ranks(called(&layout, spec.field.dims.as_ref(), ndim)?);
     }
-    Ok(())
+    warn_unordered(options.py(), spec)
 }
 
 /// Calls a layout that is a function of the names of the dimensions, or of their number (the
@@ -245,7 +245,11 @@ pub(crate) fn read_device(device: &Bound<'_, PyAny>) -> PyResult<Target> {
     }
     let wrong = || {
         let got = shown(device);
-        Error::Argument(format!("device: expected None, 'cpu', 'gpu' or ('gpu', n), got {got}"))
+        let way_out =
+            if got.to_lowercase().contains("cuda") { "; CUDA's devices are 'gpu'" } else { "" };
+        Error::Argument(format!(
+            "device: expected None, 'cpu', 'gpu' or ('gpu', n), got {got}{way_out}"
+        ))
     };
     if let Ok(name) = device.cast::<PyString>() {
         let number = device.getattr_opt(intern!(device.py(), "device_id"))?;

@@ -1,16 +1,19 @@
 //! Presets by name: dlfield's, those that users register, and those that GT4Py alone knows.
 
-use pyo3::exceptions::PyValueError;
+use std::ffi::CString;
+
+use pyo3::exceptions::{PyUserWarning, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString, PyTuple};
 
 use crate::device::Target;
 use crate::error::{Error, Failure};
-use crate::field::{Dim, Dims};
+use crate::field::{Dim, Dims, show_dims};
 use crate::interpreter::Inside;
 use crate::preset::Preset;
 use crate::protocol::read::{int, ints, shown, wrong_type};
+use crate::storage::{Order, Spec};
 
 /// Looks the preset up that the option `what` names.
 ///
@@ -33,6 +36,26 @@ fn of_gt4py(py: Python<'_>, name: &str) -> PyResult<Option<&'static Preset>> {
     }
     let (layout, alignment, gpu) = found.extract()?;
     make(name, &layout, &alignment, gpu).map(Some)
+}
+
+/// Warns of a preset that orders no dimension, since it knows none of their names.
+pub(super) fn warn_unordered(py: Python<'_>, spec: &Spec) -> PyResult<()> {
+    let (Order::Open, Some(preset), Some(dims)) = (&spec.layout, spec.preset, &spec.field.dims)
+    else {
+        return Ok(());
+    };
+    if dims.len() < 2 || preset.is_by_position() || dims.iter().any(Dim::is_gt4py) {
+        return Ok(());
+    }
+    let text = format!(
+        "backend: expected names among I, J and K, which '{}' orders, got {}, so that memory follows \
+         the order of the axes; use run.storage(x) or run.zeros(shape) of a bound stencil, which \
+         knows your names, or give layout= beside defaults=",
+        preset.name,
+        show_dims(dims)
+    );
+    let text = CString::new(text.replace('\0', "?"))?;
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)
 }
 
 fn make(
@@ -67,8 +90,8 @@ fn make(
 ///     Its name. Another preset of that name is replaced, unless dlfield defines it.
 /// layout : sequence of 3 ints, callable or None
 ///     Rank of the strides of I, J and K among each other: 0 is the largest. Data dimensions come
-///     outermost. Or a function that returns the ranks of names among I, J, K, "0", "1", ..., in
-///     this order. None removes the preset.
+///     outermost. Or a function that gets names, such as ("I", "K", "0"), and returns their ranks in
+///     the same order. None removes the preset.
 /// alignment : int, optional
 ///     Of the aligned element of each row, in elements; 1 by default.
 /// device : None, "cpu" or "gpu", optional

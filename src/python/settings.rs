@@ -5,6 +5,7 @@ use std::num::NonZero;
 
 use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
 
 use crate::error::{Error, Failure, quoted};
 use crate::protocol::read::int;
@@ -22,9 +23,10 @@ pub(crate) fn settle(py: Python<'_>) -> PyResult<()> {
 /// Warns of variables that cannot be read.
 fn check_environment(py: Python<'_>) -> PyResult<()> {
     type Fits = fn(&str) -> bool;
-    let variables: [(&str, Fits, &str); 2] = [
+    let variables: [(&str, Fits, &str); 3] = [
         (threads::VARIABLE, |text| threads::read(text).is_some(), "a number of at least 1"),
         (alloc::HUGE_PAGES_VARIABLE, |text| alloc::read_switch(text).is_some(), "0 or 1"),
+        (copy::VARIABLE, |text| copy::read_way(text).is_some(), "learn, past or through"),
     ];
     for (name, fits, expected) in variables {
         let text = std::env::var(name).unwrap_or_default();
@@ -117,4 +119,50 @@ pub(crate) fn pool_bytes(py: Python<'_>) -> usize {
 #[pyfunction]
 pub(crate) fn free_pool(py: Python<'_>) {
     py.detach(alloc::free_pool);
+}
+
+/// Return how large copies in host memory are made, and what was learnt from those of this process.
+///
+/// The first copies of a kind and size are written through the caches and past them by turns, and
+/// later ones by the way that was faster. The environment variable DLFIELD_COPIES, "past" or
+/// "through", fixes the way for all from 2 MiB on; smaller ones go through the caches.
+///
+/// Returns
+/// -------
+/// dict
+///     "caches": "learn", "past" or "through"; "registers": their name on this processor; "threads":
+///     as `get_num_threads`; and "learnt": a list of dicts, one for each kind and octave of size that
+///     has occurred. Each has the "kind" ("whole", "rows", or "planes" that are transposed), "bytes"
+///     of the smallest copy there, the number of "copies", and the fastest of the last ones in bytes
+///     a second, "through" and "past" the caches (None if there was none), and whether the next one
+///     goes past them, "past_caches".
+#[pyfunction]
+pub(crate) fn copy_settings(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let settings = PyDict::new(py);
+    let caches = match copy::fixed_way() {
+        None => "learn",
+        Some(true) => "past",
+        Some(false) => "through",
+    };
+    settings.set_item("caches", caches)?;
+    settings.set_item("registers", copy::registers())?;
+    settings.set_item("threads", threads::num_threads())?;
+    let learnt = PyList::empty(py);
+    for one in copy::learnt() {
+        learnt.append(told(py, &one)?)?;
+    }
+    settings.set_item("learnt", learnt)?;
+    Ok(settings)
+}
+
+fn told<'py>(py: Python<'py>, one: &copy::Learnt) -> PyResult<Bound<'py, PyDict>> {
+    let told = PyDict::new(py);
+    told.set_item("kind", one.kind)?;
+    told.set_item("bytes", one.bytes)?;
+    told.set_item("copies", one.copies)?;
+    let [through, past] = one.speeds;
+    told.set_item("through", through)?;
+    told.set_item("past", past)?;
+    told.set_item("past_caches", one.past_caches)?;
+    Ok(told)
 }

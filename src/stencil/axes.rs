@@ -57,14 +57,26 @@ pub(super) fn place<'a>(
 fn wrong_ndim(spec: &FieldSpec, argument: &Argument, shape: &[i64]) -> Error {
     let named = argument.dims.as_ref().map(|dims| format!(" {}", show_dims(dims)));
     Error::Argument(format!(
-        "argument '{}': expected {} dimensions {}, got {}{} with shape {shape:?}; add or drop one, \
-         for example with x[..., np.newaxis] or x[0], or reshape the array",
+        "argument '{}': expected {} dimensions {}, got {}{} with shape {shape:?}; {}",
         spec.name,
         spec.dims.len(),
         show_dims(&spec.dims),
         shape.len(),
-        named.unwrap_or_default()
+        named.unwrap_or_default(),
+        way_out(spec, argument, shape.len())
     ))
+}
+
+/// How to get an axis more, or one less: one that the field does not have.
+fn way_out(spec: &FieldSpec, argument: &Argument, ndim: usize) -> String {
+    if ndim < spec.dims.len() {
+        return "add one, for example with x[..., np.newaxis]".into();
+    }
+    let dims = argument.dims.as_deref().unwrap_or_default();
+    let strange = dims.iter().position(|dim| !spec.dims.contains(dim));
+    let at = strange.unwrap_or(ndim.saturating_sub(1));
+    let key: Vec<&str> = (0..=at).map(|axis| if axis == at { "0" } else { ":" }).collect();
+    format!("select a point along one, for example with x[{}]", key.join(", "))
 }
 
 /// The error prints the line that helps: a mapping from the user's names.

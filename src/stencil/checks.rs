@@ -2,7 +2,7 @@
 
 use super::footprint::{Along, Range, Touched};
 use super::placed::{Placed, PlacedCall};
-use super::{Argument, FieldSpec};
+use super::{Argument, Copied, FieldSpec};
 use crate::error::{Error, Result};
 
 /// The element types must agree: a stencil reads the bytes as the type it was compiled for.
@@ -11,10 +11,20 @@ pub(super) fn check_dtype(spec: &FieldSpec, argument: &Argument) -> Result<()> {
     if got == spec.dtype {
         return Ok(());
     }
+    let wanted = spec.dtype;
+    let way_out = match (spec.access.writes(), argument.kind) {
+        (true, _) => format!("pass an array of {wanted}"), // a converted copy would be written
+        (false, "an immutable JAX array") if wanted.itemsize() == 8 => format!(
+            "convert it with astype('{wanted}') after jax.config.update('jax_enable_x64', True)"
+        ),
+        (false, _) => {
+            format!("convert it with astype('{wanted}'), or in torch with to(torch.{wanted})")
+        }
+    };
     Err(Error::Argument(format!(
-        "argument '{}': expected dtype {}, got {got}; convert it with astype('{}'), or in torch \
-         with to(torch.{}), or compile the stencil for {got}",
-        spec.name, spec.dtype, spec.dtype, spec.dtype
+        "argument '{}': expected dtype {wanted}, got {got}; {way_out}, or compile the stencil for \
+         {got}",
+        spec.name
     )))
 }
 
@@ -33,8 +43,9 @@ pub(super) fn check(call: &PlacedCall<'_>) -> Result<()> {
 fn check_inside(field: &Placed<'_>, touched: Option<&Along<Range>>, verb: &str) -> Result<()> {
     for (one, &(first, end)) in field.spatial.iter().zip(touched.into_iter().flatten()) {
         let origin = field.origin_at(one.at);
-        let (low, high) = (origin.saturating_neg(), one.extent.saturating_sub(origin));
-        if first < low || end > high {
+        let (origin, extent) = (i128::from(origin), i128::from(one.extent));
+        let (low, high) = (origin.saturating_neg(), extent.saturating_sub(origin));
+        if i128::from(first) < low || i128::from(end) > high {
             return Err(field.error(format!(
                 "expected points {first} to {end} along {}, which '{}' {verb}, got {low} to {high} \
                  (0 is the origin, the last is not among them); pass a larger array, a wider halo, \
@@ -54,10 +65,15 @@ pub(super) fn check_writable(field: &Placed<'_>) -> Result<()> {
     }
     let layout = field.argument.place().0;
     if layout.overlaps_itself() {
+        // Memory that is described byte by byte has an axis for the bytes of an element.
+        let of_bytes = matches!(field.argument.copied, Some(Copied::Original(_)));
+        let axes = layout.ndim().saturating_sub(usize::from(of_bytes));
+        let strides = layout.strides().get(..axes).unwrap_or_default();
+        let unit = if of_bytes { "bytes" } else { "elements" };
         return Err(Error::Buffer(field.about(format_args!(
-            "expected an output with an element for every index, got strides of {:?} elements, so \
+            "expected an output with an element for every index, got strides of {:?} {unit}, so \
              that several indices share one; pass an array of its own, such as a copy",
-            layout.strides()
+            strides
         ))));
     }
     if managed.readonly() {

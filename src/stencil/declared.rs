@@ -89,8 +89,30 @@ pub(crate) struct FieldSpec {
     pub(crate) ranks: Option<Extents>,
     /// Rank of each dimension with which the stencil is fast; other layouts work.
     pub(crate) fast: Option<Extents>,
+    /// The declared axis along which the memory must have a stride of 1; `None` for any.
+    pub(crate) unit: Option<usize>,
     /// Alignment that the first point of the domain must have, in bytes; 0 and 1 ask for nothing.
     pub(crate) alignment: usize,
+}
+
+impl FieldSpec {
+    /// True if memory in any order will do.
+    pub(crate) fn takes_any_order(&self) -> bool {
+        self.ranks.is_none() && self.unit.is_none() && self.alignment <= 1
+    }
+
+    /// The ranks of a copy for the stencil: those that it must have, else the fast ones.
+    pub(crate) fn ranks_of_copy(&self) -> Option<Extents> {
+        let with_unit = |unit: usize| {
+            let rank = |axis: usize| match axis == unit {
+                true => self.dims.len().saturating_sub(1),
+                false => axis.saturating_sub(usize::from(axis > unit)),
+            };
+            (0..self.dims.len()).map(|axis| i64::try_from(rank(axis)).unwrap_or(0)).collect()
+        };
+        let must = self.ranks.clone().or_else(|| self.unit.map(with_unit));
+        must.or_else(|| self.fast.clone())
+    }
 }
 
 /// The arguments of a stencil and its rules for them.

@@ -40,8 +40,8 @@ impl PlacedCall<'_> {
         let Some((axis, (&points, name))) = points.find(short) else { return Ok(()) };
         let (expected, way_out) = match points {
             1.. => (spec.fewest(axis), String::new()),
-            0 => (1, too_small(domain)),
-            _ => (0, too_small(domain)),
+            0 => (1, self.too_small(domain)),
+            _ => (0, self.too_small(domain)),
         };
         let plural = if expected == 1 { "" } else { "s" };
         let because = match spec.smallest_because.as_str() {
@@ -54,6 +54,13 @@ impl PlacedCall<'_> {
              {points}{way_out}",
             spec.name
         )))
+    }
+
+    fn too_small(&self, domain: &Extents) -> String {
+        match &self.options.domain {
+            Some(given) => format!(" in {:?}; pass another domain=", given.as_slice()),
+            None => format!(" in {:?}; pass larger fields, or {WAY_OUT}", domain.as_slice()),
+        }
     }
 
     fn may_be_empty(&self, axis: usize) -> bool {
@@ -234,8 +241,4 @@ fn check_length(spec: &StencilSpec, given: Option<&Extents>) -> Result<()> {
             )))
         }
     }
-}
-
-fn too_small(domain: &Extents) -> String {
-    format!(" in {:?}; pass larger fields, or {WAY_OUT}", domain.as_slice())
 }

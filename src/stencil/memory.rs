@@ -98,8 +98,23 @@ fn undeclared(field: &Placed<'_>) -> Option<String> {
                 field.in_declared_order(strides).as_slice()
             ))
         }
-        _ => misplaced(field),
+        _ => gapped(field).or_else(|| misplaced(field)),
     }
+}
+
+/// Describes memory without the stride of 1 that the stencil was compiled for.
+fn gapped(field: &Placed<'_>) -> Option<String> {
+    let axis = field.spec.unit?;
+    let strides = field.in_declared_order(field.argument.managed.layout().strides());
+    let (dim, stride) = (field.spec.dims.get(axis)?, strides.get(axis)?);
+    (*stride != 1).then(|| {
+        format!(
+            "expected a stride of 1 along {dim}, for which '{}' is compiled, got strides of {:?} \
+             elements",
+            field.stencil.name,
+            strides.as_slice()
+        )
+    })
 }
 
 /// Describes rows whose first point of the domain is off the boundary that the declaration demands.
@@ -151,12 +166,27 @@ pub(super) fn slow(field: &Placed<'_>) -> Option<String> {
         ),
     };
     Some(field.about(format_args!(
-        "expected memory in the order {}, largest stride first, with which '{}' is fast, got {}; {}",
+        "expected memory in the order {}, largest stride first, with which '{}' is fast{}, got {}; {}",
         by_rank(&field.spec.dims, fast),
         spec.backend,
+        measured(spec.backend),
         by_rank(&field.spec.dims, &layout.ranks(&[])), // no strides: the text is the same for every size
         way_out
     )))
+}
+
+/// How much faster a backend was with its own order than with the reverse, dace:cpu than with I, J, K:
+/// a Laplacian along I and J of 164,000 to 3.9 million float64 points, on an AMD EPYC.
+const MEASURED: [(&str, &str); 4] = [
+    ("numpy", "1.2 to 1.8"),
+    ("dace:cpu", "1.1 to 3.9"),
+    ("gt:cpu_kfirst", "8 to 11"),
+    ("gt:cpu_ifirst", "8 to 13"),
+];
+
+fn measured(backend: &str) -> String {
+    let known = MEASURED.iter().find(|(name, _)| *name == backend);
+    known.map_or_else(String::new, |(_, factor)| format!(" ({factor} times, measured)"))
 }
 
 /// The names of dimensions in the order of memory.

@@ -1,7 +1,7 @@
 //! Arguments that share memory: outputs with each other, and outputs with inputs.
 
 use super::footprint::{Along, Range};
-use super::placed::Placed;
+use super::placed::{Placed, Spatial};
 use super::{Access, StencilSpec};
 use crate::error::{Error, Result};
 use crate::layout::{Layout, may_overlap};
@@ -15,22 +15,48 @@ pub(super) fn check(placed: &[Placed<'_>]) -> Result<()> {
                 continue;
             }
             if other.spec.access.writes() {
-                return Err(overlapping(output, other, "outputs in separate memory"));
+                return Err(overlapping(output, other, "outputs in separate memory", ""));
             }
             if !may_be_read(other, output)? {
                 let expected = "an input that is read apart from where the output is written";
-                return Err(overlapping(other, output, expected));
+                return Err(overlapping(other, output, expected, &reach(other, output)));
             }
         }
     }
     Ok(())
 }
 
-fn overlapping(one: &Placed<'_>, other: &Placed<'_>, expected: &str) -> Error {
+fn overlapping(one: &Placed<'_>, other: &Placed<'_>, expected: &str, reach: &str) -> Error {
     Error::Buffer(format!(
-        "arguments '{}' and '{}': expected {expected}, got arrays that overlap; pass a copy for \
-         one of them",
+        "arguments '{}' and '{}': expected {expected}, got arrays that overlap{reach}; pass a copy \
+         for one of them",
         one.spec.name, other.spec.name
+    ))
+}
+
+/// How far from the points that are written the input is read, for the message.
+fn reach(input: &Placed<'_>, output: &Placed<'_>) -> String {
+    let (Some(reads), Some(writes)) = (&input.touched.reads, &output.touched.writes) else {
+        return String::new();
+    };
+    let along = |(one, &(first, end)): (&Spatial<'_>, &Range)| {
+        let at = output.spatial.iter().position(|other| other.axis == one.axis)?;
+        let &(low, high) = writes.get(at)?;
+        let points = low.saturating_sub(first).max(end.saturating_sub(high));
+        (points > 0).then(|| format!("{points} along {}", one.name))
+    };
+    let along: Vec<String> = input.spatial.iter().zip(reads).filter_map(along).collect();
+    match along.is_empty() {
+        true => String::new(),
+        false => format!(", '{}' is read with a reach of {}", input.spec.name, along.join(", ")),
+    }
+}
+
+fn unknown(input: &Placed<'_>, output: &Placed<'_>) -> Error {
+    Error::Buffer(format!(
+        "arguments '{}' and '{}': expected separate memory, since not all points that a call \
+         touches are known before it, got arrays that overlap; pass a copy for one of them",
+        input.spec.name, output.spec.name
     ))
 }
 
@@ -56,9 +82,12 @@ pub(crate) fn are_all_apart<'a>(
 /// False for an input that overlaps an output so that results would depend on the order of a
 /// backend's loops. Legal are points that are read only where they are written, and parts that lie
 /// beside each other.
+///
+/// # Errors
+/// If not all points are known before the call.
 fn may_be_read(input: &Placed<'_>, output: &Placed<'_>) -> Result<bool> {
     if !(input.touched.complete && output.touched.complete) {
-        return Ok(false);
+        return Err(unknown(input, output));
     }
     let (Some(read), Some(written)) = (&input.touched.reads, &output.touched.writes) else {
         return Ok(true);

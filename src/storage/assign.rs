@@ -8,7 +8,7 @@ use crate::borrow::Borrow;
 use crate::copy::copy;
 use crate::device::Device;
 use crate::error::Result;
-use crate::field::{Dims, align_by_name};
+use crate::field::{Dims, assigned};
 use crate::managed::Managed;
 use crate::sync::Dirty;
 
@@ -19,7 +19,8 @@ impl Storage {
     /// Values that share memory with the target are copied first.
     ///
     /// A pair is written on the device if the newest values are there, else on the host, and that
-    /// side becomes newer. Write a part with [`Storage::select`].
+    /// side becomes newer. Memory managed by CUDA is written on the device if the value has a buffer
+    /// there. Write a part with [`Storage::select`].
     ///
     /// # Errors
     /// [`Error::Argument`](crate::Error::Argument) for another type, names that do not belong
@@ -40,7 +41,10 @@ impl Storage {
     /// ```
     pub fn assign(&self, value: &Self) -> Result<()> {
         self.check_writable()?;
-        let source = value.newest()?;
+        let source = match value.device_as_is() {
+            Some(_) if self.is_unified() => value.device()?,
+            _ => value.newest()?,
+        };
         let aligned = self.aligned(source, value.dims().as_ref())?;
         let mut writers_excluded = Self::borrowed(source)?;
         let (target, dirty) = self.assigned_side(source.device())?;
@@ -108,23 +112,15 @@ impl Storage {
         self.plain_host().map_or(Ok(()), Borrow::check_unused)
     }
 
-    /// Orders the axes of a value by name and checks that it can be broadcast to the storage's
-    /// shape.
+    /// Orders the axes of a value as [`assigned`] says; [`Managed::broadcast_to`] adds those in front.
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) for names that do not belong together, and a
-    /// shape that cannot be broadcast.
+    /// As [`assigned`].
     pub(crate) fn aligned(&self, value: &Managed, dims: Option<&Dims>) -> Result<Managed> {
-        let axes = match (dims, self.field().dims.as_ref()) {
-            (Some(own), Some(target)) => align_by_name(own, target)?,
-            _ => None,
-        };
-        let aligned = match axes {
-            Some(axes) => value.align(&axes)?,
-            None => value.clone(),
-        };
-        aligned.broadcast_to(self.shape())?;
-        Ok(aligned)
+        let (field, own) = (self.field(), (value.layout().shape(), dims));
+        let axes = assigned(own, (self.shape(), field.dims.as_ref()))?;
+        let added = axes.iter().take_while(|axis| axis.is_none()).count();
+        value.align(axes.get(added..).unwrap_or_default())
     }
 
     /// The buffer to write with values on a device or on the host (GDP-3, "Choosing the Device"),

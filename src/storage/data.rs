@@ -181,6 +181,11 @@ impl Storage {
         self.buffers.residence()
     }
 
+    /// True for memory managed by CUDA.
+    pub(crate) fn is_unified(&self) -> bool {
+        matches!(self.residence(), Residence::Unified(_))
+    }
+
     /// Marks one buffer of a pair as written. Other storages have nothing to mark.
     pub fn set_dirty(&self, dirty: Dirty) {
         if let Some(state) = self.sync_state() {

@@ -111,9 +111,7 @@ fn plan_like(model: &Managed, field: &Arc<Field>, dtype: DType) -> Result<Option
     }
     let (shape, alignment) = (model.layout().shape(), field.alignment.max(1));
     let order = field.order.as_ref().filter(|order| !order.is_empty());
-    let Some(order) = order.filter(|_| field.aligned_index.is_none()) else {
-        return Ok(None);
-    };
+    let Some(order) = order else { return Ok(None) };
     let same_alignment = shared_alignment(&[field], dtype) == alignment;
     if !same_alignment || model.layout().ranks(order) != *order {
         return Ok(None);

@@ -103,6 +103,8 @@ impl Storage {
         spec: &Spec,
     ) -> Result<Self> {
         let field = Self::check_wrap_both(&host, &device, spec)?;
+        let known = SyncState::of_pair(&host, &device);
+        let state = SyncState::common([known.as_ref(), state.as_ref()])?;
         let pair = Mirrored::new(host, device, state.unwrap_or_default())?;
         Ok(Self::new(Buffers::Mirrored(pair), field))
     }

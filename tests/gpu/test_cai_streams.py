@@ -28,7 +28,7 @@ class Producer(OnDevice):
     def __init__(self, stream, *, device=0, named=True):
         super().__init__(OLD, device=device, **({"stream": stream} if named else {}))
         with current(device):
-            self.late = write_late(self.address, NEW, stream)
+            self.memory.kept = write_late(self.address, NEW, stream)
 
 
 def taken(producer):

@@ -283,3 +283,14 @@ def test_a_notebook_is_told_where_the_memory_is(managed):
     assert f">{place}</text>" in made.plot_layout().svg
     assert f"memory</th><td style='text-align:left'>{place}</td>" in made._repr_html_()
     assert ("newer buffer" in made._repr_html_()) == (managed == "gt4py")
+
+
+@pytest.mark.source("GDP-3", "Data Interface", "storages have no `release` of their own")
+@pytest.mark.source(
+    "GDP-3", "Attributes and Properties", "`release` is not in `__gt_data_interface__` of a storage"
+)
+@every_kind
+def test_no_buffer_of_a_storage_needs_a_release(managed):
+    interface = dlf.ones((2, 3), device="gpu", managed=managed).__gt_data_interface__
+    assert "gpu" in interface
+    assert not any("release" in described for described in interface.values())

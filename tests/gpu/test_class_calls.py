@@ -171,6 +171,11 @@ def test_a_storage_that_is_no_number_names_a_way_out_that_there_is(managed, way_
     assert way_out in str(caught.value)
 
 
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Mixing Devices",
+    "`__array_priority__` is 11 for synchronised storages and 10 for the others",
+)
 @every_kind
 def test_storages_that_are_kept_in_step_come_before_others(managed):
     made = dlf.ones((2, 3), device="gpu", managed=managed)

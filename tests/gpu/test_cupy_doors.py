@@ -104,9 +104,10 @@ def test_without_cupy_an_error_names_it(need, managed):
 
 
 @pytest.mark.usefixtures("without_cupy")
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
 @every_kind
-def test_without_cupy_there_is_no_device_data_and_members_can_be_listed(managed):
-    made = dlf.storage(VALUES, device="gpu", managed=managed)
+def test_without_cupy_there_is_no_device_data_and_members_can_be_listed(managed, dtype):
+    made = dlf.storage(VALUES.astype(dtype), device="gpu", managed=managed)
     assert not hasattr(made, "device_data")
     assert "device_id" in dict(inspect.getmembers(made))
 

@@ -196,7 +196,13 @@ TOGETHER = [
 def test_the_storage_that_is_kept_in_step_decides_where(
     one, other, expected, where, monkeypatch, cupy
 ):
-    if where == "host":
+    if where == "gpu":
+        first, second = OPERANDS[one](), OPERANDS[other]()
+        with monkeypatch.context() as without:
+            without.setitem(sys.modules, "cupy", None)
+            with pytest.raises(ImportError, match="CuPy"):
+                first + second
+    else:
         monkeypatch.setitem(sys.modules, "cupy", None)
     result = OPERANDS[one]() + OPERANDS[other]()
     assert type(result).__name__ == expected
@@ -225,6 +231,20 @@ def test_what_would_have_to_be_copied_to_the_other_side_is_refused(one, other, g
     operands = OPERANDS[one](), OPERANDS[other]()
     with pytest.raises(BufferError, match=rf"add: expected arrays {got}; copy it with dlfield"):
         operands[0] + operands[1]
+
+
+@pytest.mark.source(
+    "GDP-3 draft",
+    "Mixing Devices",
+    "host storages take what NumPy takes, and GPU storages what CuPy takes",
+)
+@pytest.mark.parametrize("other", [lambda: 2, lambda: np.float64(2), OPERANDS["foreign"]])
+def test_a_storage_on_a_gpu_takes_what_cupy_takes(other, cupy):
+    storage, value = OPERANDS["GPU"](), other()
+    result = storage * value
+    assert type(result) is dlf.GPUStorage
+    expected = VALUES * (VALUES if isinstance(value, OnDevice) else 2)
+    np.testing.assert_array_equal(values(result), expected)
 
 
 @every_state

@@ -216,11 +216,12 @@ def test_force_is_given_by_name(wrong):
 
 
 @pytest.mark.source("GDP-3", "Methods", "`set_synchronized` marks both buffers as equal")
-def test_buffers_marked_as_equal_are_not_copied():
-    made = pair(VALUES, HOST_NEWER)
+@pytest.mark.parametrize(("state", "older"), [(HOST_NEWER, 1), (DEVICE_NEWER, 0)])
+def test_buffers_marked_as_equal_are_not_copied(state, older):
+    made = pair(VALUES, state)
     made.set_synchronized()
     assert made.sync_state.state == CLEAN
-    assert (buffers(made)[1] == -77).all()
+    assert (buffers(made)[older] == -77).all()
 
 
 METHODS = ("device_to_host", "host_to_device", "set_device_modified", "set_host_modified")

@@ -228,3 +228,12 @@ def test_a_state_does_not_hold_its_pair():
     del made
     gc.collect()
     assert state.state == DEVICE_NEWER
+
+
+def test_a_pair_whose_host_side_is_newer_is_assigned_to_managed_memory_on_the_gpu():
+    source, target = dlf.zeros(3, device="gpu"), dlf.zeros(3, device="gpu", managed="cuda")
+    source[...] = 2.0
+    assert source.sync_state.state == HOST_NEWER
+    target[...] = source
+    assert source.sync_state.state == CLEAN
+    assert target.to_numpy().tolist() == [2, 2, 2]

@@ -22,7 +22,7 @@ class WithBoth(OnGpu):
 def unordered(version):
     """Return an array with work in flight that its interface does not mention."""
     made = OnDevice(VALUES, version=version)
-    made.kept = write_late(made.address, VALUES + 10, new_stream())
+    made.memory.kept = write_late(made.address, VALUES + 10, new_stream())
     return made
 
 

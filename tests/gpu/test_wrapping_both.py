@@ -324,3 +324,23 @@ def test_buffers_in_different_layouts_are_kept_in_step(there, state):
     np.testing.assert_array_equal(array, numbers)
     np.testing.assert_array_equal(values(side), numbers)
     assert values(whole).sum() == numbers.sum()  # nothing beside the view is written
+
+
+class Raw:
+    """The buffer of a pair on the GPU, as an array that says no more than where it is."""
+
+    def __init__(self, storage):
+        self.side = storage._device_side()
+        self.__cuda_array_interface__ = self.side.__cuda_array_interface__
+
+
+def test_two_raw_buffers_of_a_pair_bring_its_state():
+    first = dlf.zeros(3, device="gpu")
+    again = dlf.as_storage(first.to_numpy(), Raw(first))
+    assert again.sync_state is first.sync_state
+
+
+def test_another_state_for_two_raw_buffers_of_a_pair_is_refused():
+    first = dlf.zeros(3, device="gpu")
+    with pytest.raises(ValueError, match="sync_state: expected the buffers of one pair"):
+        dlf.as_storage(first.to_numpy(), Raw(first), sync_state=dlf.SyncState())

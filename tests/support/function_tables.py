@@ -40,11 +40,16 @@ def instead(row):
 def with_tables(document):
     """Put the tables between the marks of a document."""
     for name, rows in LISTS.items():
-        begin, end = (f"<!-- {name}: {which} -->\n" for which in ("begin", "end"))
-        before, _, rest = document.partition(begin)
-        _, _, after = rest.partition(end)
-        document = before + begin + table(rows) + end + after
+        document = between_marks(document, name, table(rows))
     return document
+
+
+def between_marks(document, name, text):
+    """Put a text between the two marks of a name."""
+    begin, end = (f"<!-- {name}: {which} -->\n" for which in ("begin", "end"))
+    before, _, rest = document.partition(begin)
+    _, _, after = rest.partition(end)
+    return before + begin + text + end + after
 
 
 if __name__ == "__main__":

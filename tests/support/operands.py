@@ -1,11 +1,28 @@
 """Random operands of universal functions, and a plain second implementation of the rules for names
 and labels, which shares no code with dlfield."""
 
+import itertools
 import math
 
 import dlfield as dlf
 import numpy as np
 from hypothesis import strategies as st
+
+#: Values of a small storage with the dims I and J.
+VALUES = np.arange(1, 7, dtype="int32").reshape(2, 3)
+
+
+def field(values=VALUES, **options):
+    """Return a storage of these values with the dims I and J."""
+    return dlf.storage(np.asarray(values), **{"dims": "IJ", **options})
+
+
+def same(storage, values):
+    """Expect a storage on the host with these values, of their type."""
+    assert isinstance(storage, dlf.CPUStorage)
+    assert storage.dtype == values.dtype
+    np.testing.assert_array_equal(storage.to_numpy(), values)
+
 
 NAMES = ("I", "J", "K", "lon", "0")
 DTYPES = ("float64", "float32", "int32", "int8", "uint16", "bool", "complex64")
@@ -23,6 +40,7 @@ def storages(draw, extents, *, named=True):
     by_position = st.sampled_from(positional(extents))
     shape = [extents[name] for name in names] if named else draw(by_position)
     halo = [halo_of(draw, extent, name) for extent, name in zip(shape, names or shape, strict=True)]
+    inside = (st.integers(0, max(extent - 1, 0)) for extent in shape)
     made = dlf.zeros(
         tuple(shape),
         draw(st.sampled_from(DTYPES)),
@@ -30,6 +48,7 @@ def storages(draw, extents, *, named=True):
         halo=halo,
         layout=tuple(draw(st.permutations(range(len(shape))))),
         alignment_size=draw(st.sampled_from([1, 16, 48, 64])),
+        aligned_index=draw(st.none() | st.tuples(*inside)),
         **draw(origins(names, shape)),
     )
     if draw(st.booleans()):
@@ -89,23 +108,31 @@ def frozen(storage):
 
 
 def expected_dims(operands):
-    """Dims of the first storage with names, then what the others add; None if they contradict."""
-    dims = []
-    for one in operands:
-        own = one.dims or ()
-        shared = [name for name in own if name in dims]
-        if shared != [name for name in dims if name in own]:
+    """Dims of a result of storages; None if they contradict each other."""
+    return joined_dims([one.dims for one in operands if one.dims])
+
+
+def joined_dims(named):
+    """Dims of the first with all of them; else I, J, K, data dims if GT4Py knows all; else those of
+    the first, then what the others add. None if two contradict each other."""
+    for first, second in itertools.combinations(named, 2):
+        if [name for name in first if name in second] != [one for one in second if one in first]:
             return None
-        horizontal = lambda names: "I" in names or "J" in names  # noqa: E731
-        foreign = lambda names: names and not set(names) & set("IJK0")  # noqa: E731
-        if (
-            not shared
-            and dims
-            and ((horizontal(dims) and foreign(own)) or (horizontal(own) and foreign(dims)))
-        ):
+    dims = []
+    for own in named:
+        if dims and not {*own} & {*dims} and unrelated(dims, own):
             return None
         dims += [name for name in own if name not in dims]
-    return tuple(dims)
+    known = all(name in "IJK0" for name in dims)
+    fallback = sorted(dims, key=order) if known else dims
+    return tuple(next((own for own in named if {*own} == {*dims}), fallback))
+
+
+def unrelated(*two):
+    """True if one side is horizontal and the other has only names that GT4Py does not know."""
+    return any(
+        {*one} & {*"IJ"} and not {*other} & {*"IJK0"} for one, other in itertools.permutations(two)
+    )
 
 
 def aligned(storage, dims):
@@ -145,18 +172,38 @@ def in_gt4py_order(names, ndim):
 
 
 def expected_origin(operands, dims, shape):
-    first = {}
-    for one in operands:
-        if not hasattr(one, "default_origin"):
-            continue
-        by_axis = dict(zip(in_gt4py_order(one.dims, one.ndim), one.default_origin, strict=True))
-        for at in range(len(shape)):
-            axis = axis_of(one, at, dims, shape)
-            if axis is not None:
-                first[at] = max(first.get(at, by_axis[axis]), by_axis[axis])
+    """The largest along each dimension, of an operand without an origin its lower halo."""
+    if not any(hasattr(one, "default_origin") for one in operands):
+        return None
+    points = [first_point(one) for one in operands]
+    first = largest(operands, points, dims, shape)
     if not first:
         return None
     return tuple(first.get(at, 0) for at in in_gt4py_order(dims or None, len(shape)))
+
+
+def first_point(storage):
+    """The origin by axis, or the lower halo; None if neither is known."""
+    if hasattr(storage, "default_origin"):
+        by_order = in_gt4py_order(storage.dims, storage.ndim)
+        return dict(zip(by_order, storage.default_origin, strict=True))
+    return storage.halo and {axis: low for axis, (low, _) in enumerate(storage.halo)}
+
+
+def largest(operands, points, dims, shape):
+    """The largest index along each dimension that an operand has whole."""
+    found = {}
+    for one, point in zip(operands, points, strict=True):
+        for at in range(len(shape)):
+            axis = axis_of(one, at, dims, shape)
+            if point and axis is not None:
+                found[at] = max(found.get(at, point[axis]), point[axis])
+    return found
+
+
+def expected_aligned_index(operands, dims, shape):
+    found = largest(operands, [dict(enumerate(one.aligned_index)) for one in operands], dims, shape)
+    return tuple(found.get(at, 0) for at in range(len(shape)))
 
 
 def expected_layout(operands, dims, shape):

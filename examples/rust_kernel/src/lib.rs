@@ -5,7 +5,7 @@
 //! checked before the function is called.
 
 use dlfield::ndarray::{Axis, Ix3, IxDyn, Zip, s};
-use dlfield::{FieldMut, FieldRef, Storage};
+use dlfield::{FieldMut, FieldRef, Storage, same_shape};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -18,11 +18,10 @@ fn laplacian(py: Python<'_>, inp: FieldRef<'_, f64>, out: FieldMut<'_, f64>) -> 
     let inp = inp.in_order::<Ix3>(&["I", "J", "K"])?;
     let mut out = out.in_order::<Ix3>(&["I", "J", "K"])?;
     let shape = inp.shape();
-    if shape != out.shape() || shape[0] < 2 || shape[1] < 2 {
+    same_shape([("inp", shape), ("out", out.shape())])?;
+    if shape[0] < 2 || shape[1] < 2 {
         return Err(PyValueError::new_err(format!(
-            "laplacian: expected two fields of one shape with at least 2 points along I and J, got \
-             {shape:?} and {:?}",
-            out.shape()
+            "laplacian: expected at least 2 points along I and J, got {shape:?}; pass larger fields"
         )));
     }
     let (ni, nj) = (shape[0], shape[1]);

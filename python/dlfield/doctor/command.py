@@ -21,6 +21,8 @@ exit status:
   1  an installed library fails to import, or its probe copies or fails
   2  an option is wrong
 Traps in the environment do not change the status. Libraries that are not installed are not tried.
+
+`python -m dlfield check` runs a program and checks its calls of GT4Py; see its --help.
 """
 
 

@@ -19,6 +19,7 @@ __all__ = ["surroundings"]
 VARIABLES = (
     "DLFIELD_NUM_THREADS",
     "DLFIELD_HUGE_PAGES",
+    "DLFIELD_COPIES",
     "OMP_NUM_THREADS",
     "CUDA_VISIBLE_DEVICES",
     "JAX_ENABLE_X64",

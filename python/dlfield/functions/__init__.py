@@ -8,6 +8,7 @@ Its files, each of which uses only those above it::
     table         the signature of every function
     views         axes moved, added, dropped, repeated; parts
     copies        new storages: copies, likes, joins
+    chunks        beside arrays of Dask
     ufuncs        functions composed of universal functions, and methods of those
     dispatch      executes signatures
 """

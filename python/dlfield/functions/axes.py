@@ -14,15 +14,18 @@ if TYPE_CHECKING:
 __all__ = ["along", "axes_of", "axis_of", "in_origin_order", "numbered"]
 
 
-def axes_of(what: str, storage: Storage, axis: Any) -> tuple[int, ...]:  # noqa: ANN401
+def axes_of(what: str, storage: Storage, axis: Any, *, again: bool = False) -> tuple[int, ...]:  # noqa: ANN401
     """Return the numbers of one axis or several, each by its name or its number.
+
+    With `again` an axis may be there twice.
 
     Raises
     ------
     ValueError
         For a name that the storage lacks, a number that is out of range, and an axis given twice.
     """
-    return np.lib.array_utils.normalize_axis_tuple(numbered(what, storage, axis), storage.ndim)
+    normalize = np.lib.array_utils.normalize_axis_tuple
+    return normalize(numbered(what, storage, axis), storage.ndim, allow_duplicate=again)
 
 
 def numbered(what: str, storage: Storage, axis: Any) -> Any:  # noqa: ANN401

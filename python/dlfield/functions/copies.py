@@ -153,6 +153,11 @@ def like(name: str) -> Callable[..., Storage]:
         options = _ordered(f"{name}_like", len(extents), order)
         if device is not None:
             options |= {"device": device, "managed": _core.UNSET}
+        if dtype is not None and np.dtype(dtype).names:  # Dask makes a dict of arrays then
+            raise TypeError(
+                f"{name}_like: expected a type of numbers, got one with the fields "
+                f"{np.dtype(dtype).names}; make a storage for each field"
+            )
         if extents != a.shape:
             options = _options_like(a, len(extents)) | options
         make, model = (same, a) if extents == a.shape else (other, extents)
@@ -180,8 +185,11 @@ def concatenate(
 ) -> Storage:
     """Join arrays along an axis, in a new storage."""
     dims, model, pieces = _pieces("concatenate", arrays, out)
-    if axis is None or model.ndim == 0:
-        raise ValueError("concatenate: needs an axis to join along; name one, or use to_numpy()")
+    if axis is None:
+        dims, pieces = None, [piece.ravel() for piece in pieces]
+        axis, model = 0, pieces[0]
+    if model.ndim == 0:
+        raise ValueError("concatenate: needs an axis to join along; use ravel() of each array")
     axis = axis_of("numpy.concatenate", model, axis)
     _check_alike("concatenate", pieces, axis)
     extents = [piece.shape[axis] for piece in pieces]
@@ -310,5 +318,5 @@ def pad(array: Storage, pad_width: Array, mode: Array = "constant", **options: A
         pad_width = [np.broadcast_to(widths.get(at, 0), 2).tolist() for at in range(array.ndim)]
     padded = np.pad(own, pad_width, mode, **options)
     pairs = np.broadcast_to(pad_width, (array.ndim, 2)).tolist()
-    halo = labels.padded(array.halo, pairs)
+    halo = labels.padded(labels.Labels(array.dims, array.halo, array.shape), pairs)
     return filled(made_like(padded.shape, padded.dtype, array, array.dims, halo), padded)

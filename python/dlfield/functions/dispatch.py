@@ -12,8 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dlfield._core import Storage, elementwise, empty_like, get_dims, reduced, reducing_functions
-from dlfield.functions import copies, labels, ufuncs, views
+from dlfield._core import (
+    Storage,
+    elementwise,
+    empty_like,
+    get_dims,
+    has_matched_dims,
+    reduced,
+    reducing_functions,
+)
+from dlfield.functions import chunks, copies, labels, ufuncs, views
 from dlfield.functions.axes import axes_of, axis_of
 from dlfield.functions.host import Array, check_host, each, on_host, values, way_out
 from dlfield.functions.labels import Labels, same_names
@@ -40,12 +48,16 @@ def dispatch(
     ------
     TypeError
         For a function that is refused; the text names what to use instead. NumPy raises it if
-        another argument is an array of a library that does not know storages.
+        another argument is an array of a library that does not know storages. Within xarray and
+        Dask, which keep names themselves, such a function gives what NumPy does.
     """
     if not all(map(_is_known, types)):
-        return NotImplemented
+        beside_dask = any(kind.__module__.split(".")[0] == "dask" for kind in types)
+        return chunks.computed(function, args, keywords) if beside_dask else NotImplemented
     found = implementation(function)
     if found is None:
+        if has_matched_dims():
+            return _by_position(function, args, keywords)
         raise TypeError(_refusal(function, storage))
     if function in (np.asarray, np.asanyarray):  # of the storage that is given as `like`
         return found(storage, *args, **keywords)
@@ -72,7 +84,12 @@ def _lift(row: Row) -> Callable[[Row, Function], Function]:
         return _by_type
     if "..." not in row.result:
         return _of_values
-    return _by_element if row.result == "..." else _along
+    return _by_element if row.result == "..." in row.operands else _along
+
+
+def _by_position(function: Function, args: Sequence[Array], keywords: Mapping[str, Array]) -> Array:
+    check_host(function.__name__, each((*args, *keywords.values())))
+    return function(*values(args), **values(dict(keywords)))
 
 
 def _name(function: Function) -> str:
@@ -174,7 +191,8 @@ def _by_element(row: Row, function: Function) -> Function:
 
     def call(*args: Array, **keywords: Array) -> Array:
         given = {**dict(zip(parameters, args, strict=False)), **keywords}
-        inputs, out = tuple(given.pop(name) for name in names), given.pop("out", None)
+        inputs = tuple(given.pop(name, parameters[name]) for name in names)
+        out = given.pop("out", None)
         options = {name: on_host(what, one) for name, one in given.items()}
         if tables and not isinstance(inputs[0], Storage):
             return function(**dict(zip(names, inputs, strict=True)), **options)
@@ -191,6 +209,7 @@ def _along(row: Row, function: Function) -> Function:
     what = function.__name__
     parameters, names, tables = _parameters(row, function)
     several, check = "*" in row.operands[0], _least(row, function)
+    read_axis = partial(axes_of, again=function is np.roll) if several else axis_of
     first, is_open = next(iter(parameters)), function is np.gradient
     in_place = getattr(np.ndarray, what) if what in ("sort", "partition") else None
 
@@ -210,7 +229,7 @@ def _along(row: Row, function: Function) -> Function:
             return function(given.pop(first), *rest, **given)
         axis = given.get("axis", parameters.get("axis", 0))
         if "axis" in parameters and not (several and axis is None):
-            given["axis"] = (axes_of if several else axis_of)(f"numpy.{what}", model, axis)
+            given["axis"] = read_axis(_name(function), model, axis)
         check(model)
         array = given.pop(first)
         if in_place is None:
@@ -238,6 +257,8 @@ def _labelled(row: Row, model: Storage, found: Any, given: Mapping[str, Array]) 
     if isinstance(found, list | tuple):
         return type(found)(_labelled(row, model, one, given) for one in found)
     found = np.asarray(found)
+    if row.result == "..." and not found.ndim:
+        return found[()]
     rule = None
     if row.rule:
         of = Labels(model.dims, model.halo, model.shape)
@@ -269,7 +290,8 @@ OWN: dict[str, Function] = {
             *(views.broadcast_to, views.broadcast_arrays, views.sliding_window_view),
             *(copies.asarray, copies.astype, copies.copy, copies.full_like),
             *(copies.concatenate, copies.stack, copies.pad),
-            *(ufuncs.where, ufuncs.select, ufuncs.choose, ufuncs.clip, ufuncs.copyto, ufuncs.size),
+            *(ufuncs.where, ufuncs.select, ufuncs.choose, ufuncs.clip, ufuncs.nan_to_num),
+            *(ufuncs.real, ufuncs.imag, ufuncs.copyto, ufuncs.size),
             *(ufuncs.diff, ufuncs.trapezoid, ufuncs.average, ufuncs.count_nonzero),
         )
     },

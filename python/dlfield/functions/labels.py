@@ -39,6 +39,16 @@ def picked(of: Labels, shape: Sequence[int], given: Mapping[str, Any]) -> Rule:
     return dims, (*of.halo[:axis], *((0, 0),) * new, *of.halo[axis + 1 :])
 
 
+def gone(of: Labels, shape: Sequence[int], given: Mapping[str, Any]) -> Rule:
+    """Label what is left of reduced axes: those that are kept have extent 1 and no halo."""
+    given_axes = given.get("axis")
+    along = range(len(of.shape)) if given_axes is None else given_axes
+    kept = len(shape) == len(of.shape)
+    axes = [at for at in range(len(of.shape)) if kept or at not in along]
+    dims = of.dims and tuple(of.dims[at] for at in axes)
+    return dims, of.halo and tuple((0, 0) if at in along else of.halo[at] for at in axes)
+
+
 def chosen(of: Labels, shape: Sequence[int], _: Mapping[str, Any]) -> Rule:
     """Label elements that are picked one by one: all labels stay if the shape stays (None)."""
     return None if tuple(shape) == of.shape else (of.dims, None)
@@ -49,11 +59,18 @@ def tiled(of: Labels, shape: Sequence[int], _: Mapping[str, Any]) -> Rule:
     return of.dims, ((0, 0),) * len(shape) if is_bare(of.halo) else None
 
 
-def padded(halo: Halo, widths: Sequence[tuple[int, int]]) -> Halo:
-    """Return the halo with points around it: the domain stays where it was."""
-    pairs = zip(halo or (), widths, strict=halo is not None)
-    grown = tuple((low + below, high + above) for (low, high), (below, above) in pairs)
-    return halo and grown
+def padded(of: Labels, widths: Sequence[tuple[int, int]]) -> Halo:
+    """Return the halo with points around it: the domain stays where it was.
+
+    Data dimensions have no halo.
+    """
+    names = of.dims or ("",) * len(of.shape)
+    pairs = zip(of.halo or (), widths, names, strict=of.halo is not None)
+    grown = tuple(
+        (0, 0) if name.isdecimal() else (low + below, high + above)
+        for (low, high), (below, above), name in pairs
+    )
+    return of.halo and grown
 
 
 def spread(of: Labels, shape: Sequence[int]) -> Halo:

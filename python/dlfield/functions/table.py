@@ -106,9 +106,15 @@ a storage, with names if all inputs agree; a new axis has no name
 a storage, matched by name; `where(condition)` alone returns indices
     ...->... own: around clip round
     ...,...->... own: choose select where
-    ...,...->...: isclose
+    ...,...,...,...->...: isclose
 a storage with all labels
-    ...->...: angle fix i0 imag iscomplex isneginf isposinf isreal nan_to_num real sinc
+    ...->...: angle fix i0 iscomplex isneginf isposinf isreal sinc
+a storage with all labels; the values given for NaN and infinities are matched by name
+    ...,...,...,...->... own: nan_to_num
+a view of host memory if the values are complex, the storage itself if they are real; else a copy
+    ...->... own: real
+a view of host memory if the values are complex; else a copy
+    ...->... own: imag
 a storage with the labels of the points; names of the table are ignored
     ...,n->...: digitize isin
     ...,n,n->...: interp
@@ -126,6 +132,8 @@ a storage; the axis keeps its name but not its halo
     k...,k...->n... chosen: take_along_axis
 a storage without the axis
     k...->... own: trapezoid
+a storage without the axes; a number without an axis
+    k*...->... gone: linalg.norm linalg.vector_norm
 a storage with all labels
     k*...->k*...: roll
 a storage with names; the padding becomes halo
@@ -156,6 +164,11 @@ None; writes by name, as `storage[...] = values` does
     ...,...->() own: copyto
 numbers
     ...->() own: ndim shape size
+a number, by position of the axes; of more than two dimensions an array
+    ...->*: linalg.cond linalg.det linalg.matrix_norm linalg.matrix_rank linalg.slogdet
+        linalg.trace trace
+a number
+    ...,...->*: vdot
 a dtype or a bool
     ...->dtype: can_cast common_type iscomplexobj isrealobj min_scalar_type result_type
 a bool
@@ -183,13 +196,12 @@ REFUSED = _refused(
     """
 products: (a * b).sum("K") or numpy.multiply.outer
     dot inner linalg.cross linalg.matmul linalg.outer linalg.tensordot linalg.vecdot outer
-    tensordot vdot
+    tensordot
 linear algebra
-    convolve correlate cross einsum einsum_path kron linalg.cholesky linalg.cond linalg.det
-    linalg.diagonal linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh linalg.inv linalg.lstsq
-    linalg.matrix_norm linalg.matrix_power linalg.matrix_rank linalg.multi_dot linalg.norm
-    linalg.pinv linalg.qr linalg.slogdet linalg.solve linalg.svd linalg.svdvals linalg.tensorinv
-    linalg.tensorsolve linalg.trace linalg.vector_norm trace
+    convolve correlate cross einsum einsum_path kron linalg.cholesky linalg.diagonal linalg.eig
+    linalg.eigh linalg.eigvals linalg.eigvalsh linalg.inv linalg.lstsq linalg.matrix_power
+    linalg.multi_dot linalg.pinv linalg.qr linalg.solve linalg.svd linalg.svdvals linalg.tensorinv
+    linalg.tensorsolve
 Fourier transforms
     fft.fft fft.fft2 fft.fftn fft.fftshift fft.hfft fft.ifft fft.ifft2 fft.ifftn fft.ifftshift
     fft.ihfft fft.irfft fft.irfft2 fft.irfftn fft.rfft fft.rfft2 fft.rfftn

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dlfield._core import Storage, elementwise, get_dims
+from dlfield._core import Storage, as_storage, elementwise, empty_like, get_dims, zeros_like
 from dlfield.functions.axes import along, axes_of, axis_of
 from dlfield.functions.copies import check_cast, check_no_out, concatenate, filled, made_like
 from dlfield.functions.host import (
@@ -114,7 +114,67 @@ def clip(
 
 def rounded(a: Array, decimals: int = 0, out: Array = None) -> Array:
     """Round to a number of decimals."""
-    return elementwise(np.round, (a, decimals), name="numpy.round", options={"out": out})
+    return elementwise(_round, (a, decimals), name="numpy.round", options={"out": out})
+
+
+@wraps(np.round)
+def _round(a: Array, decimals: int, out: Array = None) -> Array:
+    if out is None or np.issubdtype(a.dtype, np.inexact):
+        return np.round(a, decimals, out)
+    out[...] = np.round(a, decimals)  # with an output NumPy refuses integers
+    return out
+
+
+def real(val: Storage) -> Storage:
+    """Return the real part: a view, or a copy of complex values with a buffer on a GPU."""
+    return _part(val, _real, "real") if val.dtype.kind == "c" else val
+
+
+def imag(val: Storage) -> Storage:
+    """Return the imaginary part: a view of complex values on the host alone, else a copy."""
+    return _part(val, _imag, "imag") if val.dtype.kind == "c" else zeros_like(val)
+
+
+def _part(val: Storage, function: Callable[..., Array], name: str) -> Storage:
+    if not is_on_host_alone(val):
+        return elementwise(function, (val,), name=f"numpy.{name}")  # type: ignore[no-any-return]
+    options = {} if val.dims is None else {"dims": val.dims}
+    view = as_storage(getattr(val.to_numpy(), name), **options)  # type: ignore[arg-type]
+    view.halo = val.halo
+    return view
+
+
+@wraps(np.real)
+def _real(val: Array, out: Array = None) -> Array:
+    return np.real(val) if out is None else np.copyto(out, np.real(val))
+
+
+@wraps(np.imag)
+def _imag(val: Array, out: Array = None) -> Array:
+    return np.imag(val) if out is None else np.copyto(out, np.imag(val))
+
+
+def nan_to_num(
+    x: Array,
+    copy: bool = True,  # noqa: FBT001, FBT002 - as NumPy
+    nan: Array = 0.0,
+    posinf: Array = None,
+    neginf: Array = None,
+) -> Array:
+    """Replace what is no number by numbers, which may be arrays; in place without a copy."""
+    options = {} if copy else {"out": x}
+    return elementwise(
+        _nan_to_num, (x, nan, posinf, neginf), name="numpy.nan_to_num", options=options
+    )
+
+
+@wraps(np.nan_to_num)
+def _nan_to_num(x: Array, nan: Array, posinf: Array, neginf: Array, out: Array = None) -> Array:
+    found = np.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)
+    if out is None:
+        return found
+    np.copyto(out, found)
+    return out
 
 
 def copyto(dst: Array, src: Array, casting: Array = "same_kind", where: Array = True) -> None:  # noqa: FBT002 - as NumPy
@@ -127,7 +187,9 @@ def copyto(dst: Array, src: Array, casting: Array = "same_kind", where: Array = 
         return
     found = getattr(src, "dtype", None)
     if found is None:  # numbers, which NumPy judges by their value
-        np.copyto(np.empty(np.shape(src), dst.dtype), src, casting=casting)
+        number = np.empty(np.shape(src), dst.dtype)
+        np.copyto(number, src, casting=casting)
+        src = number
     elif isinstance(found, np.dtype):
         check_cast("copyto", found, dst.dtype, casting)
     if where is True:
@@ -146,6 +208,21 @@ def copyto(dst: Array, src: Array, casting: Array = "same_kind", where: Array = 
         raise BufferError("copyto: expected a writable storage, got a read-only one; use a copy()")
     with dst.host() as array:
         put(array)
+
+
+def of_other_types(name: str, a: Array, b: Array) -> Array:
+    """Compare what cannot be compared, as a number and a text: no element is equal."""
+    return elementwise(_of_other_types(name == "not_equal"), (a, b), name=f"numpy.{name}")
+
+
+@cache
+def _of_other_types(truth: bool) -> Callable[..., Array]:  # noqa: FBT001 - the answer
+    def into(a: Array, b: Array, out: Array = None) -> Array:
+        made = np.empty(np.broadcast_shapes(np.shape(a), np.shape(b)), bool) if out is None else out
+        made[...] = truth
+        return made
+
+    return into
 
 
 # --- differences and integrals -------------------------------------------------------------------
@@ -221,7 +298,7 @@ def average(
     keepdims = keepdims is True
     if weights is None:
         mean = a.mean(axis, keepdims=keepdims)
-        total = mean.dtype.type(a.size / mean.size)
+        total = np.asarray(a.size / mean.size, mean.dtype)
     else:
         axes = tuple(range(a.ndim)) if axis is None else axes_of("numpy.average", a, axis)
         weights = _placed(weights, a, axes)
@@ -234,19 +311,24 @@ def average(
         weighted = elementwise(np.multiply, (a, weights), name="numpy.average", options=options)
         mean = weighted.sum(axis, keepdims=keepdims)
         mean /= total
-    return (mean, mean * 0 + total) if returned else mean
+    if not returned:
+        return mean
+    if not isinstance(mean, Storage):
+        return mean, np.asarray(total)[()]
+    sums = empty_like(mean, total.dtype)
+    sums[...] = np.broadcast_to(total, mean.shape)
+    return mean, sums
 
 
 def _placed(weights: Array, a: Storage, axes: tuple[int, ...]) -> Array:
     """Return weights with an axis for each dimension of a storage, of extent 1 for the others."""
-    own = getattr(weights, "dims", None) if isinstance(weights, Storage) else None
+    own = get_dims(weights)
     if own and a.dims:
-        if list(own) != [name for name in a.dims if name in own]:
-            raise ValueError(
-                f"weights: expected dims among {a.dims} in that order, got {own}; rename or "
-                "transpose them"
-            )
-        return weights.to_numpy()[tuple(slice(None) if one in own else None for one in a.dims)]
+        if not {*own} <= {*a.dims}:
+            raise ValueError(f"weights: expected dims among {a.dims}, got {own}; rename them")
+        order = [name for name in a.dims if name in own]
+        ordered = on_host("numpy.average", as_storage(weights).transpose(*order))
+        return ordered[tuple(slice(None) if one in own else None for one in a.dims)]
     weights = np.asarray(weights)
     if weights.shape == a.shape:
         return weights
@@ -258,6 +340,23 @@ def _placed(weights: Array, a: Storage, axes: tuple[int, ...]) -> Array:
         )
     shape = [extent if at in axes else 1 for at, extent in enumerate(a.shape)]
     return weights.transpose(np.argsort(axes)).reshape(shape)
+
+
+# --- powers --------------------------------------------------------------------------------------
+
+
+class _Asked(np.ndarray):
+    """An array whose operators return the universal function that NumPy calls for them."""
+
+    def __array_ufunc__(self, ufunc: np.ufunc, *_: Array, **__: Array) -> np.ufunc:
+        return ufunc
+
+
+def power_of_one(dtype: np.dtype, exponent: float) -> np.ufunc | None:
+    """Return the function of one operand that NumPy's ``**`` calls; None if it is `numpy.power`."""
+    base: Array = np.empty(0, dtype).view(_Asked)
+    called: np.ufunc = base**exponent
+    return called if called.nin == 1 else None
 
 
 # --- methods -------------------------------------------------------------------------------------
@@ -280,7 +379,7 @@ def outer(ufunc: np.ufunc, inputs: Sequence[Array], options: Mapping[str, Array]
             )
         if dims is None:
             a = (a if isinstance(a, Storage) else np.asarray(a))[(..., *(None,) * np.ndim(b))]
-    return elementwise(ufunc, (a, b), results=ufunc.nout, name=name, options=options)
+    return elementwise(ufunc, (a, b), results=ufunc.nout, name=name, options=options, outer=True)
 
 
 def at(ufunc: np.ufunc, inputs: Sequence[Array], options: Mapping[str, Array]) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from dlfield import _core
 from dlfield._core import Storage, as_storage
 from dlfield.functions.axes import along, axes_of, axis_of, numbered
-from dlfield.functions.host import Array, check_host_alone, on_host
+from dlfield.functions.host import Array, check_host_alone, on_host, values
 from dlfield.functions.labels import Labels, is_bare, spread
 
 if TYPE_CHECKING:
@@ -54,7 +54,10 @@ def mapped(function: Callable[..., Any]) -> Callable[..., Any]:
 
     remembered = lru_cache(maxsize=256)(found)
 
-    def call(a: Storage, *args: Array, **keywords: Array) -> Any:  # noqa: ANN401 - one or several
+    def call(a: Array, *args: Array, **keywords: Array) -> Any:  # noqa: ANN401 - one or several
+        args, keywords = values(args), values(keywords)
+        if not isinstance(a, Storage):
+            return function(a, *args, **keywords)
         args = tuple(numbered(what, a, one) for one in args)
         keywords = {name: numbered(what, a, one) for name, one in keywords.items()}
         is_plain = all(map(_is_plain, (*args, *keywords.values())))
@@ -186,12 +189,15 @@ def reshape(
     Raises
     ------
     ValueError
-        If the memory cannot be seen in that shape without a copy.
+        If the memory cannot be seen in that shape without a copy. Within xarray and Dask it is
+        copied, as there are no names to lose.
     """
     check_host_alone("numpy.reshape", a)
     array = (a.copy() if copy else a).to_numpy()
     seen = array.reshape(shape, order=order)
     if seen.size and not np.may_share_memory(seen, array):
+        if _core.has_matched_dims():
+            return _core.storage(seen)
         raise ValueError(
             f"reshape: expected a shape that needs no copy, got {seen.shape} for the shape "
             f"{a.shape} with strides of {a.strides} bytes; use flatten() or to_numpy().reshape()"

@@ -13,6 +13,9 @@ Its files, each of which uses only those above it::
     fields           a field of a plan, and its parts at an edge
     route            what goes over which edge
     engines          two ways to move it
+    transposed       the way back, for derivatives
+    in_torch         an exchange that PyTorch differentiates
+    in_jax           an exchange that JAX differentiates
     exchange         a planned exchange: `exchange()`, `start()`, `wait()`
     plan             `halo_exchange`
     explanation      what an exchange moves

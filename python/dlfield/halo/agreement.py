@@ -16,7 +16,12 @@ __all__ = ["agree"]
 Description = dict[str, object]
 
 
-def agree(comm: Any, problem: Exception | None, description: Description | None = None) -> None:  # noqa: ANN401
+def agree(
+    comm: Any,  # noqa: ANN401
+    problem: Exception | None,
+    description: Description | None = None,
+    way_out: str = "make the same plan",
+) -> None:
     """Raise the same error on every rank if one has a problem, or describes something else.
 
     Collective: one reduction, and texts only if something is wrong.
@@ -29,6 +34,8 @@ def agree(comm: Any, problem: Exception | None, description: Description | None 
         What this rank has found.
     description
         What has to be the same everywhere.
+    way_out
+        What to do on every rank where it is not.
 
     Raises
     ------
@@ -45,7 +52,7 @@ def agree(comm: Any, problem: Exception | None, description: Description | None 
         return
     text = None if problem is None else str(problem)
     everywhere = comm.allgather((text, description or {}))
-    raise ValueError(_verdict(everywhere)) from problem
+    raise ValueError(_verdict(everywhere, way_out)) from problem
 
 
 def _digest(description: Description | None) -> int:
@@ -53,7 +60,7 @@ def _digest(description: Description | None) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=7).digest())
 
 
-def _verdict(everywhere: Sequence[tuple[str | None, Description]]) -> str:
+def _verdict(everywhere: Sequence[tuple[str | None, Description]], way_out: str) -> str:
     """Say what is wrong: the first rank's problem, else the first difference from rank 0."""
     for rank, (text, _) in enumerate(everywhere):
         if text is not None:
@@ -64,7 +71,7 @@ def _verdict(everywhere: Sequence[tuple[str | None, Description]]) -> str:
             if name not in other or name not in first or other[name] != first[name]:
                 expected, got = (one.get(name, "nothing") for one in (first, other))
                 return (
-                    f"rank {rank}: {name}: expected {expected}, as on rank 0, got {got}; make the "
-                    "same plan on every rank"
+                    f"rank {rank}: {name}: expected {expected}, as on rank 0, got {got}; {way_out} "
+                    "on every rank"
                 )
     return "rank 0: digest: expected one for all ranks, got several"

@@ -144,6 +144,15 @@ def decompose(
     ValueError
         On all ranks, for a dimension with fewer points than ranks along it, and if one rank has
         other arguments than rank 0.
+
+    Examples
+    --------
+    >>> import dlfield as dlf
+    >>> block = dlf.halo.decompose((8, 6, 5), None, halo={"I": 1, "J": 1})  # or MPI.COMM_WORLD
+    >>> block.domain, block.local_shape
+    ((8, 6, 5), (10, 8, 5))
+    >>> block.zeros(dims="IJ").shape
+    (10, 8)
     """
     if not (comm is None or mpi.is_communicator(comm)):
         raise TypeError(

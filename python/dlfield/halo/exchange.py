@@ -7,11 +7,15 @@ import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
+from dlfield._core import as_storage
+from dlfield.halo import mpi
+from dlfield.halo.agreement import agree
 from dlfield.halo.engines.ghex import Ghex
 from dlfield.halo.engines.packed import Packed
+from dlfield.halo.transposed import Transposed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from dlfield._core import Storage
@@ -60,6 +64,7 @@ class HaloExchange:
         if connection.channel is not None:
             connection.channel.plans += 1
         self._state = "idle"
+        self._transposed: Transposed | None = None
 
     @property
     def fields(self) -> Mapping[str, Storage] | tuple[Storage, ...]:
@@ -99,7 +104,8 @@ class HaloExchange:
             On this rank alone, for fields of another description. The other ranks would wait for
             it: run programs with ``python -m mpi4py``, which ends all ranks.
         RuntimeError
-            While an exchange is under way, another thread uses the plan, and after `free`.
+            While an exchange is under way, another thread uses the plan, after `free`, and after
+            ``MPI.Finalize()``.
         """
         with self._one_thread("exchange"):
             self._start("exchange", fields)
@@ -116,7 +122,7 @@ class HaloExchange:
         Raises
         ------
         RuntimeError
-            If nothing was started.
+            If nothing was started, and after ``MPI.Finalize()``.
         """
         with self._one_thread("wait"):
             self._check("wait", "started")
@@ -128,7 +134,7 @@ class HaloExchange:
         Raises
         ------
         RuntimeError
-            If nothing was started.
+            If nothing was started, and after ``MPI.Finalize()``.
         """
         with self._one_thread("test"):
             self._check("test", "started")
@@ -166,14 +172,112 @@ class HaloExchange:
         """Return the rest of the domain in parts without overlap, each as `interior` does."""
         return [self._place(part) for part in self._route.fields[0].boxes.edges(reach)]
 
+    def torch_op(self) -> Callable[..., Any]:
+        """Return the exchange as a function of tensors that PyTorch differentiates.
+
+        Returns
+        -------
+        callable
+            Takes a tensor for each field of the plan, of its dtype and shape, and returns copies
+            whose halos are filled: one, or a tuple. Its derivative is the transpose, an exchange
+            as well: what a halo received goes back, and is added where it came from. Each call and
+            each derivative is collective, in the same order on all ranks.
+
+        Raises
+        ------
+        ValueError
+            From the function, on all ranks, if one has arrays that do not fit, or makes another
+            step than rank 0.
+        NotImplementedError
+            From the derivative on one rank, for fields in memory of a GPU. On several ranks this is
+            a ValueError, too.
+        """
+        from dlfield.halo.in_torch import exchanged
+
+        return exchanged(self._step)
+
+    def jax_call(self) -> Callable[..., Any]:
+        """Return the exchange as a function of arrays that JAX compiles and differentiates.
+
+        As `torch_op`, with arrays of JAX. XLA makes all exchanges of a process, in the order of the
+        program.
+        """
+        from dlfield.halo.in_jax import exchanged
+
+        return exchanged(self, self._step, self._check_count, [own.ndim for own in self._own])
+
+    def _step(self, way: str, arrays: Sequence[Any]) -> None:
+        """Carry out the exchange or its transpose, in place, on all ranks or on none.
+
+        Keeps none of the arrays.
+        """
+        with self._one_thread(way):
+            # That the plan is freed, or MPI has ended, all ranks see. They cannot agree any more.
+            self._check(way, "started" if self._state == "started" else "idle")
+            accepted: list[Storage] = []
+            problem: Exception | None = None
+            try:
+                self._check(way, "idle")
+                accepted = self._labelled(arrays)
+                if way == "transpose" and self._transposed is None:
+                    self._transposed = Transposed(self._route, self._own, self._connection)
+            except Exception as error:
+                problem = error
+            agree(self._connection.comm, problem, {"step": self._told(way)}, "take the same steps")
+            if way == "transpose":
+                assert self._transposed is not None
+                self._transposed.run(accepted)
+                return
+            try:
+                self._engine.start(accepted)
+                self._engine.wait()
+            finally:
+                self._engine.forget_last()
+
+    def _told(self, way: str) -> str:
+        names = ", ".join(field.name for field in self._route.fields)
+        return f"{way} of ({names}) by plan {self._connection.number}"
+
+    def _labelled(self, arrays: Sequence[Any]) -> list[Storage]:
+        """Return arrays as fields of the plan, with its dims and halos."""
+        self._check_count(arrays)
+        planned = zip(self._route.fields, arrays, self._own, strict=True)
+        accepted = [
+            field.accept(as_storage(one, dims=own.dims, halo=own.halo))
+            for field, one, own in planned
+        ]
+        self._check_engine(accepted)
+        return accepted
+
+    def _check_count(self, arrays: Sequence[Any]) -> None:
+        if len(arrays) != len(self._own):
+            raise ValueError(
+                f"fields: expected {len(self._own)}, as many as the plan has, got {len(arrays)}"
+            )
+
+    def _check_engine(self, accepted: Sequence[Storage]) -> None:
+        """Refuse fields that the engine cannot send to other ranks."""
+        if self._connection.channel is not None:
+            for field, one in zip(self._route.fields, accepted, strict=True):
+                field.check_engine(one, self._engine.refuse)
+
     def free(self) -> None:
-        """Free buffers and requests. Collective. Waits for an exchange that is under way."""
+        """Free buffers and requests. Collective. Waits for an exchange that is under way.
+
+        Raises
+        ------
+        RuntimeError
+            If an exchange is under way after ``MPI.Finalize()``.
+        """
         with self._one_thread("free"):
             if self._state == "started":
+                self._check("free", "started")
                 self._wait()
             if self._state != "freed":
                 self._state = "freed"
                 self._engine.free()
+                if self._transposed is not None:
+                    self._transposed.free()
                 if self._connection.channel is not None:
                     self._connection.channel.leave()
 
@@ -197,6 +301,8 @@ class HaloExchange:
             warnings.warn(text, ResourceWarning, source=self, stacklevel=2)
         elif state == "idle":
             self._engine.free()
+            if self._transposed is not None:
+                self._transposed.free()
             if self._connection.channel is not None:
                 self._connection.channel.plans -= 1  # freeing a communicator is not for a finalizer
 
@@ -235,19 +341,20 @@ class HaloExchange:
                 f"{verb}: expected an exchange that is {expected}, got one that is {self._state}; "
                 f"{way_out}"
             )
+        if self._connection.channel is not None and mpi.is_finalized():
+            raise RuntimeError(
+                f"{verb}: needs MPI, which is finalized; exchange and wait before MPI.Finalize()"
+            )
 
     def _start(self, verb: str, others: Sequence[Any]) -> None:
         self._check(verb, "idle")
         planned = self._route.fields
-        if others and len(others) != len(planned):
-            raise ValueError(
-                f"fields: expected {len(planned)}, as many as the plan has, got {len(others)}"
-            )
+        if others:
+            self._check_count(others)
         given = others or self._own
         accepted = [field.accept(one) for field, one in zip(planned, given, strict=True)]
-        if others and self._connection.channel is not None:
-            for field, one in zip(planned, accepted, strict=True):
-                field.check_engine(one, self._engine.refuse)
+        if others:
+            self._check_engine(accepted)
         self._engine.start(accepted)
         self._state = "started"
 

@@ -159,8 +159,8 @@ def _writable(array: Any) -> Storage:  # noqa: ANN401
     storage: Storage = array if isinstance(array, Storage) else as_storage(array)
     if storage.readonly:
         raise ValueError(
-            "readonly: expected a field whose halo can be written, got a read-only one; exchange a "
-            "copy()"
+            "readonly: expected a field whose halo can be written, got one that is read-only or in "
+            "which several indices name one element; exchange a copy()"
         )
     return storage
 

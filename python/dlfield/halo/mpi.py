@@ -27,6 +27,7 @@ __all__ = [
     "has_threads",
     "is_cart",
     "is_communicator",
+    "is_finalized",
     "keep",
     "let_go",
     "loaded",
@@ -74,6 +75,11 @@ def cart_neighbour(comm: Any, direction: Sequence[int]) -> int | None:  # noqa: 
 def periodic_of(cart: Any) -> tuple[bool, ...]:  # noqa: ANN401
     """Tell along which dimensions a Cartesian communicator is periodic."""
     return tuple(map(bool, cart.Get_topo()[1]))
+
+
+def is_finalized() -> bool:
+    """Tell whether MPI was ended, after which it takes no calls."""
+    return bool(_library().Is_finalized())
 
 
 def has_threads() -> bool:
@@ -150,7 +156,7 @@ class Channel:
         self._free_unused()
 
     def _free_unused(self) -> None:
-        if self._orphaned and not self.plans and not _library().Is_finalized():
+        if self._orphaned and not self.plans and not is_finalized():
             self.comm.Free()
 
 
@@ -229,7 +235,7 @@ class Requests:
     def free(self) -> None:
         """Free requests that are not under way."""
         requests, self._requests, self._memory = self._requests, [], None
-        if requests and not sys.is_finalizing() and not _library().Is_finalized():
+        if requests and not sys.is_finalizing() and not is_finalized():
             for request in requests:
                 request.Free()
 
@@ -243,7 +249,7 @@ def _finish() -> None:
     if os.getpid() != _process:
         return  # a fork has copies of requests that are not its own
     for messages in list(_active.values()):
-        if not _library().Is_finalized():
+        if not is_finalized():
             messages.wait()
 
 
@@ -277,18 +283,34 @@ class Connection:
         self.comm: Any = None if channel is None else channel.comm
         self._tags = tags
 
+    @property
+    def number(self) -> int:
+        """The number of the plan among those of its communicator."""
+        return self._tags // TAGS_OF_A_PLAN
+
     def requests(
         self,
         sends: Sequence[tuple[Any, Edge]],
         receives: Sequence[tuple[Any, Edge]],
+        *,
+        back: bool = False,
     ) -> Requests:
-        """Make requests of (buffer, edge) to send and to receive."""
+        """Make requests of (buffer, edge) to send and to receive.
+
+        With `back`, each message goes to where one over this edge comes from, under its tag.
+        """
         if self.comm is None:
             return Requests([], None)
+
+        def addressed(messages: Sequence[tuple[Any, Edge]], *, arriving: bool) -> list[Any]:
+            tags = [edge.expected_tag if arriving else edge.tag for _, edge in messages]
+            return [
+                (one, edge.rank, self._tags + tag)
+                for (one, edge), tag in zip(messages, tags, strict=True)
+            ]
+
         return persistent(
-            self.comm,
-            [(one, edge.rank, self._tags + edge.tag) for one, edge in sends],
-            [(one, edge.rank, self._tags + edge.expected_tag) for one, edge in receives],
+            self.comm, addressed(sends, arriving=back), addressed(receives, arriving=not back)
         )
 
 

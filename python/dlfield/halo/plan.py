@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from dlfield.halo.route import Route
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dlfield._core import Storage
     from dlfield.halo.edge import Edge
 
 __all__ = ["halo_exchange"]
@@ -77,7 +79,18 @@ def halo_exchange(
     Notes
     -----
     Physical edges are left alone. The halo there, corners included, holds boundary conditions: set
-    them after `HaloExchange.wait`.
+    them after `HaloExchange.wait`. A plan of one rank that fills nothing causes a ``UserWarning``.
+
+    Examples
+    --------
+    >>> import dlfield as dlf
+    >>> block = dlf.halo.decompose((4, 3), None, "IJ", halo={"I": 1}, periodic={"I": True})
+    >>> t = block.zeros()
+    >>> t.domain_view[0] = 1.0
+    >>> with dlf.halo_exchange({"t": t}, block.cart, dims=block.divided) as plan:
+    ...     plan.exchange()
+    >>> t.to_numpy()[:, 0]  # the last point is the halo
+    array([0., 1., 0., 0., 0., 1.])
     """
     comm = OneRank((True,) * len(dims)) if comm is None else comm
     channel, edges = _connected(comm)
@@ -99,6 +112,8 @@ def halo_exchange(
     order = wire_dims(read[0])
     rank, order = (0, order) if group is None else (group.rank, group.bcast(order))
     route = Route(read, edges or (), order, rank)
+    if isinstance(comm, OneRank) and width is None and not route.copies(_storages(read))[0]:
+        _warn_of_nothing(comm, dims)
     made: HaloExchange | Exception | None = _problem_of_shapes(group, route, tags)
     if made is None:
         try:
@@ -108,6 +123,24 @@ def halo_exchange(
         except Exception as error:
             made = error
     return _agreed(group, made)
+
+
+def _storages(fields: Sequence[PlannedField]) -> list[Storage]:
+    return [field.storage for field in fields]
+
+
+def _warn_of_nothing(comm: OneRank, dims: Sequence[str]) -> None:
+    along = [dim for dim, periodic in zip(dims, comm.periodic, strict=True) if periodic]
+    needs, way_out = (
+        (f"a halo along {' or '.join(along)}", "create the fields with halo=")
+        if along
+        else ("a dimension that is periodic", "pass periodic= to dlf.halo.decompose(...)")
+    )
+    warnings.warn(
+        f"halo_exchange: needs {needs} to fill anything on one rank; {way_out}",
+        UserWarning,
+        stacklevel=3,
+    )
 
 
 def _agreed(group: Any, made: HaloExchange | Exception) -> HaloExchange:  # noqa: ANN401

@@ -39,6 +39,10 @@ class Remembered:
         del self._sets[REMEMBERED:]
         return planned
 
+    def forget_last(self) -> None:
+        """Forget the set that was asked for last."""
+        del self._sets[:1]
+
     def clear(self) -> None:
         """Forget all sets."""
         self._sets.clear()

@@ -21,6 +21,8 @@ __all__ = ["LayoutDrawing", "names_of", "place_of", "state_of"]
 _DOMAIN, _HALO = "#2f81c7", "#8a8a8a"
 #: What a drawing needs that is no part of a page.
 _ALONE = "xmlns='http://www.w3.org/2000/svg' font-family='system-ui, sans-serif'"
+#: Characters of a name, at most.
+_LONGEST = 40
 #: The shorter side of the face has room for an arrow, however few points it has.
 _LEAST = 20.0
 
@@ -42,6 +44,8 @@ class LayoutDrawing:
     """
 
     def __init__(self, storage: Storage, size: int = 240) -> None:
+        if size < 1:
+            raise ValueError(f"size: expected at least 1 pixel, got {size}; 240 is the default")
         drawn = "" if storage.ndim == 0 or storage.size == 0 else _drawn(_Face(storage, size))
         #: As part of a page of HTML, which knows SVG, and has a font.
         self.inline = drawn
@@ -63,8 +67,11 @@ class LayoutDrawing:
 
 
 def names_of(storage: Storage) -> tuple[str, ...]:
-    """Name the axes, also of a storage without names."""
-    return storage.dims or tuple(f"axis {axis}" for axis in range(storage.ndim))
+    """Name the axes, also of a storage without names, in characters that a page may contain."""
+    names = storage.dims or tuple(f"axis {axis}" for axis in range(storage.ndim))
+    return tuple(
+        repr(name if len(name) <= _LONGEST else f"{name[:_LONGEST]}...")[1:-1] for name in names
+    )
 
 
 def place_of(storage: Storage) -> str:

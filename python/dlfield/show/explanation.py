@@ -20,12 +20,14 @@ from dlfield._core import (
 from dlfield.functions.host import is_on_host_alone
 from dlfield.show.drawing import place_of
 from dlfield.stencils.binding import take_option
+from dlfield.stencils.cartesian.temporaries import temporaries_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from dlfield._core import CallPlan, FieldPlan
     from dlfield.halo import ExchangeExplanation
+    from dlfield.stencils.cartesian.temporaries import Temporaries
 
 __all__ = ["Explanation", "PlanExplanation", "explain"]
 
@@ -169,6 +171,9 @@ class PlanExplanation:
         `given` the array: its `door`, own `shape`, `strides` (in elements) and `dims`, `axes` (its
         axis for each declared dimension), `origin` and `copy` (the reason why it would be copied,
         or None). None if the call would be refused.
+    temporaries : Temporaries or None
+        `number` of the temporary fields of a stencil of gt4py.cartesian, and the `nbytes` that they
+        have at most in this call; None where that is not known.
     refusal : Exception or None
         The error that the call would raise.
     """
@@ -177,24 +182,30 @@ class PlanExplanation:
         self.name = repr(run)
         self._arguments = run.argument_names
         self.plan: CallPlan | None = None
+        self.temporaries: Temporaries | None = None
         self.refusal: Exception | None = None
         keywords.pop("exec_info", None)
         functional = take_option(run, keywords, "functional")
         place = {name: keywords.pop(name, None) for name in ("origin", "domain")}
         try:
+            if functional and hasattr(type(run), "of_call"):  # a scan operator without fields
+                run = run.of_call(args, keywords)
             if functional:
                 self.plan = plan_functional(run, args, keywords, **place)
             else:
                 self.plan = run.plan(*args, **place, **keywords)
         except Exception as error:  # a producer may raise anything, which is the answer
             self.refusal = error
+            return
+        domain = dict(zip(self.plan.axes, self.plan.domain, strict=True))
+        self.temporaries = temporaries_of(getattr(run, "stencil", None), domain)
 
     def __repr__(self) -> str:
         if self.plan is None:
             return f"{self.name}: refused\n  {type(self.refusal).__name__}: {self.refusal}"
         lines = [f"{self.name}: domain {_domain_of(self.plan)}, bounds {self.plan.checked}"]
         lines += [f"  {name}: {_of_field(name, field)}" for name, field in self.plan.fields.items()]
-        lines += [f"  slow: {text}" for text in self.plan.slow]
+        lines += [f"  {text}" for text in self._remarks(self.plan)]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -205,7 +216,15 @@ class PlanExplanation:
             return page_of_plan(f"{self.name}: refused", *self._refused())
         rows = [((name, False), *_told(name, field)) for name, field in self.plan.fields.items()]
         title = f"{self.name}: domain {_domain_of(self.plan)}, bounds {self.plan.checked}"
-        return page_of_plan(title, _COLUMNS, rows, [f"slow: {text}" for text in self.plan.slow])
+        return page_of_plan(title, _COLUMNS, rows, self._remarks(self.plan))
+
+    def _remarks(self, plan: CallPlan) -> list[str]:
+        """Return what concerns the whole call."""
+        found = [f"slow: {text}" for text in plan.slow]
+        if self.temporaries is not None and self.temporaries.number:
+            number, nbytes = self.temporaries
+            found.append(f"temporaries: {number}, {nbytes} bytes at most")
+        return found
 
     def _refused(self) -> tuple[Sequence[str], list[list[tuple[str, bool]]], list[str]]:
         """Return the table and the remarks of a refusal, which may name an argument."""

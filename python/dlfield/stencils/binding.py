@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from dlfield._core import BoundStencil
+from dlfield._core import BoundStencil, call_functional
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dlfield.stencils.declaration import Declaration
 
-__all__ = ["bind", "take_option"]
+__all__ = ["attribute", "bind", "rebind", "take_option"]
 
 #: Answer to an argument that the stencil cannot take as it is.
 Answer = Literal["copy", "raise"]
@@ -40,6 +43,7 @@ def bind(
         A stencil compiled by ``gt4py.cartesian.gtscript.stencil`` (or an object with the
         attributes of `dlfield.gt4py_cartesian.CartesianStencil`), a ``gt4py.next`` program or field
         operator, or a callable whose parameters are annotated with `dlfield.annotations.Field`.
+        Or a `functools.partial` of one, whose arguments every call gets unless it gives its own.
     dims
         The stencil's dimension for each name that your arrays use, for example
         ``{"lon": "I", "lon_u": "I", "lat": "J"}``, or ``{"lon": IDim}`` for gt4py.next. Names that
@@ -47,7 +51,8 @@ def bind(
     fields
         For a callable: `dlfield.annotations.Field` by parameter name, instead of its annotations.
         For a scan operator of gt4py.next, whose arguments have no dimensions: ``gtx.Field[...]`` by
-        name, also for `out`; those that are not named are scalars.
+        name, also for `out`; those that are not named are scalars. By default the dimensions are
+        those of the arguments of each call, which need names.
     backend
         For a callable: the preset that it is fast with, for example ``"gt:cpu_ifirst"``. With
         ``"numpy"`` or ``"debug"`` it reads any memory, and a declared layout or alignment causes
@@ -79,41 +84,162 @@ def bind(
     ------
     TypeError
         If `stencil` cannot be bound, or an option is of a wrong type.
+    RuntimeError
+        If the compiler fails for a stencil that is compiled now, as a lazy one is.
     ValueError
         If `dims` maps to a name that the stencil does not have, or one of its own; for an unknown
         kind of mismatch or answer; for a compiled program of gt4py.next that is not understood.
+
+    Examples
+    --------
+    >>> import dlfield as dlf
+    >>> import numpy as np
+    >>> from dlfield.annotations import Access, Field
+    >>> def double(inp: Field[np.float64, "IJ", Access["in"]], out: Field[np.float64, "IJ"]):
+    ...     out[...] = 2.0 * inp
+    >>> run = dlf.bind(double, dims={"lon": "I", "lat": "J"})
+    >>> t, out = dlf.ones((3, 2), dims=("lat", "lon")), np.zeros((2, 3))
+    >>> run(t, out)  # the axes of t go by name
+    >>> out
+    array([[2., 2., 2.],
+           [2., 2., 2.]])
     """
+    from dlfield.stencils.next import internals
+
+    stencil, leading, given = _taken_apart(stencil)
+    provided = given.pop("offset_provider", None)
+    offset_provider = provided if offset_provider is None else offset_provider
     stencil = _compiled(stencil)
-    declaration = _declare(stencil, fields, backend, offset_provider, unchecked=unchecked)
     answers = _answers(on_mismatch)
-    names = _checked(dims or {}, declaration)
     options = {
-        "dims": names,
+        "dims": dims,
         "fields": None if fields is None else dict(fields),
         "backend": backend,
         "on_mismatch": answers,
         "offset_provider": offset_provider,
         "unchecked": unchecked,
+        "partial": (leading, given),
     }
-    run = BoundStencil(
+    kind: Any = BoundStencil
+    if fields is None and internals.is_scan(stencil):
+        from dlfield.stencils.next.scan import ScanByArguments, declare_scalars
+
+        kind, declaration, names = ScanByArguments, declare_scalars(stencil), {}
+    else:
+        declaration = _declare(stencil, fields, backend, offset_provider, unchecked=unchecked)
+        names = _checked(dims or {}, declaration)
+    run = kind(
         stencil,
         declaration,
         dims=names,
         copy_device=answers["device"] == "copy",
         copy_memory=answers["memory"] == "copy",
         options=options,
+        partial=_named(leading, given, declaration),
     )
-    _introduce(run, stencil, declaration)
-    return run
+    if kind is not BoundStencil:
+        run.bind = lambda **known: rebind(stencil, options | known)
+        run.dims = dims or {}
+    _introduce(run, stencil, declaration, leading, given)
+    return run  # type: ignore[no-any-return]
 
 
 def rebind(stencil: Any, options: dict[str, Any]) -> BoundStencil:  # noqa: ANN401
     """Bind a stencil again that was copied or unpickled, with the keywords of `bind`."""
-    return bind(stencil, **options)
+    leading, given = options["partial"]
+    keywords = {name: value for name, value in options.items() if name != "partial"}
+    again = functools.partial(stencil, *leading, **given) if leading or given else stencil
+    return bind(again, **keywords)
 
 
-def _introduce(run: Any, stencil: Any, declaration: Declaration) -> None:  # noqa: ANN401
+#: Methods of gt4py.next that return a program or operator.
+_RETURN_STENCILS = frozenset({
+    "as_program",
+    "compile",
+    "with_backend",
+    "with_bound_args",
+    "with_compilation_options",
+    "with_connectivities",
+    "with_grid_type",
+    "with_static_params",
+})  # fmt: skip
+
+
+def attribute(run: BoundStencil, options: dict[str, Any], name: str) -> Any:  # noqa: ANN401
+    """Give an attribute of the stencil: what makes another stencil of it, or runs it, is bound."""
+    if name == "run" and hasattr(run.stencil, "field_info"):
+        return functools.partial(_run, run)
+    if name.startswith("__") or not hasattr(run.stencil, name):
+        raise AttributeError(f"'BoundStencil' object has no attribute '{name}'", name=name, obj=run)
+    value = getattr(run.stencil, name)
+    if name not in _RETURN_STENCILS or not callable(value):
+        return value
+
+    @functools.wraps(value)
+    def bound(*args: Any, **kwargs: Any) -> BoundStencil:  # noqa: ANN401
+        made = value(*args, **kwargs)
+        return run if made is run.stencil else rebind(made, options)
+
+    return bound
+
+
+def _run(
+    run: BoundStencil,
+    _domain_: tuple[int, ...],
+    _origin_: Mapping[str, tuple[int, ...]],
+    exec_info: dict[str, Any] | None = None,
+    **arguments: Any,  # noqa: ANN401
+) -> None:
+    """Call as the `run` of a stencil of gt4py.cartesian is called, with every check."""
+    axes, fields = run.declaration.axes, run.declaration.fields
+    ndim = {field.name: sum(dim in axes for dim in field.dims) for field in fields}
+    origin = {name: at[: ndim[name]] for name, at in _origin_.items() if name in ndim}
+    call_functional(run, arguments, origin=origin, domain=_domain_, exec_info=exec_info)
+
+
+def _taken_apart(stencil: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:  # noqa: ANN401
+    """Give the stencil of GT4Py in a `functools.partial`, and the arguments that it was given."""
+    from dlfield.stencils.cartesian import internals
+    from dlfield.stencils.cartesian.declare import CartesianStencil
+    from dlfield.stencils.next.declare import is_next
+
+    if not isinstance(stencil, functools.partial):
+        return stencil, (), {}
+    own = stencil.func
+    of_gt4py = is_next(own) or internals.is_lazy(own) or isinstance(own, CartesianStencil)
+    if isinstance(own, BoundStencil) or not of_gt4py:
+        return own if isinstance(own, BoundStencil) else stencil, (), {}
+    return own, stencil.args, dict(stencil.keywords)
+
+
+def _named(
+    leading: tuple[Any, ...], given: Mapping[str, Any], declaration: Declaration
+) -> tuple[int, dict[str, Any]] | None:
+    """Give the arguments of a `functools.partial` by name, with how many had none."""
+    if not leading and not given:
+        return None
+    name, known = declaration.name, list(declaration.order)
+    if len(leading) > declaration.positional:
+        expected = f"at most {declaration.positional} arguments of '{name}' without a name"
+        raise TypeError(f"bind: expected {expected} in the functools.partial, got {len(leading)}")
+    options = ("origin", "domain", "exec_info", *declaration.ignores)
+    if unknown := [one for one in given if one not in (*known, *options)]:
+        expected = f"arguments of '{name}' in the functools.partial"
+        got = f"'{unknown[0]}'; the arguments are {', '.join(known)}"
+        raise TypeError(f"bind: expected {expected}, got {got}")
+    return len(leading), dict(zip(known, leading, strict=False)) | dict(given)
+
+
+def _introduce(
+    run: Any,  # noqa: ANN401
+    stencil: Any,  # noqa: ANN401
+    declaration: Declaration,
+    leading: tuple[Any, ...],
+    given: Mapping[str, Any],
+) -> None:
     """Give `run` the name, documentation and signature of its stencil, as functools.wraps does."""
+    import inspect
+
     from dlfield.stencils.plain import plain_function
 
     definition = plain_function(
@@ -124,6 +250,9 @@ def _introduce(run: Any, stencil: Any, declaration: Declaration) -> None:  # noq
     run.__module__ = getattr(definition, "__module__", None)
     run.__doc__ = getattr(definition, "__doc__", None)
     run.__wrapped__, run.__signature__ = stencil, declaration.signature()
+    if leading or given:
+        known = {name: given[name] for name in given if name in run.__signature__.parameters}
+        run.__signature__ = inspect.signature(functools.partial(run, *leading, **known))
 
 
 def take_option(run: BoundStencil, keywords: dict[str, Any], name: str) -> Any:  # noqa: ANN401
@@ -131,13 +260,25 @@ def take_option(run: BoundStencil, keywords: dict[str, Any], name: str) -> Any: 
     return None if name in run.argument_names else keywords.pop(name, None)
 
 
+def compile_or_fail(compile_inside: Callable[[Callable[[str, str], Any]], Any]) -> Any:  # noqa: ANN401
+    """Compile; a compiler that fails is an error as any other, which setuptools exits with."""
+    from dlfield.stencils.progress import compiling
+
+    try:
+        return compile_inside(compiling)
+    except SystemExit as failure:  # in a thread it would be lost
+        way_out = "see what the compiler has printed, and the traps in `python -m dlfield`"
+        raise RuntimeError(
+            f"bind: needs a compiler that works, got {str(failure)!r}; {way_out}"
+        ) from failure
+
+
 def _compiled(stencil: Any) -> Any:  # noqa: ANN401
     """Give the stencil of GT4Py behind a lazy one, which is compiled now unless it was before."""
     from dlfield.stencils.cartesian import internals
     from dlfield.stencils.cartesian.declare import CartesianStencil
-    from dlfield.stencils.progress import compiling
 
-    stencil = internals.compiled(stencil, compiling)
+    stencil = compile_or_fail(lambda around: internals.compiled(stencil, around))
     wraps = not isinstance(stencil, type) and hasattr(stencil, "implementation")
     implementation = stencil.implementation if wraps else None
     return implementation if isinstance(implementation, CartesianStencil) else stencil
@@ -157,6 +298,8 @@ def _declare(
     from dlfield.stencils.next import declare as gt4py_next
     from dlfield.stencils.next.tables import checked_provider
 
+    if isinstance(stencil, BoundStencil):
+        raise TypeError("bind: expected a stencil, got one that is bound already; call it as it is")
     checked_provider(offset_provider)
     if gt4py_next.is_next(stencil):
         _only_for_callables(None, backend, "a gt4py.next program")
@@ -169,8 +312,6 @@ def _declare(
     if unchecked:
         expected, got = "expected it for a gt4py.next program only", type(stencil).__name__
         raise TypeError(f"unchecked: {expected}, got it for an object of type '{got}'")
-    if isinstance(stencil, BoundStencil):
-        raise TypeError("bind: expected a stencil, got one that is bound already; call it as it is")
     if isinstance(stencil, type):
         got = f"the class {stencil.__name__}"
         raise TypeError(f"bind: expected a stencil, got {got}; pass an instance of it")
@@ -235,7 +376,7 @@ def _checked(dims: Mapping[str, Any], declaration: Declaration) -> dict[str, str
                 f"dims: expected {expected}, got '{name}': '{target}'; rename the axis"
             )
         if target not in known and not target.isdecimal():
-            expected = f"{', '.join(map(repr, declaration.axes))} or a decimal"
+            expected = f"{', '.join(map(repr, declaration.axes))} or a data dimension such as '0'"
             raise ValueError(f"dims: expected {expected} for '{name}', got '{target}'")
         checked[name] = target
     return checked

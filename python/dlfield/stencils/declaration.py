@@ -220,6 +220,8 @@ class DeclaredField:
         `layout` and `alignment` override it.
     alignment
         In elements; None: any.
+    unit_stride
+        The dimension along which neighbours lie side by side in memory; None: any.
     """
 
     name: str
@@ -230,6 +232,7 @@ class DeclaredField:
     layout: tuple[int, ...] | None = None
     preset: str | None = None
     alignment: int | None = None
+    unit_stride: str | None = None
 
 
 @dataclass(frozen=True)
@@ -346,6 +349,8 @@ class Declaration:
         True if it is run where the domain has no points, too, as on an MPI rank that has none.
         Otherwise such a call checks and touches its arguments and does not run: compiled code of
         GT4Py may divide by the number of points.
+    ignores
+        Options of the stencil's own call that change nothing, since every check is made.
     """
 
     name: str
@@ -366,6 +371,38 @@ class Declaration:
     connectivities: Mapping[str, Any] | None = None
     runs_empty: bool = False
     collections: Mapping[str, DeclaredCollection] = field(default_factory=dict)
+    ignores: tuple[str, ...] = ()
+
+    def knows_reach(self) -> bool:
+        """Return whether the reach is the same for all arguments."""
+        return isinstance(self.footprint, AffineFootprint)
+
+    def reach(self) -> dict[str, tuple[int, int]]:
+        """Return how many points outside of the domain the stencil touches, below and above.
+
+        By axis; of a domain that is not too small for the stencil's intervals.
+
+        Raises
+        ------
+        ValueError
+            If this depends on the arguments of a call, as for a program of gt4py.next.
+        """
+        if not isinstance(self.footprint, AffineFootprint):
+            depends = f"the reach of '{self.name}' depends on the arguments of the call"
+            raise ValueError(f"halo: needs a width for each axis, since {depends}; pass halo=")
+        widest = dict.fromkeys(self.axes, (0, 0))
+        for one in self.fields:
+            touched = self.footprint.fields.get(one.name)
+            axes = [dim for dim in one.dims if dim in widest]
+            for spans in (touched.reads, touched.writes) if touched else ():
+                for axis, span in zip(axes, spans or (), strict=False):
+                    low, high = widest[axis]
+                    widest[axis] = max(low, span.below), max(high, span.above)
+        return widest
+
+    def takes(self) -> tuple[str, ...]:
+        """Return which of origin and domain a call may be given."""
+        return _GIVEN[self.decided_by]
 
     def signature(self) -> inspect.Signature:
         """Give the signature of the bound stencil: the arguments, then the options of a call."""
@@ -386,7 +423,7 @@ class Declaration:
             )
             for at, name in enumerate(self.order)
         ]
-        options = [*_GIVEN[self.decided_by], "exec_info"]
+        options = [*self.takes(), "exec_info", *self.ignores]
         if self.connectivities is not None:
             options.insert(0, "offset_provider")
         arguments += [kind(name, kind.KEYWORD_ONLY, default=None) for name in options]

@@ -11,7 +11,7 @@ __all__ = ["Absent", "install_on", "is_absent"]
 #: Attributes of other arrays by the library that has them.
 _ELSEWHERE = {
     "NumPy": "ctypes diagonal dot flat tofile trace",
-    "numpy.FUNCTION": "argsort conj nonzero repeat searchsorted sort squeeze swapaxes take",
+    "numpy.FUNCTION": "nonzero repeat sort squeeze swapaxes take",
     "xarray": "attrs chunk coords groupby interp load loc name plot sel to_netcdf values where",
     "torch": "backward clone contiguous cpu cuda detach dim numpy permute requires_grad to",
     "JAX": "at block_until_ready",

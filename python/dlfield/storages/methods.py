@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from typing import Self
 
     import numpy.typing as npt
-    import xarray as xr
 
     from dlfield._core import Storage
     from dlfield.show.drawing import LayoutDrawing
@@ -254,12 +253,17 @@ class _Methods(Storage):
         return [name for name in object.__dir__(self) if not is_absent(kind, name)]
 
     @property
-    def variable(self) -> xr.Variable:
+    def variable(self) -> Any:  # noqa: ANN401 - an xarray.Variable
         """Return an `xarray.Variable` around it: a DataArray beside it computes with that, by name.
 
-        Absent without dims and without xarray.
+        Without dims it is the array of NumPy, which goes by position. Absent without xarray, and
+        for a storage without dims that has a buffer on a GPU.
         """
         if self.dims is None:
+            from dlfield.functions.host import is_on_host_alone
+
+            if is_on_host_alone(self):
+                return self.to_numpy()
             raise AttributeError(
                 f"'{type(self).__name__}' object has no attribute 'variable'; use "
                 "dlfield.as_storage(storage, dims=...), which names its dims"
@@ -268,9 +272,44 @@ class _Methods(Storage):
             import xarray as xr
         except ImportError as error:
             raise AttributeError(
-                f"'{type(self).__name__}' object has no attribute 'variable'; pip install xarray"
+                f"'{type(self).__name__}' object has no attribute 'variable'; use xarray, "
+                "which is not installed"
             ) from error
         return xr.Variable(self.dims, self)
+
+    @property
+    def real(self) -> Storage:
+        """Return the real part: a view, or a copy of complex values with a buffer on a GPU."""
+        return _part(self, "real")
+
+    @property
+    def imag(self) -> Storage:
+        """Return the imaginary part: a view of complex values on the host alone, else a copy."""
+        return _part(self, "imag")
+
+    def conj(self) -> Storage:
+        """Return complex conjugates, as `numpy.conjugate` does."""
+        import numpy as np
+
+        made: Storage = np.conjugate(self)
+        return made
+
+    conjugate = conj
+
+    def argsort(self, axis: Any = -1, kind: Any = None, order: Any = None) -> Storage:  # noqa: ANN401
+        """Return the indices that sort along an axis, as `numpy.argsort` does."""
+        import numpy as np
+
+        argsort: Any = np.argsort
+        made: Storage = argsort(self, axis, kind, order)
+        return made
+
+    def searchsorted(self, v: Any, side: Any = "left", sorter: Any = None) -> Any:  # noqa: ANN401
+        """Return the places of values in sorted ones, as `numpy.searchsorted` does."""
+        import numpy as np
+
+        searchsorted: Any = np.searchsorted
+        return searchsorted(self, v, side, sorter)
 
     def round(self, decimals: int | None = None, out: Any = None) -> Any:  # noqa: ANN401
         """Round to a number of decimals, as NumPy does."""
@@ -285,6 +324,17 @@ class _Methods(Storage):
         from dlfield.functions.ufuncs import clip
 
         return clip(self, min, max, out)
+
+
+def _part(storage: Storage, name: str) -> Storage:
+    """Return the real or the imaginary part; an attribute that cannot be computed is absent."""
+    from dlfield.functions import ufuncs
+
+    try:
+        part: Storage = getattr(ufuncs, name)(storage)
+    except ImportError as error:
+        raise AttributeError(str(error)) from error
+    return part
 
 
 def install_on(cls: type) -> None:

@@ -42,6 +42,16 @@ def _bool(self: Any) -> bool:  # noqa: ANN401
     return bool(self.item())
 
 
+def _format(self: Any, spec: str) -> str:  # noqa: ANN401
+    """Format a single element without dimensions as its number, as NumPy does."""
+    if spec and self.ndim:
+        raise TypeError(
+            f"format: expected no dimensions for {spec!r}, got a {type(self).__name__} of shape "
+            f"{self.shape}; use numpy.array2string(storage, precision=...)"
+        )
+    return format(self.item(), spec) if spec else str(self)
+
+
 def _contains(self: Any, value: object) -> bool:  # noqa: ANN401 - a storage
     """Tell if an element equals `value`, as NumPy does."""
     return bool((self == value).any())
@@ -52,4 +62,5 @@ def install_on(cls: type) -> None:
     for name, convert in _CONVERSIONS.items():
         setattr(cls, f"__{name}__", _conversion(f"__{name}__", convert))
     cls.__bool__ = _bool  # type: ignore[attr-defined]
+    cls.__format__ = _format  # type: ignore[assignment, method-assign]
     cls.__contains__ = _contains  # type: ignore[operator]

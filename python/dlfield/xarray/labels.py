@@ -88,7 +88,21 @@ def from_xarray(array: Any, **options: Unpack[StorageOptions]) -> Storage:  # no
     ------
     TypeError, BufferError, ValueError, DeviceUnavailable
         As `as_storage`. ValueError also for written labels that do not fit.
+
+    Examples
+    --------
+    >>> import dlfield as dlf
+    >>> t = dlf.zeros((6, 5), dims=("lat", "lon"), halo=(1, 1))
+    >>> array = t.to_xarray()
+    >>> back = dlf.from_xarray(array.transpose("lon", "lat"))
+    >>> back.dims, back.halo
+    (('lon', 'lat'), ((1, 1), (1, 1)))
     """
+    if not hasattr(array, "variable"):
+        raise TypeError(
+            f"from_xarray: expected an xarray.DataArray, got an object of type "
+            f"'{type(array).__name__}'; {_way_out(array)}"
+        )
     dims, attrs = tuple(map(str, array.dims)), array.attrs
     if isinstance(array.variable.data, Storage):
         return as_storage(array, **options)
@@ -123,6 +137,14 @@ def _attributes(storage: Storage, dims: tuple[str, ...]) -> dict[str, Any]:
     if written:
         written |= {f"extent_{dim}": size for dim, size in zip(dims, storage.shape, strict=True)}
     return written
+
+
+def _way_out(array: Any) -> str:  # noqa: ANN401
+    """Tell what to call for something else than a DataArray."""
+    if not hasattr(array, "data_vars"):
+        return "use as_storage(...)"
+    name = next(iter(array.data_vars), "...")
+    return f"pass one of its variables, for example x[{name!r}]"
 
 
 def _pair(widths: Any) -> tuple[int, int]:  # noqa: ANN401

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! The cost of a copy is the memory traffic, so the order of accesses is what matters: sources are
-//! read along few long streams and prefetched; targets larger than the cache are written in whole
-//! lines past the caches, without reading them first.
+//! read along few long streams and prefetched. Large targets are written through the caches, or in
+//! whole lines past them, without reading them first: which is faster is `learnt`.
 
 mod way;
 mod walk;
@@ -15,6 +15,7 @@ mod transpose;
 mod stream;
 mod kernels;
 mod past_caches;
+mod learnt;
 mod buffer;
 mod runs;
 mod copying;
@@ -22,8 +23,10 @@ mod copying;
 use copying::Copying;
 pub(super) use copying::Prepared;
 use kernels::Level;
-use past_caches::{goes_past, last_cache};
-use way::way;
+use learnt::Timed;
+pub(crate) use learnt::{Learnt, VARIABLE, fixed, learnt, read};
+use past_caches::last_cache;
+use way::{Way, way};
 
 use super::plan::plan;
 use crate::error::Result;
@@ -39,13 +42,21 @@ use crate::threads::share;
 /// Both are host memory of one type and share no byte. During the copy, nothing else reads or
 /// writes the elements of `target`, or writes those of `source`.
 pub(super) unsafe fn copy(source: &Managed, target: &Managed) -> Result<()> {
-    if let Some(prepared) = prepare(source, target)? {
+    let mut timed = None;
+    let choose = |bytes, way: &Way| {
+        timed = Timed::begin(bytes, way);
+        timed.as_ref().map_or_else(|| learnt::goes_past(bytes, way), |timed| timed.past_caches)
+    };
+    if let Some(prepared) = prepare_by(source, target, choose)? {
         share(prepared.count(), prepared.bytes(), |tasks| {
             // SAFETY: the tasks reach exactly the elements of both (prepare), which Managed
             // guarantees to be valid memory; `share` gives these to this thread only. The caller
             // excludes other accesses.
             unsafe { prepared.carry_out(tasks) };
         });
+    }
+    if let Some(timed) = timed {
+        timed.end();
     }
     Ok(())
 }
@@ -56,12 +67,21 @@ pub(super) unsafe fn copy(source: &Managed, target: &Managed) -> Result<()> {
 /// # Errors
 /// [`crate::error::Error::Argument`] if shapes differ.
 pub(super) fn prepare(source: &Managed, target: &Managed) -> Result<Option<Prepared>> {
+    prepare_by(source, target, learnt::goes_past)
+}
+
+/// The same; `choose` says whether so many bytes go past the caches in this way.
+fn prepare_by(
+    source: &Managed,
+    target: &Managed,
+    choose: impl FnOnce(usize, &Way) -> bool,
+) -> Result<Option<Prepared>> {
     let plan = plan(source.layout(), target.layout())?;
     let bytes = source.layout().nbytes();
     let (source, target, level) = (source.start(), target.start(), Level::best());
     let copying = Copying { source, target, bytes, level };
     let way = way(plan);
-    let past_caches = goes_past(bytes, &way);
+    let past_caches = choose(bytes, &way);
     Ok((bytes > 0).then(|| copying.prepare(way, past_caches)))
 }
 
@@ -73,6 +93,7 @@ pub(crate) fn registers() -> &'static str {
 /// Looks up constants of the process. A fork during the lookup would leave it half done.
 pub(crate) fn settle() {
     last_cache();
+    fixed();
 }
 
 #[cfg(test)]

@@ -5,22 +5,6 @@ use std::sync::OnceLock;
 use super::kernels::{Level, Stream, kernels};
 use super::registers::fence;
 use super::stream::prefetch_ends;
-use super::way::Way;
-
-/// True if a copy of this size is better written past the caches than through them.
-pub(super) fn goes_past(bytes: usize, way: &Way) -> bool {
-    bytes >= past_from(last_cache(), way)
-}
-
-/// The size from which a target would not stay in the last cache, beside its source, for its next
-/// reader. Planes go past the caches from 16 MiB on, however large the last one is.
-fn past_from(last_cache: usize, way: &Way) -> usize {
-    let half = (last_cache / 2).max(2 << 20);
-    match way {
-        Way::Runs { .. } => half,
-        Way::Planes(_) => half.min(16 << 20),
-    }
-}
 
 /// Size in bytes of the last-level cache, if the system tells, else a typical one.
 pub(super) fn last_cache() -> usize {
@@ -81,19 +65,5 @@ impl Lines {
         if matches!(self, Self::Past(_)) {
             fence();
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::super::plan::Loops;
-    use super::*;
-
-    #[test]
-    fn whole_rows_go_through_a_cache_that_holds_both_sides() {
-        let rows = Way::Runs { loops: Loops::new(), run: 640 };
-        assert_eq!(past_from(480 << 20, &rows), 240 << 20);
-        assert_eq!(past_from(32 << 20, &rows), 16 << 20);
-        assert_eq!(past_from(1 << 20, &rows), 2 << 20);
     }
 }

@@ -46,7 +46,11 @@ impl ImportedAxes {
                 shape.as_slice()
             ))
         })?;
-        let layout = layout.permute(&order)?;
+        let mut layout = layout.permute(&order)?;
+        if let Some(axes) = labels.dims.as_ref().filter(|_| whole.is_none()).and_then(numbered) {
+            layout = layout.permute(&axes)?; // of a field without names
+            labels.dims = None;
+        }
         if let Some(whole) = whole {
             labels = restored(whole, layout.shape())?;
         }
@@ -88,6 +92,11 @@ fn list_of_tensors(shape: &[i64], tensor: &Tensor) -> Result<Extents> {
             shortened(&format!("{:?}", tensor.shape.as_slice()))
         ))),
     }
+}
+
+/// The order that placeholders of unnamed axes give, if every name is one.
+fn numbered(dims: &Dims) -> Option<SmallVec<[usize; 4]>> {
+    (0..dims.len()).map(|axis| dims.iter().position(|dim| dim.is_unnamed(axis))).collect()
 }
 
 /// The names of a tensor's axes, after one for the list's own axis. That has no name in Arrow, and

@@ -53,7 +53,7 @@ fn filled(managed: &Managed, readonly: bool, flags: c_int) -> PyResult<ffi::Py_b
     // (Python's documentation of `Py_buffer`, "shape" and "strides").
     const { assert!(size_of::<isize>() == size_of::<i64>(), "a platform of 64 bits") }
     let shape = layout.shape().as_ptr().cast_mut().cast::<isize>();
-    let strides = layout.byte_strides().as_ptr().cast_mut().cast::<isize>();
+    let strides = layout.shown_strides().as_ptr().cast_mut().cast::<isize>();
     // Without a shape the view is of plain bytes: consumers read as many extents as it has
     // dimensions. NumPy says 0 too.
     let ndim = if asked(ffi::PyBUF_ND) { layout.ndim() } else { 0 };

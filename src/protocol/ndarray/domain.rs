@@ -86,6 +86,10 @@ impl<T: Element, D: RemoveAxis> FieldMut<'_, T, D> {
     /// # Errors
     /// [`Error::Argument`] if the halo is unknown, or there is no such axis.
     ///
+    /// # Panics
+    /// If `write` does, on each thread that runs it: check shapes before, with
+    /// [`same_shape`](crate::same_shape).
+    ///
     /// # Example
     ///
     /// ```

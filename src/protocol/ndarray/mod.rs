@@ -10,9 +10,11 @@
 //!    └───────────── array ◀────────────┘
 //! ```
 
+mod shapes;
 mod convert;
 mod view;
 mod domain;
 mod array;
 
+pub use shapes::same_shape;
 pub use view::{FieldMut, FieldRef};

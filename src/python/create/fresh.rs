@@ -136,11 +136,21 @@ pub(super) fn wanted(dtype: Option<&Bound<'_, PyAny>>) -> PyResult<(DType, Vec<i
 
 pub(super) fn allocate(
     py: Python<'_>,
-    mut shape: Extents,
+    shape: Extents,
     (dtype, item): (DType, Vec<i64>),
     options: Option<&Bound<'_, PyDict>>,
     fill: Fill<'_>,
 ) -> PyResult<Py<PyStorage>> {
+    let (shape, spec) = requested(shape, item, options)?;
+    allocated(py, &shape, dtype, &spec, fill)
+}
+
+/// The whole shape, with the extents of an item, and what the options request.
+pub(super) fn requested(
+    mut shape: Extents,
+    item: Vec<i64>,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<(Extents, Spec)> {
     let axes = shape.len();
     shape.extend(item);
     let mut spec = Spec::default();
@@ -148,7 +158,17 @@ pub(super) fn allocate(
         parse(options, &mut spec, shape.len())?;
         add_data_dims(&mut spec, axes, shape.len());
     }
-    let storage = py.detach(|| Storage::allocate(&shape, dtype, &spec, fill))?;
+    Ok((shape, spec))
+}
+
+pub(super) fn allocated(
+    py: Python<'_>,
+    shape: &[i64],
+    dtype: DType,
+    spec: &Spec,
+    fill: Fill<'_>,
+) -> PyResult<Py<PyStorage>> {
+    let storage = py.detach(|| Storage::allocate(shape, dtype, spec, fill))?;
     PyStorage::wrap(py, storage, None)
 }
 

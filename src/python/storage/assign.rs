@@ -14,7 +14,7 @@ use crate::device::Device;
 use crate::device::Target;
 use crate::error::{Error, Failure};
 use crate::field::{Dims, are_unrelated, is_only_numbered, show_dims};
-use crate::interpreter::Inside;
+use crate::interpreter::{Caller, Inside};
 use crate::managed::Managed;
 use crate::protocol::{self, Arrival, Request, import};
 use crate::python::numpy::{array_over, dtype_to, import_or_convert, is_number};
@@ -57,6 +57,7 @@ pub(super) fn set(
 
 /// Copies an array into a part of a storage. Nothing is acquired for a refusal.
 fn assign(py: Python<'_>, target: &Storage, source: &Arrival) -> PyResult<()> {
+    check_caller(py, source.dims(), target.dims().as_ref())?;
     let value = target.aligned(&source.memory, source.dims())?;
     let _released_when_done = source.hooks.acquire(py)?;
     if value.dtype() == target.dtype() {
@@ -76,6 +77,24 @@ fn assign(py: Python<'_>, target: &Storage, source: &Arrival) -> PyResult<()> {
     let outcome = array_over(py, memory, false)?.set_item(py.Ellipsis(), values);
     mark(py, target, dirty); // perhaps half written, if NumPy has raised
     outcome
+}
+
+/// Refuses names in another order if xarray or Dask assigns, which mean positions.
+fn check_caller(py: Python<'_>, own: Option<&Dims>, target: Option<&Dims>) -> PyResult<()> {
+    let (Some(own), Some(target)) = (own, target) else { return Ok(()) };
+    if own == target
+        || own.iter().is_sorted_by_key(|dim| target.iter().position(|one| one == dim))
+        || !Caller::of_now(py)?.has_matched()
+    {
+        return Ok(());
+    }
+    Err(Error::Argument(format!(
+        "assignment: expected a value whose dims are in the order {} within a DataArray, got {}, whose \
+         names and positions say two things; transpose it, or assign to the storage, array.data[...]",
+        show_dims(target),
+        show_dims(own)
+    ))
+    .into())
 }
 
 /// Copies values of the type of the target, which come from a device.
@@ -148,7 +167,8 @@ fn check_order(source: Option<&Arrival>, target: Option<&Dims>) -> PyResult<()> 
 
 /// A value that speaks a protocol; `None` for numbers, texts, lists and the like, NumPy's own
 /// numbers too, whose buffers say less than they do. Of a pair the newest values count, of other
-/// objects those on a GPU if the storage has a buffer there (GDP-3, "Choosing the Device").
+/// objects, and for memory managed by CUDA, those on a GPU if there are any (GDP-3, "Choosing the
+/// Device").
 fn array(value: &Bound<'_, PyAny>, storage: &Storage) -> PyResult<Option<Arrival>> {
     if is_number(value) || value.is_instance_of::<PyBytes>() {
         return Ok(None);
@@ -157,7 +177,9 @@ fn array(value: &Bound<'_, PyAny>, storage: &Storage) -> PyResult<Option<Arrival
         return Ok(None);
     }
     let request = match storage.device_as_is() {
-        Some(_) if !value.is_instance_of::<PyStorage>() => Request::shared(Some(Target::Gpu(None))),
+        Some(_) if storage.is_unified() || !value.is_instance_of::<PyStorage>() => {
+            Request::shared(Some(Target::Gpu(None)))
+        }
         _ => Request::SHARED,
     };
     match import_or_convert(value, request, Some(storage.dtype())) {

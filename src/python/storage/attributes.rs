@@ -90,6 +90,14 @@ impl PyStorage {
         self.storage().field().dims.as_deref().map(|dims| texts(py, dims)).transpose()
     }
 
+    #[setter]
+    fn set_dims(&self, _dims: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(PyAttributeError::new_err(
+            "dims: expected names that stay, got others; storage.rename(...) or \
+             dlfield.as_storage(storage, dims=...) gives a storage that has them",
+        ))
+    }
+
     /// Points below and above the domain in each dimension.
     ///
     /// None if unknown, as in a view that skips points of a dimension with a halo. Can be set to

@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pyclass_init::PyClassInitializer;
@@ -80,6 +81,12 @@ pub(crate) fn introduce() {
     });
 }
 
+/// The number of references to an object.
+pub(crate) fn references(object: &Bound<'_, PyAny>) -> isize {
+    // SAFETY: the object is alive, and its interpreter is attached.
+    unsafe { ffi::Py_REFCNT(object.as_ptr()) }
+}
+
 impl PyStorage {
     /// A new Python object for a storage that came through `door` (`None`: allocated here).
     pub(crate) fn wrap(
@@ -123,6 +130,13 @@ impl PyStorage {
     pub(crate) fn kept_array<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
         let kept = self.array.lock().unwrap_or_else(PoisonError::into_inner);
         kept.as_ref().map(|array| array.bind(py).clone())
+    }
+
+    /// True if a view or an export holds the memory, too, or something the array that was kept.
+    pub(crate) fn is_shared(&self, py: Python<'_>) -> bool {
+        let kept = self.kept_array(py);
+        let own = if kept.is_some() { 2 } else { 1 };
+        kept.is_some_and(|array| references(&array) > 2) || self.storage.managed().holders() > own
     }
 
     /// The buffer of the host, up to date and with nothing in flight; waits without the GIL.

@@ -11,10 +11,10 @@ use super::sides;
 use crate::dtype::DType;
 use crate::error::{Error, Failure};
 use crate::field::{AxisOrder, Dim, Dims, align_key};
-use crate::interpreter::Inside;
+use crate::interpreter::{Caller, Inside};
 use crate::layout::Item;
 use crate::protocol::read::shown;
-use crate::protocol::{Arrival, Request, gt4py, import};
+use crate::protocol::{Arrival, Request, gt4py, import, is_plain_ndarray};
 use crate::python::numpy::array_over;
 use crate::storage::Storage;
 
@@ -29,20 +29,21 @@ pub(super) fn get<'py>(
     let _inside = Inside::enter(slf.py());
     let (py, object) = (slf.py(), slf.get());
     let storage = object.storage();
-    let Some(items) = basic(key)? else {
-        let array = if storage.host_as_is().is_none() {
-            sides::cupy_to_read(slf, "advanced indexing")?
-        } else {
-            array_over(py, object.host(py, "advanced indexing")?, true)?
-        };
-        return array.get_item(plain(storage, key)?);
-    };
-    let view = storage.select(&items)?;
-    let number = view.managed().layout().ndim() == 0 && !items.contains(&Item::Ellipsis);
-    if number {
-        return sides::numpy_of(py, &view)?.get_item(PyTuple::empty(py));
+    if let Some(items) = basic(key)? {
+        let view = storage.select(&items)?;
+        if view.managed().layout().ndim() == 0 && !items.contains(&Item::Ellipsis) {
+            return sides::numpy_of(py, &view)?.get_item(PyTuple::empty(py));
+        }
+        if !has_scalar_array(key) {
+            return Ok(object.view(py, view)?.into_bound(py).into_any());
+        }
     }
-    Ok(object.view(py, view)?.into_bound(py).into_any())
+    let array = if storage.host_as_is().is_none() {
+        sides::cupy_to_read(slf, "advanced indexing")?
+    } else {
+        array_over(py, object.host(py, "advanced indexing")?, true)?
+    };
+    array.get_item(plain(storage, key)?)
 }
 
 /// The entries of a key of integers, slices, None and `...`; `None` for any other, which is
@@ -80,6 +81,14 @@ fn is_array(entry: &Bound<'_, PyAny>) -> PyResult<bool> {
     }
     let ndim = entry.getattr_opt(intern!(entry.py(), "ndim"))?;
     Ok(ndim.is_some_and(|ndim| ndim.extract::<usize>().is_ok_and(|ndim| ndim > 0)))
+}
+
+/// True if an integer of the key is an array without dimensions: NumPy gives a copy then.
+fn has_scalar_array(key: &Bound<'_, PyAny>) -> bool {
+    match key.cast::<PyTuple>() {
+        Ok(entries) => entries.iter_borrowed().any(|entry| is_plain_ndarray(&entry)),
+        Err(_) => is_plain_ndarray(key),
+    }
 }
 
 /// Reads an integer; `None` for other objects.
@@ -134,8 +143,11 @@ pub(super) fn plain<'py>(
         return plain(storage, PyTuple::new(key.py(), [key])?.as_any())?.get_item(0);
     };
     let mut entries = tuple.iter().map(KeyEntry::new).collect::<PyResult<Vec<_>>>()?;
-    if let Some(dims) = &storage.dims() {
-        align(&mut entries, dims)?;
+    let named = entries.iter().any(|entry| entry.names.is_some());
+    if let Some(dims) = storage.dims().filter(|_| named)
+        && !Caller::of_now(key.py())?.has_matched()
+    {
+        align(&mut entries, &dims)?;
     }
     let arrays = entries.into_iter().map(KeyEntry::into_array).collect::<PyResult<Vec<_>>>()?;
     Ok(PyTuple::new(key.py(), arrays)?.into_any())
@@ -189,9 +201,6 @@ fn names_behind(dims: &Dims, key: &Bound<'_, PyAny>) -> PyResult<Dims> {
 
 /// Orders the axes of each array with names as the dimensions that it stands for.
 fn align(entries: &mut [KeyEntry<'_>], dims: &Dims) -> PyResult<()> {
-    if entries.iter().all(|entry| entry.names.is_none()) {
-        return Ok(());
-    }
     let widths = entries.iter().map(KeyEntry::width).collect::<PyResult<Vec<_>>>()?;
     let rest = dims.len().saturating_sub(widths.iter().flatten().sum());
     let mut dims_left = dims.as_slice();

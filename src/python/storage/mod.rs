@@ -21,7 +21,7 @@ mod arrow;
 
 pub(crate) use class::{
     CpuStorage, CudaManagedGpuStorage, GpuStorage, HostBacked, PyStorage,
-    SoftwareManagedGpuStorage, copy_with, introduce,
+    SoftwareManagedGpuStorage, copy_with, introduce, references,
 };
 pub(crate) use pickle::rebuild_storage;
 pub(crate) use sides::{OTHER_LIBRARIES, converted, cupy_module, cupy_to_read};

@@ -72,6 +72,7 @@ pub(super) fn field(name: &str, names: &str, access: Access, reach: i64) -> Fiel
         overtaken_by: Vec::new(),
         ranks: None,
         fast: None,
+        unit: None,
         alignment: 1,
     }
 }

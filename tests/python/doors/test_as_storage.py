@@ -11,6 +11,16 @@ from support.parameters import readable
 
 
 @pytest.mark.source("GDP-3", "Storage Creation", "`data` is a buffer or a storage")
+@pytest.mark.parametrize(
+    "data", [bytearray(8), memoryview(bytearray(8)), np.zeros(8, "u1")], ids=type
+)
+def test_a_storage_of_a_buffer_shares_its_memory(data):
+    storage = dlf.as_storage(data)
+    storage[...] = 7
+    assert bytes(memoryview(data).cast("B")) == bytes([7] * 8)
+
+
+@pytest.mark.source("GDP-3", "Storage Creation", "`data` is a buffer or a storage")
 @pytest.mark.source(
     "GDP-3 draft", "Storage Constructors", "`data` is what `asstorage` and `storage` start from"
 )

@@ -134,6 +134,25 @@ def test_an_empty_field_has_a_buffer():
     assert (view.shape, view.nbytes, view.tolist()) == ((0, 3), 0, [])
 
 
+@pytest.mark.parametrize(
+    ("shape", "strides"),
+    [
+        ((0,), (0,)),
+        ((0,), (-8,)),
+        ((1,), (24,)),
+        ((0, 3), (0, 0)),
+        ((3, 0), (8, 16)),
+        ((1, 3), (0, 8)),
+    ],
+    ids=repr,
+)
+def test_strides_that_mean_nothing_are_shown_as_numpy_shows_them(shape, strides):
+    array = np.lib.stride_tricks.as_strided(np.zeros(4), shape, strides)
+    shown, wanted = memoryview(dlf.as_storage(array)), memoryview(array)
+    assert (shown.strides, shown.c_contiguous) == (wanted.strides, wanted.c_contiguous)
+    assert wanted.c_contiguous
+
+
 def test_read_only_memory_is_shown_as_read_only():
     storage = dlf.as_storage(b"abc")
     assert memoryview(storage).readonly

@@ -80,14 +80,21 @@ def test_types_of_ml_dtypes_are_put_together():
         ([field(), field((6, 5))], 0),
         ([field(), field()[0]], 0),
         ([field(), field()[:, 0]], 1),
-        ([field(), field()], None),
         ([dlf.zeros(()), dlf.zeros(())], 0),
     ],
-    ids=["other extent", "fewer axes", "fewer axes, without the last", "no axis", "no axes"],
+    ids=["other extent", "fewer axes", "fewer axes, without the last", "no axes"],
 )
 def test_shapes_that_do_not_go_together_are_refused(arrays, axis):
     with pytest.raises(ValueError, match=r"concatenate: (expected|needs) .*; "):
         np.concatenate(arrays, axis=axis)
+
+
+def test_without_an_axis_arrays_are_flattened_and_joined():
+    plain = field().to_numpy()
+    joined = np.concatenate([field(), plain, dlf.ones(())], axis=None)
+    assert joined.dims is None
+    expected = np.concatenate([plain, plain, np.ones(())], axis=None)
+    np.testing.assert_array_equal(joined.to_numpy(), expected, strict=True)
 
 
 def test_shapes_that_do_not_stack_are_refused():

@@ -85,7 +85,7 @@ def test_choices_go_by_name(field):
     ):
         np.testing.assert_array_equal(chosen, by_name)
         assert chosen.dims == ("I", "J")
-    assert np.where(row > 1, row, column).dims == ("J", "I")
+    assert np.where(row > 1, row, column).dims == ("I", "J")
     with refused(ValueError, "in the same order"):
         np.where(field > 0, field, field.transpose())
     with refused(ValueError, "dims"):

@@ -79,6 +79,7 @@ def check_labels(made, operands, dims):
     assert (made.dims or ()) == dims
     assert made.halo == rules.expected_halo(operands, dims, shape)
     assert getattr(made, "default_origin", None) == rules.expected_origin(operands, dims, shape)
+    assert made.aligned_index == rules.expected_aligned_index(operands, dims, shape)
     assert made.layout == rules.expected_layout(operands, dims, shape)
     assert made.alignment_size == rules.expected_alignment(operands, made.dtype)
     assert not made.readonly

@@ -61,6 +61,16 @@ def test_outer_writes_into_an_output(field):
     assert out[1, 2, 3, 4] == VALUES[1, 2, 3] + 1
 
 
+def test_outer_has_the_dims_of_the_first_then_of_the_second_also_if_they_are_unrelated(field):
+    line, level = dlf.storage([1.0, 2.0], dims="x"), dlf.storage([1.0, 2.0], dims="K")
+    plane = field[:, :, 0]
+    for first, second in ((plane, line), (line, plane), (level, plane), (plane, level)):
+        made = np.subtract.outer(first, second)
+        assert made.dims == first.dims + second.dims
+        wanted = np.subtract.outer(first.to_numpy(), second.to_numpy())
+        np.testing.assert_array_equal(made.to_numpy(), wanted)
+
+
 def test_outer_of_shared_names_and_of_half_named_operands_is_refused(field):
     with refused(ValueError, "numpy.add.outer: expected operands without a shared name", "'K'"):
         np.add.outer(field, dlf.ones(4, dims="K"))

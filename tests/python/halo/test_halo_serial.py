@@ -40,6 +40,17 @@ def test_only_the_width_is_filled(width):
     assert_filled(u, None, EXTENTS, [pairs.get(dim, u.halo[at]) for at, dim in enumerate("IJ")])
 
 
+def test_a_plan_without_a_halo_to_fill_warns():
+    with pytest.warns(UserWarning, match=r"needs a halo along I or J .*; create .* halo="):
+        dlf.halo_exchange([dlf.zeros((4, 3), dims="IJ")], None)
+
+
+def test_a_plan_of_one_rank_between_walls_warns():
+    block = dlf.halo.decompose((4, 3), None, "IJ", (1, 1))
+    with pytest.warns(UserWarning, match=r"periodic .*; pass periodic= to dlf.halo.decompose"):
+        dlf.halo_exchange([block.zeros()], block.cart)
+
+
 def test_one_dimension_alone_leaves_the_halo_of_the_other():
     u = field()
     dlf.halo_exchange([u], None, dims="I").exchange()
@@ -275,3 +286,9 @@ def test_a_part_of_a_message_shares_its_bytes():
 def test_a_part_that_a_message_does_not_have_is_refused(message, start):
     with pytest.raises(ValueError, match="expected a range inside shape"):
         message_part(dlf.zeros(message, "uint8"), start, dlf.zeros((2, 3)))
+
+
+def test_an_overlapping_field_is_not_called_read_only_alone():
+    overlapping = np.lib.stride_tricks.as_strided(np.zeros(40), (6, 5), (8, 8))
+    with pytest.raises(ValueError, match="or in which several indices name one element"):
+        dlf.halo_exchange([dlf.as_storage(overlapping, dims="IJ", halo=(1, 1))], None)

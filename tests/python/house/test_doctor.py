@@ -35,6 +35,7 @@ ROOT = Path(__file__).parents[3]
 GROUPS = ("demo", "test-core", "test-libraries", "test", "bench", "mpich")
 #: What runs tests, starts ranks or compiles; libraries that no group installs.
 TOOLS = {
+    "joblib",
     "pytest",
     "pytest-xdist",
     "hypothesis",

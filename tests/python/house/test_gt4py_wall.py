@@ -31,6 +31,10 @@ PROTOCOLS = {
 NOT_OF_GT4PY = {
     "functions/ufuncs.py": {"_NoValue"},
     "xarray/files.py": {"_data", "_meta"},
+    "operators/torch_functions.py": {
+        *("_AutoDispatchBelowAutograd", "_C", "_are_functorch_transforms_active"),
+        *("_current_level", "_get_tracing_state", "_len_torch_dispatch_stack"),
+    },
     "storages/sides.py": {"_device_side", "_finish", "_storage"},
     "doctor/trial.py": {"_exit"},
     "doctor/surroundings.py": {"_is_gil_enabled"},

@@ -56,7 +56,7 @@ WRONG = {
     "dtype of an output": (
         {"out": np.zeros(SHAPE, "i8")},
         ValueError,
-        ("argument 'out': expected dtype float64, got int64", "astype('float64')"),
+        ("argument 'out': expected dtype float64, got int64", "pass an array of float64"),
     ),
     "byte order": ({"inp": np.zeros(SHAPE, ">f8")}, BufferError, ("'inp'", "newbyteorder")),
     "structured": ({"inp": np.zeros(SHAPE, "f8,f8")}, BufferError, ("'inp'", "expected", "got")),
@@ -277,7 +277,7 @@ WRONG_PLACES = {
     "fewer points than none": (
         {"domain": (3, -1, 4)},
         ValueError,
-        "expected at least 0 points along J, got -1 in [3, -1, 4]; pass larger fields",
+        "expected at least 0 points along J, got -1 in [3, -1, 4]; pass another domain=",
     ),
     "no numbers": ({"domain": "abc"}, TypeError, "domain: expected an int, got 'a'"),
     "half a number": ({"origin": (1.5, 1, 0)}, TypeError, "origin: expected an int, got 1.5"),
@@ -291,7 +291,7 @@ WRONG_PLACES = {
     "an unknown name": (
         {"colour": 1},
         TypeError,
-        "(inp, out, both, factor): expected these arguments, origin, domain or exec_info, got 'col",
+        "Noted: expected one of its arguments, origin, domain or exec_info, got 'colour'; the arg",
     ),
 }
 
@@ -410,3 +410,49 @@ def test_fields_of_other_axes_are_not_one_point_although_they_are_one_memory():
         dlf.bind(transpose, fields=fields)(square, square)
     fields["out"] = Field[float, Axes["IJ"], Access["out"]]
     dlf.bind(transpose, fields=fields)(square, square)
+
+
+def test_an_output_of_another_type_is_not_to_be_converted():
+    run = dlf.bind(Noted(), fields=FIELDS)
+    with pytest.raises(ValueError, match="got float32; pass an array of float64, or compile"):
+        run(**(good() | {"out": np.zeros(SHAPE, "f4")}))
+
+
+def test_a_masked_output_is_not_to_be_filled_alone():
+    masked = np.ma.masked_array(np.zeros(SHAPE), mask=True)
+    run = dlf.bind(Noted(), fields=FIELDS)
+    with refused(BufferError, "as an output x.data"):
+        run(**(good() | {"out": masked}))
+
+
+@pytest.mark.parametrize("names", [None, "IJK"])
+def test_an_axis_too_many_is_dropped_where_the_field_lacks_it(names):
+    run = dlf.bind(lambda inp, out: None, fields={"inp": Field[IJ, float], "out": Field[float]})
+    with pytest.raises(ValueError, match=r"select a point along one, .* x\[:, :, 0\]$"):
+        run(dlf.zeros(SHAPE, **({"dims": names} if names else {})), np.zeros(SHAPE))
+
+
+def test_an_axis_too_few_is_added():
+    run = dlf.bind(lambda inp, out: None, fields={"inp": Field[float], "out": Field[float]})
+    with pytest.raises(ValueError, match=r"add one, for example with x\[..., np.newaxis\]$"):
+        run(np.zeros(SHAPE[:2]), np.zeros(SHAPE))
+
+
+def test_a_domain_of_fewer_points_than_none_is_to_be_another():
+    run = dlf.bind(Noted(), fields=FIELDS)
+    with refused(ValueError, "got -1 in [-1, 2, 2]; pass another domain="):
+        run(**(good() | {"domain": (-1, 2, 2)}))
+
+
+def test_the_points_of_a_huge_origin_are_counted_exactly():
+    run = dlf.bind(Noted(), fields=FIELDS)
+    with refused(ValueError, f"got {2**63} to {2**63 + 5}"):
+        run(**(good() | {"origin": (-(2**63), 1, 0)}))
+
+
+def test_strides_of_bytes_are_called_bytes():
+    memory = np.zeros(1000, "i1")
+    out = np.ndarray(SHAPE, "f8", memory, strides=(4, 4, 8))
+    run = dlf.bind(Noted(), fields=FIELDS, on_mismatch="copy")
+    with pytest.raises(BufferError, match=r"got strides of \[4, 4, 8\] bytes"):
+        run(**(good() | {"out": out}))

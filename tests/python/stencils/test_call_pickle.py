@@ -57,11 +57,12 @@ def test_the_options_of_bind_go_along(again):
     fields = {"inp": READ, "out": Field[np.float64]}
     options = {"dims": {"lon": "I"}, "fields": fields, "backend": "gt:cpu_ifirst"}
     run = again(dlf.bind(bare, **options, on_mismatch={"memory": "copy"}))
+    large = (32, 32, 32)
     with (
         pytest.warns(dlf.MemoryCopyWarning),
         pytest.warns(dlf.LayoutWarning, match="gt:cpu_ifirst"),
     ):
-        run(column(value=1.0), out := np.zeros(SHAPE))
+        run(column(large, value=1.0), out := np.zeros(large))
     assert (out == 2.0).all()
     labelled = dlf.ones(SHAPE, dims=("lon", "J", "K"))
     assert (result_of(run, labelled) == 2.0).all()

@@ -12,7 +12,6 @@ from dlfield.annotations import Access, Alignment, DefaultParameters, Field, Lay
 
 from support.no_driver import without_driver
 from support.stencils.stand_ins import (
-    SHAPE,
     FromDevice,
     StagingStandIn,
     StandIn,
@@ -22,6 +21,8 @@ from support.stencils.stand_ins import (
     misaligned,
 )
 
+#: So large that the order of memory matters.
+SHAPE = (32, 32, 20)
 IN_C, IN_F = np.zeros(SHAPE), np.zeros(SHAPE, order="F")
 
 
@@ -52,7 +53,7 @@ def test_a_layout_that_is_slow_is_named_with_the_backend_and_a_way_to_a_fast_one
         fast_with("gt:cpu_ifirst")(IN_C, IN_F)
     text = (
         "argument 'inp': expected memory in the order ('K', 'J', 'I'), largest stride first, with "
-        "which 'gt:cpu_ifirst' is fast, got ('I', 'J', 'K'); "
+        "which 'gt:cpu_ifirst' is fast (8 to 13 times, measured), got ('I', 'J', 'K'); "
         "dlfield.storage(inp, layout=(2, 1, 0)) is a copy in that order"
     )
     assert only(caught) == (dlf.LayoutWarning, text)
@@ -70,7 +71,7 @@ def test_each_backend_warns_of_the_layout_that_is_slow_with_it(backend, slow):
     category, text = only(caught)
     order = ("I", "J", "K") if slow is IN_C else ("K", "J", "I")
     assert category is dlf.LayoutWarning
-    for said in ("argument 'out'", f"'{backend}' is fast", f"got {order}; make it with layout=("):
+    for said in ("argument 'out'", f"'{backend}' is fast (", f"got {order}; make it with layout=("):
         assert said in text
 
 
@@ -80,7 +81,7 @@ def test_every_argument_that_is_slow_is_listed_in_one_warning():
     category, text = only(caught)
     expected = (
         "expected memory in the order ('I', 'J', 'K'), largest stride first, with which "
-        "'gt:cpu_kfirst' is fast, got ('K', 'J', 'I')"
+        "'gt:cpu_kfirst' is fast (8 to 11 times, measured), got ('K', 'J', 'I')"
     )
     assert category is dlf.LayoutWarning
     assert text == (
@@ -124,8 +125,12 @@ def test_threads_that_call_at_once_warn_once():
 
 
 SILENT = {
+    "so few points that the call itself takes the time": (
+        "gt:cpu_kfirst",
+        np.zeros((25, 25, 25), order="F"),
+    ),
     "the right layout": ("gt:cpu_kfirst", IN_C),
-    "an extent of one": ("gt:cpu_kfirst", np.zeros((5, 1, 1)).T.copy().T),
+    "an extent of one": ("gt:cpu_kfirst", np.zeros((20_000, 1, 1)).T.copy().T),
     "a backend that no preset knows": ("of:mine", IN_F),
 }
 
@@ -145,7 +150,7 @@ def test_a_callable_without_a_backend_and_declarations_warns_of_nothing(out):
 
 
 def test_misaligned_memory_that_is_copied_is_named_with_how_far_it_is_off():
-    out = misaligned()
+    out = misaligned(SHAPE)
     with warned() as caught:
         bound(on_mismatch="copy")[1](IN_C, out)
     text = (
@@ -157,7 +162,7 @@ def test_misaligned_memory_that_is_copied_is_named_with_how_far_it_is_off():
 
 def test_a_column_that_is_copied_is_named_with_its_stride():
     with warned() as caught:
-        bound(on_mismatch="copy")[1](column(), np.zeros(SHAPE))
+        bound(on_mismatch="copy")[1](column(SHAPE), np.zeros(SHAPE))
     category, text = only(caught)
     assert category is dlf.MemoryCopyWarning
     for said in (
@@ -205,7 +210,7 @@ def test_the_categories_are_different_warnings_of_users():
 
 MAKERS = {
     "layout": lambda: (fast_with("gt:cpu_kfirst"), (IN_F, np.zeros(SHAPE))),
-    "memory": lambda: (bound(on_mismatch="copy")[1], (misaligned(), np.zeros(SHAPE))),
+    "memory": lambda: (bound(on_mismatch="copy")[1], (misaligned(SHAPE), np.zeros(SHAPE))),
     "device": pytest.param(
         lambda: (bound(on_mismatch="copy")[1], (FromDevice(SHAPE), np.zeros(SHAPE))),
         marks=without_driver,
@@ -245,7 +250,7 @@ def test_a_call_in_a_loop_is_warned_of_once(make):
 
 
 def of_new_address(kept=[]):  # noqa: B006 - so that no address comes twice
-    kept.append(misaligned())
+    kept.append(misaligned(SHAPE))
     return kept[-1]
 
 

@@ -363,7 +363,7 @@ def test_cupy_is_refused_for_a_result_in_host_memory():
 
 
 def test_only_an_output_that_is_not_read_may_be_left_out():
-    with pytest.raises(TypeError, match=r"advance\(inp, state\): expected an argument 'state'"):
+    with pytest.raises(TypeError, match="advance: expected an argument 'state', got none"):
         dlf.bind(advance).functional(VALUES)
 
 
@@ -402,5 +402,5 @@ def test_a_warning_names_the_line_that_asked_for_the_outputs():
     run = dlf.bind(copy_of, backend="gt:cpu_ifirst")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        run.functional(VALUES)
+        run.functional(np.zeros((32, 32, 32)))
     assert [one.filename for one in caught] == [__file__]

@@ -8,12 +8,8 @@ from support.processes import run_in_subprocess
 LIST = """
 import ctypes, os, signal, threading, time
 import dlfield as dlf
+from support.interpreter_dict import interpreter_dict
 
-interpreter = ctypes.pythonapi.PyInterpreterState_Get
-interpreter.restype = ctypes.c_void_p
-own_dict = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(
-    ("PyInterpreterState_GetDict", ctypes.pythonapi)
-)
 pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
@@ -29,7 +25,7 @@ class Functions(ctypes.Structure):
                                            ctypes.POINTER(ctypes.c_uint64))),
                 ("leave", ctypes.CFUNCTYPE(None, ctypes.c_uint64))]
 
-capsule = own_dict(interpreter())[NAME.decode()]
+capsule = interpreter_dict()[NAME.decode()]
 functions = Functions.from_address(pointer(capsule, NAME))
 
 def enter(address, items, writes):

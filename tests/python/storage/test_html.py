@@ -206,7 +206,7 @@ def test_a_refused_call_is_a_table_of_the_argument_and_the_reason():
     assert page.find("b").text.endswith(": refused")
     name, reason = page.findall(".//tbody/tr/td")
     assert name.find("b").text == "inp"
-    assert reason.text.startswith("expected dtype float64, got float32; convert it with ")
+    assert reason.text.startswith("expected dtype float64, got float32; pass an array of ")
 
 
 def test_a_call_that_is_refused_for_no_argument_is_shown_with_its_error():

@@ -125,8 +125,6 @@ INTEGERS = [
     Index(-3),
     np.int8(-2),
     np.uint64(2),
-    np.array(1),
-    np.array(-1, "int16"),
     dlf.full((), 2, "uint8"),
 ]
 
@@ -138,6 +136,19 @@ def test_an_integer_of_any_kind_drops_its_dimension(storage, integer):
     expected = storage.to_numpy()[int(integer)]
     assert_is_view(storage[integer], expected)
     assert_is_view(storage[..., integer, :], storage.to_numpy()[:, int(integer)])
+
+
+@pytest.mark.parametrize("integer", [np.array(1), np.array(-1, "int16")], ids=repr)
+def test_an_array_without_dimensions_as_an_integer_gives_a_copy_as_in_numpy(storage, integer):
+    values = storage.to_numpy().copy()
+    for key in (integer, (slice(None), integer), (..., integer, slice(1, 2)), (0, integer)):
+        part = storage[key]
+        np.testing.assert_array_equal(part, values[key], strict=True)
+        part += 100
+    assert type(storage[integer, 0, integer]) is np.float64
+    np.testing.assert_array_equal(storage, values)
+    storage[integer] = 5
+    assert (storage[int(integer)] == 5).all()
 
 
 @pytest.mark.source("GDP-3", "Methods", "an index gives the value there")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from dlfield._core import CopyBatch
 
-from support.processes import run_in_subprocess
+from support.processes import end_of, run_in_subprocess
 
 ORDERS = list(permutations(range(3)))
 LARGE = {
@@ -135,3 +135,54 @@ def test_another_thread_of_python_runs_while_a_large_copy_does(make):
     found = bool(seen)
     other.join()
     assert found
+
+
+# ── what copies learn ──
+
+
+def turned(megabytes, times):
+    """Copy a field of so many MiB into another order, and return what was learnt of such copies."""
+    source = dlf.storage(np.ones((megabytes, 256, 512)))
+    target = dlf.empty_like(source, layout=(1, 2, 0))
+    for _ in range(times):
+        target[...] = source
+    return [
+        one
+        for one in dlf.copy_settings()["learnt"]
+        if one["kind"] == "planes" and one["bytes"] <= source.nbytes < 2 * one["bytes"]
+    ]
+
+
+def test_copies_are_tried_both_ways_and_the_faster_one_is_known():
+    (learnt,) = turned(8, 7)
+    assert learnt["copies"] >= 7
+    assert min(learnt["through"], learnt["past"]) > 0
+    assert learnt["past_caches"] is (learnt["past"] > learnt["through"])
+
+
+def test_small_copies_are_not_looked_at():
+    assert turned(1, 3) == []
+
+
+LEARNT = """
+import numpy as np
+import dlfield as dlf
+source = dlf.storage(np.arange(2 ** 20).reshape(64, 128, 128).astype(float))
+for order in [(0, 1, 2), (1, 0, 2), (2, 1, 0)]:
+    target = dlf.storage(source, layout=order)
+    assert (target.to_numpy() == source.to_numpy()).all()
+settings = dlf.copy_settings()
+print(settings["caches"], len(settings["learnt"]))
+"""
+
+
+@pytest.mark.parametrize("way", ["past", "through"])
+def test_the_environment_fixes_the_way_and_nothing_is_learnt(way):
+    done = end_of(LEARNT, DLFIELD_COPIES=way)
+    assert (done.stdout, done.stderr) == (f"{way} 0\n", "")
+
+
+def test_a_way_that_is_not_known_is_told_and_not_used():
+    code = "import warnings; warnings.simplefilter('error'); import dlfield"
+    done = end_of(code, DLFIELD_COPIES="480 MB")
+    assert "DLFIELD_COPIES: expected learn, past or through, got '480 MB'" in done.stderr

@@ -95,3 +95,17 @@ def test_a_storage_without_extent_has_no_drawing(shape):
 
 def test_names_are_escaped():
     assert "<K>" in texts(dlf.zeros((3,), dims=("<K>",)))[0]
+
+
+def test_control_characters_in_names_leave_the_drawing_xml():
+    assert "a\\x01\\nb" in texts(dlf.zeros((3,), dims=("a\x01\nb",)))[0]
+
+
+def test_a_long_name_is_cut_in_the_drawing():
+    assert len(dlf.zeros((3,), dims=("x" * 100_000,)).plot_layout().svg) < 2000
+
+
+@pytest.mark.parametrize("size", [0, -3])
+def test_a_drawing_without_extent_is_refused(size):
+    with pytest.raises(ValueError, match=rf"size: expected at least 1 pixel, got {size}"):
+        dlf.zeros((3,)).plot_layout(size)

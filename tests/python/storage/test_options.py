@@ -108,7 +108,8 @@ def test_a_layout_follows_the_meaning_of_the_dims():
 
 def test_dims_that_a_backend_does_not_know_are_left_in_c_order():
     for backend in PRESETS:
-        storage = dlf.empty((2, 3, 4), dims=("level", "lat", "lon"), backend=backend)
+        with pytest.warns(UserWarning, match="expected names among I, J and K"):
+            storage = dlf.empty((2, 3, 4), dims=("level", "lat", "lon"), backend=backend)
         assert storage.layout == (0, 1, 2)
 
 
@@ -419,3 +420,9 @@ def test_a_layout_that_is_a_name_is_refused_with_the_option_for_it(order):
     way_out = f"layout: expected the rank of each stride, .*, got '{order}'; .*defaults="
     with pytest.raises(TypeError, match=way_out):
         dlf.zeros((2, 3), layout=order)
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda:0", ("cuda", 0)])
+def test_a_device_of_cuda_is_called_gpu(device):
+    with pytest.raises(ValueError, match=r"CUDA's devices are 'gpu'$"):
+        dlf.zeros(3, device=device)

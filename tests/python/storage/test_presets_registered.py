@@ -126,4 +126,4 @@ def test_a_registered_preset_suits_a_bound_callable():
         copy, fields={"inp": Field[np.float64], "out": Field[np.float64]}, backend="model:f"
     )
     with pytest.warns(dlf.LayoutWarning):
-        run(np.zeros((2, 3, 4)), np.zeros((2, 3, 4)))
+        run(np.zeros((32, 32, 32)), np.zeros((32, 32, 32)))

@@ -198,3 +198,30 @@ def test_the_last_reference_may_be_dropped_on_another_thread():
 def test_a_missing_buffer_is_a_buffer_error_and_an_attribute_error():
     assert issubclass(dlf.GTNoSuchBufferError, BufferError)
     assert issubclass(dlf.GTNoSuchBufferError, AttributeError)
+
+
+@pytest.mark.parametrize(
+    "name", ["a\nb", "a'b", "\x1b[2J", "\u202egnp", "h\xf6he", "a\\", "\U000e0001"]
+)
+def test_a_name_is_shown_as_python_shows_a_text(name):
+    assert f"dims=({name!r},)" in repr(dlf.zeros((2,), dims=(name,)))
+
+
+def test_a_long_name_is_cut():
+    assert f"dims=('{'x' * 40}...',)" in repr(dlf.zeros((2,), dims=("x" * 100_000,)))
+
+
+def test_more_names_than_a_storage_can_have_are_not_counted():
+    with pytest.raises(ValueError, match=r"3 dimensions of shape .*, got more than 64$"):
+        dlf.zeros((1, 1, 1), dims=[f"d{n}" for n in range(100)])
+
+
+def test_a_step_beyond_the_memory_has_the_strides_of_numpy():
+    array = np.ones(3)
+    assert dlf.as_storage(array)[:: -(2**62)].strides == array[:: -(2**62)].strides
+    assert dlf.as_storage(array)[::5].strides == array[::5].strides
+
+
+def test_names_that_are_assigned_are_refused_with_what_gives_others(field):
+    with pytest.raises(AttributeError, match=r"dims: expected names that stay.*rename"):
+        field.dims = "JI"

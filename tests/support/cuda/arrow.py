@@ -27,7 +27,7 @@ class OfArrow(Producer):
         self.buffers[1] = self.memory.address
         if late is not None:
             with current(device if on is None else on):
-                self.source = write_late(self.memory.address, VALUES + 10, late)
+                self.memory.kept = write_late(self.memory.address, VALUES + 10, late)
                 self.record(late)
 
     def record(self, stream):

@@ -14,7 +14,11 @@ LEGACY, PER_THREAD = 1, 2
 
 
 class Memory:
-    """A block of device memory with an owner: freed once, when the last reference is gone."""
+    """A block of device memory with an owner: freed once, when the last reference is gone.
+
+    The source of a copy that is still to come belongs in `kept`: freeing this memory waits for the
+    copy, and comes first.
+    """
 
     def __init__(self, nbytes, device=0):
         self.device = device

@@ -37,7 +37,7 @@ class OnGpu(Producer):
             write(self.memory.address, VALUES, device)
         if self.late is not None:
             with current(device):
-                self.source = write_late(self.memory.address, VALUES + 10, self.late)
+                self.memory.kept = write_late(self.memory.address, VALUES + 10, self.late)
 
     def _count(self, managed):
         super()._count(managed)
@@ -60,7 +60,7 @@ class OnGpu(Producer):
 
     def let_go(self):
         """Free the memory when it is no longer used."""
-        self.memory = self.source = None
+        self.memory = None
 
 
 class OfStreamAlone(OnGpu):

@@ -61,11 +61,13 @@ class _Scope:
     #: Written in this computation: not read at an offset, which GT4Py refuses in places.
     fresh: set = field(default_factory=set)
     written: list = field(default_factory=list)
+    #: Whether there are products, functions and conditions, and no level outside of the domain.
+    nonlinear: bool = False
 
 
-def definition(rng, name):
+def definition(rng, name, *, nonlinear=False):
     """Write the source of a definition of this name."""
-    scope = _Scope(rng)
+    scope = _Scope(rng, nonlinear=nonlinear)
     lines = [HEADER.format(name=name)]
     for number in range(rng.choice((0, 0, 1, 2))):
         lines += _temporary(scope, f"t{number}")
@@ -106,7 +108,7 @@ def _with_intervals(scope, direction, split, targets):
         shown = "..." if levels == (0, None) else f"{start}, {end}"
         lines.append(f"        with interval({shown}):")
         for target in targets:
-            lines.append(f"            {_assignment(scope, target, direction, levels)}")
+            lines += [f"            {one}" for one in _statement(scope, target, direction, levels)]
         if scope.rng.random() < 0.3 and targets[0] not in scope.fresh - set(targets):
             lines.append(f"            with {REGION}{scope.rng.choice(REGIONS)}]):")
             target = scope.rng.choice(targets)
@@ -117,6 +119,28 @@ def _with_intervals(scope, direction, split, targets):
     return lines
 
 
+def _statement(scope, target, direction, levels):
+    """Write an assignment, which may stand under a condition."""
+    again = target in scope.fresh or target in scope.written
+    made = [_assignment(scope, target, direction, levels)]
+    if scope.nonlinear and scope.rng.random() < 0.25:
+        made = [f"if a > {scope.rng.choice(('b', 'flag'))}:", f"    {made[0]}"]
+        if not again or scope.rng.random() < 0.5:
+            made += ["else:", f"    {_assignment(scope, target, direction, levels)}"]
+            index = [one.split(" = ")[0] for one in (made[1], made[3])]
+            made[3] = made[3].replace(index[1], index[0], 1)
+    return made
+
+
+#: Of one or two terms; bounded, or growing no faster than these.
+_NONLINEAR = (
+    *("{0} * {1}", "{0} / (1.5 + {1} * {1})", "sin({0}) * {1}", "exp(-{0} * {0}) + {1}"),
+    *("sqrt(1.0 + {0} * {0})", "tanh({0}) * cos({1})", "max({0}, {1})", "min({0}, 0.9)"),
+    *("abs({0} - {1})", "({0} if {0} > {1} else 0.5 * {1})", "{0} ** 2 / (1.0 + {0} ** 2)"),
+    *("log(1.2 + {0} * {0})", "(1.0 + {0} * {0}) ** 0.3", "atan({0} + flag)", "0.5 * {0} - {1}"),
+)
+
+
 def _assignment(scope, target, direction, levels, *, in_region=False):
     rng = scope.rng
     terms = [
@@ -125,6 +149,10 @@ def _assignment(scope, target, direction, levels, *, in_region=False):
     index = f"[0, 0, 0][{rng.randint(0, 1)}]" if target == "both" else ""
     scope.fresh.add(target)
     value = " + ".join(f"{rng.choice(('', '2.0 * ', '-'))}{one}" for one in terms)
+    if scope.nonlinear:
+        value = " + ".join(
+            f"0.6 * sin({rng.choice(_NONLINEAR).format(one, rng.choice(terms))})" for one in terms
+        )
     if rng.random() < 0.1:
         other = _term(scope, target, direction, levels, in_region)
         value = f"{value} if flag > 0.0 else {other}"
@@ -139,7 +167,8 @@ def _term(scope, target, direction, levels, in_region):
         return _again(scope, read, target, direction, levels)
     own = read in scope.temporaries
     far = (0, 0) if in_region and own else (_offset(rng), _offset(rng))
-    at = (*far, _level_inside(rng, levels) if own else _level(rng))
+    inside = own or scope.nonlinear
+    at = (*far, _level_inside(rng, levels) if inside else _level(rng))
     if read == "plane":
         return f"plane[{at[0]}, {at[1]}]"
     if read == "line":

@@ -9,6 +9,7 @@ library("gt4py.cartesian.gtscript")
 from gt4py.cartesian.gtscript import (  # noqa: E402 (after the skip)
     BACKWARD,
     FORWARD,
+    IJ,
     PARALLEL,
     Field,
     I,
@@ -20,6 +21,9 @@ from gt4py.cartesian.gtscript import (  # noqa: E402 (after the skip)
 )
 
 FloatField = Field[np.float64]
+FloatFieldIJ = Field[IJ, np.float64]
+#: What `gtscript.stencil` gets as `dtypes`, for temporaries.
+TEMPORARIES = {"FloatFieldIJ": FloatFieldIJ}
 TRACERS = 3
 TracerField = Field[(np.float64, (TRACERS,))]
 
@@ -77,3 +81,12 @@ def fill_tracers(q: TracerField, dp: FloatField, filled: FloatField):
     with computation(PARALLEL), interval(...):
         q[0, 0, 0][1] = q[0, 0, 0][1] if q[0, 0, 0][1] > 0.0 else 0.0
         q[0, 0, 0][2] = q[0, 0, 0][0] + q[0, 0, 0][1]
+
+
+def add_lowest(q: FloatField):
+    """Keep a level in a temporary of two dimensions, whose type has a name."""
+    with computation(FORWARD), interval(0, 1):
+        lowest: FloatFieldIJ = 1.0
+        lowest = q
+    with computation(PARALLEL), interval(...):
+        q = q + lowest

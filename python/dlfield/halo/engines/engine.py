@@ -64,6 +64,10 @@ class Engine(ABC):
     def test(self) -> bool:
         """Tell whether all messages have arrived. Lets MPI make progress."""
 
+    def forget_last(self) -> None:
+        """Keep the fields of the last exchange no longer. Nothing is under way."""
+        self._planned.forget_last()
+
     def free(self) -> None:
         """Free requests, buffers and plans. Nothing is under way."""
         self._planned.clear()

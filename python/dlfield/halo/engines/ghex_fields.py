@@ -44,6 +44,11 @@ def ghex_field(storage: CPUStorage, domain: Any) -> Any:  # noqa: ANN401 - of GH
         size.
     TypeError
         For another object than a storage in host memory.
+
+    Examples
+    --------
+    >>> described = dlfield.ghex_field(storage, domain)  # doctest: +SKIP
+    >>> exchange = communication_object.exchange([pattern(described)])  # doctest: +SKIP
     """
     from ghex.structured.regular import make_field_descriptor
     from ghex.util import Architecture

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dlfield.halo.fields import PlannedField
     from dlfield.halo.mpi import Connection
 
-__all__ = ["Packed"]
+__all__ = ["Message", "Packed", "with_parts"]
 
 #: Bytes of the boundary at which each part of a message begins: as much as the largest item needs.
 BOUNDARY = 16
@@ -36,14 +36,11 @@ class Packed(Engine):
     def _connect(self, fields: Sequence[Storage], connection: Connection) -> None:
         route = self._route
         self._sent, self._received = (
-            [
-                _Message(side(fields, edge), gpu_aware=connection.gpu_aware)
-                for edge in route.messages
-            ]
+            [Message(side(fields, edge), gpu_aware=connection.gpu_aware) for edge in route.messages]
             for side in (route.sent, route.received)
         )
         self._requests = connection.requests(
-            _with_parts(self._sent, route.messages), _with_parts(self._received, route.messages)
+            with_parts(self._sent, route.messages), with_parts(self._received, route.messages)
         )
         self._unpack: _Copies | None = None
 
@@ -116,7 +113,7 @@ class _Copies:
             target[...] = source
 
 
-class _Message:
+class Message:
     """The memory of a message, with a storage over each part of it.
 
     Parts of fields that all lie in memory of a GPU alone are packed and unpacked there, and go
@@ -168,8 +165,8 @@ class _Message:
             self._row.synchronize()
 
 
-def _with_parts(
-    messages: Sequence[_Message], edges: Sequence[Edge]
+def with_parts(
+    messages: Sequence[Message], edges: Sequence[Edge]
 ) -> list[tuple[npt.NDArray[np.uint8] | Storage, Edge]]:
     """Return the memory of each message that is not empty, and its edge."""
     pairs = zip(messages, edges, strict=True)

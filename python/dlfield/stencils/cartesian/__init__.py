@@ -3,9 +3,11 @@
 Its files, each of which uses only those above it::
 
     nodes        a stencil in dlfield's own words
+    source       GTScript of nodes
     internals    the one file that knows GT4Py's private face
     known        what is right for this version of GT4Py
     footprint    points that each field reads and writes
     trial        which is tried, not looked up
     declare      the declaration of a stencil
+    temporaries  memory of its temporary fields
 """

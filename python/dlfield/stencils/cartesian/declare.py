@@ -7,6 +7,7 @@ as a stencil of one's own for a GPU, is read the same way.
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 from weakref import WeakKeyDictionary
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from dlfield.stencils.cartesian.nodes import Stencil
     from dlfield.stencils.declaration import Access, AffineFootprint
 
-__all__ = ["CartesianStencil", "declare"]
+__all__ = ["CartesianStencil", "declare", "representation"]
 
 Checked: TypeAlias = Literal["checked", "partly checked"]
 
@@ -75,6 +76,7 @@ def declare(stencil: CartesianStencil) -> Declaration:
         Its `run` is the stencil itself.
     """
     on_gpu, typed = _code(stencil.backend)
+    own: Any = stencil if callable(stencil) and _is_gt4py(stencil) else None
     # GT4Py's generated code waits for the first GPU, whatever GPU is current.
     device = getattr(stencil, "device", ("gpu", 0) if on_gpu else None)
     parameters = _signature(stencil)
@@ -92,9 +94,10 @@ def declare(stencil: CartesianStencil) -> Declaration:
         asks_writable=typed,
         backend=stencil.backend,
         device=device,
-        own_call=stencil if callable(stencil) and _is_gt4py(stencil) else None,
+        own_call=own and partial(own, validate_args=False),  # the checks are made by then
         footprint=footprint,
         checked=checked,
+        ignores=("validate_args",),
     )
 
 
@@ -111,7 +114,7 @@ def _footprint(stencil: CartesianStencil) -> tuple[AffineFootprint, Checked]:
     infos, levels = stencil.field_info, stencil.domain_info.min_sequential_axis_size
     if not (hasattr(stencil, "definition_func") or _is_gt4py(stencil)):
         return footprint_of_bounds(infos, levels=levels, complete=True), "checked"
-    found = _representation(stencil)
+    found = representation(stencil)
     if found is None:
         return footprint_of_bounds(infos, levels=levels, complete=False), "partly checked"
     footprint = footprint_of(found, infos, levels=levels, backend=stencil.backend)
@@ -121,7 +124,7 @@ def _footprint(stencil: CartesianStencil) -> tuple[AffineFootprint, Checked]:
 _found: WeakKeyDictionary[Any, Stencil | None] = WeakKeyDictionary()
 
 
-def _representation(stencil: CartesianStencil) -> Stencil | None:
+def representation(stencil: CartesianStencil) -> Stencil | None:
     """Read a stencil, once."""
     from dlfield.stencils.cartesian.trial import representation_of
 

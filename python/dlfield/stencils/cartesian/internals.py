@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
+    "CLASS_MODULE",
     "compiled",
     "finds_compiler_flags",
+    "identity",
     "layout_of",
     "representation_of",
     "representation_of_definition",
+    "stencil_class",
     "version",
 ]
 
@@ -51,7 +54,12 @@ _KNOWN = {
     "Cast": "expr",
     "NativeFuncCall": "func args",
 }
+#: Conversions that a definition asks for.
+_CASTS = ("int32", "int64", "float32", "float64")
 _COMMON = {"loc", "kind", "dtype"}
+
+#: The module that defines the class of stencils.
+CLASS_MODULE = "gt4py.cartesian.stencil_object"
 
 
 def version() -> str:
@@ -61,18 +69,29 @@ def version() -> str:
     return str(gt4py.__version__)
 
 
+def is_lazy(stencil: Any) -> bool:  # noqa: ANN401
+    """Return whether it is a stencil that GT4Py compiles when it is first used."""
+    module = sys.modules.get("gt4py.cartesian.lazy_stencil")
+    return module is not None and isinstance(stencil, module.LazyStencil)
+
+
 def compiled(stencil: Any, around: Callable[[str, str], Any]) -> Any:  # noqa: ANN401
     """Return the stencil of GT4Py behind a lazy one; any other object as it is.
 
     A lazy stencil is compiled inside of ``around(name, backend)`` unless it was before.
     """
-    module = sys.modules.get("gt4py.cartesian.lazy_stencil")
-    if module is None or not isinstance(stencil, module.LazyStencil):
+    if not is_lazy(stencil):
         return stencil
     if "implementation" not in vars(stencil):
         with around(stencil.builder.options.name, stencil.backend.name):
             return stencil.implementation
     return stencil.implementation
+
+
+def stencil_class() -> type:
+    """Return the class of stencils. `CLASS_MODULE` has been imported."""
+    found: type = sys.modules[CLASS_MODULE].StencilObject
+    return found
 
 
 def finds_compiler_flags() -> bool | None:
@@ -107,6 +126,10 @@ def representation_of(stencil: Any) -> nodes.Stencil:  # noqa: ANN401
     compiled again with other externals. GT4Py notes those at the function, where the next
     compilation overwrites them; the fingerprint tells.
     """
+    return _lowered(_builder_of(stencil))
+
+
+def _builder_of(stencil: Any) -> Any:  # noqa: ANN401
     import inspect  # takes milliseconds to import
 
     from gt4py.cartesian.definitions import BuildOptions
@@ -124,7 +147,105 @@ def representation_of(stencil: Any) -> nodes.Stencil:  # noqa: ANN401
     if builder.stencil_id.version != stencil._gt_id_:
         raise NoDefinition(f"{noted['name']}: compiled again with other externals")
     builder._build_data["externals"] = dict(definition._gtscript_["externals"])  # GT4Py adds some
-    return _lowered(builder)
+    builder._build_data["dtypes"] = _types_of_temporaries(definition)
+    return builder
+
+
+def _types_of_temporaries(definition: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Return the fields that temporaries may be annotated with, as they are named where it stands.
+
+    GT4Py takes them as `dtypes` and does not keep those.
+    """
+    from gt4py.cartesian.gtscript import _FieldDescriptor
+
+    names = definition.__globals__.items()
+    return {name: one for name, one in names if isinstance(one, _FieldDescriptor)}
+
+
+def is_compiled(stencil: Any, version: str | None = None) -> bool:  # noqa: ANN401
+    """Return whether it is a stencil that GT4Py has compiled, of a certain definition if asked."""
+    modules = [base.__module__ for base in type(stencil).__mro__]
+    known = "gt4py.cartesian.stencil_object" in modules
+    return known and version in (None, getattr(stencil, "_gt_id_", None))
+
+
+def identity(stencil: Any) -> str | None:  # noqa: ANN401
+    """Return GT4Py's text for what a stencil computes, which is the same in each process."""
+    own = getattr(stencil, "_gt_id_", None)
+    return own if isinstance(own, str) else None
+
+
+def origin_of(stencil: Any) -> tuple[Callable[..., Any], str, dict[str, Any]]:  # noqa: ANN401
+    """Return what a stencil was compiled from: definition, version, options for `compile_again`.
+
+    Raises NoDefinition as `representation_of`.
+    """
+    _builder_of(stencil)
+    definition = stencil.definition_func
+    noted = definition._gtscript_
+    own = noted["externals"]
+    externals = {name: own[name] for name in own if name not in noted["nonlocals"]}
+    dtypes = {}
+    arguments = zip(noted["api_signature"], noted["api_annotations"], strict=True)
+    for argument, resolved in arguments:
+        declared = definition.__annotations__.get(argument.name)
+        key = getattr(declared, "dtype", declared)
+        if isinstance(key, str):
+            dtypes[key] = resolved.dtype if hasattr(declared, "axes") else resolved
+    if any(_dtype_name(one) not in _DEFAULT_TYPES for one in dtypes.values()):
+        # Types of literals and temporaries may have been given, too, which GT4Py forgets.
+        raise NoDefinition("one that was compiled with dtypes=, which GT4Py does not keep")
+    known = {"dtypes": dtypes, "externals": externals}
+    return definition, str(stencil._gt_id_), options_of(stencil) | known
+
+
+def options_of(stencil: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Return backend, name and options that a stencil was compiled with, for `compile_again`."""
+    options = dict(stencil.options)
+    implementing, backend_options = options.pop("_impl_opts"), options.pop("backend_opts")
+    name = f"{options.pop('module')}.{options.pop('name')}"
+    known = {"backend": stencil.backend, "name": name, "rebuild": False}
+    return {**options, **backend_options, **implementing, **known}
+
+
+def literal_precision(stencil: Any) -> int:  # noqa: ANN401
+    """Return the bits of a literal that is given no type, in the definition of a stencil."""
+    return int(stencil.options["literal_float_precision"])
+
+
+#: What GT4Py takes for float, int and bool unless `dtypes` says otherwise.
+_DEFAULT_TYPES = ("float64", "int64", "bool")
+
+
+def _dtype_name(given: Any) -> str:  # noqa: ANN401
+    import numpy as np
+
+    return str(np.dtype(given))
+
+
+def compile_again(
+    definition: Callable[..., Any],
+    externals: dict[str, Any],
+    options: dict[str, Any],
+    around: Callable[[str, str], Any],
+) -> Any:  # noqa: ANN401
+    """Return the stencil of a definition, compiled inside of ``around(name, backend)``."""
+    from gt4py.cartesian import gtscript
+
+    with around(definition.__name__, options["backend"]):
+        return gtscript.stencil(definition=definition, externals=externals, **options)
+
+
+def is_function(value: Any) -> bool:  # noqa: ANN401
+    """Return whether it is a function or a definition of GTScript."""
+    return hasattr(value, "_gtscript_")
+
+
+def as_function(function: Callable[..., Any]) -> Any:  # noqa: ANN401
+    """Return a function for definitions of GTScript."""
+    from gt4py.cartesian import gtscript
+
+    return gtscript.function(function)
 
 
 def representation_of_definition(definition: Callable[..., Any]) -> nodes.Stencil:
@@ -253,6 +374,8 @@ class _Reader:
                 return nodes.Operation(str(node.op.value), self.all(node.expr))
             case "BinaryOp":
                 return nodes.Operation(str(node.op.value), self.all(node.left, node.right))
+            case "NativeFuncCall" if node.func.value in _CASTS:
+                return nodes.Cast(str(node.func.value), self.expression(node.args[0]))
             case "NativeFuncCall":
                 return nodes.Operation(str(node.func.value), self.all(*node.args))
             case "TernaryOp":

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 __all__ = [
     "Access",
@@ -36,6 +36,9 @@ __all__ = [
     "UnknownNode",
     "VerticalLoop",
     "accesses",
+    "changed",
+    "known",
+    "type_of",
 ]
 
 
@@ -261,3 +264,44 @@ class Stencil(Node):
 def accesses(node: Node) -> list[Access]:
     """Return the accesses in a node, those in indices and bounds among them."""
     return [one for one in node.walk() if isinstance(one, Access)]
+
+
+def known(bound: Bound) -> int:
+    """Return the offset of a bound that is no expression."""
+    if isinstance(bound.offset, Node):
+        raise TypeError(f"a bound that is known at run time only: {bound.offset}")
+    return bound.offset
+
+
+def changed(expression: Expression, change: Callable[[Access | Index], Expression]) -> Expression:
+    """Return an expression with other accesses and indices."""
+    match expression:
+        case Access() | Index():
+            return change(expression)
+        case Operation(name, operands):
+            return Operation(name, tuple(changed(one, change) for one in operands))
+        case Cast(dtype, operand):
+            return Cast(dtype, changed(operand, change))
+    return expression
+
+
+_LOGICAL = ("<", ">", "<=", ">=", "==", "!=", "and", "or", "not", "isnan", "isinf", "isfinite")
+
+
+def type_of(expression: Expression, types: Mapping[str, str]) -> str:
+    """Return the dtype of an expression, by those of fields and scalars.
+
+    GT4Py has made every conversion explicit.
+    """
+    match expression:
+        case Access(name) | Scalar(name):
+            return types[name]
+        case Constant(_, dtype) | Cast(dtype):
+            return dtype
+        case Index():
+            return "int64"
+        case Operation("if", (_, operand, _)):
+            return type_of(operand, types)
+        case Operation(name) if name in _LOGICAL:
+            return "bool"
+    return type_of(expression.operands[0], types)

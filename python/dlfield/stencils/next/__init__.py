@@ -17,4 +17,5 @@ Its files, each of which uses only those above it::
     workspace     memory that a caller hands to GT4Py
     trial         tries that the walk agrees with GT4Py
     declare       the declaration of a program or operator
+    scan          scan operators whose fields come from the arguments
 """

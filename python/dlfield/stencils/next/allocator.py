@@ -83,6 +83,16 @@ def field_allocator(
     DeviceUnavailable
         For a GPU, if CUDA cannot be used, or without CuPy, in whose arrays gt4py.next has memory
         of a GPU.
+
+    Examples
+    --------
+    >>> import dlfield as dlf
+    >>> import gt4py.next as gtx
+    >>> I, K = gtx.Dimension("I"), gtx.Dimension("K", kind=gtx.DimensionKind.VERTICAL)
+    >>> allocator = dlf.field_allocator("gt:cpu_ifirst")
+    >>> field = gtx.zeros({I: 4, K: 3}, allocator=allocator)
+    >>> dlf.from_field(field).layout
+    (1, 0)
     """
     if managed not in (None, "cuda"):
         expected = "expected None or 'cuda', since a field has one array"
@@ -95,6 +105,9 @@ def field_allocator(
         where = device_of(device)
         gpu = where is not None
         options["device"] = where if where and where[1] is not None else where and where[0]
+    if isinstance(layout, str):
+        expected = "the rank of each stride, such as (0, 1), or a function of the dims"
+        raise TypeError(f"layout: expected {expected}, got {layout!r}; a name goes in defaults=")
     if layout is not None:
         options["layout"] = tuple(layout) if isinstance(layout, Sequence) else layout
     if alignment_size is not None or not given:

@@ -20,9 +20,14 @@ def has_points(box: Box) -> bool:
     return all(first < end for first, end in box.values())
 
 
-def moved(box: Box, source: str, target: str, by: int) -> Box:
-    """Shift a box along one dimension, which may get another name."""
+def moved(box: Box, source: str, target: str, by: int | str) -> Box:
+    """Shift a box along one dimension, which may get another name.
+
+    By a number that is known at run time only, the box gets open along it: it loses the dimension.
+    """
     moved = {dim: one for dim, one in box.items() if dim != source}
+    if isinstance(by, str) or source not in box:
+        return moved
     first, end = box[source]
     return {**moved, target: (first + by, end + by)}
 
@@ -38,10 +43,12 @@ def common(
 
 
 def within(needed: Needed, region: Mapping[str, tuple[float, float]]) -> Needed:
-    """Give what is needed within a region, which may be without points."""
+    """Give what is needed within a region, which may be without points. What is open stays it."""
     if isinstance(needed, tuple):
         return tuple(within(one, region) for one in needed)
-    inside: Any = None if needed is None else common(needed, region)
+    if needed is None:
+        return None
+    inside: Any = common(needed, {dim: one for dim, one in region.items() if dim in needed})
     return inside  # type: ignore[no-any-return]
 
 

@@ -105,7 +105,7 @@ def declare(
     return Declaration(
         stencil.__name__,
         _run(stencil, signature, axes, outputs, found, gpu=device is not None),
-        [_field(name, signature) for name in signature.fields],
+        [_field(name, signature, stencil) for name in signature.fields],
         [
             DeclaredScalar(name, dtype, signature.access(name) == "read", weak=True)
             for name, dtype in signature.scalars.items()
@@ -196,6 +196,8 @@ def _run(
     )
 
 
-def _field(name: str, signature: Signature) -> DeclaredField:
+def _field(name: str, signature: Signature, stencil: Any) -> DeclaredField:  # noqa: ANN401
     kind = signature.fields[name]
-    return DeclaredField(name, names_of(kind.dims), kind.dtype, signature.access(name))
+    unit = internals.unit_stride(stencil, kind.dims, is_part=name not in signature.kinds)
+    access = signature.access(name)
+    return DeclaredField(name, names_of(kind.dims), kind.dtype, access, unit_stride=unit)

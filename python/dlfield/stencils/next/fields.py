@@ -70,6 +70,15 @@ def as_field(
         As `dlfield.as_storage`, and for read-only memory of a GPU.
     DeviceUnavailable
         For memory of a GPU without CuPy.
+
+    Examples
+    --------
+    >>> import dlfield as dlf
+    >>> import gt4py.next as gtx
+    >>> import numpy as np
+    >>> IDim = gtx.Dimension("IDim")
+    >>> print(dlf.as_field(np.zeros(9), dims=[IDim], origin=(2,)).domain)
+    Domain(IDim[horizontal]=(-2:7))
     """
     held = data if isinstance(data, Storage) else as_storage(data, managed=None)
     ranges = None if domain is None else _ranges(domain)
@@ -113,6 +122,15 @@ def from_field(field: Any, *, domain: Any = None) -> Storage:  # noqa: ANN401
         ends below 0. For a domain that leaves the field.
     BufferError, DeviceUnavailable
         As `dlfield.as_storage` for the array, such as CuPy's.
+
+    Examples
+    --------
+    >>> import dlfield as dlf
+    >>> import gt4py.next as gtx
+    >>> IDim = gtx.Dimension("IDim")
+    >>> field = gtx.zeros({IDim: (-2, 7)})
+    >>> dlf.from_field(field, domain={IDim: (0, 5)}).halo
+    ((2, 2),)
     """
     if not internals.is_field(field):
         raise TypeError(

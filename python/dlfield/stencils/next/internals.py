@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 import operator
 import pkgutil
+import sys
 from contextlib import suppress
-from functools import cache, cached_property, partial
+from functools import cache, cached_property, partial, wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,11 +39,15 @@ from dlfield.stencils.next.nodes import (
     UnknownError,
 )
 from dlfield.stencils.next.tables import Connectivity
+from dlfield.stencils.progress import say_if_slow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 _log = logging.getLogger("dlfield")
+
+#: The module that defines the classes of programs and operators.
+CLASS_MODULE = "gt4py.next.ffront.decorator"
 
 
 def version() -> str:
@@ -60,9 +65,25 @@ def is_operator(stencil: object) -> bool:
     return _is_a(stencil, "decorator.FieldOperator")
 
 
+def is_scan(stencil: Any) -> bool:  # noqa: ANN401
+    """Return whether it is a scan operator, whose arguments have no dimensions."""
+    is_defined = is_operator(stencil) and has_definition(stencil)
+    return is_defined and hasattr(stencil.__gt_type__(), "axis")
+
+
 def is_stencil(stencil: object) -> bool:
     """Return whether it is a program, a field operator or a scan operator."""
     return is_operator(stencil) or _is_a(stencil, "decorator.Program")
+
+
+def classes_with_calls() -> list[type]:
+    """Return each class of programs and operators that has a call. `CLASS_MODULE` is imported."""
+    module = sys.modules[CLASS_MODULE]
+    names = ("Program", "ProgramWithBoundArgs", "FieldOperator", "FieldOperatorFromFoast")
+    classes = [getattr(module, name) for name in names if hasattr(module, name)]
+    owners = dict.fromkeys(base for one in classes for base in one.__mro__)
+    called = (one for one in owners if "__call__" in vars(one))
+    return [one for one in called if one.__module__.startswith("gt4py.next.")]
 
 
 def is_dimension(value: object) -> bool:
@@ -89,6 +110,33 @@ def has_definition(stencil: Any) -> bool:  # noqa: ANN401
 def definition_of(stencil: Any) -> Any:  # noqa: ANN401
     """Return the function that was decorated."""
     return stencil.definition_stage.definition
+
+
+def is_definition(value: object) -> bool:
+    """Return whether it is what a program or operator holds its definition in."""
+    return _is_a(value, "stages.DSLProgramDef") or _is_a(value, "stages.DSLFieldOperatorDef")
+
+
+def parts_of(value: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Return the fields of a program, an operator or a definition, to make it of them again."""
+    from dataclasses import fields
+
+    own = (one.name for one in fields(value) if one.init and one.name != "sdfg_closure_cache")
+    return {name: getattr(value, name) for name in own}
+
+
+def place_of_backend(value: Any) -> tuple[str, str] | None:  # noqa: ANN401
+    """Return the module of GT4Py and the name in it that a backend has."""
+    import sys
+
+    if not _is_a(value, "backend.Backend"):
+        return None
+    modules = [name for name in sys.modules if name.startswith("gt4py.next")]
+    for module in sorted(modules):
+        for name, known in list(vars(sys.modules[module]).items()):
+            if known is value:
+                return module, name
+    return None
 
 
 def backend_of(stencil: Any) -> str | None:  # noqa: ANN401
@@ -145,6 +193,24 @@ def _of_operator(stencil: Any, fields: Mapping[str, Any] | None) -> Signature:  
     types = _types_of_operator(stencil, fields)
     kinds = {name: _kind(name, kind) for name, kind in types.items()}
     return Signature(kinds, set(kinds) - {"out"}, {"out"})
+
+
+def arguments_of_scan(stencil: Any) -> list[str]:  # noqa: ANN401
+    """Return the names of the arguments of a scan operator, `out` last."""
+    definition = stencil.__gt_type__().definition
+    return [*(*definition.pos_or_kw_args, *definition.kw_only_args)[1:], "out"]
+
+
+def axis_of_scan(stencil: Any) -> Any:  # noqa: ANN401
+    """Return the dimension along which a scan operator carries its value."""
+    return stencil.__gt_type__().axis
+
+
+def field_hint(dims: tuple[Any, ...]) -> Any:  # noqa: ANN401
+    """Return ``gtx.Field[...]`` of these dimensions, for the `fields` of a scan operator."""
+    import gt4py.next as gtx
+
+    return gtx.Field[gtx.Dims[dims], gtx.float64]
 
 
 def _types_of_operator(stencil: Any, fields: Mapping[str, Any] | None) -> dict[str, Any]:  # noqa: ANN401
@@ -460,6 +526,7 @@ def log_compilations() -> None:
     """Have GT4Py log what it compiles, which is at the first call of a program."""
     from gt4py.next.otf.compiled_program import compile_variant_hook
 
+    @wraps(compile_variant_hook.definition)  # GT4Py warns of other annotations than its own
     def say(
         program_pool: Any,  # noqa: ANN401
         key: Any,  # noqa: ANN401
@@ -469,8 +536,30 @@ def log_compilations() -> None:
     ) -> None:
         name = program_pool.definition_stage.definition.__name__
         _log.info("compiling %s for %s", name, backend.name)
+        say_if_slow(name, backend.name, lambda: _is_compiling(program_pool, key))
 
     compile_variant_hook.register(say)
+
+
+def _is_compiling(pool: Any, key: Any) -> bool:  # noqa: ANN401
+    """Return whether a variant is neither compiled nor has failed in another process."""
+    job = getattr(pool, "_compilation_jobs", {}).get(key)
+    return key not in pool.compiled_programs and not (job is not None and job.done())
+
+
+def unit_stride(stencil: Any, dims: Sequence[Any], *, is_part: bool) -> str | None:  # noqa: ANN401
+    """Return the dimension along which compiled code takes a stride of 1 for granted.
+
+    It is the horizontal one of a field, where the backend was told so. dace asks nothing of the
+    parts of collections.
+    """
+    executor = getattr(stencil.backend, "executor", None)
+    steps = ("bindings",) if is_part else ("translation", "bindings")  # of dace, of gtfn
+    found = (getattr(executor, name, None) for name in steps)
+    known = (getattr(step, "step", step) for step in found)  # of one that is cached
+    if not any(getattr(one, "unstructured_horizontal_has_unit_stride", False) for one in known):
+        return None
+    return next((str(dim.value) for dim in dims if str(dim.kind) == "horizontal"), None)
 
 
 def connectivity(found: Any) -> Connectivity | str | None:  # noqa: ANN401

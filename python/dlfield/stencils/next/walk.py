@@ -337,8 +337,7 @@ class _Walk:
             if isinstance(value, Literal) or (direct and not has_points(box)):
                 continue
             if any(step.by == RUN_TIME for shift in shifts for step in shift):
-                self.unknown(value)
-                continue
+                self.found.unknown |= self.names_in(value) & self.dims.keys()
             reached = [self.shifted(box, shift, direct=direct) for shift in shifts]
             self.expression(value, hull(reached) if reached else None, local)
 
@@ -359,12 +358,14 @@ class _Walk:
         reads, box = has_points(box), dict(box)
         for step in shift:
             if isinstance(step.along, Move):
-                box = moved(box, step.along.source, step.along.target, int(step.by))
+                box = moved(box, step.along.source, step.along.target, step.by)
                 continue
             table = self.tables.get(step.along)
             if not isinstance(table, Connectivity):
-                box = moved(box, table, table, int(step.by))
+                box = moved(box, table, table, step.by)
                 continue
+            if step.by == RUN_TIME:
+                raise UnknownError(f"a neighbour in '{step.along}' of a number known at run time")
             if table.source not in box:
                 raise ValueError(
                     f"offset_provider['{step.along}']: expected rows along {' or '.join(box)}, "

@@ -1,0 +1,105 @@
+"""Asks `bind` about one call, which is not made."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dlfield.stencils.binding import bind
+from dlfield.stencils.next.nodes import UnknownError
+
+if TYPE_CHECKING:
+    from dlfield._core import BoundStencil, CallPlan
+
+__all__ = ["Answer", "Asker", "Bound"]
+
+#: What `bind` raises for a call that is wrong. Anything else says nothing about the call.
+_REFUSALS = (TypeError, ValueError, BufferError)
+#: `bind` says so where it cannot know whether a call is right; it refuses arrays that overlap then.
+_UNKNOWN = "not all points that a call touches are known before it"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What `bind` says of a call.
+
+    Parameters
+    ----------
+    stencil
+        Its name.
+    refusal
+        The error that a bound stencil would raise.
+    unchecked
+        What could not be checked, and why.
+    asked
+        False if nothing could be checked.
+    """
+
+    stencil: str
+    refusal: Exception | None = None
+    unchecked: str = ""
+    asked: bool = True
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A stencil, which it keeps alive, and how it is bound: or else why it is not."""
+
+    stencil: Any
+    name: str
+    run: BoundStencil | None = None
+    why: str = ""
+
+
+class Asker:
+    """Binds each stencil once, and keeps it as long as it is asked."""
+
+    def __init__(self) -> None:
+        self._bound: dict[int, Bound] = {}
+        self._lock = threading.RLock()
+
+    def ask(self, stencil: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Answer:  # noqa: ANN401
+        """Plan the call as a bound stencil would."""
+        bound = self.bound(stencil, keep=True)
+        if bound.run is None:
+            return Answer(bound.name, unchecked=bound.why, asked=False)
+        try:
+            plan = bound.run.plan(*args, **keywords)
+        except _REFUSALS as refusal:
+            if isinstance(refusal.__cause__, UnknownError):
+                return Answer(bound.name, unchecked=_text(refusal), asked=False)
+            if _UNKNOWN in str(refusal):
+                return Answer(bound.name, unchecked=str(refusal))
+            # Its traceback would keep the arrays in a cycle with the frames of the program.
+            return Answer(bound.name, refusal.with_traceback(None))
+        except Exception as reason:  # a producer may raise anything
+            return Answer(bound.name, unchecked=_text(reason), asked=False)
+        return Answer(bound.name, unchecked="" if plan.checked == "checked" else _unknown(plan))
+
+    def bound(self, stencil: Any, *, keep: bool) -> Bound:  # noqa: ANN401
+        """Bind a stencil, unless it was before. `keep` it even if that fails."""
+        with self._lock:
+            found = self._bound.get(id(stencil)) or _bound(stencil)
+            if keep or found.run is not None:
+                self._bound[id(stencil)] = found
+            return found
+
+
+def _bound(stencil: Any) -> Bound:  # noqa: ANN401
+    options = getattr(stencil, "options", {"name": type(stencil).__name__})
+    name = str(getattr(stencil, "__name__", options["name"]))
+    try:
+        return Bound(stencil, name.rpartition(".")[2], bind(stencil))
+    except Exception as reason:  # GT4Py's own code reads its definition
+        return Bound(stencil, name, why=_text(reason))
+
+
+def _unknown(plan: CallPlan) -> str:
+    names = [f"'{name}'" for name, field in plan.fields.items() if not field.complete]
+    of = f" of {', '.join(names)}" if names else ""
+    return f"bounds{of}: {_UNKNOWN}"
+
+
+def _text(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,11 @@
+"""Derivatives of stencils of ``gt4py.cartesian``, as stencils that can be read, changed and kept.
+
+Its files, each of which uses only those above it::
+
+    levels         intervals of levels
+    expressions    expressions, and what each read of one receives
+    program        what a stencil computes, sweep by sweep
+    versions       stencils in single assignment
+    sweeps         adjoint and tangent
+    entrances      `dlfield.adjoint`, `dlfield.tangent`, `dlfield.adjoint_source`
+"""

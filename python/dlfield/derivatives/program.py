@@ -1,0 +1,143 @@
+"""Programs: what a stencil computes, sweep by sweep, in variables that are written once."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from dlfield.stencils.cartesian.nodes import (
+    Access,
+    Assign,
+    Block,
+    Bound,
+    Constant,
+    Interval,
+    Region,
+    Section,
+    Stencil,
+    VerticalLoop,
+    changed,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dlfield.derivatives.levels import Levels
+    from dlfield.stencils.cartesian.nodes import Expression, FieldDeclaration, Statement
+
+__all__ = ["HERE", "Names", "Order", "Program", "Step", "Sweep"]
+
+HERE = (0, 0, 0)
+Order: TypeAlias = Literal["parallel", "forward", "backward"]
+
+
+class Names:
+    """Names that are taken."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self.taken = set(taken)
+
+    def new(self, base: str) -> str:
+        """Return a name that is not taken: this one, or with a number."""
+        base = re.sub(r"^RETURN_VALUE.*", "returned", base)
+        base = re.sub(r"^mask#\d+$", "condition", base)
+        name, number = base, 1
+        while name in self.taken:
+            number += 1
+            name = f"{base}_{number}"
+        self.taken.add(name)
+        return name
+
+
+@dataclass(frozen=True)
+class Step:
+    """The value of a variable.
+
+    Attributes
+    ----------
+    target, value
+        The variable, and the expression.
+    line
+        Where it comes from.
+    region
+        Where it counts: another value holds elsewhere.
+    guard
+        What is true where it counts, for the adjoint, which adds up what comes from neighbours.
+    """
+
+    target: str
+    value: Expression
+    line: int | None = None
+    region: tuple[Interval, Interval] | None = None
+    guard: Expression | None = None
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Steps that are computed at some levels, in an order of levels."""
+
+    order: Order
+    levels: Levels
+    steps: tuple[Step, ...]
+
+
+@dataclass
+class Program:
+    """A stencil in single assignment.
+
+    Attributes
+    ----------
+    sweeps
+        One after the other.
+    types, axes
+        Of every variable, and of scalars; a variable without axes here has three.
+    fields
+        Variables that are a field, or a component of one: its name and the data index.
+    last
+        The variable that an output ends with, by the variable of the output, and the levels that
+        count: one for an output without levels.
+    defined
+        The levels at which a variable has a value.
+    """
+
+    names: Names
+    types: dict[str, str]
+    axes: dict[str, str] = field(default_factory=dict)
+    fields: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
+    sweeps: list[Sweep] = field(default_factory=list)
+    last: dict[str, tuple[str, Levels]] = field(default_factory=dict)
+    defined: dict[str, list[Levels]] = field(default_factory=dict)
+
+    def like(self, name: str, base: str) -> str:
+        """Return a new variable of the type of another one."""
+        new = self.names.new(base)
+        self.types[new] = self.types[name]
+        return new
+
+    def declare_field(self, name: str, one: FieldDeclaration, index: tuple[int, ...]) -> None:
+        """Make a variable that is a field, or a component of one."""
+        self.types[name], self.axes[name] = one.dtype, one.axes
+        self.fields[name] = one.name, index
+
+    def stencil(self, name: str, fields: Iterable[FieldDeclaration]) -> Stencil:
+        """Return it as a stencil."""
+        loops = tuple(map(self._loop, self.sweeps))
+        return Stencil(name, tuple(fields), (), (), loops)
+
+    def _loop(self, sweep: Sweep) -> VerticalLoop:
+        start, end = (Bound(*bound) for bound in sweep.levels)
+        steps: list[Statement] = []
+        for one in sweep.steps:
+            target = self._access(Access(one.target, HERE))
+            made = Assign(target, changed(one.value, self._access), one.line)
+            steps.append(Region(one.region, (made,)) if one.region else made)
+        block = Block(tuple(steps), ((0, 0), (0, 0)))
+        return VerticalLoop(sweep.order, (Section(Interval(start, end), (block,)),))
+
+    def _access(self, one: Any) -> Any:  # noqa: ANN401 - an access, or an index as it is
+        if not isinstance(one, Access) or one.name not in self.fields:
+            return one
+        name, index = self.fields[one.name]
+        data_index = tuple(Constant(str(number), "int64") for number in index)
+        return replace(one, name=name, data_index=data_index)

@@ -1,0 +1,310 @@
+"""The adjoint and the tangent of a stencil in single assignment, as sweeps of the same form.
+
+The adjoint of a variable is one sum: what each read of it contributes, as seen from the point that
+was read. A read at an offset o becomes an accumulation from -o, at levels that are shifted as well;
+sweeps run in the opposite order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dlfield.derivatives.expressions import (
+    NotDifferentiable,
+    moved,
+    number,
+    partials,
+    plus,
+    times,
+    where,
+)
+from dlfield.derivatives.levels import ALL, is_inside, meet, pieces, shifted, without
+from dlfield.derivatives.program import HERE, Program, Step, Sweep
+from dlfield.stencils.cartesian.nodes import Access, Constant, Operation, accesses, changed
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from dlfield.derivatives.levels import Levels
+    from dlfield.derivatives.program import Order
+    from dlfield.stencils.cartesian.nodes import Expression, Index
+
+__all__ = ["adjoint_sweeps", "keeping", "needed", "tangent_sweeps", "with_neighbours"]
+
+_OPPOSITE: dict[Order, Order] = {
+    "parallel": "parallel",
+    "forward": "backward",
+    "backward": "forward",
+}
+
+
+def tangent_sweeps(
+    program: Program, directions: Mapping[str, str], outputs: Mapping[str, str]
+) -> list[Sweep]:
+    """Return the sweeps of a stencil, with the derivative of each value beside it.
+
+    Parameters
+    ----------
+    program
+        The stencil.
+    directions
+        Variables of the directions, by the variable of the input.
+    outputs
+        Variables of the derivatives, by the variable of the output.
+    """
+    active = _active(program, directions)
+    read = {one.name for step in _steps(program.sweeps) for one in accesses(step.value)}
+    last = {
+        target: program.last[output] for output, target in outputs.items() if output in program.last
+    }
+    own = {name: target for target, (name, levels) in last.items()}
+    direct = [name for target, (name, levels) in last.items() if levels == ALL and name not in read]
+    dots = {name: own[name] for name in direct} | dict(directions)
+    for name in sorted(active - dots.keys()):
+        dots[name] = program.like(name, f"{name}_dot")
+
+    def with_derivative(step: Step) -> Iterator[Step]:
+        if step.target in active or step.target in own:
+            value = _tangent(program, step, active, dots)
+            yield replace(step, target=dots[step.target], value=value)
+        yield step
+
+    for name in own.keys() - active - dots.keys():
+        dots[name] = program.like(name, f"{name}_dot")
+    sweeps = [
+        replace(one, steps=tuple(made for step in one.steps for made in with_derivative(step)))
+        for one in program.sweeps
+    ]
+    for target, (name, levels) in last.items():
+        if dots[name] != target:
+            step = Step(target, Access(dots[name], HERE))
+            where = program.defined[name] if levels == ALL else [levels]
+            order: Order = "parallel" if levels == ALL else "forward"
+            sweeps += [Sweep(order, one, (step,)) for one in where]
+    return sweeps
+
+
+def _tangent(
+    program: Program, step: Step, active: Collection[str], dots: Mapping[str, str]
+) -> Expression:
+    value: Expression = number(0, program.types[step.target])
+    for access, factor in _partials(program, step, active):
+        value = plus(value, times(factor, replace(access, name=dots[access.name])))
+    return value
+
+
+def adjoint_sweeps(
+    program: Program, cotangents: Mapping[str, str], gradients: Mapping[str, str]
+) -> list[Sweep]:
+    """Return the sweeps of the adjoint, which read values that the sweeps of the stencil leave.
+
+    Parameters
+    ----------
+    program
+        The stencil.
+    cotangents
+        Their variables, by the variable of the output.
+    gradients
+        Their variables, by the variable of the input.
+    """
+    active = _active(program, gradients)
+    received = _Received(list)
+    for output, cotangent in cotangents.items():
+        name, levels = program.last.get(output, ("", ALL))
+        if name in active:
+            received[name].append((levels, Access(cotangent, HERE)))
+    reached = _reaching(program, active, set(received))
+    bars = dict(gradients)
+    for name in sorted(reached - bars.keys()):
+        bars[name] = program.like(name, f"{name}_bar")
+    for sweep in program.sweeps:
+        for step in sweep.steps:
+            if step.target in reached:
+                for access, factor in _partials(program, step, active, bars[step.target]):
+                    zero = number(0, program.types[access.name])
+                    value = where(step.guard, factor, zero) if step.guard else factor
+                    received[access.name].append(_at_its_point(program, sweep, access, value))
+    made = []
+    for sweep in reversed(program.sweeps):
+        lines = {one.target: one.line for one in sweep.steps if one.target in reached}
+        wanted = list(reversed(lines.items()))
+        if wanted:
+            order = _OPPOSITE[sweep.order]
+            made += _sums(program, order, sweep.levels, wanted, received, bars)
+    for name in gradients:
+        made += _sums(program, "parallel", ALL, [(name, None)], received, bars)
+    return made
+
+
+#: What each variable receives: at which levels, and an expression at its own point.
+_Received = defaultdict[str, "list[tuple[Levels, Expression]]"]
+
+
+def _at_its_point(
+    program: Program, sweep: Sweep, access: Access, value: Expression
+) -> tuple[Levels, Expression]:
+    """Return what a read contributes, as seen from the point that was read."""
+    i, j, k = access.offset
+    levels = shifted(sweep.levels, k or 0)
+    if not is_inside(levels):
+        name = program.fields.get(access.name, (access.name,))[0]
+        raise NotDifferentiable(f"'{name}' is read beyond the lowest or the highest level")
+    return levels, moved(value, (-i, -j, -(k or 0)), program.axes)
+
+
+def _sums(
+    program: Program,
+    order: Order,
+    levels: Levels,
+    wanted: list[tuple[str, int | None]],
+    received: _Received,
+    bars: Mapping[str, str],
+) -> list[Sweep]:
+    """Return the sums of what variables receive, in pieces of levels at which it is the same."""
+    parts = pieces(levels, (one for name, _ in wanted for one, _ in received[name]))
+    made = []
+    for part in reversed(parts) if order == "backward" else parts:
+        steps = []
+        for name, line in wanted:
+            value: Expression = number(0, program.types[name])
+            for levels, one in received[name]:
+                value = plus(value, one) if meet(part, levels) else value
+            steps.append(Step(bars[name], value, line))
+        made.append(Sweep(order, part, tuple(steps)))
+    return made
+
+
+def _active(program: Program, wrt: Collection[str]) -> set[str]:
+    """Return the variables with a derivative: what depends on others by values with one."""
+    active, before = set(wrt), 0
+    while len(active) != before:
+        before = len(active)
+        for step in _steps(program.sweeps):
+            if step.target not in active and any(_partials(program, step, active)):
+                active.add(step.target)
+    if not any(name in active for name, _ in program.last.values()):
+        names = dict.fromkeys(name.partition("@")[0] for name in wrt)
+        raise NotDifferentiable(f"no output depends on {', '.join(names)}")
+    return active
+
+
+def _reaching(program: Program, active: set[str], outputs: set[str]) -> set[str]:
+    """Return the active variables that reach an output."""
+    reached, before = outputs, -1
+    while len(reached) != before:
+        before = len(reached)
+        for step in _steps(program.sweeps):
+            if step.target in reached:
+                reached |= {one.name for one, _ in _partials(program, step, active)}
+    return reached
+
+
+def _partials(
+    program: Program, step: Step, active: Collection[str], seed: str = ""
+) -> Iterator[tuple[Access, Expression]]:
+    """Yield each active read of a step, with its derivative times a variable, or 1."""
+    factor = Access(seed, HERE) if seed else number(1, program.types[step.target])
+    try:
+        yield from partials(step.value, factor, program.types, active.__contains__)
+    except NotDifferentiable as error:
+        where = "" if step.line is None else f"line {step.line}: "
+        raise NotDifferentiable(f"{where}{error}") from None
+
+
+def _steps(sweeps: Iterable[Sweep]) -> Iterator[Step]:
+    return (step for sweep in sweeps for step in sweep.steps)
+
+
+def needed(sweeps: list[Sweep], outputs: Collection[str]) -> list[Sweep]:
+    """Return what outputs need of sweeps, by levels, without copies under another name."""
+    sweeps = _without_copies(sweeps, outputs)
+    wanted: defaultdict[str, list[Levels]] = defaultdict(list, {one: [ALL] for one in outputs})
+    before = -1
+    while len(wanted_now := [one for each in wanted.values() for one in each]) != before:
+        before = len(wanted_now)
+        for sweep in sweeps:
+            for step in _alive(sweep, wanted):
+                for access in accesses(step.value):
+                    level = access.offset[2]
+                    levels = ALL if level is None else shifted(sweep.levels, level)
+                    if without(levels, wanted[access.name]):
+                        wanted[access.name].append(levels)
+    kept = [replace(sweep, steps=_alive(sweep, wanted)) for sweep in sweeps]
+    return [one for one in kept if one.steps]
+
+
+def with_neighbours(program: Program) -> None:
+    """Read neighbours of nothing that is written beside it and begins before.
+
+    Of the fields that a sweep writes GT4Py lets it read neighbours of those alone that begin in it,
+    so such a value gets a name of its own in the sweep.
+    """
+    begun: set[str] = set()
+    for at, sweep in enumerate(program.sweeps):
+        written = {step.target for step in sweep.steps}
+        found = [one for step in sweep.steps for one in accesses(step.value)]
+        beside = {one.name for one in found if any(one.offset[:2]) and not one.offset[2]}
+        own = {name: program.like(name, name) for name in sorted(written & beside & begun)}
+        begun |= written
+
+        def read(one: Access | Index, own: Mapping[str, str] = own) -> Expression:
+            if isinstance(one, Access) and not one.offset[2]:
+                return replace(one, name=own.get(one.name, one.name))
+            return one
+
+        steps = []
+        for step in sweep.steps:
+            made = replace(step, value=changed(step.value, read))
+            name = own.get(step.target, step.target)
+            steps.append(replace(made, target=name))
+            if name != step.target:
+                steps.append(Step(step.target, Access(name, HERE)))
+        program.sweeps[at] = replace(sweep, steps=tuple(steps))
+
+
+def _alive(sweep: Sweep, wanted: Mapping[str, list[Levels]]) -> tuple[Step, ...]:
+    return tuple(
+        step
+        for step in sweep.steps
+        if any(meet(sweep.levels, one) for one in wanted.get(step.target, ()))
+    )
+
+
+def keeping(sweeps: list[Sweep], names: set[str]) -> list[Sweep]:
+    """Return sweeps that read fields before they write them, so that they count as updated.
+
+    GT4Py and `bind` take a field for an input by what is read, and what is around the domain of an
+    input is kept.
+    """
+    unread = names - {one.name for step in _steps(sweeps) for one in accesses(step.value)}
+
+    def kept(step: Step) -> Step:
+        if step.target not in unread:
+            return step
+        always, before = Constant("True", "bool"), Access(step.target, HERE)
+        return replace(step, value=Operation("if", (always, step.value, before)))
+
+    return [replace(sweep, steps=tuple(map(kept, sweep.steps))) for sweep in sweeps]
+
+
+def _without_copies(sweeps: list[Sweep], outputs: Collection[str]) -> list[Sweep]:
+    """Read what a variable is a copy of, where it has one definition."""
+    counts = Counter(step.target for step in _steps(sweeps))
+    copies = {
+        step.target: step.value.name
+        for step in _steps(sweeps)
+        if isinstance(step.value, Access) and step.value == Access(step.value.name, HERE)
+        if counts[step.target] == 1 and step.target not in outputs
+    }
+
+    def original(one: Access | Index) -> Expression:
+        while isinstance(one, Access) and one.name in copies:
+            one = replace(one, name=copies[one.name])
+        return one
+
+    def read(step: Step) -> Step:
+        return replace(step, value=changed(step.value, original))
+
+    return [replace(sweep, steps=tuple(map(read, sweep.steps))) for sweep in sweeps]

@@ -1,0 +1,19 @@
+"""A Fortran or C program calls Python functions with its own arrays: `python -m dlfield fortran`.
+
+Its files, each of which uses only those above it::
+
+    kinds           the types of elements in Python, Fortran and C
+    signature       a declared function and its parameters: `function`
+    communicator    a communicator of the program as one of mpi4py
+    memory          an array of the program, as Python sees it
+    calls           what the generated library calls
+    interface       the text of the Fortran module
+    glue            the text of the C header and of the C functions
+    writing         the files of a library, and how they are built
+    command         ``python -m dlfield fortran``
+"""
+
+from dlfield.fortran.kinds import Communicator
+from dlfield.fortran.signature import function
+
+__all__ = ["Communicator", "function"]

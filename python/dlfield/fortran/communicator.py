@@ -1,0 +1,42 @@
+"""A communicator of a Fortran program as one of mpi4py, which must use the same library of MPI."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+__all__ = ["communicator"]
+
+
+def communicator(handle: int) -> Any:  # noqa: ANN401
+    """Return the communicator of mpi4py for a handle of Fortran; a Cartesian one is a Cartcomm.
+
+    Raises RuntimeError if mpi4py uses another library of MPI than the program.
+    """
+    from mpi4py import MPI
+
+    _check_library(MPI.Get_library_version())
+    found = MPI.Comm.f2py(handle)
+    if found == MPI.COMM_NULL or found.Get_topology() != MPI.CART:
+        return found
+    return MPI.Cartcomm(found)
+
+
+def _check_library(of_mpi4py: str) -> None:
+    """Compare with the library that the program has loaded."""
+    loaded = _loaded_version()
+    used = of_mpi4py.strip("\0\n ")
+    if loaded is not None and loaded != used:
+        raise RuntimeError(
+            f"communicator: expected mpi4py to use the MPI of the program, '{loaded}', got "
+            f"'{used}'; build mpi4py with it, or set MPI4PY_LIBMPI to its library"
+        )
+
+
+def _loaded_version() -> str | None:
+    program = ctypes.CDLL(None)
+    if not hasattr(program, "MPI_Get_library_version"):
+        return None
+    text, length = ctypes.create_string_buffer(8192), ctypes.c_int()
+    program.MPI_Get_library_version(text, ctypes.byref(length))
+    return text.value.decode("utf-8", "replace").strip("\0\n ")

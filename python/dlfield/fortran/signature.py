@@ -1,0 +1,401 @@
+"""A function that Fortran calls: its parameters, as the generator and the calls need them."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+
+from dlfield.annotations import FieldAnnotation
+from dlfield.fortran.kinds import FIELDS, MAX_RANK, SCALARS, Kind, scalar_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from dlfield.stencils.declaration import Declaration
+
+__all__ = ["Declared", "FieldParameter", "ScalarParameter", "declared", "function"]
+
+_Function = TypeVar("_Function")
+
+#: Halo of a field: (below, above), or one number for both, for each axis.
+Halo = tuple[int | tuple[int, int], ...]
+
+#: Options that name fields.
+_FLAGS = ("persistent", "lower_bounds", "pointer", "default_logical")
+_INTENTS = {"in": "in", "read": "in", "unused": "in", "out": "out", "inout": "inout"}
+#: Arguments of each wrapper, and what a wrapper itself uses.
+_OWN_NAMES = {"status", "message", "present", "associated", "allocated", "size", "shape", "logical"}
+_OWN_NAMES |= {"c_loc", "c_null_ptr", "c_text", "f_text", "stop_with", "describe", "len_trim"}
+
+
+@dataclass(frozen=True)
+class FieldParameter:
+    """A parameter that is an array.
+
+    Attributes
+    ----------
+    dims
+        Names of all its dimensions.
+    intent
+        "in", "out" or "inout".
+    halo
+        As `as_storage` takes it, or None.
+    persistent
+        True if Python may keep it after the call.
+    lower_bounds
+        True if the caller may pass ``lbound``, which tells the halo.
+    pointer
+        True if the dummy is a pointer, which has lower bounds and is never packed.
+    default_logical
+        True if the dummy is a logical of default kind, which is copied.
+    of_stencil
+        True if a stencil gets it, which does not write what it only reads.
+    """
+
+    name: str
+    kind: Kind
+    dims: tuple[str, ...]
+    intent: str
+    optional: bool = False
+    halo: Halo | None = None
+    persistent: bool = False
+    lower_bounds: bool = False
+    pointer: bool = False
+    default_logical: bool = False
+    of_stencil: bool = False
+
+    @property
+    def is_read_only(self) -> bool:
+        """True if Python gets it read-only. Stencils are faster with memory that is writable."""
+        return self.intent == "in" and not self.of_stencil
+
+    @property
+    def has_bounds(self) -> bool:
+        """True if lower bounds come with the array."""
+        return self.lower_bounds or self.pointer
+
+    def __str__(self) -> str:
+        options = ("optional", *_FLAGS)
+        words = [self.intent, *(option for option in options if getattr(self, option))]
+        return f"{self.name}: {self.kind.name}({','.join(self.dims)}) {' '.join(words)}"
+
+
+@dataclass(frozen=True)
+class ScalarParameter:
+    """A parameter that is one value; `default` is a tuple, empty if it has none."""
+
+    name: str
+    kind: Kind
+    default: tuple[Any, ...] = ()
+
+    @property
+    def optional(self) -> bool:
+        """True if the caller may leave it out."""
+        return bool(self.default)
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.kind.name}{' optional' if self.optional else ''}"
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A declared function, `call`, with its parameters in the order of Fortran."""
+
+    name: str
+    call: Callable[..., object]
+    parameters: tuple[FieldParameter | ScalarParameter, ...]
+    device: str
+    documentation: str
+    by_name: frozenset[str]
+
+    @property
+    def fields(self) -> list[FieldParameter]:
+        """The arrays."""
+        return [one for one in self.parameters if isinstance(one, FieldParameter)]
+
+    @property
+    def scalars(self) -> list[ScalarParameter]:
+        """All but the arrays."""
+        return [one for one in self.parameters if isinstance(one, ScalarParameter)]
+
+    def __str__(self) -> str:
+        return f"({'; '.join(map(str, self.parameters))}) on {self.device}"
+
+
+@overload
+def function(given: _Function) -> _Function: ...
+@overload
+def function(
+    *,
+    halo: Halo | Mapping[str, Halo] | None = ...,
+    persistent: Iterable[str] = ...,
+    lower_bounds: Iterable[str] = ...,
+    pointer: Iterable[str] = ...,
+    default_logical: Iterable[str] = ...,
+    device: str = ...,
+) -> Callable[[_Function], _Function]: ...
+def function(
+    given: Any = None,
+    *,
+    halo: Halo | Mapping[str, Halo] | None = None,
+    persistent: Iterable[str] = (),
+    lower_bounds: Iterable[str] = (),
+    pointer: Iterable[str] = (),
+    default_logical: Iterable[str] = (),
+    device: str = "cpu",
+) -> Any:
+    """Declare a function that ``python -m dlfield fortran`` makes callable from Fortran and C.
+
+    Annotate its parameters with `dlfield.annotations.Field`, and scalars with int, float, bool,
+    complex, str, a type of NumPy, or `Communicator`. A parameter with a default is optional in
+    Fortran. The function gets a storage over the memory of each array, valid until it returns.
+
+    Parameters
+    ----------
+    given
+        The function, or a stencil as `dlfield.bind` takes it.
+    halo
+        Points of the arrays that lie outside of the domain, as for `dlfield.as_storage`; or a
+        mapping by name of the parameter. By default unknown.
+    persistent
+        Names of arrays that Python may keep. Their owner calls ``dlfield_deallocate``.
+    lower_bounds
+        Names of arrays ``a`` whose caller may pass ``a_lbound=lbound(a)``: indices below 1 are the
+        halo, on both sides.
+    pointer
+        Names of arrays whose dummy argument is a pointer; the actual one is a pointer or a target.
+        Its lower bounds tell the halo, unless it is declared. Components of derived types are not
+        packed by the compiler.
+    default_logical
+        Names of fields of bool whose dummy argument is a logical of default kind. It is copied to
+        one byte an element and back.
+    device
+        "cpu", or "gpu" for arrays that OpenACC or OpenMP has on a GPU.
+
+    Returns
+    -------
+    object
+        `given` itself; a stencil bound, if it was not.
+
+    Raises
+    ------
+    TypeError
+        If a parameter cannot come from Fortran.
+    ValueError
+        For a name, a halo or a device that cannot be meant.
+
+    Examples
+    --------
+    >>> import dlfield as dlf, numpy as np
+    >>> from dlfield.annotations import Field
+    >>> @dlf.fortran.function(halo=(1, 1, 0))
+    ... def warm(t: Field[np.float64], by: float = 1.0):
+    ...     t.data_view[:] += by
+    """
+    options = {
+        "halo": halo,
+        "persistent": _names("persistent", persistent),
+        "lower_bounds": _names("lower_bounds", lower_bounds),
+        "pointer": _names("pointer", pointer),
+        "default_logical": _names("default_logical", default_logical),
+        "device": device,
+    }
+
+    def declare(given: Any) -> Any:  # noqa: ANN401
+        taken: Any = given if inspect.isfunction(given) else _bound(given)
+        taken.__dlfield_fortran__ = _read(taken, options)
+        return taken
+
+    return declare if given is None else declare(given)
+
+
+def declared(given: Any, name: str) -> Declared:  # noqa: ANN401
+    """Return the declaration of a function or stencil, under the name that it has in its module.
+
+    Raises TypeError for a function without the decorator, and for what is no stencil either.
+    """
+    if inspect.isfunction(given) and not hasattr(given, "__dlfield_fortran__"):
+        raise TypeError(
+            f"{name}: expected a declared function, got a plain one; decorate it with "
+            "@dlfield.fortran.function"
+        )
+    taken: Any = given if hasattr(given, "__dlfield_fortran__") else function(given)
+    found = cast("Declared", taken.__dlfield_fortran__)
+    _check_names(name, found.parameters)
+    return replace(found, name=name)
+
+
+def _bound(stencil: Any) -> Any:  # noqa: ANN401
+    from dlfield._core import BoundStencil
+    from dlfield.stencils.binding import bind
+
+    return stencil if isinstance(stencil, BoundStencil) else bind(stencil)
+
+
+def _names(option: str, given: Iterable[str]) -> frozenset[str]:
+    if isinstance(given, str):
+        raise TypeError(f"{option}: expected names in a tuple, got {given!r}; write ({given!r},)")
+    return frozenset(given)
+
+
+def _read(taken: Any, options: dict[str, Any]) -> Declared:  # noqa: ANN401
+    if inspect.isfunction(taken):
+        parameters, by_name = _of_function(taken), _keyword_only(taken)
+    else:
+        stencil = taken.declaration
+        parameters, by_name = _of_stencil(stencil), frozenset(stencil.order[stencil.positional :])
+    name = taken.__name__
+    _check_options(name, parameters, options)
+    parameters = [_with_options(name, one, options) for one in parameters]
+    _check_names(name, parameters)
+    documentation = inspect.getdoc(taken) or ""
+    return Declared(name, taken, tuple(parameters), options["device"], documentation, by_name)
+
+
+def _keyword_only(given: Callable[..., object]) -> frozenset[str]:
+    every = inspect.signature(given).parameters.values()
+    return frozenset(one.name for one in every if one.kind is one.KEYWORD_ONLY)
+
+
+def _of_function(given: Callable[..., object]) -> list[FieldParameter | ScalarParameter]:
+    what = given.__name__
+    try:
+        every = inspect.signature(given, eval_str=True).parameters.values()
+    except Exception as error:
+        got = f"{type(error).__name__}: {error}"
+        way_out = "define the names in its module"
+        expected = f"{what}: expected annotations that can be evaluated"
+        raise TypeError(f"{expected}, got {got}; {way_out}") from error
+    _check_result(what, inspect.signature(given, eval_str=True).return_annotation)
+    return [_parameter(what, one) for one in every]
+
+
+def _check_result(what: str, result: object) -> None:
+    """Refuse a function that says it returns something: a subroutine has no result."""
+    if result not in (inspect.Signature.empty, None, Any):
+        got = getattr(result, "__name__", repr(result))
+        way_out = (
+            "write results into arguments, a number into Field[float, Axes[()], Access['out']]"
+        )
+        raise TypeError(f"{what}: expected no result, or None, got '-> {got}'; {way_out}")
+
+
+def _parameter(what: str, one: inspect.Parameter) -> FieldParameter | ScalarParameter:
+    given, label = one.annotation, f"parameter '{one.name}' of '{what}'"
+    if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+        raise TypeError(f"{label}: expected a named parameter, got {one}; name each")
+    if isinstance(given, FieldAnnotation):
+        if one.default not in (one.empty, None):
+            got = f"the default {one.default!r}"
+            raise TypeError(f"{label}: expected None or no default of an array, got {got}")
+        dims = (*given.axes, *map(str, range(len(given.data_shape))))
+        intent = _INTENTS[given.access]
+        return FieldParameter(
+            one.name, _element(label, given.dtype), dims, intent, one.default is None
+        )
+    name = None if given is one.empty else scalar_name(given)
+    if name is None:
+        expected = "Field[...], int, float, bool, complex, str, a type of NumPy or Communicator"
+        got = "none" if given is one.empty else repr(given)
+        raise TypeError(f"{label}: expected the annotation {expected}, got {got}; write one")
+    default = () if one.default is one.empty else (one.default,)
+    return ScalarParameter(one.name, SCALARS[name], default)
+
+
+def _element(label: str, dtype: Any) -> Kind:  # noqa: ANN401
+    name = getattr(dtype, "name", str(dtype))
+    if name not in FIELDS:
+        expected = f"one of {', '.join(FIELDS)}"
+        way_out = "declare the type that the Fortran array has"
+        raise TypeError(f"{label}: expected elements of {expected}, got {name}; {way_out}")
+    return FIELDS[name]
+
+
+def _of_stencil(declaration: Declaration) -> list[FieldParameter | ScalarParameter]:
+    fields = {one.name: one for one in declaration.fields}
+    scalars = {one.name: one for one in declaration.scalars}
+    parameters: list[FieldParameter | ScalarParameter] = []
+    for name in declaration.order:
+        label = f"parameter '{name}' of '{declaration.name}'"
+        if name in fields:
+            field = fields[name]
+            # A stencil that writes its domain leaves the other points as they are.
+            intent = _INTENTS.get(field.access, "inout")
+            dims = tuple(map(str, field.dims))
+            kind = _element(label, field.dtype)
+            parameters.append(FieldParameter(name, kind, dims, intent, of_stencil=True))
+            continue
+        scalar = scalars.get(name)
+        number = None if scalar is None or scalar.dtype is None else scalar_name(scalar.dtype)
+        if scalar is None or number is None:
+            way_out = "call the stencil in a function with @dlfield.fortran.function"
+            raise TypeError(f"{label}: expected a field or a number with a type; {way_out}")
+        parameters.append(ScalarParameter(name, SCALARS[number], tuple(scalar.default)))
+    return parameters
+
+
+def _check_options(
+    what: str, parameters: list[FieldParameter | ScalarParameter], options: dict[str, Any]
+) -> None:
+    if options["device"] not in ("cpu", "gpu"):
+        raise ValueError(f"device: expected 'cpu' or 'gpu', got {options['device']!r}")
+    fields = {one.name: one for one in parameters if isinstance(one, FieldParameter)}
+    by_name = options["halo"] if isinstance(options["halo"], dict) else {}
+    for option in (*_FLAGS, "halo"):
+        for name in by_name if option == "halo" else options[option]:
+            if name not in fields:
+                known = ", ".join(fields) or "which has none"
+                expected = f"arrays of '{what}', {known}"
+                raise ValueError(f"{option}: expected {expected}, got '{name}'; name one of them")
+    for name in options["default_logical"]:
+        kind = fields[name].kind.name
+        if kind != "bool":
+            raise ValueError(f"default_logical: expected fields of bool, got '{name}' of {kind}")
+        if name in options["persistent"] | options["pointer"] or options["device"] == "gpu":
+            got = f"'{name}', which is persistent, a pointer or on a GPU"
+            raise ValueError(f"default_logical: expected an array that may be copied, got {got}")
+
+
+def _with_options(
+    what: str, one: FieldParameter | ScalarParameter, options: dict[str, Any]
+) -> FieldParameter | ScalarParameter:
+    if isinstance(one, ScalarParameter):
+        return one
+    halo = options["halo"]
+    # One halo for all is that of the arrays with as many dimensions, or it goes along I, J and K.
+    if isinstance(halo, dict):
+        halo = halo.get(one.name)
+    elif halo is not None:
+        along = dict(zip("IJK", halo, strict=False))
+        known = set(one.dims) <= set(along)
+        halo = tuple(along[dim] for dim in one.dims) if known else tuple(halo)
+    if halo is not None and len(halo) != len(one.dims):
+        expected = f"a halo for each of the dimensions {one.dims}"
+        raise ValueError(f"halo: expected {expected} of '{one.name}' of '{what}', got {halo!r}")
+    flags: dict[str, Any] = {name: one.name in options[name] for name in _FLAGS}
+    return replace(one, halo=halo, **flags)
+
+
+def _check_names(what: str, parameters: Sequence[FieldParameter | ScalarParameter]) -> None:
+    """Refuse names that Fortran does not have, or has for one thing."""
+    seen = {what.lower()}
+    for name in (what, *(one.name for one in parameters)):
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,50}", name) or name.startswith("dlf_"):
+            raise ValueError(
+                f"{what}: expected names that begin with a letter other than 'dlf_', and have "
+                f"letters, digits and '_', at most 51, got '{name}'; rename it"
+            )
+    bounds = [f"{one.name}_lbound" for one in parameters if getattr(one, "lower_bounds", False)]
+    for name in (*(one.name for one in parameters), *bounds):
+        if name.lower() in seen | _OWN_NAMES:
+            others = "that of another argument" if name.lower() in seen else "one that is taken"
+            expected = "names that differ whatever their case"
+            got = f"'{name}', in lower case {others}"
+            raise ValueError(f"{what}: expected {expected}, got {got}; rename it")
+        seen.add(name.lower())
+    for one in parameters:
+        if isinstance(one, FieldParameter) and len(one.dims) > MAX_RANK:
+            got = f"{len(one.dims)} of '{one.name}'"
+            raise ValueError(f"{what}: expected at most {MAX_RANK} dimensions, got {got}")

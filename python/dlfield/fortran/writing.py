@@ -1,0 +1,100 @@
+"""The files of a library: the module, the glue, a header, and two ways to build them."""
+
+from __future__ import annotations
+
+import re
+import sys
+import sysconfig
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dlfield.fortran.calls import find
+from dlfield.fortran.glue import header, source
+from dlfield.fortran.interface import module
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["write_library"]
+
+
+def write_library(targets: Sequence[str], library: str, out: Path) -> list[Path]:
+    """Write the files of a library for functions, each ``package.module:name``.
+
+    Returns the paths of the files. Raises ValueError for names that Fortran cannot have, TypeError
+    for functions that are not declared, and ImportError for a Python that cannot be embedded.
+    """
+    functions = [find(target) for target in targets]
+    _check_names(library, [one.name for one in functions])
+    named = {one.name: target for one, target in zip(functions, targets, strict=True)}
+    texts = {
+        f"{library}.f90": module(library, functions),
+        f"{library}.h": header(library, functions),
+        f"{library}.c": source(library, functions, named, sys.executable, _folder(targets[0])),
+        "CMakeLists.txt": _CMAKE.format(library=library, **_python()),
+        "build.sh": _BUILD.format(library=library, **_python()),
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (out / name).write_text(text, "utf-8")
+    return [out / name for name in texts]
+
+
+def _check_names(library: str, functions: Sequence[str]) -> None:
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,40}", library):
+        expected = "a name with a letter first, then letters, digits and '_'"
+        raise ValueError(f"--library: expected {expected}, got '{library}'")
+    names = [library.lower(), "dlfield_forget", "dlfield_deallocate"]
+    for name in (one.lower() for one in functions):
+        if name in names:
+            expected = "names of functions that differ, and differ from that of the library"
+            raise ValueError(f"{library}: expected {expected}, got '{name}'; rename one")
+        names.append(name)
+
+
+def _folder(target: str) -> str:
+    """Return the folder from which the module of a function was imported."""
+    top = target.partition(":")[0].partition(".")[0]
+    spec = find_spec(top)
+    if spec is None or spec.origin is None:
+        return ""
+    path = Path(spec.origin).resolve()
+    return str(path.parents[1] if path.name == "__init__.py" else path.parent)
+
+
+def _python() -> dict[str, str]:
+    """Return where the header and the library of this Python are."""
+    wanted = ("INCLUDEPY", "LIBDIR", "LDLIBRARY", "Py_ENABLE_SHARED", "PYTHONFRAMEWORK")
+    found = {name: str(sysconfig.get_config_var(name) or "") for name in wanted}
+    if found["Py_ENABLE_SHARED"] in ("", "0") and not found["PYTHONFRAMEWORK"]:
+        raise ImportError(
+            f"dlfield: needs a Python with a shared library, got {sys.executable} without; use "
+            f"another, such as your system's, or configure it with --enable-shared"
+        )
+    version = sysconfig.get_config_var("LDVERSION") or sysconfig.get_python_version()
+    return {"include": found["INCLUDEPY"], "folder": found["LIBDIR"], "python": f"python{version}"}
+
+
+_BUILD = """\
+#!/bin/sh
+# Builds lib{library}.so. CC and FC are the compilers, CFLAGS and FFLAGS their options.
+set -e
+cd "$(dirname "$0")"
+${{CC:-cc}} ${{CFLAGS:--O2}} -fPIC -c {library}.c -o {library}.o -I'{include}'
+${{FC:-gfortran}} ${{FFLAGS:--O2}} -fPIC -shared {library}.f90 {library}.o -o lib{library}.so \\
+    -L'{folder}' -l{python} -Wl,-rpath,'{folder}'
+"""
+
+_CMAKE = """\
+# add_subdirectory(<this folder>), then target_link_libraries(<your program> {library})
+cmake_minimum_required(VERSION 3.18)
+project({library} LANGUAGES C Fortran)
+add_library({library} SHARED {library}.f90 {library}.c)
+set_target_properties({library} PROPERTIES Fortran_MODULE_DIRECTORY "${{CMAKE_CURRENT_BINARY_DIR}}")
+target_include_directories({library} PRIVATE "{include}"
+  PUBLIC "${{CMAKE_CURRENT_BINARY_DIR}}" "${{CMAKE_CURRENT_SOURCE_DIR}}")
+target_link_directories({library} PUBLIC "{folder}")
+target_link_libraries({library} PUBLIC {python})
+set_target_properties({library} PROPERTIES BUILD_RPATH "{folder}" INSTALL_RPATH "{folder}")
+"""

@@ -1,0 +1,151 @@
+"""`torch_op` and `jax_call`: what imports PyTorch or JAX, once it is called.
+
+Their documentation is there without them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from dlfield.operators.function import StencilFunction
+from dlfield.stencils.binding import bind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from dlfield._core import BoundStencil
+    from dlfield.operators.in_jax import JaxCall
+    from dlfield.operators.in_torch import TorchOp
+
+__all__ = ["jax_call", "torch_op"]
+
+
+def torch_op(
+    run: BoundStencil,
+    name: str,
+    halo: Any = None,
+    dims: Any = None,
+    adjoint: BoundStencil | Literal["derive"] | None = None,
+    names: Mapping[str, str | None] | None = None,
+) -> TorchOp:
+    """Register a bound stencil as an operator of PyTorch.
+
+    Parameters
+    ----------
+    run
+        The bound stencil. Its inputs and outputs become tensors, its scalars Python numbers.
+    name
+        ``"namespace::operator"``.
+    halo
+        Points around the domain in every tensor: a number, a number or a pair for each axis, or a
+        dict by axis; the reach of the stencil by default. Outputs have the points of the domain
+        and the halo, and zeros in the halo; a field that is read and written keeps its values
+        there.
+    dims
+        Order of the axes in the tensors, such as ``"KJI"``; the declared order by default. No
+        tensor is copied for it.
+    adjoint
+        The adjoint, bound: see the page "Derivatives and compiled programs"; or ``"derive"``, for
+        that of `dlfield.adjoint`. Without it a derivative raises NotImplementedError.
+    names
+        Arguments of the adjoint by field, where they are not ``inp_bar``; None for an input that is
+        constant by decision.
+
+    Returns
+    -------
+    TorchOp
+        ``op(x)`` returns new tensors, ``op(x, out=y)`` writes.
+
+    Raises
+    ------
+    ValueError
+        For a name that is taken or has no namespace, a halo or an order that does not fit the
+        stencil, an adjoint that does not follow the convention.
+    TypeError
+        For a stencil with collections, or scalars without a type.
+
+    Examples
+    --------
+    >>> op = dlf.torch_op(run, "model::laplacian")  # doctest: +SKIP
+    >>> y = op(x)  # doctest: +SKIP
+    """
+    from dlfield.operators.in_torch import TorchOp
+
+    made = _derivative(run, adjoint, "adjoint", names)
+    return TorchOp(StencilFunction(run, halo, dims), name, made, names)
+
+
+def jax_call(
+    run: BoundStencil,
+    halo: Any = None,
+    dims: Any = None,
+    adjoint: BoundStencil | Literal["derive"] | None = None,
+    tangent: BoundStencil | Literal["derive"] | None = None,
+    names: Mapping[str, str | None] | None = None,
+) -> JaxCall:
+    """Make a function of a bound stencil that JAX compiles, differentiates and maps.
+
+    Parameters
+    ----------
+    run
+        The bound stencil. Its fields become arrays, its scalars static Python numbers.
+    halo
+        Points around the domain in every array: a number, a number or a pair for each axis, or a
+        dict by axis; the reach of the stencil by default. Outputs have the points of the domain
+        and the halo, and zeros in the halo; a field that is read and written keeps its values
+        there.
+    dims
+        Order of the axes in the arrays, such as ``"KJI"``; the declared order by default. No array
+        is copied for it.
+    adjoint, tangent
+        Bound stencils for reverse and forward mode: see the page "Derivatives and compiled
+        programs"; or ``"derive"``, for those of `dlfield.adjoint` and `dlfield.tangent`. Without
+        them a derivative is an error.
+    names
+        Arguments of the adjoint and the tangent by field, where they are not ``inp_bar`` and
+        ``inp_dot``; None for an input that is constant by decision.
+
+    Returns
+    -------
+    JaxCall
+        Call it with arrays and numbers in the order of the definition, inside or outside of
+        ``jax.jit``.
+
+    Raises
+    ------
+    ValueError
+        For a halo or an order that does not fit the stencil, an adjoint or a tangent that does not
+        follow the convention.
+    TypeError
+        For a stencil with collections, or one that computes on a GPU.
+
+    Examples
+    --------
+    >>> call = dlf.jax_call(run)  # doctest: +SKIP
+    >>> y = jax.jit(call)(x)  # doctest: +SKIP
+    """
+    from dlfield.operators.in_jax import JaxCall
+
+    backward = _derivative(run, adjoint, "adjoint", names)
+    forward = _derivative(run, tangent, "tangent", names)
+    return JaxCall(StencilFunction(run, halo, dims), backward, forward, names)
+
+
+def _derivative(
+    run: BoundStencil,
+    given: BoundStencil | str | None,
+    kind: Literal["adjoint", "tangent"],
+    names: Mapping[str, str | None] | None,
+) -> BoundStencil | None:
+    """Return a derivative that is given, or derived of what is no constant by decision."""
+    if not isinstance(given, str):
+        return given
+    if given != "derive":
+        raise ValueError(f"{kind}: expected a bound stencil, None or 'derive', got '{given}'")
+    from dlfield.derivatives import entrances
+
+    derive: Callable[..., Any] = getattr(entrances, kind)
+    inputs = [one for one in run.declaration.fields if one.access in ("read", "update")]
+    constant = [name for name, own in (names or {}).items() if own is None]
+    varying = [one.name for one in inputs if one.dtype.kind == "f" and one.name not in constant]
+    return bind(derive(run, varying if constant else None))

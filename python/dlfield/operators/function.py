@@ -1,0 +1,261 @@
+"""A stencil as a function of arrays that have no labels, and all the same halo.
+
+Frameworks call it with tensors. It makes the outputs; every check is that of the bound stencil.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dlfield._core import Allocation
+from dlfield.stencils.halos import Halos, Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from dlfield._core import BoundStencil, Storage
+    from dlfield.stencils.declaration import DeclaredField, DeclaredScalar
+
+__all__ = ["StencilFunction", "part_of", "turned"]
+
+
+#: Types of NumPy for which a stencil takes Python's numbers.
+_OF_PYTHON = tuple(map(np.dtype, (bool, np.int64, np.float64)))
+
+
+class StencilFunction:
+    """A stencil as a function: inputs and scalars in, outputs out.
+
+    Parameters
+    ----------
+    run
+        The bound stencil.
+    halo, dims
+        As `Halos` takes them.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that are collections, a halo of a callable that is not told where to compute,
+        and what `Halos` refuses.
+    """
+
+    def __init__(self, run: BoundStencil, halo: Any = None, dims: Any = None) -> None:
+        declaration = run.declaration
+        if declaration.collections:
+            expected = "expected fields and scalars as arguments"
+            got = ", ".join(declaration.collections)
+            raise TypeError(f"'{declaration.name}': {expected}, got the collections {got}")
+        self.run, self.declaration = run, declaration
+        self.halos = Halos(declaration, halo, dims)
+        if "domain" not in declaration.takes() and declaration.decided_by.startswith("arrays"):
+            self._check_not_told()
+        scalars = {one.name: one for one in declaration.scalars if one.used}
+        read = {field.name: field for field in self.halos.inputs}
+        #: The arguments of the function in the order of the definition.
+        self.arguments: dict[str, DeclaredField | DeclaredScalar] = {
+            name: read.get(name) or scalars[name]
+            for name in declaration.order
+            if name in read or name in scalars
+        }
+        self.inputs, self.outputs = self.halos.inputs, self.halos.outputs
+        self.scalars = [one for name, one in self.arguments.items() if name in scalars]
+        #: What makes a Python number one of the declared type, where it has to be.
+        self.casts = {
+            one.name: one.dtype.type
+            for one in self.scalars
+            if one.dtype is not None and one.dtype not in _OF_PYTHON
+        }
+        axes = {name: self.halos.axes(one) for name, one in self.halos.fields.items()}
+        #: How arrays of the caller are turned, where they have to be.
+        self.axes = {name: one for name, one in axes.items() if one is not None}
+        #: The inputs whose extents decide where a call computes; the call checks the others.
+        self.deciding = self._deciding()
+        self._needs_changes = bool(self.axes or self.casts)
+        self._written = [field.name for field in self.outputs]
+        self._plans: dict[Any, _ForwardPlan] = {}
+
+    @property
+    def name(self) -> str:
+        """Name of the stencil."""
+        return self.declaration.name
+
+    def _check_not_told(self) -> None:
+        """Refuse a halo other than the reach for a callable that is not told where to compute."""
+        reach = self.declaration.reach()
+        if self.halos.widths != reach:
+            got = {axis: width for axis, width in self.halos.widths.items() if any(width)}
+            raise ValueError(
+                f"halo: expected the reach of '{self.name}', {reach}, since it is not told where "
+                f"to compute, got {got}; give it parameters origin and domain"
+            )
+
+    def reach(self) -> dict[str, tuple[int, int]]:
+        """Return the reach of the stencil; the whole halo if that depends on the arguments."""
+        known = self.declaration.knows_reach()
+        return self.declaration.reach() if known else self.halos.widths
+
+    def bound(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of a call by name, in the order of the definition.
+
+        Raises
+        ------
+        TypeError
+            For an argument that is missing, unknown or given twice.
+        """
+        names = list(self.arguments)
+        left = dict(zip(names, args, strict=False))
+        unknown = [name for name in keywords if name not in names or name in left]
+        given = left | dict(keywords)
+        missing = [name for name in names if name not in given]
+        if len(args) > len(names) or unknown or missing:
+            got = unknown[0] if unknown else f"no {missing[0]}" if missing else f"{len(args)}"
+            raise TypeError(f"{self.name}({', '.join(names)}): expected these arguments, got {got}")
+        return {name: given[name] for name in names}
+
+    def cut(self, extents: Sequence[Any]) -> list[Shape]:
+        """Return the shapes of the inputs that follow each other in a list of extents."""
+        shapes, first = [], 0
+        for field in self.inputs:
+            end = first + len(field.dims)
+            shapes.append(tuple(extents[first:end]))
+            first = end
+        return shapes
+
+    def check_extents(self, shapes: Sequence[Shape]) -> None:
+        """Refuse inputs of which there is no derivative, as `Halos.check_extents` does."""
+        names = [field.name for field in self.inputs]
+        self.halos.check_extents(dict(zip(names, shapes, strict=True)))
+
+    def shapes(self, shapes: Sequence[Shape]) -> list[Shape]:
+        """Return the shapes of the outputs; extents may be symbols."""
+        named = {field.name: one for field, one in zip(self.inputs, shapes, strict=True)}
+        return list(self.halos.output_shapes(self.halos.extents(named)).values())
+
+    def plan(self, shapes: Sequence[Shape]) -> _ForwardPlan:
+        """Return where a call with inputs of these shapes computes, and what it needs."""
+        named = {field.name: tuple(one) for field, one in zip(self.inputs, shapes, strict=True)}
+        for field in self.inputs:
+            self.halos.check_shape(field, named[field.name])
+        return self._plan({name: named[name] for name in self.deciding})
+
+    def _plan(self, shapes: Mapping[str, Shape]) -> _ForwardPlan:
+        return self._plans.get(tuple(shapes.values())) or self._new_plan(shapes)
+
+    def _new_plan(self, shapes: Mapping[str, Shape]) -> _ForwardPlan:
+        plan = self._plans[tuple(shapes.values())] = _ForwardPlan(self, shapes)
+        return plan
+
+    def _plan_of(self, values: Mapping[str, Any]) -> _ForwardPlan:
+        """Return where a call with these values computes."""
+        shapes = {name: values[name].shape for name in self.deciding}
+        return self._plan(shapes)
+
+    def __call__(self, values: dict[str, Any]) -> list[Storage]:
+        """Call the stencil with inputs and scalars by name, and return new outputs."""
+        plan = self._plan_of(values)
+        made = {name: zeros() for name, zeros in plan.zeros.items()}
+        for name, copied in plan.copied.items():
+            made[name] = copied(values[name])
+        self._run(plan, {**values, **made})
+        return [made[name] for name in self._written] if plan.copied else list(made.values())
+
+    def write(self, values: dict[str, Any]) -> None:
+        """Call the stencil with inputs, scalars and outputs by name."""
+        self._run(self._plan_of(values), values)
+
+    def _run(self, plan: _ForwardPlan, values: dict[str, Any]) -> None:
+        if self._needs_changes or plan.inside:
+            self._change(plan, values)
+        self.run(**values, **plan.options)
+
+    def _change(self, plan: _ForwardPlan, values: dict[str, Any]) -> None:
+        """Turn arrays, cut outputs, and convert numbers as the stencil wants them."""
+        for name, axes in self.axes.items():
+            values[name] = turned(values[name], axes)
+        for name, inside in plan.inside.items():
+            values[name] = values[name][inside]
+        for name, cast in self.casts.items():
+            values[name] = cast(values[name])
+
+    def _deciding(self) -> list[str]:
+        found: dict[str, str] = {}
+        for field in self.inputs:
+            for dim in field.dims:
+                if dim in self.halos.widths:
+                    found.setdefault(dim, field.name)
+        return [field.name for field in self.inputs if field.name in found.values()]
+
+
+class _ForwardPlan:
+    """Where the calls with inputs of certain shapes compute.
+
+    Attributes
+    ----------
+    zeros, copied
+        Make each output, by name: of zeros, or a copy of the values that it takes.
+    options
+        Options of the call.
+    inside
+        The part of an output that is handed to a stencil which computes wherever its outputs are.
+    """
+
+    def __init__(self, function: StencilFunction, shapes: Mapping[str, Shape]) -> None:
+        halos = function.halos
+        for name, shape in shapes.items():
+            halos.check_shape(halos.fields[name], shape)
+        extents = halos.extents(shapes)
+        self.domain = halos.domain(extents)
+        for axis, points in zip(function.declaration.axes, self.domain, strict=True):
+            if points < 0:
+                low, high = halos.widths[axis]
+                expected = (
+                    f"at least {low + high} points along {axis}, for a halo of ({low}, {high})"
+                )
+                raise ValueError(f"'{function.name}': expected {expected}, got {extents[axis]}")
+        shapes_out = halos.output_shapes(extents)
+        makers = {
+            field.name: Allocation(shapes_out[field.name], field.dtype) for field in halos.outputs
+        }
+        updated = [field.name for field in halos.outputs if field.access == "update"]
+        self.zeros = {name: one.zeros for name, one in makers.items() if name not in updated}
+        self.copied = {name: _copies(makers[name]) for name in updated}
+        origins = {name: halos.origin(field) for name, field in halos.fields.items()}
+        self.inside: dict[str, tuple[slice, ...]] = {}
+        takes = function.declaration.takes()
+        if function.declaration.decided_by in {"outputs", "stencil"}:
+            sizes = dict(zip(function.declaration.axes, self.domain, strict=True))
+            for field in halos.outputs:
+                self.inside[field.name] = part_of(field.dims, origins[field.name], sizes)
+                origins[field.name] = (0,) * len(field.dims)
+            self.options: dict[str, Any] = {"origin": origins}
+            return
+        place: Any = tuple(halos.widths[axis][0] for axis in function.declaration.axes)
+        known = {"origin": place, "domain": self.domain}
+        self.options = {name: known[name] for name in takes}
+
+
+def part_of(
+    dims: Sequence[str], first: Sequence[int], sizes: Mapping[str, int]
+) -> tuple[slice, ...]:
+    """Return the part of an array with so many points along each dimension, from the first ones."""
+    ends = [at + sizes[dim] for at, dim in zip(first, dims, strict=True)]
+    return tuple(map(slice, first, ends))
+
+
+def _copies(allocation: Allocation) -> Callable[[Any], Storage]:
+    """Return what copies a field that the stencil reads and writes."""
+
+    def copied(values: Any) -> Storage:
+        made = allocation.empty()
+        made[...] = values
+        return made
+
+    return copied
+
+
+def turned(array: Any, axes: tuple[int, ...]) -> Any:
+    """Return an array with its axes in another order."""
+    return array.permute(axes) if hasattr(array, "permute") else array.transpose(axes)

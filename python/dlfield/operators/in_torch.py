@@ -1,0 +1,340 @@
+"""`TorchOp`: a bound stencil as an operator of PyTorch.
+
+Four operators are registered through ``torch.library``: the functional one, for compilers, export
+and C++; its form with ``out``; a plain one without derivatives, which eager calls use; and the
+backward one. The callable chooses among them (`TorchOp.__call__`): what PyTorch registers for
+derivatives by itself costs more time than a small stencil, and does not work in ``torch.func``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from dlfield.operators.adjoints import Adjoint
+from dlfield.operators.torch_functions import (
+    functions,
+    nobody_listens,
+    register_derivatives,
+    transforms_are_active,
+)
+from dlfield.stencils.declaration import DeclaredField
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from dlfield._core import BoundStencil
+    from dlfield.operators.function import StencilFunction
+    from dlfield.stencils.declaration import DeclaredScalar
+
+__all__ = ["TorchOp"]
+
+_TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)
+#: Types of scalars in a schema, by NumPy's kind of their dtype.
+_SCALARS = {"f": "float", "i": "int", "u": "int", "b": "bool"}
+
+
+class TorchOp:
+    """A bound stencil as an operator of PyTorch. Made by `torch_op`.
+
+    Attributes
+    ----------
+    op, out_op
+        The registered operators, ``torch.ops.<namespace>.<operator>.default`` and ``.out``.
+        Forward derivatives of these are zero without a word: PyTorch asks no operator for them. The
+        callable refuses them.
+    """
+
+    op: Any
+    out_op: Any
+
+    def __init__(
+        self,
+        function: StencilFunction,
+        name: str,
+        adjoint: BoundStencil | None,
+        names: Mapping[str, str | None] | None,
+    ) -> None:
+        namespace, _, short = name.partition("::")
+        if not (namespace.isidentifier() and short.isidentifier()):
+            expected = "'namespace::operator'"
+            raise ValueError(f"name: expected {expected}, got {name!r}")
+        packet = getattr(torch.ops, namespace)
+        for one in (short, f"{short}_plain", f"{short}_backward"):
+            if hasattr(packet, one):
+                got = f"'{namespace}::{one}', which is taken"
+                raise ValueError(f"name: expected names that are free, got {got}; choose another")
+        self.function, self.name = function, name
+        self.adjoint = None if adjoint is None else Adjoint(function, adjoint, names)
+        self._fields = [isinstance(one, DeclaredField) for one in function.arguments.values()]
+        self._names = tuple(function.arguments)
+        self._tensors = [at for at, is_field in enumerate(self._fields) if is_field]
+        self._numbers = [at for at, is_field in enumerate(self._fields) if not is_field]
+        self._outputs = [field.name for field in function.outputs]
+        self._updated = [one.name for one in function.outputs if one.access == "update"]
+        self._kept = [at for at, name in enumerate(self._names) if name not in self._updated]
+        self._register(namespace, short)
+        self._old, self._new = functions(self)
+
+    def __call__(self, *args: Any, out: Any = None, **keywords: Any) -> Any:
+        """Call the stencil with its inputs and scalars, in the order of the definition.
+
+        Parameters
+        ----------
+        *args, **keywords
+            Tensors and numbers. No tensor is copied or made contiguous.
+        out
+            The output, or a tuple of them, to be written; the halo stays as it is. The values of a
+            field that is read and written are copied there first, unless it is the same tensor. By
+            default new tensors are made.
+
+        Returns
+        -------
+        torch.Tensor or tuple of torch.Tensor
+            The outputs in the order of the definition.
+        """
+        if keywords or len(args) != len(self._names):
+            args = tuple(self.function.bound(args, keywords).values())
+        if out is not None:
+            return self._write(args, out)
+        if torch.compiler.is_compiling():
+            return self.op(*args)
+        if transforms_are_active():
+            self._refuse_tensors_for_numbers(args)
+            return self._new.apply(*args)
+        if torch.is_grad_enabled() and self._wants_gradient(args):
+            return self._old.apply(*args)
+        return self.eager(args)
+
+    def eager(self, args: tuple[Any, ...]) -> Any:
+        """Compute without derivatives, past the dispatcher where nobody listens to it."""
+        return self._compute(*args) if self._may_pass(args) else self.plain(*args)
+
+    def _may_pass(self, args: tuple[Any, ...]) -> bool:
+        """Tell whether these are plain tensors, of which no mode or subclass wants to know."""
+        if not nobody_listens():
+            return False
+        for at in self._tensors:
+            if type(args[at]) is not torch.Tensor or args[at].is_meta:
+                return False
+        return True
+
+    def __repr__(self) -> str:
+        return f"<dlfield.torch_op {self.name} of {self.function.run!r}>"
+
+    def _wants_gradient(self, args: Sequence[Any]) -> bool:
+        self._refuse_tensors_for_numbers(args)
+        for at in self._tensors:  # noqa: SIM110 (a generator takes twice the time)
+            if getattr(args[at], "requires_grad", False):
+                return True
+        return False
+
+    def _refuse_tensors_for_numbers(self, args: Sequence[Any]) -> None:
+        for at in self._numbers:
+            if isinstance(args[at], torch.Tensor):
+                name = self._names[at]
+                way_out = (
+                    f"declare '{name}' as a field and pass {name}.expand(...), or {name}.item()"
+                )
+                raise TypeError(
+                    f"'{name}' of {self.name}: expected a number, which has no gradient, got a "
+                    f"tensor; {way_out}"
+                )
+
+    def _write(self, args: tuple[Any, ...], out: Any) -> Any:
+        """Write into the caller's tensors."""
+        outputs = (out,) if isinstance(out, torch.Tensor) else tuple(out)
+        if len(outputs) != len(self._outputs):
+            expected = f"tensors for {', '.join(self._outputs)}"
+            raise TypeError(f"out: expected {expected}, got {len(outputs)}")
+        if transforms_are_active():
+            raise RuntimeError(
+                f"{self.name}: out= needs tensors outside of torch.func; leave it away"
+            )
+        if torch.is_grad_enabled() and (
+            self._wants_gradient(args) or any(one.requires_grad for one in outputs)
+        ):
+            raise RuntimeError(
+                f"{self.name}: functions with out=... support no automatic differentiation, but an "
+                "argument requires a gradient; leave out= away, or use torch.no_grad()"
+            )
+        given = args if not self._updated else tuple(args[at] for at in self._kept)
+        named = dict(zip(self._outputs, outputs, strict=True))
+        for name in self._updated:
+            value = args[self._names.index(name)]
+            if named[name] is not value:
+                named[name].copy_(value)
+        compiling = torch.compiler.is_compiling()
+        direct = not compiling and all(type(one) is torch.Tensor for one in outputs)
+        write = self._compute_out if direct and self._may_pass(args) else self.out_op
+        write(*given, **named)
+        return out
+
+    # -- kernels ---------------------------------------------------------------------------------
+
+    def _compute(self, *args: Any) -> Any:
+        made = self.function(dict(zip(self._names, args, strict=True)))
+        return made[0].to_torch() if len(made) == 1 else tuple(one.to_torch() for one in made)
+
+    def _compute_out(self, *args: Any, **outputs: Any) -> None:
+        names = [self._names[at] for at in self._kept]
+        self.function.write(dict(zip(names, args, strict=True)) | outputs)
+
+    def _compute_backward(self, *args: Any) -> Any:
+        adjoint = self.known_adjoint()
+        cotangents, rest = args[: len(self._outputs)], args[len(self._outputs) : -1]
+        saved = dict(zip([*adjoint.saved, *adjoint.scalars], rest, strict=True))
+        named = dict(zip(self._outputs, cotangents, strict=True))
+        gradients = adjoint(args[-1], named, saved)
+        return _alone([one.to_torch() for one in gradients.values()])
+
+    # -- shapes of results, for compilers --------------------------------------------------------
+
+    def _fake(self, *args: Any) -> Any:
+        tensors = [one for one, is_field in zip(args, self._fields, strict=True) if is_field]
+        shapes = self.function.shapes([one.shape for one in tensors])
+        made = [
+            tensors[0].new_empty(shape, dtype=_dtype(field))
+            for shape, field in zip(shapes, self.function.outputs, strict=True)
+        ]
+        return _alone(made)
+
+    def _fake_backward(self, *args: Any) -> Any:
+        names = [field.name for field in self.function.inputs]
+        shapes = dict(zip(names, self.function.cut(args[-1]), strict=True))
+        fields = self.function.halos.fields
+        return _alone(
+            [
+                args[0].new_empty(shapes[name], dtype=_dtype(fields[name]))
+                for name in self._differentiable
+            ]
+        )
+
+    # -- derivatives -----------------------------------------------------------------------------
+
+    @property
+    def _differentiable(self) -> list[str]:
+        return [] if self.adjoint is None else list(self.adjoint.gradients)
+
+    def known_adjoint(self) -> Adjoint:
+        """Return the adjoint, or raise NotImplementedError that says how to pass one."""
+        if self.adjoint is None:
+            needed = "an adjoint for a derivative"
+            way_out = f"pass adjoint=dlfield.bind(...) to torch_op for '{self.name}'"
+            raise NotImplementedError(f"{self.name}: needs {needed}; {way_out}")
+        return self.adjoint
+
+    def to_save(self, args: Sequence[Any], outputs: Any) -> tuple[list[Any], list[Any], list[Any]]:
+        """Return the tensors, numbers and extents that the backward operator takes."""
+        shapes = [
+            extent
+            for one, is_field in zip(args, self._fields, strict=True)
+            if is_field
+            for extent in one.shape
+        ]
+        if self.adjoint is None:
+            return [], [], shapes
+        self.function.check_extents(self.function.cut(shapes))
+        made = (outputs,) if isinstance(outputs, torch.Tensor) else outputs
+        known = dict(zip(self._outputs, made, strict=True)) | dict(
+            zip(self._names, args, strict=True)
+        )
+        tensors = [known[name] for name in self.adjoint.saved]
+        return tensors, [known[name] for name in self.adjoint.scalars], shapes
+
+    def gradients(self, needed: Sequence[bool], found: Sequence[Any]) -> tuple[Any, ...]:
+        """Return a gradient for each argument; None for numbers, and for those nobody asks for."""
+        found = (found,) if isinstance(found, torch.Tensor) else found
+        by_name = dict(zip(self._differentiable, found, strict=True))
+        constant = (
+            []
+            if self.adjoint is None
+            else [name for name, one in self.adjoint.names.items() if one is None]
+        )
+        for name, is_field, wanted in zip(self._names, self._fields, needed, strict=True):
+            if wanted and is_field and name not in by_name and name not in constant:
+                way_out = (
+                    f"write its gradient in it, or pass names={{'{name}': None}} for a constant"
+                )
+                raise NotImplementedError(
+                    f"{self.name}: needs a gradient of '{name}', which the adjoint does not write; "
+                    f"{way_out}"
+                )
+        return tuple(by_name.get(name) for name in self._names)
+
+    # -- registrations ---------------------------------------------------------------------------
+
+    def _register(self, namespace: str, short: str) -> None:
+        key = "CPU" if self.function.declaration.device is None else "CUDA"
+        self._library = library = torch.library.Library(namespace, "FRAGMENT")
+        inputs = ", ".join(map(_argument, self.function.arguments.values()))
+        result = _results(self._outputs)
+        updated = {one.name for one in self.function.outputs if one.access == "update"}
+        others = [
+            _argument(one) for name, one in self.function.arguments.items() if name not in updated
+        ]
+        written = [f"Tensor({chr(97 + at)}!) {name}" for at, name in enumerate(self._outputs)]
+        self._define(library, key, f"{short}({inputs}) -> {result}", self._compute, self._fake)
+        self._define(
+            library, key, f"{short}_plain({inputs}) -> {result}", self._compute, self._fake
+        )
+        schema = f"{short}.out({', '.join([*others, '*', *written])}) -> ()"
+        self._define(library, key, schema, self._compute_out, lambda *_, **__: None)
+        if self.adjoint is not None:
+            takes, gives = ", ".join(self._backward_arguments()), _results(self._differentiable)
+            schema = f"{short}_backward({takes}) -> {gives}"
+            self._define(library, key, schema, self._compute_backward, self._fake_backward)
+        packet = getattr(torch.ops, namespace)
+        self.op, self.out_op = getattr(packet, short).default, getattr(packet, short).out
+        self.plain = getattr(packet, f"{short}_plain").default
+        self.backward = getattr(packet, f"{short}_backward").default if self.adjoint else None
+        register_derivatives(self, library, f"{namespace}::{short}")
+
+    @staticmethod
+    def _define(
+        library: torch.library.Library,
+        key: str,
+        schema: str,
+        kernel: Callable[..., Any],
+        fake: Callable[..., Any],
+    ) -> None:
+        name = schema.partition("(")[0]
+        library.define(schema, tags=_TAGS)
+        library.impl(name, kernel, key)
+        torch.library.register_fake(f"{library.ns}::{name}", fake, lib=library)
+
+    def _backward_arguments(self) -> list[str]:
+        adjoint = self.known_adjoint()
+        known = self.function.arguments
+        arguments = [f"Tensor cotangent_{name}" for name in self._outputs]
+        arguments += [f"Tensor {name}" for name in adjoint.saved]
+        arguments += [_argument(known[name]) for name in adjoint.scalars]
+        return [*arguments, "SymInt[] extents_of_inputs"]
+
+
+def _results(names: Sequence[str]) -> str:
+    """Return the results of an operator as a schema writes them."""
+    tensors = ", ".join("Tensor" for _ in names)
+    return tensors if len(names) == 1 else f"({tensors})"
+
+
+def _alone(results: list[Any]) -> Any:
+    """Return a result by itself if it is the only one."""
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _argument(declared: DeclaredField | DeclaredScalar) -> str:
+    """Return an argument as a schema writes it."""
+    if isinstance(declared, DeclaredField):
+        return f"Tensor {declared.name}"
+    kind = getattr(declared.dtype, "kind", None)
+    if kind not in _SCALARS:
+        expected = "expected a float, an int or a bool"
+        raise TypeError(f"'{declared.name}': {expected} for an operator, got {declared.dtype}")
+    return f"{_SCALARS[kind]} {declared.name}"
+
+
+def _dtype(field: DeclaredField) -> torch.dtype:
+    return torch.from_numpy(np.empty(0, np.dtype(field.dtype))).dtype

@@ -1,0 +1,74 @@
+"""The convention of tangents: ``inp_dot`` in, ``out_dot`` out, on the domain of the stencil."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dlfield.operators.adjoints import checked_names
+from dlfield.operators.function import StencilFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dlfield._core import BoundStencil, Storage
+
+__all__ = ["Tangent"]
+
+
+class Tangent:
+    """A tangent: it reads the inputs of a stencil and ``inp_dot``, and writes ``out_dot``.
+
+    Parameters
+    ----------
+    function
+        The stencil.
+    run
+        Its tangent, bound.
+    names
+        Argument of the tangent for a field, where it is not ``inp_dot``. None for an input that is
+        constant by decision.
+
+    Raises
+    ------
+    ValueError
+        If the tangent of an output is missing, or an argument is none of these.
+    """
+
+    def __init__(
+        self,
+        function: StencilFunction,
+        run: BoundStencil,
+        names: Mapping[str, str | None] | None = None,
+    ) -> None:
+        self.function, self.names = function, checked_names(function, names or {})
+        self.run = StencilFunction(run, function.halos.widths, function.halos.order)
+        self.called = {
+            name: self.names.get(name) or f"{name}_dot" for name in function.halos.fields
+        }
+        read, written = ({one.name for one in each} for each in (self.run.inputs, self.run.outputs))
+        #: The inputs with a direction of their own.
+        self.inputs = [one.name for one in function.inputs if self.called[one.name] in read]
+        for field in function.outputs:
+            if self.called[field.name] not in written:
+                needed = f"the argument '{self.called[field.name]}', the tangent of '{field.name}'"
+                raise ValueError(f"tangent of '{function.name}': needs {needed}; pass names=")
+        for name in self.run.arguments:
+            if name not in function.arguments and name not in self.called.values():
+                expected = "an input of the stencil, or a direction"
+                raise ValueError(
+                    f"tangent of '{function.name}': expected {expected}, got '{name}'; pass names="
+                )
+
+    def arguments(self, values: Mapping[str, Any], directions: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of the tangent: what it takes of S, and the directions."""
+        given = {name: values[name] for name in self.run.arguments if name in values}
+        return given | {self.called[name]: directions[name] for name in self.inputs}
+
+    def __call__(self, values: Mapping[str, Any], directions: Mapping[str, Any]) -> list[Storage]:
+        """Return the derivative of every output along directions; missing ones are zero."""
+        every = {name: directions.get(name, np.zeros_like(values[name])) for name in self.inputs}
+        outputs = [one.name for one in self.run.outputs]
+        made = dict(zip(outputs, self.run(self.arguments(values, every)), strict=True))
+        return [made[self.called[field.name]] for field in self.function.outputs]

@@ -1,0 +1,119 @@
+"""Memory as a bound stencil wants it, under the names of its user.
+
+Reached by ``run.storage(x)``, ``run.zeros(shape)`` and ``run.empty(shape)`` of a bound stencil.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import dlfield._core as core
+from dlfield._core import get_dims, preset
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dlfield._core import BoundStencil, Storage
+    from dlfield.stencils.declaration import Declaration, DeclaredField
+
+__all__ = ["copied", "made"]
+
+
+def copied(
+    run: BoundStencil,
+    bound: Mapping[str, Any],
+    data: Any,  # noqa: ANN401
+    field: str | None,
+    options: Mapping[str, Any] | None,
+) -> Storage:
+    """Do what `BoundStencil.storage` says."""
+    given = dict(options or {})
+    dims = given.get("dims") or get_dims(data)
+    data = data if dims or hasattr(data, "ndim") else core.storage(data)
+    ndim = len(dims) if dims else data.ndim
+    known = _names(bound)
+    model = _field(run, known, field, dims, ndim)
+    return core.storage(data, **_demands(run, known, model, dims) | given)
+
+
+def made(
+    run: BoundStencil,
+    bound: Mapping[str, Any],
+    function: str,
+    shape: Sequence[int],
+    dtype: Any,  # noqa: ANN401
+    field: str | None,
+    options: Mapping[str, Any] | None,
+) -> Storage:
+    """Do what `BoundStencil.zeros` and `empty` say."""
+    known, given = _names(bound), dict(options or {})
+    dims = given.pop("dims", None)
+    model = _field(run, known, field, dims, len(shape))
+    named = _own_names(known, model) if dims is None else tuple(dims)
+    demands = _demands(run, known, model, named) | {"dims": named} | given
+    storage: Storage = getattr(core, function)(
+        shape, model.dtype if dtype is None else dtype, **demands
+    )
+    return storage
+
+
+def _names(bound: Mapping[str, Any]) -> dict[str, str]:
+    """Give the stencil's name for each of the user's, of the keywords of `bind`."""
+    return {name: getattr(dim, "value", dim) for name, dim in (bound["dims"] or {}).items()}
+
+
+def _own_names(known: Mapping[str, str], model: DeclaredField) -> tuple[str, ...]:
+    """Give the user's name of each dimension of a field, or the stencil's where it has not one."""
+    own = {dim: [name for name, target in known.items() if target == dim] for dim in model.dims}
+    return tuple(own[dim][0] if len(own[dim]) == 1 else dim for dim in model.dims)
+
+
+def _field(
+    run: BoundStencil,
+    known: Mapping[str, str],
+    name: str | None,
+    dims: Sequence[str] | None,
+    ndim: int,
+) -> DeclaredField:
+    """Find the field that memory is for: by its name, its dimensions, or their number."""
+    declaration: Declaration = run.declaration
+    wanted = None if dims is None else {known.get(dim, dim) for dim in dims}
+    for field in declaration.fields:
+        fits = len(field.dims) == ndim if wanted is None else set(field.dims) == wanted
+        if field.name == name or (name is None and fits):
+            return field
+    fields = ", ".join(f"'{one.name}' of {one.dims}" for one in declaration.fields)
+    got = f"'{name}'" if name is not None else f"{ndim} dimensions" if dims is None else tuple(dims)
+    raise ValueError(
+        f"{declaration.name}: expected the dimensions of a field, {fields}, got {got}; map your "
+        "names with the dims of bind, or pass field= to name the argument"
+    )
+
+
+def _demands(
+    run: BoundStencil,
+    known: Mapping[str, str],
+    model: DeclaredField,
+    dims: Sequence[str] | None,
+) -> dict[str, Any]:
+    """Give the options of memory for a field, for dimensions in this order of the user's names."""
+    import numpy as np  # not with dlfield itself
+
+    declaration: Declaration = run.declaration
+    names = model.dims if dims is None else [known.get(dim, dim) for dim in dims]
+    demands: dict[str, Any] = {"device": declaration.device}
+    for wish in (model.preset, declaration.backend):
+        with suppress(ValueError):  # a backend without a preset
+            if wish is not None:
+                demands |= {"defaults": wish, "layout": preset(wish).layout(names)}
+                break
+    if model.layout is not None:
+        ranks = dict(zip(model.dims, model.layout, strict=True))
+        demands["layout"] = tuple(ranks[name] for name in names)
+    elif model.unit_stride is not None:
+        others = [name for name in names if name != model.unit_stride]
+        demands["layout"] = tuple([*others, model.unit_stride].index(name) for name in names)
+    if model.alignment is not None:
+        demands["alignment_size"] = model.alignment * np.dtype(model.dtype).itemsize
+    return demands

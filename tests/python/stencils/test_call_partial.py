@@ -1,0 +1,102 @@
+"""A `functools.partial` of a stencil gives every call its arguments."""
+
+import copy
+import inspect
+from functools import partial
+
+import dlfield as dlf
+import numpy as np
+import pytest
+
+from support.errors import refused
+from support.stencils.stand_ins import SHAPE, StandIn, field
+
+OUT = np.zeros(SHAPE)
+
+
+def add(a, b, out):
+    out[...] = a + b
+
+
+def stencil():
+    return StandIn(body=add, a=field("READ"), b=field("READ"), out=field("WRITE"))
+
+
+def test_every_call_gets_the_arguments_that_were_given_by_name():
+    out = np.zeros(SHAPE)
+    run = dlf.bind(partial(stencil(), b=np.full(SHAPE, 2.0)))
+    run(np.ones(SHAPE), out=out)
+    assert (out == 3.0).all()
+
+
+def test_arguments_that_were_given_without_a_name_come_first():
+    out = np.zeros(SHAPE)
+    dlf.bind(partial(stencil(), np.ones(SHAPE)))(np.full(SHAPE, 4.0), out)
+    assert (out == 5.0).all()
+
+
+def test_a_call_may_give_its_own_instead():
+    out = np.zeros(SHAPE)
+    run = dlf.bind(partial(stencil(), b=np.full(SHAPE, 2.0)))
+    run(np.ones(SHAPE), out=out, b=np.full(SHAPE, 6.0))
+    assert (out == 7.0).all()
+
+
+def test_a_name_that_was_given_is_not_given_again_by_position():
+    with refused(TypeError, "stand_in: expected one value for 'b', got two"):
+        dlf.bind(partial(stencil(), b=OUT))(np.ones(SHAPE), np.ones(SHAPE), np.zeros(SHAPE))
+
+
+def test_a_partial_of_a_partial_has_the_arguments_of_both():
+    out = np.zeros(SHAPE)
+    dlf.bind(partial(partial(stencil(), b=np.ones(SHAPE)), out=out))(np.ones(SHAPE))
+    assert (out == 2.0).all()
+
+
+def test_origin_and_domain_of_a_partial_are_those_of_its_calls():
+    own = stencil()
+    run = dlf.bind(partial(own, origin=(1, 1, 0), domain=(1, 2, 3)))
+    run(np.ones(SHAPE), np.ones(SHAPE), np.zeros(SHAPE))
+    assert (own.domain, own.origin["a"]) == ((1, 2, 3), (1, 1, 0))
+    run(np.ones(SHAPE), np.ones(SHAPE), np.zeros(SHAPE), domain=(2, 2, 2))
+    assert own.domain == (2, 2, 2)
+
+
+def test_a_functional_call_takes_what_is_left():
+    run = dlf.bind(partial(stencil(), b=np.full(SHAPE, 2.0)))
+    assert (run.functional(np.ones(SHAPE)) == 3.0).all()
+
+
+def test_the_signature_is_that_of_the_partial():
+    run = dlf.bind(partial(stencil(), np.ones(SHAPE)))
+    assert [*inspect.signature(run).parameters][:2] == ["b", "out"]
+
+
+def test_the_stencil_is_the_one_in_the_partial():
+    own = stencil()
+    assert dlf.bind(partial(own, b=OUT)).stencil is own
+
+
+def test_a_copy_keeps_the_arguments():
+    out = np.zeros(SHAPE)
+    copy.copy(dlf.bind(partial(stencil(), b=np.ones(SHAPE))))(np.ones(SHAPE), out=out)
+    assert (out == 2.0).all()
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (partial(stencil(), c=1), "got 'c'; the arguments are a, b, out"),
+        (partial(stencil(), 1, 2, 3, 4), "expected at most 3 arguments of 'stand_in'"),
+        (partial(dlf.bind(stencil()), b=1), "got one that is bound already"),
+    ],
+)
+def test_a_partial_that_fits_no_call_is_refused_when_it_is_bound(given, text):
+    with refused(TypeError, "bind: expected", text):
+        dlf.bind(given)
+
+
+def test_an_array_of_a_partial_is_checked_at_every_call():
+    run = dlf.bind(partial(stencil(), b=np.ones(SHAPE, dtype="f4")))
+    with refused(ValueError, "argument 'b': expected dtype float64, got float32"):
+        run(np.ones(SHAPE), out=np.zeros(SHAPE))
