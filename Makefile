@@ -26,6 +26,11 @@ export GT4PY_BUILD_CACHE_LIFETIME := persistent
 # gt4py 1.1 compiles dace's headers as C++17, which no longer is enough for them.
 export GT4PY_EXTRA_COMPILE_OPT_FLAGS := -std=c++20
 
+# Tests compile each stencil once and run it on a few points: without optimisation that takes half the time. What they
+# compile is kept apart, so that no demo and no benchmark runs it.
+test test-long-way test-oldest newest-tests ghex: export GT_CACHE_ROOT := $(CURDIR)/.cache/tests
+test test-long-way test-oldest newest-tests ghex: export GT4PY_EXTRA_COMPILE_OPT_FLAGS := -std=c++20 -O0
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo halo-demo fortran-demo picture gallery test test-long-way site-test test-pythons test-free-threaded test-oldest test-newest newest-tests pages check workflows deny bench soak fuzz docs gt4py-suite ghex asan valgrind cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean

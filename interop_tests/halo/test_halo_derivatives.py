@@ -89,8 +89,8 @@ def diffusion(inp: Field[np.float64], out: Field[np.float64]):
         )
 
 
-def of_torch(run, plan, start):
-    step, exchange = dlf.torch_op(run, f"halo::step{id(plan)}", adjoint="derive"), plan.torch_op()
+def of_torch(run, adjoint, plan, start):
+    step, exchange = dlf.torch_op(run, f"halo::step{id(plan)}", adjoint=adjoint), plan.torch_op()
     first = torch.from_numpy(start).requires_grad_()
     state = first
     for _ in range(STEPS):
@@ -99,8 +99,8 @@ def of_torch(run, plan, start):
     return first.grad.numpy()
 
 
-def of_jax(run, plan, start):
-    step, exchange = dlf.jax_call(run, adjoint="derive"), plan.jax_call()
+def of_jax(run, adjoint, plan, start):
+    step, exchange = dlf.jax_call(run, adjoint=adjoint), plan.jax_call()
 
     def loss(state):
         state, _ = jax.lax.scan(lambda q, _: (step(exchange(q)), None), state, None, STEPS)
@@ -113,6 +113,7 @@ def gradient_of_a_model(comm, way):
     """Return the gradient on all points of the domain, as the first rank has it."""
     with one_at_a_time("diffusion-numpy-derived"):
         run = dlf.bind(gtscript.stencil(backend="numpy", definition=diffusion))
+        adjoint = dlf.bind(dlf.adjoint(run))
     block = dlf.halo.decompose(
         SHAPE, comm, "IJK", halo={"I": 1, "J": 1}, periodic={"I": True, "J": True}
     )
@@ -121,7 +122,7 @@ def gradient_of_a_model(comm, way):
     values = 0.5 + 0.2 * np.random.default_rng(1).random(SHAPE)
     start.domain_view.to_numpy()[...] = values[region]
     with dlf.halo_exchange([start], block.cart, dims=block.divided) as plan:
-        gradient = way(run, plan, start.to_numpy().copy())
+        gradient = way(run, adjoint, plan, start.to_numpy().copy())
     inner = gradient[1:-1, 1:-1]
     parts = [(region, inner)] if comm is None else comm.gather((region, inner))
     whole = np.zeros(SHAPE)
