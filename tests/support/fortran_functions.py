@@ -99,6 +99,12 @@ def by_pointer(a: Field[np.float64, IJ], b: Field[np.float64, Axes[()]] = None):
     a.to_numpy()[...] += 1
 
 
+@dlf.fortran.function(allocatable=("a", "b"))
+def by_allocatable(a: Field[np.float64, IJ, WRITTEN], b: Field[np.float64, I] = None):
+    described("by_allocatable", a)
+    a.to_numpy()[...] += 1 if b is None else b.to_numpy()[0]
+
+
 @dlf.fortran.function(default_logical=("mask", "made"))
 def logicals(
     mask: Field[bool, IJ],
@@ -202,6 +208,6 @@ def blocks():
 ALL = [
     *(f"of_{one}" for one in ELEMENTS), *(f"rank{one}" for one in range(8)),
     "only_read", "written", "may_be_absent", "scalars", "with_halo", "by_bounds",
-    "two_halos", "by_pointer", "logicals", "fail", "keep", "remember", "add_to_state", "let_go",
-    "again", "add", "blocks",
+    "two_halos", "by_pointer", "by_allocatable", "logicals", "fail", "keep", "remember",
+    "add_to_state", "let_go", "again", "add", "blocks",
 ]  # fmt: skip

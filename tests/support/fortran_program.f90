@@ -53,6 +53,20 @@ program cases
       call by_pointer(a, status=status, message=message)
       call tell()
     end block
+  case ('allocatable')
+    block
+      real(c_double), allocatable, target :: a(:, :), b(:)
+      allocate (a(0:4, -1:3), source=1d0)
+      call by_allocatable(a, b)
+      call told('by_allocatable', c_loc(a(0, -1)), c_loc(a(1, -1)), [5, 5])
+      allocate (b(1), source=40d0)
+      call by_allocatable(a, b)
+      call told('by_allocatable', c_loc(a(0, -1)), c_loc(a(1, -1)), [5, 5])
+      print *, 'changed', all(a == 42)
+      deallocate (a)
+      call by_allocatable(a, status=status, message=message)
+      call tell()
+    end block
   case ('empty')
     call rank2(z(:, 3:2))
     allocate (grown(0))

@@ -7,6 +7,7 @@ Its files, each of which uses only those above it::
     communicator    a communicator of the program as one of mpi4py
     memory          an array of the program, as Python sees it
     calls           what the generated library calls
+    procedures      the text of what every Fortran module has
     interface       the text of the Fortran module
     glue            the text of the C header and of the C functions
     writing         the files of a library, and how they are built

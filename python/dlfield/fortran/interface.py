@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dlfield.fortran.kinds import FIELDS, MAX_RANK, Kind
+from dlfield.fortran.kinds import FIELDS, Kind
+from dlfield.fortran.procedures import (
+    ALLOTTED,
+    C_TEXT,
+    COMMON,
+    DESCRIPTION,
+    FINISH,
+    MESSAGE,
+    colons,
+    deallocate,
+    describe,
+    named,
+    wrapped,
+)
 from dlfield.fortran.signature import Declared, FieldParameter, ScalarParameter
 
 if TYPE_CHECKING:
@@ -12,52 +25,43 @@ if TYPE_CHECKING:
 
 __all__ = ["module"]
 
-#: Room for the text of a failure.
-_MESSAGE = 8192
-
-_WIDTH = 100
-
 
 def module(library: str, functions: Sequence[Declared]) -> str:
     """Return the text of the module."""
     kinds = _arrays(functions)
-    persistent, pointers = _arrays(functions, persistent=True), _pointers(functions)
+    persistent = _arrays(functions, persistent=True)
+    deferred = {form: _deferred(functions, form) for form in ALLOTTED}
     public = [one.name for one in functions] + ["dlfield_forget"]
-    deallocate = ["dlfield_deallocate"] if persistent else []
+    freeing = ["dlfield_deallocate"] if persistent else []
     statuses = "dlfield_ok = 0, dlfield_refused = 1, dlfield_raised = 2, dlfield_kept = 3"
     parts = [
         f"! Functions of Python. Written by python -m dlfield fortran.\nmodule {library}",
         "  use, intrinsic :: iso_c_binding\n  use, intrinsic :: iso_fortran_env, only: error_unit",
         "  implicit none\n  private",
-        _wrapped(f"  public :: {', '.join(public + deallocate)}"),
+        wrapped(f"  public :: {', '.join(public + freeing)}"),
         "  public :: dlfield_ok, dlfield_refused, dlfield_raised, dlfield_kept",
         f"  integer, parameter :: {statuses}\n",
-        _DESCRIPTION,
-        _generic("describe", (_named("describe", *kind) for kind in kinds)),
-        _generic("describe_pointer", (_named("pointer", *kind) for kind in pointers)),
-        _generic("dlfield_deallocate", (_named("deallocate", *kind) for kind in persistent)),
+        DESCRIPTION,
+        _generic("describe", (named("describe", *kind) for kind in kinds)),
+        *(
+            _generic(f"describe_{form}", (named(form, *kind) for kind in kinds))
+            for form, kinds in deferred.items()
+        ),
+        _generic("dlfield_deallocate", (named("deallocate", *kind) for kind in persistent)),
         "  interface",
         *(_c_interface(library, one) for one in functions),
         _FORGET.format(library=library),
         "  end interface\n\ncontains\n",
         *(_wrapper(one) for one in functions),
-        *(_describe(kind, rank) for kind, rank in kinds),
-        *(_describe(kind, rank, pointer=True) for kind, rank in pointers),
-        *(_deallocate(kind, rank) for kind, rank in persistent),
-        _COMMON.format(message=_MESSAGE, finish=_FINISH),
-        _C_TEXT if any(one.kind.name == "str" for f in functions for one in f.scalars) else "",
+        *(describe(kind, rank) for kind, rank in kinds),
+        *(describe(*kind, form) for form, kinds in deferred.items() for kind in kinds),
+        *(deallocate(kind, rank) for kind, rank in persistent),
+        COMMON.format(message=MESSAGE, finish=FINISH),
+        C_TEXT if any(one.kind.name == "str" for f in functions for one in f.scalars) else "",
         f"end module {library}\n",
     ]
     return "\n".join(part for part in parts if part)
 
-
-_DESCRIPTION = f"""\
-  type, bind(C) :: dlf_array
-    type(c_ptr) :: address
-    integer(c_int32_t) :: type, rank
-    integer(c_int64_t) :: extent({MAX_RANK}), stride({MAX_RANK}), lower({MAX_RANK})
-  end type dlf_array
-"""
 
 _FORGET = """\
     function dlf_c_forget(address, message, size) result(code) bind(C, name="{library}_forget")
@@ -69,64 +73,6 @@ _FORGET = """\
     end function dlf_c_forget
 """
 
-_C_TEXT = """\
-  !> Returns a text for C, without the blanks at its end.
-  function c_text(text) result(characters)
-    character(*), intent(in) :: text
-    character(kind=c_char) :: characters(len_trim(text) + 1)
-    integer :: at
-    do at = 1, len_trim(text)
-      characters(at) = text(at:at)
-    end do
-    characters(len_trim(text) + 1) = c_null_char
-  end function c_text
-"""
-
-#: Tells the caller what failed; without `status` the program stops.
-_FINISH = """\
-    if (present(status)) status = int(dlf_code)
-    if (present(message)) message = f_text(dlf_text)
-    if (dlf_code /= dlfield_ok .and. .not. present(status)) call stop_with(dlf_text)"""
-
-_COMMON = """\
-  !> Forgets all arrays of earlier calls.
-  recursive subroutine dlfield_forget(status, message)
-    integer, intent(out), optional :: status
-    character(:), allocatable, intent(out), optional :: message
-    character(kind=c_char) :: dlf_text({message})
-    integer(c_int) :: dlf_code
-    dlf_code = dlf_c_forget(c_null_ptr, dlf_text, size(dlf_text, kind=c_size_t))
-{finish}
-  end subroutine dlfield_forget
-
-  !> Stops the program with a text.
-  recursive subroutine stop_with(text)
-    character(kind=c_char), intent(in) :: text(:)
-    write (error_unit, '(a)') f_text(text)
-    flush (error_unit)
-    error stop 1
-  end subroutine stop_with
-
-  !> Returns a text of C.
-  pure function f_text(text) result(whole)
-    character(kind=c_char), intent(in) :: text(:)
-    character(:), allocatable :: whole
-    integer :: at, length
-    length = findloc_null(text) - 1
-    allocate (character(length) :: whole)
-    do at = 1, length
-      whole(at:at) = text(at)
-    end do
-  end function f_text
-
-  pure integer function findloc_null(text) result(at)
-    character(kind=c_char), intent(in) :: text(:)
-    do at = 1, size(text)
-      if (text(at) == c_null_char) return
-    end do
-  end function findloc_null
-"""
-
 
 def _arrays(functions: Sequence[Declared], *, persistent: bool = False) -> list[tuple[Kind, int]]:
     """Return the kinds and ranks of arrays, each once."""
@@ -135,15 +81,11 @@ def _arrays(functions: Sequence[Declared], *, persistent: bool = False) -> list[
     return [(FIELDS[name], rank) for name, rank in sorted(known)]
 
 
-def _pointers(functions: Sequence[Declared]) -> list[tuple[Kind, int]]:
-    """Return the kinds and ranks of arrays that come as pointers, each once."""
-    fields = [field for one in functions for field in one.fields if field.pointer]
+def _deferred(functions: Sequence[Declared], form: str) -> list[tuple[Kind, int]]:
+    """Return the kinds and ranks of dummies that are pointers, or allocatable, each once."""
+    fields = [field for one in functions for field in one.fields if field.deferred == form]
     known = {(one.kind.name, len(one.dims)) for one in fields}
     return [(FIELDS[name], rank) for name, rank in sorted(known)]
-
-
-def _named(what: str, kind: Kind, rank: int) -> str:
-    return f"dlf_{what}_{kind.name}_{rank}"
 
 
 def _generic(name: str, procedures: Iterable[str]) -> str:
@@ -151,24 +93,12 @@ def _generic(name: str, procedures: Iterable[str]) -> str:
     return "\n".join([f"  interface {name}", *lines, f"  end interface {name}\n"]) if lines else ""
 
 
-def _wrapped(line: str) -> str:
-    """Break a line at its commas: Fortran has 132 columns."""
-    indent = " " * (len(line) - len(line.lstrip()) + 4)
-    lines, current = [], ""
-    for piece in line.replace(", ", ",\0").split("\0"):
-        if current and len(current) + len(piece) > _WIDTH:
-            lines.append(f"{current.rstrip()} &")
-            current = indent
-        current += piece if not current.strip() or current.endswith("(") else f" {piece}"
-    return "\n".join([*lines, current])
-
-
 def _c_interface(library: str, function: Declared) -> str:
     names = [one.name for one in function.parameters]
     arguments = ", ".join([*names, "message", "size"])
     head = f"    function dlf_c_{function.name}({arguments}) result(dlf_code)"
     lines = [
-        f'{_wrapped(head)} &\n        bind(C, name="{library}_{function.name}")',
+        f'{wrapped(head)} &\n        bind(C, name="{library}_{function.name}")',
         "      import",
         *(f"      {_c_dummy(one)}" for one in function.parameters),
         "      character(kind=c_char), intent(out) :: message(*)",
@@ -207,24 +137,20 @@ def _wrapper(function: Declared) -> str:
     lines = [
         *(f"  !> {line}".rstrip() for line in function.documentation.splitlines()),
         *(f"  !> {field}" for field in function.fields),
-        _wrapped(head),
+        wrapped(head),
         *(f"    {line}" for one in function.parameters for line in _dummies(one)),
         "    integer, intent(out), optional :: status",
         "    character(:), allocatable, intent(out), optional :: message",
-        f"    character(kind=c_char) :: dlf_text({_MESSAGE})",
+        f"    character(kind=c_char) :: dlf_text({MESSAGE})",
         "    integer(c_int) :: dlf_code",
         *(f"    {line}" for one in function.parameters for line in _locals(one)),
         *(f"    {line}" for one in function.parameters for line in _before(one, function.device)),
-        _wrapped(f"    dlf_code = dlf_c_{function.name}({', '.join(passed)})"),
+        wrapped(f"    dlf_code = dlf_c_{function.name}({', '.join(passed)})"),
         *(f"    {line}" for one in function.fields for line in _after(one)),
-        _FINISH,
+        FINISH,
         f"  end subroutine {function.name}\n",
     ]
     return "\n".join(lines)
-
-
-def _colons(rank: int) -> str:
-    return f"({', '.join(':' * rank)})" if rank else ""
 
 
 def _dummies(one: FieldParameter | ScalarParameter) -> list[str]:
@@ -234,11 +160,18 @@ def _dummies(one: FieldParameter | ScalarParameter) -> list[str]:
         return [f"{one.kind.fortran}, intent(in){optional}{target} :: {one.name}"]
     rank = len(one.dims)
     kind = "logical" if one.default_logical else one.kind.fortran
-    attributes = "pointer, intent(in)" if one.pointer else f"intent({one.intent}), target"
-    lines = [f"{kind}, {attributes}{optional} :: {one.name}{_colons(rank)}"]
+    lines = [f"{kind}, {_attributes(one)}{optional} :: {one.name}{colons(rank)}"]
     if one.lower_bounds:
         lines.append(f"integer, intent(in), optional :: {one.name}_lbound({rank})")
     return lines
+
+
+def _attributes(one: FieldParameter) -> str:
+    if one.pointer:
+        return "pointer, intent(in)"
+    if one.allocatable:  # intent(out) would deallocate the caller's array
+        return f"allocatable, intent({'in' if one.intent == 'in' else 'inout'}), target"
+    return f"intent({one.intent}), target"
 
 
 def _locals(one: FieldParameter | ScalarParameter) -> list[str]:
@@ -253,9 +186,9 @@ def _locals(one: FieldParameter | ScalarParameter) -> list[str]:
         return lines
     lines = [f"type(dlf_array), target :: dlf_{one.name}", f"type(c_ptr) :: dlf_p_{one.name}"]
     if one.default_logical:
-        colons = _colons(len(one.dims))
-        allocatable = ", allocatable" if colons else ""
-        lines.append(f"logical(c_bool){allocatable}, target :: dlf_copy_{one.name}{colons}")
+        shape = colons(len(one.dims))
+        allocatable = ", allocatable" if shape else ""
+        lines.append(f"logical(c_bool){allocatable}, target :: dlf_copy_{one.name}{shape}")
     return lines
 
 
@@ -265,9 +198,9 @@ def _before(one: FieldParameter | ScalarParameter, device: str) -> list[str]:
         return []
     pointer = f"dlf_p_{one.name}"
     if isinstance(one, FieldParameter):
-        guard = f"if (associated({one.name})) " if one.pointer else ""
+        guard = f"if ({ALLOTTED[one.deferred]}({one.name})) " if one.deferred else ""
         made = [*_described(one, device), f"{guard}{pointer} = c_loc(dlf_{one.name})"]
-        if one.pointer and not one.optional:
+        if one.deferred and not one.optional:
             made.insert(0, f"{pointer} = c_null_ptr")
     elif one.kind.name == "bool":
         made = [
@@ -290,7 +223,7 @@ def _before(one: FieldParameter | ScalarParameter, device: str) -> list[str]:
 
 def _described(one: FieldParameter, device: str) -> list[str]:
     name, rank = one.name, len(one.dims)
-    lines = [f"call describe{'_pointer' if one.pointer else ''}({name}, dlf_{name})"]
+    lines = [f"call {'_'.join(filter(None, ('describe', one.deferred)))}({name}, dlf_{name})"]
     if one.default_logical:
         copy = f"dlf_copy_{name}"
         lines = [f"call describe({copy}, dlf_{name})"]
@@ -330,68 +263,3 @@ def _passed(one: FieldParameter | ScalarParameter) -> str:
     if _is_pointer(one):
         return f"dlf_p_{one.name}"
     return f"logical({one.name}, c_bool)" if one.kind.name == "bool" else one.name
-
-
-def _describe(kind: Kind, rank: int, *, pointer: bool = False) -> str:
-    """Return the procedure that finds address, extents and strides of an array.
-
-    Strides are the differences of addresses, which every compiler of Fortran 2003 has.
-    """
-    name = _named("pointer" if pointer else "describe", kind, rank)
-    lower = [f"lbound(a, {axis + 1})" if pointer else "1" for axis in range(rank)]
-    attributes = "pointer, intent(in)" if pointer else "intent(in), target"
-    lines = [
-        f"  recursive subroutine {name}(a, d)",
-        f"    {kind.fortran}, {attributes} :: a{_colons(rank)}",
-        "    type(dlf_array), intent(out) :: d",
-        "    integer(c_intptr_t) :: start" if rank else "",
-        f"    d%address = c_null_ptr\n    d%type = {kind.code}\n    d%rank = {rank}",
-        "    if (.not. associated(a)) return" if pointer else "",
-    ]
-    for axis in range(1, rank + 1):
-        bound = f"lbound(a, {axis})" if pointer else "-huge(0_c_int64_t) - 1"
-        lines += [
-            f"    d%extent({axis}) = size(a, {axis}, kind=c_int64_t)",
-            f"    d%stride({axis}) = 0\n    d%lower({axis}) = {bound}",
-        ]
-    if rank:
-        lines.append("    if (any(d%extent(1:d%rank) == 0)) return")
-    lines.append(_wrapped(f"    d%address = c_loc(a{_element(lower)})"))
-    lines.append("    start = transfer(d%address, start)" if rank else "")
-    for axis in range(rank):
-        second = [*lower]
-        second[axis] = f"{lower[axis]} + 1" if pointer else "2"
-        lines.append(f"    if (d%extent({axis + 1}) > 1) &")
-        stride = f"transfer(c_loc(a{_element(second)}), start) - start"
-        lines.append(_wrapped(f"        d%stride({axis + 1}) = {stride}"))
-    lines.append(f"  end subroutine {name}\n")
-    return "\n".join(line for line in lines if line)
-
-
-def _element(indices: Sequence[str]) -> str:
-    return f"({', '.join(indices)})" if indices else ""
-
-
-def _deallocate(kind: Kind, rank: int) -> str:
-    name = _named("deallocate", kind, rank)
-    address = f"c_loc(a{_element(['lbound(a, ' + str(axis + 1) + ')' for axis in range(rank)])})"
-    guard = "      if (size(a, kind=c_int64_t) > 0) address = " if rank else "      address = "
-    return "\n".join(
-        [
-            "  !> Deallocates an array that Python no longer holds.",
-            f"  recursive subroutine {name}(a, status, message)",
-            f"    {kind.fortran}, allocatable, intent(inout), target :: a{_colons(rank)}",
-            "    integer, intent(out), optional :: status",
-            "    character(:), allocatable, intent(out), optional :: message",
-            f"    character(kind=c_char) :: dlf_text({_MESSAGE})",
-            "    integer(c_int) :: dlf_code\n    type(c_ptr) :: address",
-            "    address = c_null_ptr",
-            "    if (allocated(a)) then",
-            _wrapped(f"{guard}{address}"),
-            "    end if",
-            "    dlf_code = dlf_c_forget(address, dlf_text, size(dlf_text, kind=c_size_t))",
-            "    if (dlf_code == 0 .and. allocated(a)) deallocate (a)",
-            _FINISH,
-            f"  end subroutine {name}\n",
-        ]
-    )

@@ -23,7 +23,7 @@ _Function = TypeVar("_Function")
 Halo = tuple[int | tuple[int, int], ...]
 
 #: Options that name fields.
-_FLAGS = ("persistent", "lower_bounds", "pointer", "default_logical")
+_FLAGS = ("persistent", "lower_bounds", "pointer", "allocatable", "default_logical")
 _INTENTS = {"in": "in", "read": "in", "unused": "in", "out": "out", "inout": "inout"}
 #: Arguments of each wrapper, and what a wrapper itself uses.
 _OWN_NAMES = {"status", "message", "present", "associated", "allocated", "size", "shape", "logical"}
@@ -46,8 +46,8 @@ class FieldParameter:
         True if Python may keep it after the call.
     lower_bounds
         True if the caller may pass ``lbound``, which tells the halo.
-    pointer
-        True if the dummy is a pointer, which has lower bounds and is never packed.
+    pointer, allocatable
+        True if the dummy is one, which has lower bounds and is never packed.
     default_logical
         True if the dummy is a logical of default kind, which is copied.
     of_stencil
@@ -63,6 +63,7 @@ class FieldParameter:
     persistent: bool = False
     lower_bounds: bool = False
     pointer: bool = False
+    allocatable: bool = False
     default_logical: bool = False
     of_stencil: bool = False
 
@@ -74,7 +75,12 @@ class FieldParameter:
     @property
     def has_bounds(self) -> bool:
         """True if lower bounds come with the array."""
-        return self.lower_bounds or self.pointer
+        return self.lower_bounds or self.deferred != ""
+
+    @property
+    def deferred(self) -> str:
+        """The attribute of a dummy that may have no memory: "pointer", "allocatable" or ""."""
+        return "pointer" if self.pointer else "allocatable" if self.allocatable else ""
 
     def __str__(self) -> str:
         options = ("optional", *_FLAGS)
@@ -133,6 +139,7 @@ def function(
     persistent: Iterable[str] = ...,
     lower_bounds: Iterable[str] = ...,
     pointer: Iterable[str] = ...,
+    allocatable: Iterable[str] = ...,
     default_logical: Iterable[str] = ...,
     device: str = ...,
 ) -> Callable[[_Function], _Function]: ...
@@ -143,6 +150,7 @@ def function(
     persistent: Iterable[str] = (),
     lower_bounds: Iterable[str] = (),
     pointer: Iterable[str] = (),
+    allocatable: Iterable[str] = (),
     default_logical: Iterable[str] = (),
     device: str = "cpu",
 ) -> Any:
@@ -168,6 +176,9 @@ def function(
         Names of arrays whose dummy argument is a pointer; the actual one is a pointer or a target.
         Its lower bounds tell the halo, unless it is declared. Components of derived types are not
         packed by the compiler.
+    allocatable
+        Names of arrays whose dummy argument is allocatable, and so is the actual one. Its lower
+        bounds tell the halo, unless it is declared. Python does not allocate it.
     default_logical
         Names of fields of bool whose dummy argument is a logical of default kind. It is copied to
         one byte an element and back.
@@ -199,6 +210,7 @@ def function(
         "persistent": _names("persistent", persistent),
         "lower_bounds": _names("lower_bounds", lower_bounds),
         "pointer": _names("pointer", pointer),
+        "allocatable": _names("allocatable", allocatable),
         "default_logical": _names("default_logical", default_logical),
         "device": device,
     }
@@ -349,12 +361,15 @@ def _check_options(
                 known = ", ".join(fields) or "which has none"
                 expected = f"arrays of '{what}', {known}"
                 raise ValueError(f"{option}: expected {expected}, got '{name}'; name one of them")
+    for name in options["pointer"] & options["allocatable"]:
+        raise ValueError(f"allocatable: expected an array that is no pointer, got '{name}'")
     for name in options["default_logical"]:
         kind = fields[name].kind.name
         if kind != "bool":
             raise ValueError(f"default_logical: expected fields of bool, got '{name}' of {kind}")
-        if name in options["persistent"] | options["pointer"] or options["device"] == "gpu":
-            got = f"'{name}', which is persistent, a pointer or on a GPU"
+        named = options["persistent"] | options["pointer"] | options["allocatable"]
+        if name in named or options["device"] == "gpu":
+            got = f"'{name}', which is persistent, a pointer, allocatable or on a GPU"
             raise ValueError(f"default_logical: expected an array that may be copied, got {got}")
 
 

@@ -40,7 +40,9 @@ def test_dimensions_have_the_names_of_the_declaration(program):
     assert " ".join(labels).startswith(f"labels rank7 float64 {NAMES!r}")
 
 
-@pytest.mark.parametrize("case", ["slices", "component", "lower bounds of the caller", "pointer"])
+@pytest.mark.parametrize(
+    "case", ["slices", "component", "lower bounds of the caller", "pointer", "allocatable"]
+)
 def test_arrays_that_are_not_contiguous_are_not_copied(program, case):
     assert_same([line for line in program.printed(case) if line[0] in ("python", "fortran")])
 
@@ -98,9 +100,14 @@ def test_lower_bounds_tell_the_halo(program):
     assert lines == ["((0, 0), (0, 0))", "((0, 0), (0, 0))", "((2, 2), (1, 1))"]
 
 
-def test_the_lower_bounds_of_a_pointer_tell_the_halo(program):
-    labels = next(line for line in program.printed("pointer") if line[0] == "labels")
+@pytest.mark.parametrize("case", ["pointer", "allocatable"])
+def test_the_lower_bounds_of_a_dummy_with_its_own_tell_the_halo(program, case):
+    labels = next(line for line in program.printed(case) if line[0] == "labels")
     assert " ".join(labels[3:-1]) == "('I', 'J') ((1, 1), (2, 2))"
+
+
+def test_an_allocatable_array_is_written_and_an_optional_one_may_be_unallocated(program):
+    assert ["changed", "T"] in program.printed("allocatable")
 
 
 def test_logicals_of_default_kind_are_copied_there_and_back(program):

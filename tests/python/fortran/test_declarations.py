@@ -69,7 +69,9 @@ def test_more_dimensions_than_fortran_has_are_refused():
         dlf.fortran.function(function_of({"a": LARGE}))
 
 
-@pytest.mark.parametrize("option", ["persistent", "lower_bounds", "pointer", "default_logical"])
+@pytest.mark.parametrize(
+    "option", ["persistent", "lower_bounds", "pointer", "allocatable", "default_logical"]
+)
 def test_an_option_for_an_unknown_array_is_refused(option):
     with pytest.raises(ValueError, match=f"{option}: expected arrays of 'step', a, got 'b'; "):
         dlf.fortran.function(**{option: ("b",)})(function_of({"a": PLAIN}))
@@ -78,6 +80,11 @@ def test_an_option_for_an_unknown_array_is_refused(option):
 def test_names_in_one_text_are_refused():
     with pytest.raises(TypeError, match=r"pointer: expected names in a tuple, got 'a'; write "):
         dlf.fortran.function(pointer="a")
+
+
+def test_an_array_is_not_both_a_pointer_and_allocatable():
+    with pytest.raises(ValueError, match="expected an array that is no pointer, got 'a'"):
+        dlf.fortran.function(pointer=("a",), allocatable=("a",))(function_of({"a": PLAIN}))
 
 
 def test_only_fields_of_bool_are_logicals():

@@ -59,12 +59,12 @@ def test_a_write_to_an_array_of_intent_in_raises_and_writes_nothing(program):
     assert "unchanged T" in text
 
 
-def test_a_pointer_that_is_not_associated_is_refused(program):
-    status, text = program.status("pointer")
+@pytest.mark.parametrize("case", ["pointer", "allocatable"])
+def test_a_dummy_without_memory_is_refused(program, case):
+    status, text = program.status(case)
     assert status == 1
-    assert (
-        text == "by_pointer: ValueError: argument 'a' of 'by_pointer': expected an array, got NULL"
-    )
+    what = f"by_{case}"
+    assert text == f"{what}: ValueError: argument 'a' of '{what}': expected an array, got NULL"
 
 
 @pytest.mark.parametrize("case", ["stop", "only a message"])
