@@ -344,6 +344,23 @@ def test_a_block_of_decompose_is_exchanged_and_its_regions_are_the_grid(comm):
         block.free()
 
 
+@on_ranks(2, 4)
+def test_a_gathered_field_is_whole_on_one_rank_and_none_on_the_others(comm):
+    block = dlf.halo.decompose((11, 9, 3), comm, "IJK", {"I": (2, 1), "J": 1})
+    whole = np.arange(11 * 9 * 3 * 2).reshape(3, 11, 2, 9)
+    extents = dict(zip("IJK", block.local_shape, strict=True))
+    halo = {"I": (2, 1), "J": 1}
+    field = dlf.full((3, extents["I"], 2, extents["J"]), -1, dims=("K", "I", "0", "J"), halo=halo)
+    field.domain_view[...] = whole[:, block.region["I"], :, block.region["J"]]
+    found = block.gather(field, root=1)
+    assert found is None if comm.rank != 1 else np.array_equal(found, whole)
+    with pytest.raises(ValueError, match="dtype"):
+        block.gather(block.zeros(dtype="float32" if comm.rank else "float64"))
+    with pytest.raises(ValueError, match="rank 1: field: expected"):
+        block.gather(block.zeros() if comm.rank != 1 else dlf.zeros((1, 1), dims="IJ"))
+    block.free()
+
+
 @on_ranks(4)
 def test_a_cartesian_communicator_is_divided_as_it_is(comm):
     cart = grid(comm, [True])

@@ -7,6 +7,8 @@ from math import prod
 from operator import index
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dlfield import _core
 from dlfield.halo import mpi
 from dlfield.halo.agreement import agree
@@ -86,6 +88,85 @@ class Block:
         """Make a field of this rank with zeros. Options as of `empty`."""
         made: _core.Storage = _core.zeros(self._extents(options), **options)
         return made
+
+    def gather(self, field: _core.Storage, root: int = 0) -> np.ndarray[Any, Any] | None:
+        """Put the domains of all ranks together on one. Collective.
+
+        Parameters
+        ----------
+        field
+            A field of this rank, with some of the block's dimensions and any others. Its halo is
+            left out.
+        root
+            The rank that gets the whole grid.
+
+        Returns
+        -------
+        numpy.ndarray or None
+            On `root` a copy of the points of the whole grid, in the order of the field's
+            dimensions; None elsewhere.
+
+        Raises
+        ------
+        ValueError
+            On all ranks, if the field of one has another domain than its block, or another dtype or
+            other dimensions than that of rank 0.
+
+        Examples
+        --------
+        >>> import dlfield as dlf
+        >>> block = dlf.halo.decompose((8, 6, 5), None, halo={"I": 1, "J": 1})  # or MPI.COMM_WORLD
+        >>> block.gather(block.zeros(dims="JI")).shape
+        (6, 8)
+        """
+        comm = None if isinstance(self.cart, OneRank) else mpi.channel_of(self.cart).comm
+        values, dims = self._agreed_points(comm, field, root)
+        where = tuple(self.region.get(dim, slice(None)) for dim in dims)
+        pieces = [(where, values)] if comm is None else comm.gather((where, values), root)
+        if pieces is None:
+            return None
+        points = dict(zip(dims, values.shape, strict=True))
+        points |= dict(zip(self.dims, self.shape, strict=True))
+        whole = np.empty([points[dim] for dim in dims], values.dtype)
+        for place, part in pieces:
+            whole[place] = part
+        return whole
+
+    def _agreed_points(
+        self,
+        comm: Any,  # noqa: ANN401
+        field: _core.Storage,
+        root: int,
+    ) -> tuple[np.ndarray[Any, Any], tuple[str, ...]]:
+        """Return what `_own_points` does, or raise the same error on all ranks. Collective."""
+        problem: Exception | None = None
+        values, dims = np.empty(0), self.dims[:1]
+        try:
+            values, dims = self._own_points(field)
+        except (TypeError, ValueError) as error:
+            problem = error
+        # Undivided dimensions have the same extent everywhere.
+        extents = {
+            dim: extent
+            for dim, extent in zip(dims, values.shape, strict=True)
+            if dim not in self.divided
+        }
+        field_of_all = {"dims": dims, "dtype": values.dtype.str, "extents": extents, "root": root}
+        agree(comm, problem, field_of_all, way_out="gather the same field")
+        return values, dims
+
+    def _own_points(self, field: _core.Storage) -> tuple[np.ndarray[Any, Any], tuple[str, ...]]:
+        """Return the points of a field that are this rank's own, on the host, and its dims."""
+        if not isinstance(field, _core.Storage) or field.dims is None:
+            raise TypeError(f"field: expected a storage with names, got {type(field).__name__}")
+        domain = dict(zip(self.dims, self.domain, strict=True))
+        for dim, extent in zip(field.dims, field.domain_view.shape, strict=True):
+            if domain.get(dim, extent) != extent:
+                raise ValueError(
+                    f"field: expected {domain[dim]} points of the domain along {dim}, as its block "
+                    f"has, got {extent}; make it by the block's zeros or empty"
+                )
+        return _core.storage(field.domain_view, device="cpu").to_numpy(), tuple(field.dims)
 
     def free(self) -> None:
         """Free the communicator, if `decompose` made it. Collective."""

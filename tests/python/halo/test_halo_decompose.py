@@ -82,3 +82,26 @@ def test_every_rank_has_points_if_there_is_a_way_and_blocks_are_as_square_as_can
         return (j / parts[1] if parts[0] > 1 else 0) + (i / parts[0] if parts[1] > 1 else 0)
 
     assert all(edge(parts) <= edge(way) + 1e-9 for way in ways)
+
+
+def test_a_gathered_field_has_its_domain_in_its_own_order_of_dims():
+    block = dlf.halo.decompose((6, 5, 4), None, "IJK", (1, (2, 0)))
+    field = block.zeros(dims="KJI", dtype="float32")
+    field.domain_view[...] = values = np.arange(120, dtype="float32").reshape(4, 5, 6)
+    found = block.gather(field)
+    assert np.array_equal(found, values)
+    assert found.dtype == np.float32
+    assert not np.shares_memory(found, field.to_numpy())
+
+
+@pytest.mark.parametrize(
+    ("field", "kind", "text"),
+    [
+        (dlf.zeros((6, 5), dims="IJ", halo=(1, 0)), ValueError, "expected 6 points .* got 4; make"),
+        (np.zeros((6, 5)), TypeError, "expected a storage with names, got ndarray"),
+        (dlf.zeros((6, 5)), TypeError, "expected a storage with names, got"),
+    ],
+)
+def test_what_is_no_field_of_the_block_is_not_gathered(field, kind, text):
+    with pytest.raises(kind, match=f"field: {text}"):
+        dlf.halo.decompose((6, 5), None, "IJ").gather(field)
