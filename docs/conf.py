@@ -1,6 +1,7 @@
 """Configuration of the site: `make docs`."""
 
 import ast
+import inspect
 import re
 from pathlib import Path
 
@@ -71,8 +72,10 @@ OPEN = {node.name for node in NODES if _is_open(node)}
 OPTIONS = re.findall(r"^(\w+) : ", dlfield.empty.__doc__.partition("\ndtype : ")[2], re.M)
 
 
-def _real_parameters(_app, _what, name, _object, _options, signature, returned):
+def _real_parameters(_app, what, name, given, _options, signature, returned):
     """Show the options instead of `**options`, and leave out the object itself."""
+    if what == "class" and issubclass(given, dlfield.Storage):
+        name, signature = "storage", str(inspect.signature(dlfield.storage))
     shown = re.sub(r"(?<=\()(\$(self|cls|module)|cls, /),? ?", "", signature or "")
     if name.rpartition(".")[2] in OPEN:
         star = "" if "*, " in shown else "*, "

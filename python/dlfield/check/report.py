@@ -57,6 +57,15 @@ class CheckReport:
         Calls of which something could not be checked, by a text that says what and why.
     error : bool
         Whether such a call raises what `bind` raises, and is not made.
+
+    Examples
+    --------
+    >>> import dlfield as dlf
+    >>> with dlf.checking() as report:
+    ...     pass  # the model
+    >>> report
+    dlfield check: 0 stencils, 0 calls checked, 0 findings
+      not checked: no call of a stencil of GT4Py was made in this process
     """
 
     def __init__(self, *, error: bool = False) -> None:

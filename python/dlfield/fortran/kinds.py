@@ -12,7 +12,15 @@ if TYPE_CHECKING:
 else:
 
     class Communicator:
-        """Annotation of a communicator of MPI: an integer in Fortran, one of mpi4py in Python."""
+        """Annotation of a communicator of MPI: an integer in Fortran, one of mpi4py in Python.
+
+        Examples
+        --------
+        >>> import dlfield as dlf
+        >>> @dlf.fortran.function
+        ... def begin(comm: dlf.fortran.Communicator):
+        ...     print(comm.Get_size())
+        """
 
 
 #: Fortran 2008 has 15; Fortran 2003, and some compilers, have 7.

@@ -44,6 +44,13 @@ class Block:
         ``to_zarr(region=)`` takes them.
     halo : tuple of pairs of int
         Points below and above the domain, along each dimension.
+
+    Examples
+    --------
+    >>> import dlfield as dlf
+    >>> block = dlf.halo.decompose((8, 6, 5), None, halo={"I": 1, "J": 1})  # or MPI.COMM_WORLD
+    >>> block.region, block.halo
+    ({'I': slice(0, 8, None), 'J': slice(0, 6, None)}, ((1, 1), (1, 1), (0, 0)))
     """
 
     def __init__(

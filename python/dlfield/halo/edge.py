@@ -33,6 +33,13 @@ class Edge:
         tags.
     receive_tag
         Number of the message that is received: the `tag` of the neighbour's edge. `tag` by default.
+
+    Examples
+    --------
+    >>> from dlfield.halo import Edge
+    >>> above = Edge(rank=1, send={"I": 1}, receive={"I": 1})
+    >>> above.rank, above.expected_tag
+    (1, 0)
     """
 
     rank: int

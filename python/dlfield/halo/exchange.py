@@ -41,10 +41,14 @@ class HaloExchange:
 
     Examples
     --------
-    >>> with dlf.halo_exchange({"u": u}, cart) as plan:
-    ...     for _ in range(steps):
-    ...         with plan.overlap():
-    ...             run(u, out, **inner)
+    >>> import dlfield as dlf
+    >>> block = dlf.halo.decompose((8, 6), None, "IJ", {"I": 1}, {"I": True})  # or MPI.COMM_WORLD
+    >>> u = block.zeros()
+    >>> u.domain_view[:, 0] = range(8)
+    >>> with dlf.halo_exchange({"u": u}, block.cart, dims=block.divided) as plan:
+    ...     plan.exchange()
+    >>> u[:, 0].to_numpy()
+    array([7., 0., 1., 2., 3., 4., 5., 6., 7., 0.])
     """
 
     def __init__(

@@ -39,7 +39,13 @@ class Neighbours:
     --------
     Two tiles side by side; the second one is turned by a quarter:
 
-    >>> edge = {0: Edge(1, {"I": 1}, {"I": 1}, axes={"I": "J", "J": "I"}, flip=["J"]), ...}
+    >>> from dlfield.halo import Edge, Neighbours
+    >>> quarter = {"I": "J", "J": "I"}
+    >>> edges = [
+    ...     [Edge(1, {"I": 1}, {"I": 1}, axes=quarter, flip=["J"])],  # of rank 0
+    ...     [Edge(0, {"J": -1}, {"J": -1}, axes=quarter, flip=["I"])],  # of rank 1
+    ... ]
+    >>> neighbours = Neighbours(comm, edges[comm.rank])  # doctest: +SKIP
     """
 
     def __init__(self, comm: Any, edges: Sequence[Edge]) -> None:  # noqa: ANN401

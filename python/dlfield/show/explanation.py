@@ -52,6 +52,13 @@ class Explanation:
         The largest power of two that divides the address, in bytes; at most a page of 4096.
     obstacles : tuple of str
         Reasons why the memory cannot be used without a copy, each with a way out.
+
+    Examples
+    --------
+    >>> import dlfield as dlf, numpy as np
+    >>> found = dlf.explain(np.zeros((4, 3)).T)
+    >>> found.shape, found.strides, found.door
+    ((3, 4), (1, 3), 'buffer')
     """
 
     def __init__(self, data: Any, backend: str | None) -> None:  # noqa: ANN401 - any array
@@ -176,6 +183,18 @@ class PlanExplanation:
         have at most in this call; None where that is not known.
     refusal : Exception or None
         The error that the call would raise.
+
+    Examples
+    --------
+    >>> import dlfield as dlf, numpy as np
+    >>> from gt4py.cartesian.gtscript import PARALLEL, Field, computation, interval, stencil
+    >>> @stencil(backend="numpy")
+    ... def smooth(t: Field[float], out: Field[float]):
+    ...     with computation(PARALLEL), interval(...):
+    ...         out = 0.5 * (t[-1, 0, 0] + t[1, 0, 0])
+    >>> found = dlf.explain(dlf.bind(smooth), *np.ones((2, 6, 5, 4)), origin=(1, 0, 0))
+    >>> found.plan.domain, found.plan.fields["t"].reads
+    ((4, 5, 4), ((-1, 5), (0, 5), (0, 4)))
     """
 
     def __init__(self, run: BoundStencil, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
