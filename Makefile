@@ -334,7 +334,7 @@ fuzz: ## made-up input for the checks of what comes in and for the rules, under 
 		cargo build --release --manifest-path tests/fuzz/Cargo.toml --target $(HOST) --target-dir target/fuzz
 	for kind in $(FUZZED); do \
 		mkdir -p target/fuzz/$$kind && target/fuzz/$(HOST)/release/$$kind target/fuzz/$$kind -artifact_prefix=target/fuzz/ \
-			-max_total_time=$(FUZZ_SECONDS) -max_len=1024 -print_final_stats=1 -dict=tests/fuzz/arrow.dict \
+			-max_total_time=$(FUZZ_SECONDS) -max_len=1024 -len_control=0 -print_final_stats=1 -dict=tests/fuzz/arrow.dict \
 			2> target/fuzz/$$kind.log || { cat target/fuzz/$$kind.log; exit 1; }; \
 		awk -v kind=$$kind '/^stat::number_of_executed_units/ { print kind ": " $$2 " executions" }' target/fuzz/$$kind.log; \
 	done

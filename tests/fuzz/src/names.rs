@@ -270,7 +270,7 @@ fn joined_within(target: &Passed, operands: &[Passed]) -> Option<Model> {
         return all_fit.then(|| Model { dims: None, shape: target.shape.clone(), axes });
     };
     let has = |one: &Passed| one.names().into_iter().flatten().all(|dim| own.contains(dim));
-    let all = [&[target.clone()], operands].concat();
+    let all = [std::slice::from_ref(target), operands].concat();
     if !operands.iter().all(has) || !in_one_order(&all) {
         return None;
     }
