@@ -320,17 +320,23 @@ valgrind: $(VENV)/.stamp-test ## tests of the doors under valgrind
 		--suppressions=$(CURDIR)/tests/valgrind.supp $(BIN)/python -m pytest --capture=sys \
 		-k "not ($(MEMORY_TESTS) or $(TIME_TESTS) or $(OTHER_TESTS))" $(VALGRIND_TESTS:%=tests/python/*/test_%.py)
 
-# libFuzzer makes up what others may write, and keeps what reaches new branches. What fails is written into target/fuzz.
+# libFuzzer makes up what others may write, and what the crate's own rules are about, and keeps what reaches new
+# branches in target/fuzz/<kind>, from where the next run goes on. What fails is written into target/fuzz. The rules are
+# private: a build with --cfg fuzzing shows them in src/fuzzed.
 FUZZ_SECONDS ?= 60
-FUZZED := dtype dlpack arrow
+FUZZED ?= dtype dlpack arrow geometry halo copies names calls frames
+FUZZ_FLAGS := --cfg fuzzing
 COVERAGE := -Cpasses=sancov-module $(addprefix -Cllvm-args=-sanitizer-coverage-,level=4 inline-8bit-counters pc-table trace-compares)
-fuzz: ## made-up input for the checks of what comes in, under AddressSanitizer: FUZZ_SECONDS for each kind
-	cargo clippy --manifest-path tests/fuzz/Cargo.toml --target-dir target -- -D warnings
-	RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address --cfg fuzzing $(COVERAGE)" \
+fuzz: ## made-up input for the checks of what comes in and for the rules, under AddressSanitizer: FUZZ_SECONDS for each kind
+	RUSTFLAGS="$(FUZZ_FLAGS)" cargo clippy --lib --features ndarray,arrow --target-dir target/fuzz -- -D warnings
+	RUSTFLAGS="$(FUZZ_FLAGS)" cargo clippy --manifest-path tests/fuzz/Cargo.toml --target-dir target/fuzz -- -D warnings
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address $(FUZZ_FLAGS) $(COVERAGE)" \
 		cargo build --release --manifest-path tests/fuzz/Cargo.toml --target $(HOST) --target-dir target/fuzz
 	for kind in $(FUZZED); do \
 		mkdir -p target/fuzz/$$kind && target/fuzz/$(HOST)/release/$$kind target/fuzz/$$kind -artifact_prefix=target/fuzz/ \
-			-max_total_time=$(FUZZ_SECONDS) -max_len=1024 -print_final_stats=1 -dict=tests/fuzz/arrow.dict || exit 1; \
+			-max_total_time=$(FUZZ_SECONDS) -max_len=1024 -len_control=0 -print_final_stats=1 -dict=tests/fuzz/arrow.dict \
+			2> target/fuzz/$$kind.log || { cat target/fuzz/$$kind.log; exit 1; }; \
+		awk -v kind=$$kind '/^stat::number_of_executed_units/ { print kind ": " $$2 " executions" }' target/fuzz/$$kind.log; \
 	done
 
 cuda-waits: $(VENV)/.stamp-test $(STAND_IN) ## leave out each wait for a GPU: a test has to fail without it

@@ -53,10 +53,14 @@ mod python;
 mod compute;
 #[cfg(feature = "python")]
 mod call;
-#[cfg(feature = "python")]
+#[cfg(any(feature = "python", fuzzing))]
 mod xla;
 #[cfg(feature = "python")]
 mod module;
+
+// The rules above as fuzz targets reach them.
+#[cfg(fuzzing)]
+pub mod fuzzed;
 
 #[cfg(feature = "arrow")]
 pub use ::{arrow_array, arrow_schema};

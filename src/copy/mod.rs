@@ -15,6 +15,8 @@ mod route;
 mod cuda;
 
 pub(crate) use batch::{HostBatch, first_overlap};
+#[cfg(fuzzing)]
+pub(crate) use host::copy_by;
 pub(crate) use host::{
     Learnt, VARIABLE, fixed as fixed_way, learnt, read as read_way, registers, settle,
 };

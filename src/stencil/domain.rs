@@ -34,6 +34,7 @@ impl PlacedCall<'_> {
         let (spec, empty) = (self.spec, domain.contains(&0));
         let short = |(axis, (points, _)): &(usize, (&i64, _))| match **points {
             0 => !self.may_be_empty(*axis),
+            ..0 if self.options.domain.is_some() => true,
             points => !empty && points < spec.fewest(*axis),
         };
         let mut points = domain.iter().zip(&spec.axes).enumerate();

@@ -8,10 +8,18 @@
 
 mod abi;
 mod frame;
+#[cfg(feature = "python")]
 mod handler;
+#[cfg(fuzzing)]
+mod fuzzed;
 
+#[cfg(feature = "python")]
 use pyo3::prelude::*;
 
+#[cfg(fuzzing)]
+pub(crate) use fuzzed::read_frame;
+
+#[cfg(feature = "python")]
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(handler::xla_handler, module)?)?;
     module.add_function(wrap_pyfunction!(handler::xla_entries, module)?)

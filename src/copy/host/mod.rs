@@ -19,9 +19,13 @@ mod learnt;
 mod buffer;
 mod runs;
 mod copying;
+#[cfg(fuzzing)]
+mod fuzzed;
 
 use copying::Copying;
 pub(super) use copying::Prepared;
+#[cfg(fuzzing)]
+pub(crate) use fuzzed::copy_by;
 use kernels::Level;
 use learnt::Timed;
 pub(crate) use learnt::{Learnt, VARIABLE, fixed, learnt, read};

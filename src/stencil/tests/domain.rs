@@ -199,6 +199,16 @@ fn an_origin_off_the_halo_asks_for_a_domain() {
 }
 
 #[test]
+fn a_negative_domain_is_refused_also_beside_an_axis_without_points() {
+    let args = [argument(&[8, 8, 4], None, 1), argument(&[8, 8, 4], None, 1)];
+    for (domain, refused) in [([0, 6, 4], false), ([0, -1, 4], true), ([6, -1, 0], true)] {
+        let options = CallOptions { domain: Some(domain[..].into()), ..CallOptions::default() };
+        let result = resolve(&stencil(), &args, &options);
+        assert_eq!(result.is_err(), refused, "{domain:?}: {result:?}");
+    }
+}
+
+#[test]
 fn the_origin_of_an_argument_is_used_if_the_call_gives_none() {
     let mut args = [argument(&[8, 8, 4], None, 0), argument(&[8, 8, 4], None, 0)];
     for argument in args.iter_mut().flatten() {

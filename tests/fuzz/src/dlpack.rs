@@ -12,7 +12,8 @@ use dlfield::dlpark::ffi::{
     DLDataType, DLDataTypeCode, DLDevice, DLDeviceType, DLManagedTensorVersioned, DLPackVersion,
     DLTensor,
 };
-use dlfield::{Layout, Managed, Storage};
+use dlfield::{Managed, Storage};
+use fuzz::elements::distances;
 use libfuzzer_sys::fuzz_target;
 
 /// The memory that every tensor claims to describe a part of, and the elements visited in it.
@@ -118,16 +119,6 @@ fn raw(mut claims: Claims, data: *mut u8) -> NonNull<DLManagedTensorVersioned> {
     let owner = Box::leak(Box::new(Owner { tensor, _shape: claims.shape, _strides: strides }));
     owner.tensor.manager_ctx = std::ptr::from_mut(owner).cast::<c_void>();
     NonNull::from(&mut owner.tensor)
-}
-
-/// Distance in bytes of each element from the first one.
-fn distances(layout: &Layout) -> Vec<i64> {
-    let mut all = vec![0];
-    for (&extent, &stride) in layout.shape().iter().zip(layout.byte_strides()) {
-        let along = |from: i64| (0..extent).map(move |at| from + at * stride);
-        all = all.into_iter().flat_map(along).collect();
-    }
-    all
 }
 
 fn bytes_of(memory: &Managed) -> Vec<u8> {

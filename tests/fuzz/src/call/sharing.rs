@@ -1,0 +1,68 @@
+//! Arguments that share memory.
+
+use dlfield::Managed;
+use dlfield::fuzzed::Boxes;
+
+use super::field::Field;
+use crate::elements::{distance, indices};
+
+/// An argument where the call has it: addresses by index in the declared order.
+#[derive(Debug)]
+pub struct Lying<'a> {
+    pub field: &'a Field,
+    pub memory: Managed,
+    pub origin: Vec<i64>,
+    pub boxes: Boxes,
+}
+
+impl Lying<'_> {
+    /// Addresses of the elements in a box, data dimensions whole, in C order.
+    fn addresses(&self, points: Option<&Vec<(i64, i64)>>) -> Vec<i64> {
+        let all = indices(&self.field.shape());
+        let spatial: Vec<usize> =
+            (0..self.field.dims.len()).filter(|&at| self.field.dims[at] < 3).collect();
+        let within = |index: &&Vec<i64>| {
+            points.is_none_or(|points| {
+                spatial.iter().zip(points).all(|(&at, (first, end))| {
+                    (*first..*end).contains(&(index[at] - self.origin[at]))
+                })
+            })
+        };
+        let start = i64::try_from(self.memory.address()).expect("an address of a user's memory");
+        let layout = self.memory.layout();
+        all.iter().filter(within).map(|index| start + distance(layout, index)).collect()
+    }
+}
+
+fn meet(one: &[i64], other: &[i64]) -> bool {
+    one.iter().any(|address| other.contains(address))
+}
+
+/// True if a call with these arguments gives the same in any order of a backend's loops.
+pub fn may_share(all: &[Lying<'_>]) -> bool {
+    let pairs = all.iter().enumerate().flat_map(|(at, output)| {
+        all.iter()
+            .enumerate()
+            .filter(move |(other, _)| *other != at)
+            .map(move |one| (output, one.1))
+    });
+    pairs.filter(|(output, _)| output.field.writes.is_some()).all(|(output, other)| {
+        if !meet(&output.addresses(None), &other.addresses(None)) {
+            return true;
+        }
+        if other.field.writes.is_some() || !output.field.complete || !other.field.complete {
+            return false;
+        }
+        let written = output.addresses(output.boxes.1.as_ref());
+        let read = other.addresses(other.boxes.0.as_ref());
+        let in_place = written == read && output.field.dims == other.field.dims;
+        let pointwise = output.field.pointwise && other.field.pointwise;
+        !meet(&written, &read) || (in_place && pointwise)
+    })
+}
+
+/// True if strides that mean nothing may make two windows differ, of which one point is the whole extent.
+pub fn has_single_points(all: &[Lying<'_>]) -> bool {
+    let single = |points: &Vec<(i64, i64)>| points.iter().any(|(first, end)| end - first == 1);
+    all.iter().any(|one| [&one.boxes.0, &one.boxes.1].into_iter().flatten().any(single))
+}
