@@ -1,4 +1,4 @@
-"""Other processes: forks beside threads at work, and storages that go to processes and come back."""
+"""Other processes: forks beside threads at work, and storages that travel there and back."""
 
 import pytest
 
@@ -10,7 +10,7 @@ import dlfield as dlf
 import numpy as np
 
 def in_a_child(work):
-    \"\"\"Do some work in a forked child, and tell how that ended: a child that hangs is killed.\"\"\"
+    \"\"\"Work in a forked child, and tell how that ended: a child that hangs is killed.\"\"\"
     child = os.fork()
     if child == 0:
         signal.alarm(10)

@@ -39,7 +39,7 @@ def test_interrupted_work_is_whole_or_not_begun_and_nothing_more_is_done(work, t
                 pass
             found = {{float(target.min()), float(target.max())}}
             assert len(found) == 1, found
-            if found == {{1.0}} and len(after) < 2:  # after the first call, Python looks for signals
+            if found == {{1.0}} and len(after) < 2:  # a call looks for signals
                 seen.add("interrupted")
                 break
         print(*seen, (target + 1.0).sum() == 2 * target.size)
