@@ -55,13 +55,13 @@ def forever():
 threads = [threading.Thread(target=forever) for _ in range(3)]
 for thread in threads:
     thread.start()
-print(*(in_a_child(work) for _ in range(15)))
+print(*(in_a_child(work) for _ in range(8)))
 ended.set()
 for thread in threads:
     thread.join()
 work()
 """)
-    assert printed.split() == ["0"] * 15
+    assert printed.split() == ["0"] * 8
 
 
 def test_what_a_child_writes_its_parent_does_not_see():
