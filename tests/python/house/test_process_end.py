@@ -13,7 +13,10 @@ HELD = {
     "array": "dlf.as_storage(p).to_numpy()",
     "capsule": "dlf.as_storage(p).__dlpack__(max_version=(1, 0))",
     "legacy capsule": "dlf.as_storage(p).__dlpack__()",
+    "consumed capsule": "np.from_dlpack(dlf.as_storage(p))",
     "memoryview": "memoryview(dlf.as_storage(p))",
+    "Arrow capsules": "dlf.as_storage(p).__arrow_c_array__()",
+    "halo plan": "plan(p)",
     "buffer": "dlf.as_storage(bytearray(8))",
     "interface": "dlf.as_storage(Interface())",
     "forged buffer": "dlf.as_storage(Forged())",
@@ -28,11 +31,17 @@ def run(code):
 import atexit, builtins, ctypes, gc, os, sys
 from support.lying_producers import *
 from support.lying_buffers import Forged
+import numpy as np
 import dlfield as dlf
 from support.dlpack_structs import consume
 
 def deleter(at, write=os.write):
     write(1, b"freed\\n")
+
+def plan(p):
+    made = dlf.halo_exchange([dlf.as_storage(p, dims="IJ", halo=(1, 1))], None)
+    made.exchange()
+    return made
 
 p = with_deleter(Producer(), deleter)
 {textwrap.dedent(code)}
@@ -128,23 +137,6 @@ def test_what_is_alive_across_a_fork_is_given_back_in_the_parent_too(held, end):
         gc.collect()
     """)
     assert printed.split() == (["parent", "freed"] if "(p)" in held else ["parent"])
-
-
-def test_another_interpreter_of_the_process_is_served_or_refused_without_a_crash():
-    printed = run("""
-        import importlib.util
-        names = ("_interpreters", "_xxsubinterpreters")
-        found = [name for name in names if importlib.util.find_spec(name)]
-        if found:
-            interpreters = importlib.import_module(found[0])
-            other = interpreters.create()
-            quiet = "import warnings; warnings.simplefilter('ignore')\\n"  # before NumPy 2.4
-            code = "try:\\n import dlfield\\n dlfield.zeros((3,))\\nexcept ImportError:\\n pass"
-            interpreters.run_string(other, quiet + code)
-            interpreters.destroy(other)
-        print(dlf.zeros((3,)).shape)
-    """)
-    assert printed == "(3,)"
 
 
 AT_WORK = {
@@ -362,46 +354,3 @@ def test_a_child_that_was_forked_during_a_call_ends_at_once():
     """,
         warnings="ignore",
     )  # Python 3.12 warns of forks with threads
-
-
-@pytest.mark.parametrize("first", ["main", "sub"])
-def test_a_second_interpreter_is_refused_and_leaves_the_first_one_whole(first):
-    run_in_subprocess(
-        f"""
-        import sys
-
-        try:
-            import _interpreters as interpreters
-        except ImportError:
-            import _xxsubinterpreters as interpreters
-
-        import numpy as np
-
-        IMPORT = "import sys; sys.path[:0] = {{}}; import dlfield".format(sys.path)
-
-        def refused_in_a_sub_interpreter():
-            number = interpreters.create()
-            try:
-                failed = interpreters.run_string(number, IMPORT)  # 3.13 returns the exception
-            except interpreters.RunFailedError as error:
-                failed = error
-            interpreters.destroy(number)
-            return "ImportError" in str(failed) or "ImportError" in repr(failed)
-
-        if {first!r} == "main":
-            import dlfield as dlf
-
-            assert refused_in_a_sub_interpreter()
-            field = dlf.zeros((3,))
-            assert (field + 1).sum() == 3
-            assert np.concatenate([field, field]).shape == (6,)
-        elif not refused_in_a_sub_interpreter():  # NumPy may refuse it
-            try:
-                import dlfield
-            except ImportError as error:
-                assert "interpreter" in str(error)
-            else:
-                raise AssertionError("a second interpreter has imported dlfield")
-    """,
-        warnings="ignore",
-    )
