@@ -9,10 +9,8 @@ import pytest
 from support.optional import library
 
 torch = library("torch")
-pytestmark = [
-    pytest.mark.filterwarnings(f"ignore:.torch.jit.{name}. is deprecated:FutureWarning")
-    for name in ("script", "trace")
-]
+# torch says "is deprecated", and on Python 3.14 "is not supported".
+pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.(script|trace). is :FutureWarning")
 forward_ad = torch.autograd.forward_ad
 
 

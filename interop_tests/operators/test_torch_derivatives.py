@@ -234,7 +234,7 @@ def test_second_derivatives_are_refused():
         first.sum().backward()
 
 
-@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:FutureWarning")
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is :FutureWarning")
 def test_forward_derivatives_are_refused():
     op = operator()
     inp, c = (one.detach() for one in tensors())

@@ -129,6 +129,20 @@ DICT = """
 """
 
 
+def test_a_module_that_looks_for_the_list_leaves_the_interpreter_its_dict():
+    run_in_subprocess(
+        TWO_MODULES
+        + DICT
+        + """
+    before = sys.getrefcount(shown)
+    for module in (first, second):
+        module.domain_sum(out.astype("f4"))
+    assert "dlfield.borrows.1" in shown
+    assert sys.getrefcount(shown) == before, sys.getrefcount(shown) - before
+    """
+    )
+
+
 def test_a_module_may_be_called_while_it_looks_for_the_list():
     printed = run_in_subprocess(
         TWO_MODULES

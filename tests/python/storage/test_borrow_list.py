@@ -49,6 +49,26 @@ def run(code):
     return run_in_subprocess(LIST + code, warnings="ignore")  # Python 3.12 warns of forks
 
 
+#: With this dict, memory is freed that C code uses later, torch's since Python 3.12.
+REFERENCES = """
+import sys
+import numpy
+from support.interpreter_dict import interpreter_dict
+
+shown = interpreter_dict()
+before = sys.getrefcount(shown)
+"""
+
+
+@pytest.mark.parametrize("reader", ["import dlfield", "interpreter_dict()"])
+def test_who_reads_the_interpreters_dict_leaves_the_interpreter_its_reference(reader):
+    end = f"""
+{reader}
+assert sys.getrefcount(shown) == before, sys.getrefcount(shown) - before
+"""
+    run_in_subprocess(REFERENCES + end)
+
+
 def test_a_writer_excludes_others_until_it_leaves():
     assert run("""
 writer = enter(4096, 10, 1)
