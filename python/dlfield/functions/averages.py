@@ -75,7 +75,7 @@ def _total(
 # --- on a GPU: a storage whose dimensions go by name ---------------------------------------------
 
 
-def _named(weights: Array, a: Storage, axes: tuple[int, ...]) -> Storage:
+def _named(weights: Array, a: Storage, axes: tuple[int, ...]) -> Array:
     """Return weights as a storage with some of the names of another one, where they are."""
     assert a.dims is not None
     if get_dims(weights):
