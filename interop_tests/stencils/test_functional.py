@@ -373,18 +373,6 @@ def test_a_program_that_writes_a_part_leaves_zeros_in_the_rest(bound_next):
     assert not np.asarray(result)[..., -1].any()
 
 
-@QUIET
-def test_the_points_of_an_unstructured_grid_are_told_by_the_domain(bound_next):
-    from support.stencils.next_programs import TABLE, connectivities
-
-    run = bound_next("to_edges", offset_provider=connectivities())
-    cells = np.arange(6.0).reshape(3, 2)
-    with refused(ValueError, "domain: needs a field that has Edge", "pass domain="):
-        run.functional(cells)
-    edges = run.functional(cells, domain=(3, 4, 2))
-    np.testing.assert_allclose(edges, cells[TABLE].sum(axis=1))
-
-
 def test_a_result_of_jax_is_on_the_device_of_the_first_field():
     library("jax")
     code = """

@@ -70,8 +70,11 @@ fn check_order(text: &str, foreign: bool, size: usize) -> Result<()> {
 }
 
 fn unusable(what: &str, text: &str) -> Error {
-    let text = shortened(text);
-    Error::Buffer(format!("{what}: {ACCEPTED}, got '{text}'; convert with astype(...)"))
+    let way_out = match text.trim_start().starts_with("T{") {
+        true => "pass a copy of one of its fields, such as x['name'].copy()",
+        false => "convert with astype(...)",
+    };
+    Error::Buffer(format!("{what}: {ACCEPTED}, got '{}'; {way_out}", shortened(text)))
 }
 
 /// The type of a `struct` character. `l` and `L` shrink in standard sizes, which have no `n` and `N`.

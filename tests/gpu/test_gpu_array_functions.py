@@ -149,6 +149,7 @@ ON_THE_HOST = {
     "unique": np.unique,
     "copyto": lambda storage: np.copyto(storage, 0, where=VALUES > 4),
     "shares_memory": lambda storage: np.shares_memory(storage, VALUES),
+    "linalg.norm": np.linalg.norm,
 }
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from support.cuda.buffers import Counted, pair, values
 from support.cuda.handed import handed
 from support.cuda.kinds import CLASSES, DEVICE_NEWER, HOST_NEWER, every_kind
+from support.errors import refused
 
 pytestmark = pytest.mark.usefixtures("cupy")
 
@@ -155,3 +156,36 @@ def test_random_reductions_give_numpys_values(data):
     expected = np.asarray(function(array, axis=axis, keepdims=keepdims))
     assert (type(result), result.dtype) == (CLASSES[managed], expected.dtype)
     np.testing.assert_allclose(values(result), expected, rtol=1e-6)
+
+
+WEIGHTS = np.array([1.0, 0.5, 3.0])
+
+
+@every_kind
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("axis", ["J", ("I", "J"), "I", None], ids=str)
+def test_an_average_has_weights_by_name_where_the_values_are(managed, axis, keepdims):
+    weights = handed(WEIGHTS, managed, dims="J")
+    at = None if axis is None else tuple("IJK".index(name) for name in axis)
+    whole = np.broadcast_to(WEIGHTS[:, None], VALUES.shape)
+    options = {"returned": True, "keepdims": keepdims}
+    found = np.average(made(managed), axis, weights, **options)
+    for one, wanted in zip(found, np.average(VALUES, at, whole, **options), strict=True):
+        assert type(one) is CLASSES[managed]
+        np.testing.assert_allclose(values(one), wanted, rtol=1e-12)
+
+
+@every_kind
+def test_weights_without_names_on_a_gpu_are_those_of_what_is_reduced(managed):
+    weights = handed(WEIGHTS, managed)
+    found = np.average(made(managed), "J", weights)
+    np.testing.assert_allclose(values(found), np.average(VALUES, 1, WEIGHTS), rtol=1e-12)
+    with refused(ValueError, "weights: expected shape (2, 3, 4), or (2,)", "got (3,)"):
+        np.average(made(managed), "I", weights)
+    with refused(ValueError, "weights: expected dims among ('I', 'J', 'K')", "got ('lon',)"):
+        np.average(made(managed), "J", handed(WEIGHTS, managed, dims=["lon"]))
+
+
+def test_weights_on_the_host_of_values_on_a_gpu_are_to_be_copied():
+    with refused(BufferError, "on GPU 0", "copy it with dlfield.storage(array, device="):
+        np.average(made(None), "J", WEIGHTS)

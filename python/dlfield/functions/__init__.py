@@ -10,5 +10,6 @@ Its files, each of which uses only those above it::
     copies        new storages: copies, likes, joins
     chunks        beside arrays of Dask
     ufuncs        functions composed of universal functions, and methods of those
+    averages      averages with weights
     dispatch      executes signatures
 """

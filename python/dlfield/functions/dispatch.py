@@ -21,7 +21,7 @@ from dlfield._core import (
     reduced,
     reducing_functions,
 )
-from dlfield.functions import chunks, copies, labels, ufuncs, views
+from dlfield.functions import averages, chunks, copies, labels, ufuncs, views
 from dlfield.functions.axes import axes_of, axis_of
 from dlfield.functions.host import Array, check_host, each, on_host, values, way_out
 from dlfield.functions.labels import Labels, same_names
@@ -88,12 +88,17 @@ def _lift(row: Row) -> Callable[[Row, Function], Function]:
 
 
 def _by_position(function: Function, args: Sequence[Array], keywords: Mapping[str, Array]) -> Array:
-    check_host(function.__name__, each((*args, *keywords.values())))
+    check_host(_short(function), each((*args, *keywords.values())))
     return function(*values(args), **values(dict(keywords)))
 
 
 def _name(function: Function) -> str:
     return f"{function.__module__}.{function.__name__}"
+
+
+def _short(function: Function) -> str:
+    """Return the name behind `numpy.`, which is that behind `cupy.` too."""
+    return _name(function).removeprefix("numpy.")
 
 
 def _refusal(function: Function, storage: Storage) -> str:
@@ -167,7 +172,7 @@ def _of_values(row: Row, function: Function) -> Function:
         if len(row.operands) > 1:
             same_names(function.__name__, map(get_dims, given))
         if row.result == "*":
-            check_host(function.__name__, given)
+            check_host(_short(function), given)
         return function(*values(args), **values(keywords))
 
     return call
@@ -175,7 +180,7 @@ def _of_values(row: Row, function: Function) -> Function:
 
 def _by_element(row: Row, function: Function) -> Function:
     """Lift a function of elements, whose operands are matched by name; tables are on the host."""
-    what = function.__name__
+    what = _short(function)
     parameters, names, tables = _parameters(row, function)
 
     @wraps(function)
@@ -206,7 +211,7 @@ def _along(row: Row, function: Function) -> Function:
 
     Without a storage among the operands that have labels it returns what NumPy does.
     """
-    what = function.__name__
+    what = _short(function)
     parameters, names, tables = _parameters(row, function)
     several, check = "*" in row.operands[0], _least(row, function)
     read_axis = partial(axes_of, again=function is np.roll) if several else axis_of
@@ -292,7 +297,7 @@ OWN: dict[str, Function] = {
             *(copies.concatenate, copies.stack, copies.pad),
             *(ufuncs.where, ufuncs.select, ufuncs.choose, ufuncs.clip, ufuncs.nan_to_num),
             *(ufuncs.real, ufuncs.imag, ufuncs.copyto, ufuncs.size),
-            *(ufuncs.diff, ufuncs.trapezoid, ufuncs.average, ufuncs.count_nonzero),
+            *(ufuncs.diff, ufuncs.trapezoid, averages.average, ufuncs.count_nonzero),
         )
     },
 }

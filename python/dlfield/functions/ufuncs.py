@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dlfield._core import Storage, as_storage, elementwise, empty_like, get_dims, zeros_like
+from dlfield._core import Storage, as_storage, elementwise, get_dims, zeros_like
 from dlfield.functions.axes import along, axes_of, axis_of
 from dlfield.functions.copies import check_cast, check_no_out, concatenate, filled, made_like
 from dlfield.functions.host import (
@@ -281,65 +281,6 @@ def count_nonzero(a: Storage, axis: Array = None, *, keepdims: bool = False) -> 
     """Count the elements that are not 0."""
     truths = elementwise(np.not_equal, (a, 0), name="numpy.count_nonzero")
     return truths.sum(axis, np.intp, keepdims=keepdims)
-
-
-def average(
-    a: Array,
-    axis: Array = None,
-    weights: Array = None,
-    returned: bool = False,  # noqa: FBT001, FBT002 - as NumPy
-    *,
-    keepdims: Array = False,  # NumPy has a sign for False
-) -> Array:
-    """Average with weights, which belong to the dimensions that their names say."""
-    if not isinstance(a, Storage):
-        plain: Array = np.asarray(weights)
-        return np.average(a, axis, plain, returned, keepdims=keepdims)  # type: ignore[call-overload]
-    keepdims = keepdims is True
-    if weights is None:
-        mean = a.mean(axis, keepdims=keepdims)
-        total = np.asarray(a.size / mean.size, mean.dtype)
-    else:
-        axes = tuple(range(a.ndim)) if axis is None else axes_of("numpy.average", a, axis)
-        weights = _placed(weights, a, axes)
-        kind = np.result_type(a.dtype, weights.dtype, *(["f8"] if a.dtype.kind in "iub" else []))
-        lacking = [a.shape[one] for one in axes if weights.shape[one] == 1]
-        total = weights.sum(axes, dtype=kind, keepdims=keepdims) * kind.type(np.prod(lacking))
-        if np.any(total == 0):
-            raise ZeroDivisionError("weights: expected a sum other than 0, got 0; leave out the 0s")
-        options = {"dtype": kind}
-        weighted = elementwise(np.multiply, (a, weights), name="numpy.average", options=options)
-        mean = weighted.sum(axis, keepdims=keepdims)
-        mean /= total
-    if not returned:
-        return mean
-    if not isinstance(mean, Storage):
-        return mean, np.asarray(total)[()]
-    sums = empty_like(mean, total.dtype)
-    sums[...] = np.broadcast_to(total, mean.shape)
-    return mean, sums
-
-
-def _placed(weights: Array, a: Storage, axes: tuple[int, ...]) -> Array:
-    """Return weights with an axis for each dimension of a storage, of extent 1 for the others."""
-    own = get_dims(weights)
-    if own and a.dims:
-        if not {*own} <= {*a.dims}:
-            raise ValueError(f"weights: expected dims among {a.dims}, got {own}; rename them")
-        order = [name for name in a.dims if name in own]
-        ordered = on_host("numpy.average", as_storage(weights).transpose(*order))
-        return ordered[tuple(slice(None) if one in own else None for one in a.dims)]
-    weights = np.asarray(weights)
-    if weights.shape == a.shape:
-        return weights
-    extents = tuple(a.shape[one] for one in axes)
-    if weights.shape != extents:
-        raise ValueError(
-            f"weights: expected shape {a.shape}, or {extents} of the reduced dimensions, got "
-            f"{weights.shape}; give them names with dlfield.as_storage(weights, dims=...)"
-        )
-    shape = [extent if at in axes else 1 for at, extent in enumerate(a.shape)]
-    return weights.transpose(np.argsort(axes)).reshape(shape)
 
 
 # --- powers --------------------------------------------------------------------------------------

@@ -11,16 +11,17 @@ from dlfield._core import (
     BoundStencil,
     DeviceUnavailable,
     Storage,
+    arguments_functional,
     as_storage,
     doors_of,
     look_at,
-    plan_functional,
     preset,
 )
 from dlfield.functions.host import is_on_host_alone
 from dlfield.show.drawing import place_of
 from dlfield.stencils.binding import take_option
 from dlfield.stencils.cartesian.temporaries import temporaries_of
+from dlfield.stencils.functional import planned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -210,7 +211,8 @@ class PlanExplanation:
             if functional and hasattr(type(run), "of_call"):  # a scan operator without fields
                 run = run.of_call(args, keywords)
             if functional:
-                self.plan = plan_functional(run, args, keywords, **place)
+                given = arguments_functional(run, args, keywords)
+                self.plan, _ = planned(run, given, place)
             else:
                 self.plan = run.plan(*args, **place, **keywords)
         except Exception as error:  # a producer may raise anything, which is the answer

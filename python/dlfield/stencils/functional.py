@@ -22,10 +22,11 @@ from dlfield._core import (
 )
 from dlfield.stencils.binding import take_option
 from dlfield.stencils.halos import Halos
-from dlfield.stencils.next.internals import is_field
+from dlfield.stencils.next.internals import connectivity, is_field
+from dlfield.stencils.next.tables import Tables, checked_provider
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     from dlfield._core import BoundStencil, CallPlan, FieldPlan, StorageOptions
     from dlfield.stencils.declaration import DeclaredField
@@ -89,10 +90,53 @@ def _last_outputs(
     known: tuple[Any, _Outputs] | None = run.__dict__.get(_LAST)
     if known is not None and key is not None and known[0] == key:
         return known[1]
-    outputs = _Outputs(plan_functional(run, (), given, **place), given, like, place)
-    if key is not None:
+    plan, told = planned(run, given, place)
+    outputs = _Outputs(plan, given, like, told)
+    if key is not None and told is place:  # else the caller may exchange the tables
         run.__dict__[_LAST] = key, outputs
     return outputs
+
+
+def planned(
+    run: BoundStencil, given: dict[str, Any], place: Mapping[str, Any]
+) -> tuple[CallPlan, Mapping[str, Any]]:
+    """Plan a call whose outputs may be missing; also return origin and domain, as tables tell."""
+    plan = plan_functional(run, (), given, **place)
+    told = _told_by_tables(run, plan, given) if place["domain"] is None else None
+    if told is None:
+        return plan, place
+    place = {**place, "domain": told}
+    return plan_functional(run, (), given, **place), place
+
+
+def _told_by_tables(run: BoundStencil, plan: CallPlan, given: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    """Return a domain whose points along what no field has are those of the tables; else None."""
+    unknown = {dim for _, dim in _unknown(plan)}
+    provider = given.get("offset_provider", run.declaration.connectivities)
+    if not unknown or not provider:
+        return None
+    tables = Tables(checked_provider(provider), connectivity)
+    told = {dim: points for dim in unknown if (points := tables.points(dim)) is not None}
+    if told.keys() != unknown:
+        return None
+    known = zip(plan.axes, plan.domain, strict=True)
+    return _domain(plan, (told.get(dim, points) for dim, points in known))
+
+
+def _unknown(plan: CallPlan) -> Iterator[tuple[str, str]]:
+    """Yield outputs that are to be made, each with a dimension that no array has."""
+    known = {dim for field in plan.fields.values() if field.given for dim in field.dims}
+    for name, field in plan.fields.items():
+        if field.access in ("write", "update") and field.given is None:
+            yield from ((name, dim) for dim in field.dims if dim in plan.axes and dim not in known)
+
+
+def _domain(plan: CallPlan, points: Iterable[int]) -> Any:  # noqa: ANN401
+    """Give points as a call takes them: numbers, or ranges where the domain begins elsewhere."""
+    if not any(plan.start):
+        return tuple(points)
+    ends = zip(plan.axes, plan.start, points, strict=True)
+    return {axis: (start, start + count) for axis, start, count in ends}
 
 
 def _key(given: Mapping[str, Any], like: Any, place: Mapping[str, Any]) -> Any:  # noqa: ANN401
@@ -239,7 +283,7 @@ class _Outputs:
         }
         if place["domain"] is None:
             self.check_domain()
-        known = {"origin": self.common_origin(), "domain": self.domain()}
+        known = {"origin": self.common_origin(), "domain": _domain(plan, plan.domain)}
         #: Where the call computes.
         self.place = {name: known[name] for name in plan.takes}
         order = () if self.first is None else _dims(plan.fields[self.first])
@@ -258,23 +302,11 @@ class _Outputs:
         one = all(len(firsts) == 1 for firsts in found.values()) and not data
         return tuple(firsts.pop() for firsts in found.values()) if one else self.origins
 
-    def domain(self) -> Any:  # noqa: ANN401
-        """Give the domain as a call takes it: in points, or in ranges where it begins elsewhere."""
-        plan = self.plan
-        if not any(plan.start):
-            return plan.domain
-        ends = zip(plan.axes, plan.start, plan.domain, strict=True)
-        return {axis: (start, start + points) for axis, start, points in ends}
-
     def check_domain(self) -> None:
-        """Refuse to guess the extent of an output along an axis that no array has."""
-        plan = self.plan
-        known = {dim for field in plan.fields.values() if field.given for dim in field.dims}
-        for name, field in self.fields.items():
-            unknown = [dim for dim in field.dims if dim in plan.axes and dim not in known]
-            if unknown and field.given is None:
-                missing = f"a field that has {unknown[0]}, as the output '{name}' has"
-                raise ValueError(f"domain: needs {missing}; pass domain=, or an array for it")
+        """Refuse to guess the extent of an output along an axis that nothing tells."""
+        for name, dim in _unknown(self.plan):
+            missing = f"a field that has {dim}, as the output '{name}' has"
+            raise ValueError(f"domain: needs {missing}; pass domain=, or an array for it")
 
     def make(self, given: Mapping[str, Any]) -> dict[str, Storage]:
         """Copy the outputs that were given, and make storages of zeros for the others."""

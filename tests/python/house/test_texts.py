@@ -1,5 +1,7 @@
 """Refusals of what users often pass: the text names the argument and the way out, in short."""
 
+import inspect
+
 import dlfield as dlf
 import numpy as np
 import pytest
@@ -129,3 +131,23 @@ def test_an_unknown_name_leads_to_the_one_that_is_written_most_alike(mistake, me
 def test_a_name_like_no_other_is_given_no_other_meaning():
     with pytest.raises(ValueError, match=r"got 'height'; use one of them$"):
         dlf.zeros((4, 4, 3), dims="IJK").isel(height=0)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_an_array_with_fields_leads_to_a_copy_of_one_of_them(packed):
+    records = np.zeros(3, [("t", "f8"), ("q", "f8" if packed else "i4")])
+    with pytest.raises(BufferError, match=r"pass a copy of .*, such as x\['name'\].copy\(\)$"):
+        dlf.as_storage(records)
+    assert dlf.as_storage(records["t"].copy()).dtype == np.float64
+
+
+@pytest.mark.parametrize("name", ["sum", "mean"])
+def test_the_help_of_a_reduction_says_that_the_halo_counts(name):
+    assert "Points of the halo count" in inspect.getdoc(getattr(dlf.Storage, name))
+
+
+def test_a_reduction_takes_numpys_word_for_an_axis_alone():
+    field = dlf.ones((2, 3), dims="IK")
+    assert field.mean(axis="K").dims == ("I",)
+    with pytest.raises(TypeError, match=r"mean\(\) got an unexpected keyword argument 'dim'"):
+        field.mean(dim="K")

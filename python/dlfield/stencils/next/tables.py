@@ -126,6 +126,12 @@ class Tables:
         widths = {tag: int(one.array.shape[1]) for tag, one in self.all() if one.local == local}
         return widths.get(local, max(widths.values(), default=0))
 
+    def points(self, dim: str) -> int | None:
+        """Count the rows, or columns, of tables along a dimension; None unless all have as many."""
+        extents = {one.rows[1] for _, one in self.all() if one.source == dim and not one.rows[0]}
+        extents |= {int(one.array.shape[1]) for _, one in self.all() if one.local == dim}
+        return extents.pop() if len(extents) == 1 else None
+
     def table(self, tag: str) -> Connectivity:
         """Return the connectivity of an offset, whose rows and skip value compiled code knows."""
         table, what = self.get(tag), f"offset_provider['{tag}']"

@@ -1,0 +1,120 @@
+"""Averages with weights, which belong to the dimensions that their names say."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dlfield._core import Storage, as_storage, elementwise, empty_like, get_dims
+from dlfield.functions.axes import axes_of
+from dlfield.functions.host import Array, is_on_host_alone, on_host
+
+
+def average(
+    a: Array,
+    axis: Array = None,
+    weights: Array = None,
+    returned: bool = False,  # noqa: FBT001, FBT002 - as NumPy
+    *,
+    keepdims: Array = False,  # NumPy has a sign for False
+) -> Array:
+    """Average with weights, by name on the host or a GPU."""
+    if not isinstance(a, Storage):
+        plain: Array = np.asarray(weights)
+        return np.average(a, axis, plain, returned, keepdims=keepdims)  # type: ignore[call-overload]
+    keepdims = keepdims is True
+    if weights is None:
+        mean = a.mean(axis, keepdims=keepdims)
+        total = np.asarray(a.size / mean.size, mean.dtype)
+    else:
+        axes = tuple(range(a.ndim)) if axis is None else axes_of("numpy.average", a, axis)
+        named = bool(a.dims) and not is_on_host_alone(a)
+        weights = (_named if named else _placed)(weights, a, axes)
+        kind = np.result_type(a.dtype, weights.dtype, *(["f8"] if a.dtype.kind in "iub" else []))
+        total = (_total_by_name if named else _total)(a, weights, axes, kind, keepdims=keepdims)
+        if np.any(total == 0):
+            raise ZeroDivisionError("weights: expected a sum other than 0, got 0; leave out the 0s")
+        options = {"dtype": kind}
+        weighted = elementwise(np.multiply, (a, weights), name="numpy.average", options=options)
+        mean = weighted.sum(axis, keepdims=keepdims)
+        mean /= total
+    if not returned:
+        return mean
+    if not isinstance(mean, Storage):
+        return mean, np.asarray(total)[()]
+    sums = empty_like(mean, total.dtype)
+    sums[...] = total if isinstance(total, Storage) else np.broadcast_to(total, mean.shape)
+    return mean, sums
+
+
+# --- on the host: an array with an axis for each dimension of the storage ------------------------
+
+
+def _placed(weights: Array, a: Storage, axes: tuple[int, ...]) -> Array:
+    """Return weights with an axis for each dimension of a storage, of extent 1 for the others."""
+    own = get_dims(weights)
+    if own and a.dims:
+        order = [name for name in a.dims if name in _among(own, a)]
+        ordered = on_host("average", as_storage(weights).transpose(*order))
+        return ordered[tuple(slice(None) if one in own else None for one in a.dims)]
+    weights = np.asarray(on_host("average", weights))
+    if weights.shape == a.shape:
+        return weights
+    _check_extents(weights, a, axes)
+    shape = [extent if at in axes else 1 for at, extent in enumerate(a.shape)]
+    return weights.transpose(np.argsort(axes)).reshape(shape)
+
+
+def _total(
+    a: Storage, weights: Array, axes: tuple[int, ...], kind: np.dtype, *, keepdims: bool
+) -> Array:
+    lacking = [a.shape[one] for one in axes if weights.shape[one] == 1]
+    total: Array = weights.sum(axes, dtype=kind, keepdims=keepdims)
+    return total * kind.type(np.prod(lacking))
+
+
+# --- on a GPU: a storage whose dimensions go by name ---------------------------------------------
+
+
+def _named(weights: Array, a: Storage, axes: tuple[int, ...]) -> Array:
+    """Return weights as a storage with some of the names of another one, where they are."""
+    assert a.dims is not None
+    if get_dims(weights):
+        weights = as_storage(weights)
+        _among(weights.dims, a)
+        return weights
+    if not isinstance(weights, Storage) and not hasattr(weights, "__cuda_array_interface__"):
+        weights = np.asarray(weights)
+    if weights.shape == a.shape:
+        return as_storage(weights, dims=a.dims)
+    _check_extents(weights, a, axes)
+    return as_storage(weights, dims=[a.dims[one] for one in axes])
+
+
+def _total_by_name(
+    a: Storage, weights: Storage, axes: tuple[int, ...], kind: np.dtype, *, keepdims: bool
+) -> Array:
+    dims, own = a.dims or (), weights.dims or ()
+    reduced = [dims[one] for one in axes]
+    among = [name for name in reduced if name in own]
+    total: Array = weights.sum(among, dtype=kind, keepdims=keepdims) if among else weights
+    lacking = [a.shape[dims.index(name)] for name in reduced if name not in own]
+    return total * kind.type(np.prod(lacking))
+
+
+# --- of both -------------------------------------------------------------------------------------
+
+
+def _among(own: tuple[str, ...], a: Storage) -> tuple[str, ...]:
+    """Return names of weights, each of which a storage must have."""
+    if not {*own} <= {*(a.dims or ())}:
+        raise ValueError(f"weights: expected dims among {a.dims}, got {own}; rename them")
+    return own
+
+
+def _check_extents(weights: Array, a: Storage, axes: tuple[int, ...]) -> None:
+    extents = tuple(a.shape[one] for one in axes)
+    if weights.shape != extents:
+        raise ValueError(
+            f"weights: expected shape {a.shape}, or {extents} of the reduced dimensions, got "
+            f"{weights.shape}; give them names with dlfield.as_storage(weights, dims=...)"
+        )
