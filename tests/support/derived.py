@@ -51,7 +51,7 @@ def checked(stencil, seed=0, flag=0.3):
 
 def _values(one, reach, random_numbers):
     extents = {
-        axis: n + sum(reach.get(axis, (0, 0))) for axis, n in zip("IJK", (6, 7, 24), strict=False)
+        axis: n + sum(reach.get(axis, (0, 0))) for axis, n in zip("IJK", (6, 7, 17), strict=False)
     }
     shape = [extents[dim] for dim in one.dims if dim in extents] + list(one.data_shape)
     if one.dtype.kind != "f":
