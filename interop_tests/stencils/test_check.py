@@ -56,7 +56,7 @@ def overlap(model):
     model.stage(model.u, model.u_new, model.u_new, 0.002, **PLACE)
 
 
-# What it finds.
+# Findings.
 
 
 def test_a_model_has_the_three_mistakes_that_were_planted_and_no_other(model, check):
@@ -213,7 +213,7 @@ def refuse(stencil):
     raise ValueError("bind: expected another")
 
 
-# What it leaves as it is.
+# The program runs as without a check.
 
 
 @pytest.mark.parametrize("backend", ["numpy", "gt:cpu_kfirst"])

@@ -25,9 +25,9 @@ pub struct Uses {
     pub dims: Dims,
     /// Extents of the data dimensions.
     pub data_shape: Extents,
-    /// What is read along each axis that is no data dimension; `None` if nothing is.
+    /// The offsets of reads along each axis other than data dimensions; `None` for a field that is not read.
     pub reads: Option<Vec<Reach>>,
-    /// What is written.
+    /// The same for writes.
     pub writes: Option<Vec<Reach>>,
     /// False if other points may be touched, too.
     pub complete: bool,
@@ -48,7 +48,7 @@ pub struct Given {
     pub origin: Option<Extents>,
 }
 
-/// What decides where a stencil computes.
+/// The rule that gives the domain of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
     /// All fields, as in gt4py.cartesian.
@@ -66,7 +66,7 @@ pub enum Rule {
     Stencil,
 }
 
-/// What a caller asks of the iteration.
+/// The origin and domain that a caller asks for.
 #[derive(Debug, Clone, Default)]
 pub struct Wishes {
     /// Points to compute.

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::managed::Managed;
 use crate::xla;
 
-/// What a frame says.
+/// The contents of a call frame.
 #[derive(Debug)]
 pub struct Contents {
     /// The name of the entry.
@@ -23,9 +23,9 @@ pub struct Contents {
 /// [`Error::Buffer`](crate::Error::Buffer) for a frame that is too small.
 ///
 /// # Safety
-/// `frame` points to as many bytes as it says first, which are those of a frame of XLA's as far as they
-/// go: each array in it has as many entries as it says, and each entry is live. Nobody reads the memory
-/// of buffers.
+/// `frame` points to a frame of XLA's, or to the first part of one, as long as its first number says. Each
+/// array in it has as many entries as the frame says, and each entry is live. The memory of buffers is not
+/// read.
 pub unsafe fn read_frame(frame: *const c_void) -> Result<Contents> {
     // SAFETY: the caller's promise.
     let (entry, inputs, outputs) = unsafe { xla::read_frame(frame) }?;

@@ -41,7 +41,7 @@ const TOKEN: u32 = 17;
 pub(super) struct Lent(Arc<()>);
 
 impl Lent {
-    /// What an array has instead of an owner: XLA frees the memory, after the call.
+    /// Counts one more array. It frees nothing: the memory is XLA's.
     fn owner(&self) -> Owner {
         Owner::from(Arc::clone(&self.0))
     }
@@ -136,7 +136,8 @@ fn managed(buffer: &Buffer, owner: Owner, readonly: bool) -> Result<Option<Manag
         readonly,
         owner,
     };
-    // SAFETY: XLA keeps the memory until the handler returns, which makes sure that nobody has it then.
+    // SAFETY: XLA keeps the memory until the handler returns. An array that is kept longer dangles: the
+    // handler counts them by `Lent`, and fails the call.
     let checked = unsafe { Checked::from_described(described) }?;
     Ok(Some(checked.into_managed(false)?))
 }

@@ -16,9 +16,7 @@ type Contents = (Result<String>, Result<Vec<Managed>>, Result<Vec<Managed>>);
 /// As [`Frame::read`].
 ///
 /// # Safety
-/// `frame` points to as many bytes as it says first, which are those of a frame of XLA's as far as they
-/// go: each array in it has as many entries as it says, and each entry is live. Nobody reads the memory
-/// of buffers.
+/// As of [`crate::fuzzed::read_frame`].
 pub(crate) unsafe fn read_frame(frame: *const c_void) -> Result<Contents> {
     // SAFETY: the caller's promise.
     let frame = unsafe { &*frame.cast::<CallFrame>() };

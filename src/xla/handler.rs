@@ -18,7 +18,7 @@ use super::frame::{Frame, Lent};
 use crate::interpreter::{Inside, attached};
 use crate::python::numpy::array_over;
 
-/// What went wrong: XLA's code and a text.
+/// XLA's error code and a text.
 type Failed = (u32, String);
 
 /// Return the dict of entries by name, each `(function, asks_writable)`.

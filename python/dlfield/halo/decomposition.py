@@ -115,9 +115,11 @@ class Block:
 
         Raises
         ------
+        TypeError
+            On one rank without MPI, for something else than a storage with names.
         ValueError
-            On all ranks, if the field of one has another domain than its block, or another dtype or
-            other dimensions than that of rank 0.
+            On all ranks, if one has no storage with names, or another domain than its block, or if
+            dtypes, dimensions or roots differ; and for a root that is no rank.
 
         Examples
         --------
@@ -149,8 +151,11 @@ class Block:
         problem: Exception | None = None
         values, dims = np.empty(0), self.dims[:1]
         try:
+            count = 1 if comm is None else comm.Get_size()
+            if not 0 <= root < count:
+                raise ValueError(f"root: expected a rank from 0 to {count - 1}, got {root}")
             values, dims = self._own_points(field)
-        except (TypeError, ValueError) as error:
+        except Exception as error:  # on one rank alone it would leave the others waiting
             problem = error
         # Undivided dimensions have the same extent everywhere.
         extents = {
@@ -158,7 +163,7 @@ class Block:
             for dim, extent in zip(dims, values.shape, strict=True)
             if dim not in self.divided
         }
-        field_of_all = {"dims": dims, "dtype": values.dtype.str, "extents": extents, "root": root}
+        field_of_all = {"dims": dims, "dtype": str(values.dtype), "extents": extents, "root": root}
         agree(comm, problem, field_of_all, way_out="gather the same field")
         return values, dims
 

@@ -94,6 +94,12 @@ def test_a_gathered_field_has_its_domain_in_its_own_order_of_dims():
     assert not np.shares_memory(found, field.to_numpy())
 
 
+def test_a_rank_that_is_not_there_gets_no_grid():
+    block = dlf.halo.decompose((6, 5), None, "IJ")
+    with pytest.raises(ValueError, match="root: expected a rank from 0 to 0, got 1"):
+        block.gather(block.zeros(), root=1)
+
+
 @pytest.mark.parametrize(
     ("field", "kind", "text"),
     [
