@@ -62,13 +62,19 @@ mod module;
 #[cfg(fuzzing)]
 pub mod fuzzed;
 
+// Of other crates: those with which one makes what functions here take, and the types of results.
 #[cfg(feature = "arrow")]
 pub use ::{arrow_array, arrow_schema};
-pub use ::{dlpark, smallvec};
 #[cfg(feature = "ndarray")]
-pub use ::{half, ndarray, num_complex, rayon};
+pub use ::ndarray;
 #[cfg(feature = "python")]
 pub use ::pyo3;
+pub use dlpark::ffi::{DLManagedTensor, DLManagedTensorVersioned};
+#[cfg(feature = "ndarray")]
+pub use half::{bf16, f16};
+#[cfg(feature = "ndarray")]
+pub use num_complex::Complex;
+
 pub use alloc::{
     Fill, free_pool, huge_pages, live_allocations, pool_bytes, pool_limit, set_huge_pages,
     set_pool_limit,

@@ -8,11 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use dlfield::dlpark::ffi::{DLDataType, DLDataTypeCode, DLDevice, DLDeviceType, DLManagedTensor};
-use dlfield::dlpark::metadata::Dynamic;
-use dlfield::{
-    DType, Field, Fill, Halo, Managed, Spec, Storage, Untrusted, dlpark, live_allocations,
-};
+use dlfield::{DType, Field, Fill, Halo, Managed, Spec, Storage, Untrusted, live_allocations};
+use dlpark::ffi::{DLDataType, DLDataTypeCode, DLDevice, DLDeviceType, DLManagedTensor};
+use dlpark::metadata::Dynamic;
 
 const OPERATIONS: usize = 50_000; // of each thread, twice
 const THREADS: usize = 4;

@@ -140,6 +140,9 @@ class _HasAxisName(Protocol):
     def __gt_axis_name__(self) -> str:
         """Its name."""
 
+Array: TypeAlias = Any
+"""A storage, an array of any library, or what NumPy takes for one."""
+
 class StorageOptions(TypedDict, total=False):
     """Keyword options of every function that makes a storage (GDP-3). For type checking only.
 
@@ -200,65 +203,65 @@ class Storage:
     @property
     def __array_priority__(self) -> float:
         """GDP-3's draft: storages that are kept in step come before others."""
-    def __add__(self, other: Any, /) -> Any: ...
-    def __radd__(self, other: Any, /) -> Any: ...
-    def __iadd__(self, other: Any, /) -> Self: ...
-    def __sub__(self, other: Any, /) -> Any: ...
-    def __rsub__(self, other: Any, /) -> Any: ...
-    def __isub__(self, other: Any, /) -> Self: ...
-    def __mul__(self, other: Any, /) -> Any: ...
-    def __rmul__(self, other: Any, /) -> Any: ...
-    def __imul__(self, other: Any, /) -> Self: ...
-    def __truediv__(self, other: Any, /) -> Any: ...
-    def __rtruediv__(self, other: Any, /) -> Any: ...
-    def __itruediv__(self, other: Any, /) -> Self: ...
-    def __floordiv__(self, other: Any, /) -> Any: ...
-    def __rfloordiv__(self, other: Any, /) -> Any: ...
-    def __ifloordiv__(self, other: Any, /) -> Self: ...
-    def __mod__(self, other: Any, /) -> Any: ...
-    def __rmod__(self, other: Any, /) -> Any: ...
-    def __imod__(self, other: Any, /) -> Self: ...
-    def __pow__(self, other: Any, mod: None = None, /) -> Any: ...
-    def __rpow__(self, other: Any, mod: None = None, /) -> Any: ...
-    def __ipow__(self, other: Any, /) -> Self: ...  # type: ignore[misc]
-    def __lshift__(self, other: Any, /) -> Any: ...
-    def __rlshift__(self, other: Any, /) -> Any: ...
-    def __ilshift__(self, other: Any, /) -> Self: ...
-    def __rshift__(self, other: Any, /) -> Any: ...
-    def __rrshift__(self, other: Any, /) -> Any: ...
-    def __irshift__(self, other: Any, /) -> Self: ...
-    def __and__(self, other: Any, /) -> Any: ...
-    def __rand__(self, other: Any, /) -> Any: ...
-    def __iand__(self, other: Any, /) -> Self: ...
-    def __or__(self, other: Any, /) -> Any: ...
-    def __ror__(self, other: Any, /) -> Any: ...
-    def __ior__(self, other: Any, /) -> Self: ...
-    def __xor__(self, other: Any, /) -> Any: ...
-    def __rxor__(self, other: Any, /) -> Any: ...
-    def __ixor__(self, other: Any, /) -> Self: ...
-    def __divmod__(self, other: Any, /) -> Any: ...
-    def __rdivmod__(self, other: Any, /) -> Any: ...
-    def __matmul__(self, other: Any, /) -> Any: ...
-    def __rmatmul__(self, other: Any, /) -> Any: ...
-    def __imatmul__(self, other: Any, /) -> Self: ...
-    def __lt__(self, other: Any, /) -> Any: ...
-    def __le__(self, other: Any, /) -> Any: ...
-    def __gt__(self, other: Any, /) -> Any: ...
-    def __ge__(self, other: Any, /) -> Any: ...
-    def __eq__(self, other: object, /) -> Any: ...
-    def __ne__(self, other: object, /) -> Any: ...
+    def __add__(self, other: Array, /) -> Array: ...
+    def __radd__(self, other: Array, /) -> Array: ...
+    def __iadd__(self, other: Array, /) -> Self: ...
+    def __sub__(self, other: Array, /) -> Array: ...
+    def __rsub__(self, other: Array, /) -> Array: ...
+    def __isub__(self, other: Array, /) -> Self: ...
+    def __mul__(self, other: Array, /) -> Array: ...
+    def __rmul__(self, other: Array, /) -> Array: ...
+    def __imul__(self, other: Array, /) -> Self: ...
+    def __truediv__(self, other: Array, /) -> Array: ...
+    def __rtruediv__(self, other: Array, /) -> Array: ...
+    def __itruediv__(self, other: Array, /) -> Self: ...
+    def __floordiv__(self, other: Array, /) -> Array: ...
+    def __rfloordiv__(self, other: Array, /) -> Array: ...
+    def __ifloordiv__(self, other: Array, /) -> Self: ...
+    def __mod__(self, other: Array, /) -> Array: ...
+    def __rmod__(self, other: Array, /) -> Array: ...
+    def __imod__(self, other: Array, /) -> Self: ...
+    def __pow__(self, other: Array, mod: None = None, /) -> Array: ...
+    def __rpow__(self, other: Array, mod: None = None, /) -> Array: ...
+    def __ipow__(self, other: Array, /) -> Self: ...  # type: ignore[misc]
+    def __lshift__(self, other: Array, /) -> Array: ...
+    def __rlshift__(self, other: Array, /) -> Array: ...
+    def __ilshift__(self, other: Array, /) -> Self: ...
+    def __rshift__(self, other: Array, /) -> Array: ...
+    def __rrshift__(self, other: Array, /) -> Array: ...
+    def __irshift__(self, other: Array, /) -> Self: ...
+    def __and__(self, other: Array, /) -> Array: ...
+    def __rand__(self, other: Array, /) -> Array: ...
+    def __iand__(self, other: Array, /) -> Self: ...
+    def __or__(self, other: Array, /) -> Array: ...
+    def __ror__(self, other: Array, /) -> Array: ...
+    def __ior__(self, other: Array, /) -> Self: ...
+    def __xor__(self, other: Array, /) -> Array: ...
+    def __rxor__(self, other: Array, /) -> Array: ...
+    def __ixor__(self, other: Array, /) -> Self: ...
+    def __divmod__(self, other: Array, /) -> Array: ...
+    def __rdivmod__(self, other: Array, /) -> Array: ...
+    def __matmul__(self, other: Array, /) -> Array: ...
+    def __rmatmul__(self, other: Array, /) -> Array: ...
+    def __imatmul__(self, other: Array, /) -> Self: ...
+    def __lt__(self, other: Array, /) -> Array: ...
+    def __le__(self, other: Array, /) -> Array: ...
+    def __gt__(self, other: Array, /) -> Array: ...
+    def __ge__(self, other: Array, /) -> Array: ...
+    def __eq__(self, other: object, /) -> Array: ...
+    def __ne__(self, other: object, /) -> Array: ...
     __hash__: ClassVar[None]  # type: ignore[assignment]
-    def __neg__(self) -> Any: ...
-    def __pos__(self) -> Any: ...
-    def __abs__(self) -> Any: ...
-    def __invert__(self) -> Any: ...
+    def __neg__(self) -> Array: ...
+    def __pos__(self) -> Array: ...
+    def __abs__(self) -> Array: ...
+    def __invert__(self) -> Array: ...
     def argsort(self, axis: Any = -1, kind: Any = None, order: Any = None) -> Storage:
         """Return the indices that sort along an axis, as `numpy.argsort` does."""
-    def searchsorted(self, v: Any, side: Any = "left", sorter: Any = None) -> Any:
+    def searchsorted(self, v: Array, side: Any = "left", sorter: Any = None) -> Any:
         """Return the places of values in sorted ones, as `numpy.searchsorted` does."""
-    def __round__(self, decimals: int | None = None, out: Any = None) -> Any:
+    def __round__(self, decimals: int | None = None, out: Array = None) -> Any:
         """Round to a number of decimals, as NumPy does."""
-    def round(self, decimals: int | None = None, out: Any = None) -> Any:
+    def round(self, decimals: int | None = None, out: Array = None) -> Any:
         """Round to a number of decimals, as NumPy does."""
     @property
     def real(self) -> Storage:
@@ -270,7 +273,7 @@ class Storage:
         """Return complex conjugates, as `numpy.conjugate` does."""
     def conjugate(self) -> Storage:
         """Return complex conjugates, as `numpy.conjugate` does."""
-    def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Any:
+    def clip(self, min: Any = None, max: Any = None, out: Array = None) -> Any:
         """Limit the values to a range, as NumPy does."""
     @property
     def variable(self) -> Any:
@@ -283,10 +286,10 @@ class Storage:
         self,
         axis: _Axis = None,
         dtype: npt.DTypeLike | None = None,
-        out: Any = None,
+        out: Array = None,
         keepdims: bool | None = None,
         initial: Any = None,
-        where: Any = None,
+        where: Array = None,
     ) -> Any:
         """Sum along dimensions, as `numpy.sum`.
 
@@ -320,56 +323,56 @@ class Storage:
         self,
         axis: _Axis = None,
         dtype: npt.DTypeLike | None = None,
-        out: Any = None,
+        out: Array = None,
         keepdims: bool | None = None,
         initial: Any = None,
-        where: Any = None,
+        where: Array = None,
     ) -> Any:
         """Multiply along dimensions, as `numpy.prod`, with the arguments of `sum`."""
     def max(
         self,
         axis: _Axis = None,
-        out: Any = None,
+        out: Array = None,
         keepdims: bool | None = None,
         initial: Any = None,
-        where: Any = None,
+        where: Array = None,
     ) -> Any:
         """Return the largest elements along dimensions, as `numpy.max`, with the arguments of `sum`."""
     def min(
         self,
         axis: _Axis = None,
-        out: Any = None,
+        out: Array = None,
         keepdims: bool | None = None,
         initial: Any = None,
-        where: Any = None,
+        where: Array = None,
     ) -> Any:
         """Return the smallest elements along dimensions, as `numpy.min`, with the arguments of `sum`."""
     def all(
         self,
         axis: _Axis = None,
-        out: Any = None,
+        out: Array = None,
         keepdims: bool | None = None,
         *,
-        where: Any = None,
+        where: Array = None,
     ) -> Any:
         """Tell if all elements along dimensions are true, as `numpy.all`, with the arguments of `sum`."""
     def any(
         self,
         axis: _Axis = None,
-        out: Any = None,
+        out: Array = None,
         keepdims: bool | None = None,
         *,
-        where: Any = None,
+        where: Array = None,
     ) -> Any:
         """Tell if any element along dimensions is true, as `numpy.any`, with the arguments of `sum`."""
     def mean(
         self,
         axis: _Axis = None,
         dtype: npt.DTypeLike | None = None,
-        out: Any = None,
+        out: Array = None,
         keepdims: bool | None = None,
         *,
-        where: Any = None,
+        where: Array = None,
     ) -> Any:
         """Average along dimensions, as `numpy.mean`, with the arguments of `sum`.
 
@@ -379,11 +382,11 @@ class Storage:
         self,
         axis: _Axis = None,
         dtype: npt.DTypeLike | None = None,
-        out: Any = None,
+        out: Array = None,
         ddof: float | None = None,
         keepdims: bool | None = None,
         *,
-        where: Any = None,
+        where: Array = None,
         mean: Any = None,
         correction: float | None = None,
     ) -> Any:
@@ -392,11 +395,11 @@ class Storage:
         self,
         axis: _Axis = None,
         dtype: npt.DTypeLike | None = None,
-        out: Any = None,
+        out: Array = None,
         ddof: float | None = None,
         keepdims: bool | None = None,
         *,
-        where: Any = None,
+        where: Array = None,
         mean: Any = None,
         correction: float | None = None,
     ) -> Any:
@@ -404,7 +407,7 @@ class Storage:
     def argmax(
         self,
         axis: _Axis = None,
-        out: Any = None,
+        out: Array = None,
         *,
         keepdims: bool | None = None,
     ) -> Any:
@@ -415,7 +418,7 @@ class Storage:
     def argmin(
         self,
         axis: _Axis = None,
-        out: Any = None,
+        out: Array = None,
         *,
         keepdims: bool | None = None,
     ) -> Any:
@@ -427,7 +430,7 @@ class Storage:
         self,
         axis: _Axis = None,
         dtype: npt.DTypeLike | None = None,
-        out: Any = None,
+        out: Array = None,
     ) -> Any:
         """Return running sums along a dimension, as `numpy.cumsum`; all labels stay.
 
@@ -437,7 +440,7 @@ class Storage:
         self,
         axis: _Axis = None,
         dtype: npt.DTypeLike | None = None,
-        out: Any = None,
+        out: Array = None,
     ) -> Any:
         """Return running products along a dimension, as `numpy.cumprod`; all labels stay.
 
@@ -456,7 +459,7 @@ class Storage:
         Views and new storages keep names and halo where they are clear. An axis may be a name.
         ``docs/functions.md`` has a table of all functions.
         """
-    def __new__(cls, *data: Any, **options: Any) -> Self:
+    def __new__(cls, *data: Array, **options: Any) -> Self:
         """Do what `storage(*data, **options)` does, for memory of the kind that the class names."""
     #: DLPack's C exchange table.
     __dlpack_c_exchange_api__: CapsuleType
@@ -623,7 +626,7 @@ class Storage:
         TypeError
             For lists and masks, which are no views: `numpy.take` has an axis by name.
         """
-    def broadcast_like(self, other: Any) -> Storage:
+    def broadcast_like(self, other: Array) -> Storage:
         """Return a read-only view, repeated along the dims of `other` that the storage lacks.
 
         It has the dims of `other` in their order, then those that `other` lacks, as
@@ -674,7 +677,7 @@ class Storage:
         """Return all elements in one dimension: a view if the memory allows it, else a copy."""
     def flatten(self, order: str = "C") -> Storage:
         """Copy all elements into a storage of one dimension without a name."""
-    def fill(self, value: Any) -> None:
+    def fill(self, value: Array) -> None:
         """Write a number into every element, as ``storage[...] = value``."""
     def tolist(self) -> Any:
         """Copy the values into nested lists of Python numbers."""
@@ -702,7 +705,7 @@ class Storage:
             For an array with names of the storage's kind that are not those of the dimensions for
             which it stands.
         """
-    def __setitem__(self, key: Any, value: Any, /) -> None:
+    def __setitem__(self, key: Any, value: Array, /) -> None:
         """Write numbers or an array where `key` says, broadcast and converted as NumPy does.
 
         If storage and value have names, each dimension goes where its name says. The selection of an
@@ -1308,7 +1311,7 @@ class BoundStencil:
     def __deepcopy__(self, memo: Any) -> BoundStencil:
         """Copy the stencil and what it was bound with, and bind it again."""
     def storage(
-        self, data: Any, *, field: str | None = None, **options: Unpack[StorageOptions]
+        self, data: Array, *, field: str | None = None, **options: Unpack[StorageOptions]
     ) -> Storage:
         """Copy an array into memory as this stencil wants it, under the names that the array has.
 
@@ -1887,7 +1890,7 @@ def full(
     """
 
 def empty_like(
-    data: Any,
+    data: Array,
     dtype: npt.DTypeLike | UnsetType | None = None,
     **options: Unpack[StorageOptions],
 ) -> Storage:
@@ -1916,7 +1919,7 @@ def empty_like(
     """
 
 def zeros_like(
-    data: Any,
+    data: Array,
     dtype: npt.DTypeLike | UnsetType | None = None,
     **options: Unpack[StorageOptions],
 ) -> Storage:
@@ -1926,7 +1929,7 @@ def zeros_like(
     """
 
 def ones_like(
-    data: Any,
+    data: Array,
     dtype: npt.DTypeLike | UnsetType | None = None,
     **options: Unpack[StorageOptions],
 ) -> Storage:
@@ -1936,7 +1939,7 @@ def ones_like(
     """
 
 def full_like(
-    data: Any,
+    data: Array,
     fill_value: Any,
     dtype: npt.DTypeLike | UnsetType | None = None,
     **options: Unpack[StorageOptions],
@@ -1947,11 +1950,11 @@ def full_like(
     """
 
 def as_storage(
-    data: Any = None,
+    data: Array = None,
     device_data: Any = None,
     *,
     sync_state: SyncState | UnsetType | None = None,
-    like: Any = None,
+    like: Array = None,
     **options: Unpack[StorageOptions],
 ) -> Storage:
     """Put the memory of an array into a storage. Never copies.
@@ -1997,14 +2000,14 @@ def as_storage(
     """
 
 def storage(
-    data: Any = None,
+    data: Array = None,
     device_data: Any = None,
     *,
     dtype: npt.DTypeLike | UnsetType | None = None,
     copy: bool = True,
     sync_state: SyncState | UnsetType | None = None,
     shape: SupportsIndex | Sequence[SupportsIndex] | UnsetType | None = None,
-    like: Any = None,
+    like: Array = None,
     **options: Unpack[StorageOptions],
 ) -> Storage:
     """Copy an array into a new storage; with `copy=False` the same as `as_storage`.
@@ -2043,7 +2046,7 @@ def storage(
         another shape than `shape`.
     """
 
-def as_numpy(data: Any) -> npt.NDArray[Any]:
+def as_numpy(data: Array) -> npt.NDArray[Any]:
     """Give a NumPy array over the memory of any array, in its own order of axes. Never copies.
 
     Parameters
@@ -2064,7 +2067,7 @@ def as_numpy(data: Any) -> npt.NDArray[Any]:
         As `as_storage`.
     """
 
-def as_cupy(data: Any) -> Any:
+def as_cupy(data: Array) -> Any:
     """Give a CuPy array over the memory of any array on a GPU. Never copies.
 
     Parameters
@@ -2094,7 +2097,7 @@ def as_cupy(data: Any) -> Any:
     Storage allocation note, "Supported Buffer Interfaces".
     """
 
-def look_at(data: Any) -> Storage:
+def look_at(data: Array) -> Storage:
     """Put an array into a storage as `as_storage(data, managed=None)` does, but acquire nothing.
 
     The values may be old. Raises what `as_storage` raises.
@@ -2144,7 +2147,7 @@ def has_matched_dims() -> bool:
 def names_are_unrelated(dims: Any, others: Any) -> bool:
     """Tell if names stand for different things, so that only the position says what belongs together."""
 
-def doors_of(data: Any) -> tuple[str, ...]:
+def doors_of(data: Array) -> tuple[str, ...]:
     """Give the names of the doors that an object has, usable or not."""
 
 def device_of(device: Any) -> tuple[str, int | None] | None:

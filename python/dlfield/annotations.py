@@ -119,7 +119,7 @@ class _Maker:
         self._kind, self._check = kind, check
         self.__doc__ = check.__doc__
 
-    def __getitem__(self, given: Any) -> Any:  # noqa: ANN401 - checked
+    def __getitem__(self, given: Any) -> Any:  # checked
         value = self._check(given)
         return value if isinstance(value, FieldAnnotation) else Parameter(self._kind, value)
 
@@ -127,7 +127,7 @@ class _Maker:
         return self._kind
 
 
-def _field(given: Any) -> FieldAnnotation:  # noqa: ANN401
+def _field(given: Any) -> FieldAnnotation:
     """Declare a field: its dtype and further parameters, in any order, each once.
 
     Raises ValueError without a dtype, for a parameter that comes twice, and for lengths that
@@ -145,7 +145,7 @@ def _field(given: Any) -> FieldAnnotation:  # noqa: ANN401
     return _annotation(parameters)
 
 
-def _positional(item: Any) -> Any:  # noqa: ANN401
+def _positional(item: Any) -> Any:
     """Tell axes from a dtype: a text of I, J and K only is axes, and so are several texts."""
     several = isinstance(item, tuple | list) and len(item) > 0
     if several and all(isinstance(one, str | Parameter) for one in item):
@@ -168,7 +168,7 @@ def _annotation(parameters: dict[str, Any]) -> FieldAnnotation:
     return FieldAnnotation(dtype, axes, data_shape, layout, preset, alignment, access, boundary)
 
 
-def _of_axes(layout: Any, axes: tuple[str, ...]) -> Any:  # noqa: ANN401
+def _of_axes(layout: Any, axes: tuple[str, ...]) -> Any:
     """Pick the ranks of the field's axes from those of I, J and K, as in the draft."""
     if layout is None or len(layout) != len("IJK") or not set(axes) <= set("IJK"):
         return layout
@@ -176,12 +176,12 @@ def _of_axes(layout: Any, axes: tuple[str, ...]) -> Any:  # noqa: ANN401
     return tuple(sorted(ranks).index(rank) for rank in ranks)
 
 
-def _match(what: str, expected: str, dims: tuple[str, ...], given: Any) -> None:  # noqa: ANN401
+def _match(what: str, expected: str, dims: tuple[str, ...], given: Any) -> None:
     if given is not None and len(given) != len(dims):
         raise ValueError(_wrong(what, expected, given, "add or leave out some, or say the Axes"))
 
 
-def _dtype(given: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:  # noqa: ANN401
+def _dtype(given: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
     """Type of an element: ``DType[np.float32]``; ``DType[np.float32, (3,)]`` has three each."""
     import numpy as np  # not with dlfield itself
 
@@ -208,17 +208,17 @@ def _shown(dtype: np.dtype[Any], data_shape: tuple[int, ...]) -> str:
     return repr((dtype.name, data_shape)) if data_shape else repr(dtype.name)
 
 
-def _is_array_type(given: Any) -> bool:  # noqa: ANN401
+def _is_array_type(given: Any) -> bool:
     """Tell whether it is a dtype with data dimensions, written as (dtype, shape)."""
     pair = isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], tuple | list)
     return pair and all(hasattr(size, "__index__") for size in given[1])
 
 
-def _is_cartesian(given: Any) -> bool:  # noqa: ANN401
+def _is_cartesian(given: Any) -> bool:
     return isinstance(given, str) and given != "" and set(given) <= set("IJK")
 
 
-def _axes(given: Any) -> tuple[str, ...]:  # noqa: ANN401
+def _axes(given: Any) -> tuple[str, ...]:
     """Names in the order of the dimensions: ``"IJ"``, ``IJ``, ``("Cell", "K")``."""
     parts = given if isinstance(given, tuple | list) else (given,)
     names = tuple(name for part in parts for name in _names(part))
@@ -229,7 +229,7 @@ def _axes(given: Any) -> tuple[str, ...]:  # noqa: ANN401
     return names
 
 
-def _names(part: Any) -> tuple[str, ...]:  # noqa: ANN401
+def _names(part: Any) -> tuple[str, ...]:
     if isinstance(part, Parameter) and part.kind == "Axes":
         return tuple(part.value)
     if not isinstance(part, str):
@@ -237,7 +237,7 @@ def _names(part: Any) -> tuple[str, ...]:  # noqa: ANN401
     return tuple(part) if _is_cartesian(part) else (part,)
 
 
-def _layout(given: Any) -> Any:  # noqa: ANN401
+def _layout(given: Any) -> Any:
     """Rank of each dimension, 0 for the largest stride; or a function of how many there are."""
     if callable(given):
         return given
@@ -248,7 +248,7 @@ def _layout(given: Any) -> Any:  # noqa: ANN401
     return ranks
 
 
-def _alignment(given: Any) -> int:  # noqa: ANN401
+def _alignment(given: Any) -> int:
     """Boundary in elements that the point at the origin lies on."""
     [elements] = _ints("Alignment", (given,))
     if elements < 1:
@@ -256,14 +256,14 @@ def _alignment(given: Any) -> int:  # noqa: ANN401
     return elements
 
 
-def known_preset(given: Any, option: str = "DefaultParameters") -> str:  # noqa: ANN401
+def known_preset(given: Any, option: str = "DefaultParameters") -> str:
     """Layout and alignment by a name: "C", "F", or that of a backend."""
     if not isinstance(given, str):
         raise TypeError(_wrong(option, "a name", given, "write such as 'C' or 'F'"))
     return preset(given, option).name
 
 
-def _access(given: Any) -> str:  # noqa: ANN401
+def _access(given: Any) -> str:
     """Use of the field: "in" is read, "out" is written, "inout" may be both."""
     if given in _USES:
         return str(given)
@@ -271,7 +271,7 @@ def _access(given: Any) -> str:  # noqa: ANN401
     raise kind(_wrong("Access", f"one of {_USES}", given, "'inout' is both read and written"))
 
 
-def _boundary(given: Any) -> tuple[tuple[int, ...], ...]:  # noqa: ANN401
+def _boundary(given: Any) -> tuple[tuple[int, ...], ...]:
     """Points that are read (below, above) the domain, a pair for each axis."""
     way_out = "write ((below, above), ...) for the axes"
     if not isinstance(given, tuple | list):
@@ -291,7 +291,7 @@ def _ints(what: str, given: Iterable[Any]) -> tuple[int, ...]:
     raise TypeError(_wrong(what, "ints", given, "write whole numbers in brackets"))
 
 
-def _wrong(what: str, expected: str, got: Any, way_out: str) -> str:  # noqa: ANN401
+def _wrong(what: str, expected: str, got: Any, way_out: str) -> str:
     return f"{what}: expected {expected}, got {got!r}; {way_out}"
 
 

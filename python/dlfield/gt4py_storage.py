@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from dlfield._core import Storage
+    from dlfield._core import Array, Storage
 
 __all__ = ["empty", "from_array", "full", "ones", "zeros"]
 
@@ -117,7 +117,7 @@ def ones(
 
 def full(
     shape: Sequence[int],
-    fill_value: Any,  # noqa: ANN401 - a number
+    fill_value: Any,  # a number
     dtype: npt.DTypeLike = np.float64,
     *,
     backend: str,
@@ -137,7 +137,7 @@ def full(
 
 
 def from_array(
-    data: Any,  # noqa: ANN401 - any array, or what NumPy makes one of
+    data: Array,
     dtype: npt.DTypeLike | None = np.float64,
     *,
     backend: str,

@@ -42,13 +42,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any) -> None:  # noqa: ANN401 - of pytest-xdist
+def pytest_testnodedown(node: Any) -> None:  # of pytest-xdist
     """Take the report of a worker of pytest-xdist; one that has crashed has none."""
     if found := getattr(node, "workeroutput", {}).get("dlfield_check"):
         node.config.stash[_report].add(found)
 
 
-def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:  # noqa: ANN401
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Print the report."""
     terminalreporter.section("dlfield check")
     terminalreporter.write_line(repr(config.stash[_report]))

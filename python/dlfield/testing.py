@@ -32,7 +32,7 @@ def check_adjoint(
     run: BoundStencil,
     adjoint: BoundStencil,
     values: Mapping[str, Any],
-    halo: Any = None,  # noqa: ANN401
+    halo: Any = None,
     tangent: BoundStencil | None = None,
     names: Mapping[str, str | None] | None = None,
     seed: int = 0,
@@ -88,7 +88,7 @@ def check_tangent(
     run: BoundStencil,
     tangent: BoundStencil,
     values: Mapping[str, Any],
-    halo: Any = None,  # noqa: ANN401
+    halo: Any = None,
     names: Mapping[str, str | None] | None = None,
     seed: int = 0,
     rtol: float = 1e-6,
@@ -135,7 +135,7 @@ def _derivative(
     return {out: (above[out] - below[out]) / (2 * step) for out in above}
 
 
-def _arrays(function: StencilFunction, made: Any) -> Arrays:  # noqa: ANN401
+def _arrays(function: StencilFunction, made: Any) -> Arrays:
     """Return outputs as arrays that are zero outside of the domain."""
     names = [field.name for field in function.outputs]
     return {
@@ -157,7 +157,7 @@ def _inside(function: StencilFunction, name: str, array: npt.NDArray[Any]) -> np
     return inside
 
 
-def _direction(values: Any, random: np.random.Generator) -> npt.NDArray[Any]:  # noqa: ANN401
+def _direction(values: Any, random: np.random.Generator) -> npt.NDArray[Any]:
     direction: npt.NDArray[Any] = random.standard_normal(values.shape).astype(values.dtype)
     return direction
 

@@ -22,6 +22,7 @@ use crate::field::{Axes, Joined, Operand as Labels, Reduced, show_dims};
 use crate::interpreter::Inside;
 use crate::layout::Extents;
 use crate::python::numpy::dtype_to;
+use crate::short_ways::short_ways;
 use crate::storage::Storage;
 
 /// A function that reduces.
@@ -182,7 +183,7 @@ impl<'py> Reduction<'_, 'py> {
         out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (dtype, Values { array, axis, mask, options }) = (&arguments.dtype, values);
-        if let Some(short) = self.short.filter(|_| arguments.is_plain()) {
+        if let Some(short) = self.short.filter(|_| short_ways() && arguments.is_plain()) {
             return match self.signature {
                 Signature::ReducedToIndex => short.call1((array, axis, out)),
                 Signature::ReducedToTruth => {

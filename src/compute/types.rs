@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 use crate::dtype::DType;
 use crate::protocol::buffer::shape_and_dtype;
 use crate::python::numpy::dtype_from;
+use crate::short_ways::short_ways;
 
 /// The dimensions of a result, of those of the operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,7 +138,8 @@ pub(super) fn result_types(
     ask: impl FnOnce() -> PyResult<Types>,
 ) -> PyResult<Types> {
     let Some(kinds) = kinds else { return ask() };
-    if let Some(entry) = cache().get(&address(function))
+    if short_ways()
+        && let Some(entry) = cache().get(&address(function))
         && let Some((.., types)) =
             entry.types.iter().find(|(own, known, _)| *own == signature && *known == kinds)
     {

@@ -15,7 +15,6 @@ use super::xarray;
 use crate::error::{Failure, Result};
 use crate::interpreter::{DropAttached, Inside};
 use crate::managed::{Checked, Managed};
-use crate::short_ways::short_ways;
 
 /// Imports any object that speaks one of the protocols. Copies nothing unless the request allows
 /// it; the producer keeps its memory until the last view of it is dropped.
@@ -25,11 +24,6 @@ use crate::short_ways::short_ways;
 /// be used, `DeviceUnavailable` if the memory is not where the request needs it, `RecursionError`
 /// for wrappers around each other without end, and whatever the producer itself raises.
 pub(crate) fn import(obj: &Bound<'_, PyAny>, request: Request) -> Result<Arrival, Failure> {
-    if short_ways()
-        && let Some(known) = Recognised::met(obj).filter(|known| known.is_plain())
-    {
-        return try_doors(obj, request, known);
-    }
     let _inside = Inside::enter(obj.py());
     let known = Recognised::new(obj)?;
     if known.is_array() {

@@ -129,11 +129,6 @@ impl Recognised {
         self.exactly && self.producer == producer
     }
 
-    /// True if no door runs Python code for the object.
-    pub(super) fn is_plain(self) -> bool {
-        self.exactly && matches!(self.producer, Producer::Numpy | Producer::Other)
-    }
-
     /// True if an object of the class may have attributes of GT4Py's besides its protocols.
     pub(super) fn has_attributes(self) -> bool {
         !self.exactly && self.producer != Producer::Xarray

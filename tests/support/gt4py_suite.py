@@ -17,6 +17,7 @@ from pathlib import Path
 
 import dlfield as dlf
 import numpy as np
+import pytest
 
 EQUAL, DIFFERENT = "bound and equal", "bound and different"
 NOT_BOUND, REFUSED = REFUSALS = "refused at bind", "refused at the call"
@@ -31,6 +32,7 @@ _within = []
 
 def pytest_addoption(parser):
     parser.addoption("--calls", help="file for every call, as JSON")
+    parser.addoption("--part", default="1/1", help="1/3 runs the first of every three tests")
 
 
 def pytest_configure(config):
@@ -42,6 +44,12 @@ def pytest_configure(config):
     for owner in {*decorator.Program.__mro__, *decorator.FieldOperator.__mro__, *others}:
         if "__call__" in vars(owner) and owner.__module__.startswith("gt4py.next."):
             _put_in_front(owner, "__call__", _call_next)
+
+
+@pytest.hookimpl(trylast=True)  # after -k has chosen
+def pytest_collection_modifyitems(config, items):
+    number, parts = map(int, config.getoption("--part").split("/"))
+    items[:] = items[number - 1 :: parts]
 
 
 def pytest_sessionstart():

@@ -59,7 +59,7 @@ class Asker:
         self._bound: dict[int, Bound] = {}
         self._lock = threading.RLock()
 
-    def ask(self, stencil: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Answer:  # noqa: ANN401
+    def ask(self, stencil: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Answer:
         """Plan the call as a bound stencil would."""
         bound = self.bound(stencil, keep=True)
         if bound.run is None:
@@ -77,7 +77,7 @@ class Asker:
             return Answer(bound.name, unchecked=_text(reason), asked=False)
         return Answer(bound.name, unchecked="" if plan.checked == "checked" else _unknown(plan))
 
-    def bound(self, stencil: Any, *, keep: bool) -> Bound:  # noqa: ANN401
+    def bound(self, stencil: Any, *, keep: bool) -> Bound:
         """Bind a stencil, unless it was before. `keep` it even if that fails."""
         with self._lock:
             found = self._bound.get(id(stencil)) or _bound(stencil)
@@ -86,7 +86,7 @@ class Asker:
             return found
 
 
-def _bound(stencil: Any) -> Bound:  # noqa: ANN401
+def _bound(stencil: Any) -> Bound:
     options = getattr(stencil, "options", {"name": type(stencil).__name__})
     name = str(getattr(stencil, "__name__", options["name"]))
     try:

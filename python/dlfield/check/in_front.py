@@ -89,12 +89,12 @@ class InFront:
         base: Any = cartesian.stencil_class()
         own_new = base.__new__
 
-        def new(owner: Any, /, *args: Any, **keywords: Any) -> Any:  # noqa: ANN401
+        def new(owner: Any, /, *args: Any, **keywords: Any) -> Any:
             stencil = own_new(owner, *args, **keywords)
             self._compiled(stencil)
             return stencil
 
-        def init_subclass(owner: Any, /, **keywords: Any) -> None:  # noqa: ANN401
+        def init_subclass(owner: Any, /, **keywords: Any) -> None:
             super(base, owner).__init_subclass__(**keywords)
             self._stand_before(owner, "run", _of_run)
 
@@ -115,7 +115,7 @@ class InFront:
             return  # inherited from one that has it
 
         @functools.wraps(own)
-        def in_front(stencil: Any, /, *args: Any, **keywords: Any) -> Any:  # noqa: ANN401
+        def in_front(stencil: Any, /, *args: Any, **keywords: Any) -> Any:
             if getattr(thread, "within", False):
                 return own(stencil, *args, **keywords)
             thread.within = True
@@ -128,7 +128,7 @@ class InFront:
 
         self._replace(owner, name, in_front)
 
-    def _replace(self, owner: type, name: str, ours: Any) -> None:  # noqa: ANN401
+    def _replace(self, owner: type, name: str, ours: Any) -> None:
         self._replaced.append((owner, name, vars(owner).get(name), ours))
         setattr(owner, name, ours)
 

@@ -83,7 +83,7 @@ def _end(report: CheckReport) -> None:
             _in_front = None
 
 
-def _check(asker: Asker, stencil: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:  # noqa: ANN401
+def _check(asker: Asker, stencil: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
     """Ask about a call, and tell all checks."""
     reports = tuple(_active)
     if not reports:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["adjoint", "adjoint_source", "tangent"]
 
 
-def adjoint(stencil: Any, wrt: Iterable[str] | None = None) -> Any:  # noqa: ANN401
+def adjoint(stencil: Any, wrt: Iterable[str] | None = None) -> Any:
     """Derive the adjoint of a stencil, as a stencil.
 
     Parameters
@@ -71,7 +71,7 @@ def adjoint(stencil: Any, wrt: Iterable[str] | None = None) -> Any:  # noqa: ANN
     return _compiled(stencil, wrt, _adjoint)
 
 
-def tangent(stencil: Any, wrt: Iterable[str] | None = None) -> Any:  # noqa: ANN401
+def tangent(stencil: Any, wrt: Iterable[str] | None = None) -> Any:
     """Derive the tangent of a stencil, as a stencil.
 
     It takes the inputs and the directions ``inp_dot``, and writes the derivatives ``out_dot``.
@@ -84,7 +84,7 @@ def tangent(stencil: Any, wrt: Iterable[str] | None = None) -> Any:  # noqa: ANN
     return _compiled(stencil, wrt, _tangent)
 
 
-def adjoint_source(stencil: Any, wrt: Iterable[str] | None = None) -> str:  # noqa: ANN401
+def adjoint_source(stencil: Any, wrt: Iterable[str] | None = None) -> str:
     """Return the text of `adjoint`: a module with one definition, to be read, changed and kept.
 
     Parameters and errors are those of `adjoint`. Comments are the statements of the original.
@@ -99,7 +99,7 @@ def adjoint_source(stencil: Any, wrt: Iterable[str] | None = None) -> str:  # no
 class _Original:
     """A stencil, and what is asked of its derivative."""
 
-    def __init__(self, stencil: Any, wrt: Iterable[str] | None) -> None:  # noqa: ANN401
+    def __init__(self, stencil: Any, wrt: Iterable[str] | None) -> None:
         stencil = stencil.stencil if isinstance(stencil, BoundStencil) else stencil
         self.stencil: Any = compile_or_fail(lambda around: cartesian.compiled(stencil, around))
         if not cartesian.is_compiled(self.stencil):
@@ -126,7 +126,7 @@ class _Original:
         return in_single_assignment(self.nodes, self.scalars, inputs, taken, wider or {})
 
 
-def _read(stencil: Any) -> Stencil:  # noqa: ANN401
+def _read(stencil: Any) -> Stencil:
     try:
         return cartesian.representation_of(stencil)
     except (NoDefinition, UnknownNode) as error:
@@ -209,7 +209,7 @@ def _text(original: _Original, derive: Callable[[_Original], Stencil]) -> str:
     )
 
 
-def _statements(definition: Any) -> dict[int, str]:  # noqa: ANN401
+def _statements(definition: Any) -> dict[int, str]:
     """Return the statements of a definition by their lines, the first of which is 1."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(definition))).body[0]
     found = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
@@ -218,10 +218,10 @@ def _statements(definition: Any) -> dict[int, str]:  # noqa: ANN401
 
 
 def _compiled(
-    stencil: Any,  # noqa: ANN401
+    stencil: Any,
     wrt: Iterable[str] | None,
     derive: Callable[[_Original], Stencil],
-) -> Any:  # noqa: ANN401
+) -> Any:
     """Return the derived stencil, compiled as the original was; GT4Py finds its text."""
     original = _Original(stencil, wrt)
     text, name = _text(original, derive), f"{original.nodes.name}{derive.__name__}"

@@ -135,7 +135,7 @@ class Program:
         block = Block(tuple(steps), ((0, 0), (0, 0)))
         return VerticalLoop(sweep.order, (Section(Interval(start, end), (block,)),))
 
-    def _access(self, one: Any) -> Any:  # noqa: ANN401 - an access, or an index as it is
+    def _access(self, one: Any) -> Any:  # an access, or an index as it is
         if not isinstance(one, Access) or one.name not in self.fields:
             return one
         name, index = self.fields[one.name]

@@ -157,7 +157,7 @@ def _converters(function: Declared) -> Callable[[tuple[Any, ...]], tuple[Any, ..
     return convert
 
 
-def _converter(name: str, numpy_name: str, np: Any) -> Any:  # noqa: ANN401
+def _converter(name: str, numpy_name: str, np: Any) -> Any:
     if name == "comm":
         return communicator
     return getattr(np, numpy_name) if numpy_name else None

@@ -8,7 +8,7 @@ from typing import Any
 __all__ = ["communicator"]
 
 
-def communicator(handle: int) -> Any:  # noqa: ANN401
+def communicator(handle: int) -> Any:
     """Return the communicator of mpi4py for a handle of Fortran; a Cartesian one is a Cartcomm.
 
     Raises RuntimeError if mpi4py uses another library of MPI than the program.

@@ -89,7 +89,7 @@ _COMMUNICATORS = ("Communicator", "Comm", "Intracomm", "Cartcomm")
 _PYTHON = {bool: "bool", int: "int", float: "float", complex: "complex", str: "str"}
 
 
-def scalar_name(annotation: Any) -> str | None:  # noqa: ANN401
+def scalar_name(annotation: Any) -> str | None:
     """Return the name of a scalar's type in `SCALARS`, or None for any other annotation."""
     if annotation in _PYTHON:
         return _PYTHON[annotation]

@@ -215,7 +215,7 @@ def function(
         "device": device,
     }
 
-    def declare(given: Any) -> Any:  # noqa: ANN401
+    def declare(given: Any) -> Any:
         taken: Any = given if inspect.isfunction(given) else _bound(given)
         taken.__dlfield_fortran__ = _read(taken, options)
         return taken
@@ -223,7 +223,7 @@ def function(
     return declare if given is None else declare(given)
 
 
-def declared(given: Any, name: str) -> Declared:  # noqa: ANN401
+def declared(given: Any, name: str) -> Declared:
     """Return the declaration of a function or stencil, under the name that it has in its module.
 
     Raises TypeError for a function without the decorator, and for what is no stencil either.
@@ -239,7 +239,7 @@ def declared(given: Any, name: str) -> Declared:  # noqa: ANN401
     return replace(found, name=name)
 
 
-def _bound(stencil: Any) -> Any:  # noqa: ANN401
+def _bound(stencil: Any) -> Any:
     from dlfield._core import BoundStencil
     from dlfield.stencils.binding import bind
 
@@ -252,7 +252,7 @@ def _names(option: str, given: Iterable[str]) -> frozenset[str]:
     return frozenset(given)
 
 
-def _read(taken: Any, options: dict[str, Any]) -> Declared:  # noqa: ANN401
+def _read(taken: Any, options: dict[str, Any]) -> Declared:
     if inspect.isfunction(taken):
         parameters, by_name = _of_function(taken), _keyword_only(taken)
     else:
@@ -316,7 +316,7 @@ def _parameter(what: str, one: inspect.Parameter) -> FieldParameter | ScalarPara
     return ScalarParameter(one.name, SCALARS[name], default)
 
 
-def _element(label: str, dtype: Any) -> Kind:  # noqa: ANN401
+def _element(label: str, dtype: Any) -> Kind:
     name = getattr(dtype, "name", str(dtype))
     if name not in FIELDS:
         expected = f"one of {', '.join(FIELDS)}"

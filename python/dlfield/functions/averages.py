@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from dlfield._core import Storage, as_storage, elementwise, empty_like, get_dims
 from dlfield.functions.axes import axes_of
-from dlfield.functions.host import Array, is_on_host_alone, on_host
+from dlfield.functions.host import is_on_host_alone, on_host
+
+if TYPE_CHECKING:
+    from dlfield._core import Array
 
 
 def average(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["along", "axes_of", "axis_of", "in_origin_order", "numbered"]
 
 
-def axes_of(what: str, storage: Storage, axis: Any, *, again: bool = False) -> tuple[int, ...]:  # noqa: ANN401
+def axes_of(what: str, storage: Storage, axis: Any, *, again: bool = False) -> tuple[int, ...]:
     """Return the numbers of one axis or several, each by its name or its number.
 
     With `again` an axis may be there twice.
@@ -28,14 +28,14 @@ def axes_of(what: str, storage: Storage, axis: Any, *, again: bool = False) -> t
     return normalize(numbered(what, storage, axis), storage.ndim, allow_duplicate=again)
 
 
-def numbered(what: str, storage: Storage, axis: Any) -> Any:  # noqa: ANN401
+def numbered(what: str, storage: Storage, axis: Any) -> Any:
     """Put numbers in the place of names, and leave everything else as it is."""
     if isinstance(axis, tuple | list):
         return tuple(numbered(what, storage, one) for one in axis)
     return _number(what, storage, axis) if isinstance(axis, str) else axis
 
 
-def axis_of(what: str, storage: Storage, axis: Any) -> int:  # noqa: ANN401
+def axis_of(what: str, storage: Storage, axis: Any) -> int:
     """Return the number of one axis. None is the axis of a storage that has one alone.
 
     Raises
@@ -51,7 +51,7 @@ def axis_of(what: str, storage: Storage, axis: Any) -> int:  # noqa: ANN401
     return axes_of(what, storage, 0 if axis is None else axis)[0]
 
 
-def along(axis: int, key: Any) -> tuple[Any, ...]:  # noqa: ANN401
+def along(axis: int, key: Any) -> tuple[Any, ...]:
     """Return the key that takes `key` along an axis, and all of the others."""
     return (*(slice(None),) * axis, key, ...)
 

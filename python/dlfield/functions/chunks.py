@@ -5,17 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dlfield._core import Storage
-from dlfield.functions.host import Array, each
+from dlfield.functions.host import each
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from dlfield._core import Array
 
 __all__ = ["computed"]
 
 
 def computed(
     function: Callable[..., Any], inputs: Sequence[Array], options: Mapping[str, Array] | None
-) -> Any:  # noqa: ANN401 - the function decides
+) -> Any:  # the function decides
     """Let Dask compute a function of its arrays and of storages; NotImplemented without any."""
     import dask.array as da
 

@@ -16,12 +16,14 @@ from dlfield import _core
 from dlfield._core import Storage, get_dims
 from dlfield.functions import labels
 from dlfield.functions.axes import along, axis_of
-from dlfield.functions.host import Array, has_host_buffer, is_on_host_alone, on_host
+from dlfield.functions.host import has_host_buffer, is_on_host_alone, on_host
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     import numpy.typing as npt
+
+    from dlfield._core import Array
 
 
 def made_like(

@@ -23,7 +23,7 @@ from dlfield._core import (
 )
 from dlfield.functions import averages, chunks, copies, labels, ufuncs, views
 from dlfield.functions.axes import axes_of, axis_of
-from dlfield.functions.host import Array, check_host, each, on_host, values, way_out
+from dlfield.functions.host import check_host, each, on_host, values, way_out
 from dlfield.functions.labels import Labels, same_names
 from dlfield.functions.table import REFUSED, Row, row_of
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     Function = Callable[..., Any]
+    from dlfield._core import Array
 
 __all__ = ["OWN", "dispatch", "implementation"]
 
@@ -41,7 +42,7 @@ def dispatch(
     types: Sequence[type],
     args: Sequence[Array],
     keywords: Mapping[str, Array],
-) -> Any:  # noqa: ANN401 - the function decides
+) -> Any:  # the function decides
     """Call what `function` of NumPy means for `storage` and the other arguments.
 
     Raises
@@ -126,7 +127,7 @@ def _viewed(row: Row, function: Function) -> Function:
     parameters, _, _ = _parameters(row, function)
     has_axis = "k" in row.operands[0] and "axis" in parameters
 
-    def call(*args: Array, **keywords: Array) -> Any:  # noqa: ANN401 - one or several
+    def call(*args: Array, **keywords: Array) -> Any:  # one or several
         given = {**dict(zip(parameters, args, strict=False)), **keywords}
         a = given.pop(next(iter(parameters)))
         if has_axis:
@@ -158,7 +159,7 @@ def _by_type(_: Row, function: Function) -> Function:
     def typed(one: Array) -> Array:
         return np.empty(0, one.dtype) if isinstance(one, Storage) else one
 
-    def call(*args: Array, **keywords: Array) -> Any:  # noqa: ANN401
+    def call(*args: Array, **keywords: Array) -> Any:
         return function(*map(typed, args), **{name: typed(one) for name, one in keywords.items()})
 
     return call
@@ -167,7 +168,7 @@ def _by_type(_: Row, function: Function) -> Function:
 def _of_values(row: Row, function: Function) -> Function:
     """Lift a function that returns what NumPy does."""
 
-    def call(*args: Array, **keywords: Array) -> Any:  # noqa: ANN401
+    def call(*args: Array, **keywords: Array) -> Any:
         given = list(each((*args, *keywords.values())))
         if len(row.operands) > 1:
             same_names(function.__name__, map(get_dims, given))
@@ -218,7 +219,7 @@ def _along(row: Row, function: Function) -> Function:
     first, is_open = next(iter(parameters)), function is np.gradient
     in_place = getattr(np.ndarray, what) if what in ("sort", "partition") else None
 
-    def call(*args: Array, **keywords: Array) -> Any:  # noqa: ANN401 - one or several
+    def call(*args: Array, **keywords: Array) -> Any:  # one or several
         named, more = (args[:1], args[1:]) if is_open else (args, ())
         given = {**dict(zip(parameters, named, strict=False)), **keywords}
         copies.check_no_out(what, given.get("out"))
@@ -257,7 +258,7 @@ def _parameters(row: Row, function: Function) -> tuple[dict[str, Any], list[str]
     return parameters, labelled, [name for name, axes in pairs if "..." not in axes]
 
 
-def _labelled(row: Row, model: Storage, found: Any, given: Mapping[str, Array]) -> Any:  # noqa: ANN401
+def _labelled(row: Row, model: Storage, found: Any, given: Mapping[str, Array]) -> Any:
     """Put results of NumPy into storages like a model, with the labels of the rule."""
     if isinstance(found, list | tuple):
         return type(found)(_labelled(row, model, one, given) for one in found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dlfield import _core
 from dlfield._core import CPUStorage, GPUStorage, GTNoSuchBufferError, Storage
@@ -10,8 +10,7 @@ from dlfield._core import CPUStorage, GPUStorage, GTNoSuchBufferError, Storage
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-#: A storage, an array of any library, or what NumPy takes for one; also any other argument.
-Array = Any
+    from dlfield._core import Array
 
 
 def has_host_buffer(array: object) -> bool:

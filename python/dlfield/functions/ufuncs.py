@@ -13,18 +13,13 @@ import numpy as np
 from dlfield._core import Storage, as_storage, elementwise, get_dims, zeros_like
 from dlfield.functions.axes import along, axes_of, axis_of
 from dlfield.functions.copies import check_cast, check_no_out, concatenate, filled, made_like
-from dlfield.functions.host import (
-    Array,
-    check_host,
-    check_host_alone,
-    is_on_host_alone,
-    on_host,
-    values,
-)
+from dlfield.functions.host import check_host, check_host_alone, is_on_host_alone, on_host, values
 from dlfield.functions.labels import Labels, picked, same_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from dlfield._core import Array
 
 _MISSING = object()
 

@@ -15,11 +15,13 @@ import numpy as np
 from dlfield import _core
 from dlfield._core import Storage, as_storage
 from dlfield.functions.axes import along, axes_of, axis_of, numbered
-from dlfield.functions.host import Array, check_host_alone, on_host, values
+from dlfield.functions.host import check_host_alone, on_host, values
 from dlfield.functions.labels import Labels, is_bare, spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from dlfield._core import Array
 
 # --- maps of indices -----------------------------------------------------------------------------
 
@@ -40,7 +42,7 @@ def mapped(function: Callable[..., Any]) -> Callable[..., Any]:
     """Do to the axes of a storage what `function` of NumPy does to those of an array."""
     what = f"numpy.{function.__name__}"
 
-    def found(shape: tuple[int, ...], *args: Array, **keywords: Array) -> Any:  # noqa: ANN401
+    def found(shape: tuple[int, ...], *args: Array, **keywords: Array) -> Any:
         probe = _probe(shape)
         try:
             return _maps(probe, function(probe, *args, **keywords))
@@ -54,7 +56,7 @@ def mapped(function: Callable[..., Any]) -> Callable[..., Any]:
 
     remembered = lru_cache(maxsize=256)(found)
 
-    def call(a: Array, *args: Array, **keywords: Array) -> Any:  # noqa: ANN401 - one or several
+    def call(a: Array, *args: Array, **keywords: Array) -> Any:  # one or several
         args, keywords = values(args), values(keywords)
         if not isinstance(a, Storage):
             return function(a, *args, **keywords)
@@ -81,7 +83,7 @@ def _probe(shape: tuple[int, ...]) -> np.ndarray:
     return np.lib.stride_tricks.as_strided(np.empty(1, "u1"), shape, strides)
 
 
-def _maps(probe: np.ndarray, found: Any) -> Any:  # noqa: ANN401 - one view or several
+def _maps(probe: np.ndarray, found: Any) -> Any:  # one view or several
     """Tell which views of the probe were found."""
     if isinstance(found, list | tuple):
         return type(found)(_maps(probe, one) for one in found)
@@ -114,7 +116,7 @@ def _longer(a: Storage, function: Callable[..., Any], *args: Array) -> Storage:
 def at_least(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add axes to arrays as `function` of NumPy does; those that have enough are given back."""
 
-    def call(*arrays: Array) -> Any:  # noqa: ANN401 - one or several, as NumPy
+    def call(*arrays: Array) -> Any:  # one or several, as NumPy
         made = tuple(
             _longer(one, function) if isinstance(one, Storage) else function(one) for one in arrays
         )

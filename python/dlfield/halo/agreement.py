@@ -17,7 +17,7 @@ Description = dict[str, object]
 
 
 def agree(
-    comm: Any,  # noqa: ANN401
+    comm: Any,
     problem: Exception | None,
     description: Description | None = None,
     way_out: str = "make the same plan",

@@ -58,7 +58,7 @@ class Block:
         shape: tuple[int, ...],
         dims: tuple[str, ...],
         halo: tuple[tuple[int, int], ...],
-        cart: Any,  # noqa: ANN401
+        cart: Any,
         region: dict[str, slice],
         *,
         owned: bool,
@@ -79,7 +79,7 @@ class Block:
         pairs = zip(self.domain, self.halo, strict=True)
         return tuple(low + points + high for points, (low, high) in pairs)
 
-    def empty(self, **options: Any) -> _core.Storage:  # noqa: ANN401
+    def empty(self, **options: Any) -> _core.Storage:
         """Make a field of this rank without values.
 
         Parameters
@@ -91,7 +91,7 @@ class Block:
         made: _core.Storage = _core.empty(self._extents(options), **options)
         return made
 
-    def zeros(self, **options: Any) -> _core.Storage:  # noqa: ANN401
+    def zeros(self, **options: Any) -> _core.Storage:
         """Make a field of this rank with zeros. Options as of `empty`."""
         made: _core.Storage = _core.zeros(self._extents(options), **options)
         return made
@@ -143,7 +143,7 @@ class Block:
 
     def _agreed_points(
         self,
-        comm: Any,  # noqa: ANN401
+        comm: Any,
         field: _core.Storage,
         root: int,
     ) -> tuple[np.ndarray[Any, Any], tuple[str, ...]]:
@@ -202,7 +202,7 @@ class Block:
 
 def decompose(
     shape: Sequence[int],
-    comm: Any,  # noqa: ANN401 - a communicator of mpi4py
+    comm: Any,  # a communicator of mpi4py
     dims: Sequence[str] = ("I", "J", "K"),
     halo: Mapping[str, Width] | Sequence[Width] = (),
     periodic: Mapping[str, bool] | Sequence[bool] | None = None,
@@ -268,9 +268,9 @@ def decompose(
 def _read(
     shape: Sequence[int],
     dims: Sequence[str],
-    halo: Any,  # noqa: ANN401
-    periodic: Any,  # noqa: ANN401
-    comm: Any,  # noqa: ANN401
+    halo: Any,
+    periodic: Any,
+    comm: Any,
 ) -> dict[str, Any]:
     dims, shape = tuple(dims), tuple(map(index, shape))
     if len(dims) != len(shape):
@@ -295,7 +295,7 @@ def _read(
     return {"shape": shape, "dims": dims, "halo": pairs, "periodic": around}
 
 
-def _width(dim: str, given: Any) -> tuple[int, int]:  # noqa: ANN401
+def _width(dim: str, given: Any) -> tuple[int, int]:
     """Read the points below and above: an int for both, or a pair."""
     low, high = (given, given) if hasattr(given, "__index__") else given
     if index(low) < 0 or index(high) < 0:
@@ -303,7 +303,7 @@ def _width(dim: str, given: Any) -> tuple[int, int]:  # noqa: ANN401
     return index(low), index(high)
 
 
-def _by_name(what: str, given: Any, dims: tuple[str, ...], default: object) -> list[Any]:  # noqa: ANN401
+def _by_name(what: str, given: Any, dims: tuple[str, ...], default: object) -> list[Any]:
     """Read values by name or in the order of dims; those that are missing have the default."""
     if isinstance(given, Mapping):
         _core.check_among(what, given, dims)
@@ -316,7 +316,7 @@ def _by_name(what: str, given: Any, dims: tuple[str, ...], default: object) -> l
     return values + [default] * (len(dims) - len(values))
 
 
-def _parts(shape: tuple[int, ...], comm: Any) -> tuple[int, ...]:  # noqa: ANN401
+def _parts(shape: tuple[int, ...], comm: Any) -> tuple[int, ...]:
     """Return the number of blocks along each dimension that is divided."""
     if mpi.is_cart(comm):
         return tuple(comm.dims)
@@ -362,7 +362,7 @@ def _check_points(given: Mapping[str, Any], parts: Sequence[int]) -> None:
             )
 
 
-def _block(given: Mapping[str, Any], comm: Any, parts: tuple[int, ...]) -> Block:  # noqa: ANN401
+def _block(given: Mapping[str, Any], comm: Any, parts: tuple[int, ...]) -> Block:
     around = given["periodic"][: len(parts)]
     made = comm is not None and not mpi.is_cart(comm)
     if comm is None:

@@ -93,7 +93,7 @@ class HaloExchange:
         """Messages that this rank sends to others in one exchange."""
         return self._messages
 
-    def exchange(self, *fields: Any) -> None:  # noqa: ANN401
+    def exchange(self, *fields: Any) -> None:
         """Fill the halos: `start` and `wait`.
 
         Parameters
@@ -115,7 +115,7 @@ class HaloExchange:
             self._start("exchange", fields)
             self._wait()
 
-    def start(self, *fields: Any) -> None:  # noqa: ANN401
+    def start(self, *fields: Any) -> None:
         """Read what goes to the neighbours, and begin to send it. Parameters as of `exchange`."""
         with self._one_thread("start"):
             self._start("start", fields)
@@ -145,7 +145,7 @@ class HaloExchange:
             return self._engine.test()
 
     @contextmanager
-    def overlap(self, *fields: Any) -> Iterator[None]:  # noqa: ANN401
+    def overlap(self, *fields: Any) -> Iterator[None]:
         """Compute in a block while messages travel: `start`, the block, `wait`.
 
         An exception in the block waits too. Parameters as of `exchange`.

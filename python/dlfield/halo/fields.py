@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dlfield.halo.edge import Edge
 
     Widths = Mapping[str, Any]
+    from dlfield._core import Array
 
 __all__ = ["PlannedField", "planned", "wire_dims"]
 
@@ -38,7 +39,7 @@ class PlannedField:
     def __init__(
         self,
         name: str,
-        array: Any,  # noqa: ANN401
+        array: Array,
         dims: Sequence[str],
         width: Widths | None,
         shared: Widths | None,
@@ -67,7 +68,7 @@ class PlannedField:
             f"field '{self.name}': extents that are not divided": whole,
         }
 
-    def accept(self, array: Any) -> Storage:  # noqa: ANN401
+    def accept(self, array: Array) -> Storage:
         """Take another field of the same description.
 
         Raises
@@ -155,7 +156,7 @@ class PlannedField:
         return view
 
 
-def _writable(array: Any) -> Storage:  # noqa: ANN401
+def _writable(array: Array) -> Storage:
     storage: Storage = array if isinstance(array, Storage) else as_storage(array)
     if storage.readonly:
         raise ValueError(
@@ -174,7 +175,7 @@ def _backwards(part: slice) -> slice:
 
 
 def planned(
-    fields: Any,  # noqa: ANN401
+    fields: Any,
     dims: Sequence[str],
     width: Widths | None,
     shared: Widths | None,

@@ -23,6 +23,7 @@ from dlfield.operators.xla_entries import TARGET, add_entry
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from dlfield._core import Array
     from dlfield.halo.transposed import Step
 
 __all__ = ["exchanged"]
@@ -73,7 +74,7 @@ def exchanged(
         add_entry(entry, _in_place(weakref.WeakMethod(step), way), (*ranks, *ranks))
         weakref.finalize(plan, xla_entries().pop, entry)
 
-    def exchange(*arrays: Any) -> Any:  # noqa: ANN401 - one array, or a tuple
+    def exchange(*arrays: Array) -> Any:  # one array, or a tuple
         given = [jax.numpy.asarray(one) for one in arrays]
         check(given)
         made = _exchange.bind(*given, name=name, way="exchange")
@@ -85,7 +86,7 @@ def exchanged(
 def _in_place(step: weakref.WeakMethod[Any], way: str) -> Callable[..., None]:
     """Return what XLA calls: results begin as the inputs, in the same memory if that is free."""
 
-    def entry(*memory: Any) -> None:  # noqa: ANN401
+    def entry(*memory: Any) -> None:
         made = step()
         assert made is not None  # the entry goes with the plan
         made(way, memory[len(memory) // 2 :])
@@ -93,11 +94,11 @@ def _in_place(step: weakref.WeakMethod[Any], way: str) -> Callable[..., None]:
     return entry
 
 
-def _abstract(*arrays: Any, **_: str) -> tuple[list[Any], set[effects.Effect]]:  # noqa: ANN401
+def _abstract(*arrays: Array, **_: str) -> tuple[list[Any], set[effects.Effect]]:
     return [jax.core.ShapedArray(one.shape, one.dtype) for one in arrays], {_ORDER}
 
 
-def _lowered(ctx: Any, *arrays: Any, name: str, way: str) -> Any:  # noqa: ANN401
+def _lowered(ctx: Any, *arrays: Array, name: str, way: str) -> Any:
     """Write the call with the token of the one before in front, and hand its own on."""
     lower = jax.ffi.ffi_lowering(
         TARGET,
@@ -120,7 +121,7 @@ def _differentiated(
     return _exchange.bind(*primals, **both), _exchange.bind(*directions, **both)
 
 
-def _transposed(cotangents: Sequence[Any], *_: Any, name: str, way: str) -> Any:  # noqa: ANN401
+def _transposed(cotangents: Sequence[Any], *_: Any, name: str, way: str) -> Any:
     return _exchange.bind(*map(ad.instantiate_zeros, cotangents), name=name, way=OTHER[way])
 
 

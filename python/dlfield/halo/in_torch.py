@@ -20,19 +20,19 @@ class _Exchanged(torch.autograd.Function):  # type: ignore[misc]
     """A step in one direction. It is linear: its derivative is itself, in reverse the other one."""
 
     @staticmethod
-    def forward(step: Step, way: str, *tensors: torch.Tensor) -> Any:  # noqa: ANN401
+    def forward(step: Step, way: str, *tensors: torch.Tensor) -> Any:
         return _with_copies(step, way, tensors)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:  # noqa: ANN401
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         ctx.step, ctx.way = inputs[:2]
 
     @staticmethod
-    def jvp(ctx: Any, _step: None, _way: None, *directions: torch.Tensor) -> Any:  # noqa: ANN401
+    def jvp(ctx: Any, _step: None, _way: None, *directions: torch.Tensor) -> Any:
         return _Exchanged.apply(ctx.step, ctx.way, *directions)
 
     @staticmethod
-    def backward(ctx: Any, *cotangents: torch.Tensor) -> Any:  # noqa: ANN401
+    def backward(ctx: Any, *cotangents: torch.Tensor) -> Any:
         return None, None, *_Exchanged.apply(ctx.step, OTHER[ctx.way], *cotangents)
 
 
@@ -51,7 +51,7 @@ def exchanged(step: Step) -> Callable[..., Any]:
         Exchanges tensors in place, or their cotangents.
     """
 
-    def exchange(*tensors: torch.Tensor) -> Any:  # noqa: ANN401 - one tensor, or a tuple
+    def exchange(*tensors: torch.Tensor) -> Any:  # one tensor, or a tuple
         made = _Exchanged.apply(step, "exchange", *tensors)
         return made[0] if len(made) == 1 else made
 

@@ -42,7 +42,7 @@ __all__ = [
 TAGS_OF_A_PLAN = 1024
 
 
-def _library() -> Any:  # noqa: ANN401 - a module without types
+def _library() -> Any:  # a module without types
     """Return mpi4py's module MPI, which is imported wherever there is a communicator."""
     from mpi4py import MPI
 
@@ -60,7 +60,7 @@ def is_cart(comm: object) -> bool:
     return is_communicator(comm) and isinstance(comm, _library().Cartcomm)
 
 
-def cart_neighbour(comm: Any, direction: Sequence[int]) -> int | None:  # noqa: ANN401
+def cart_neighbour(comm: Any, direction: Sequence[int]) -> int | None:
     """Return the rank in a direction of a Cartesian communicator; None beyond an edge."""
     extents, periodic, own = comm.Get_topo()
     place = [at + step for at, step in zip(own, direction, strict=True)]
@@ -72,7 +72,7 @@ def cart_neighbour(comm: Any, direction: Sequence[int]) -> int | None:  # noqa: 
     return rank
 
 
-def periodic_of(cart: Any) -> tuple[bool, ...]:  # noqa: ANN401
+def periodic_of(cart: Any) -> tuple[bool, ...]:
     """Tell along which dimensions a Cartesian communicator is periodic."""
     return tuple(map(bool, cart.Get_topo()[1]))
 
@@ -88,12 +88,12 @@ def has_threads() -> bool:
     return bool(mpi.Query_thread() == mpi.THREAD_MULTIPLE)
 
 
-def takes_gpu(comm: Any) -> bool:  # noqa: ANN401
+def takes_gpu(comm: Any) -> bool:
     """Tell whether MPI takes memory of a GPU of CUDA, as far as it says so."""
     return _kinds_of_memory(comm) or _supports_cuda()
 
 
-def _kinds_of_memory(comm: Any) -> bool:  # noqa: ANN401
+def _kinds_of_memory(comm: Any) -> bool:
     """Ask by the info of MPI 4.1."""
     info = comm.Get_info()
     kinds = info.Get("mpi_memory_alloc_kinds") or ""
@@ -130,7 +130,7 @@ class Channel:
     communicator, or with the last plan if that comes later.
     """
 
-    def __init__(self, comm: Any) -> None:  # noqa: ANN401
+    def __init__(self, comm: Any) -> None:
         self.comm = comm.Dup()
         self.plans = 0
         self._orphaned = False
@@ -163,7 +163,7 @@ class Channel:
 _keyval: int | None = None
 
 
-def channel_of(comm: Any) -> Channel:  # noqa: ANN401
+def channel_of(comm: Any) -> Channel:
     """Return the channel of a communicator. Collective where it does not have one yet."""
     global _keyval
     mpi = _library()
@@ -254,7 +254,7 @@ def _finish() -> None:
 
 
 def persistent(
-    comm: Any,  # noqa: ANN401
+    comm: Any,
     sends: Sequence[tuple[Any, int, int]],
     receives: Sequence[tuple[Any, int, int]],
 ) -> Requests:
@@ -314,7 +314,7 @@ class Connection:
         )
 
 
-def most(comm: Any, numbers: Sequence[int]) -> list[int]:  # noqa: ANN401
+def most(comm: Any, numbers: Sequence[int]) -> list[int]:
     """Return the largest of the numbers of all ranks, each by itself. Collective."""
     own = np.array(numbers, np.int64)
     largest = np.empty_like(own)

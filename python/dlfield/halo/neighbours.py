@@ -48,7 +48,7 @@ class Neighbours:
     >>> neighbours = Neighbours(comm, edges[comm.rank])  # doctest: +SKIP
     """
 
-    def __init__(self, comm: Any, edges: Sequence[Edge]) -> None:  # noqa: ANN401
+    def __init__(self, comm: Any, edges: Sequence[Edge]) -> None:
         if not mpi.is_communicator(comm):
             raise TypeError(
                 f"comm: expected an intracommunicator of mpi4py, got {type(comm).__name__}"
@@ -131,7 +131,7 @@ class OneRank:
         return len(self.periodic)
 
 
-def edges_of_grid(dims: Sequence[str], grid: Any) -> tuple[Edge, ...]:  # noqa: ANN401
+def edges_of_grid(dims: Sequence[str], grid: Any) -> tuple[Edge, ...]:
     """Return the edges of a Cartesian communicator, or of one rank, whose dimensions are `dims`.
 
     They are in the order of directions. A message has the number of the sender's direction.
@@ -147,7 +147,7 @@ def edges_of_grid(dims: Sequence[str], grid: Any) -> tuple[Edge, ...]:  # noqa: 
     return tuple(edges)
 
 
-def _neighbour(grid: Any, direction: Sequence[int]) -> int | None:  # noqa: ANN401
+def _neighbour(grid: Any, direction: Sequence[int]) -> int | None:
     if isinstance(grid, OneRank):
         steps = zip(direction, grid.periodic, strict=True)
         return None if any(step and not periodic for step, periodic in steps) else 0

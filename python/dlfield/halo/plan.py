@@ -25,7 +25,7 @@ __all__ = ["halo_exchange"]
 
 def halo_exchange(
     fields: Mapping[str, Any] | Sequence[Any],
-    comm: Any,  # noqa: ANN401 - a communicator of mpi4py
+    comm: Any,  # a communicator of mpi4py
     *,
     dims: Sequence[str] = ("I", "J"),
     width: Mapping[str, Any] | None = None,
@@ -143,7 +143,7 @@ def _warn_of_nothing(comm: OneRank, dims: Sequence[str]) -> None:
     )
 
 
-def _agreed(group: Any, made: HaloExchange | Exception) -> HaloExchange:  # noqa: ANN401
+def _agreed(group: Any, made: HaloExchange | Exception) -> HaloExchange:
     """Return the plan if all ranks could make theirs; else raise what `agree` says."""
     if isinstance(made, Exception):
         agree(group, made)
@@ -156,7 +156,7 @@ def _agreed(group: Any, made: HaloExchange | Exception) -> HaloExchange:  # noqa
     return made
 
 
-def _connected(comm: Any) -> tuple[mpi.Channel | None, Sequence[Edge] | None]:  # noqa: ANN401
+def _connected(comm: Any) -> tuple[mpi.Channel | None, Sequence[Edge] | None]:
     """Return the channel of a communicator, and the edges if they are given."""
     if isinstance(comm, OneRank):
         return None, None
@@ -171,7 +171,7 @@ def _connected(comm: Any) -> tuple[mpi.Channel | None, Sequence[Edge] | None]:  
 
 
 def _check_options(
-    comm: Any,  # noqa: ANN401
+    comm: Any,
     dims: Sequence[str],
     engine: str,
     gpu_aware: object,
@@ -212,7 +212,7 @@ def _description(
     return description
 
 
-def _problem_of_shapes(group: Any, route: Route, tags: int) -> ValueError | None:  # noqa: ANN401
+def _problem_of_shapes(group: Any, route: Route, tags: int) -> ValueError | None:
     """Compare what comes over each edge with the halo there. Collective."""
     remote = [edge for edge in route.edges if edge.rank != route.rank]
     sends = [group.isend(route.shapes(one)[0], one.rank, tags + one.tag) for one in remote]

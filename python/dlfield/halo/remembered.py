@@ -28,7 +28,7 @@ class Remembered:
         self._plan = plan
         self._sets: list[tuple[Sequence[Storage], Any]] = []
 
-    def of(self, fields: Sequence[Storage]) -> Any:  # noqa: ANN401 - what `plan` gave
+    def of(self, fields: Sequence[Storage]) -> Any:  # what `plan` gave
         """Return what is planned for a set of fields."""
         for at, (known, planned) in enumerate(self._sets):
             if all(map(_is_alike, known, fields)):

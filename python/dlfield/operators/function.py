@@ -15,7 +15,7 @@ from dlfield.stencils.halos import Halos, Shape
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from dlfield._core import BoundStencil, Storage
+    from dlfield._core import Array, BoundStencil, Storage
     from dlfield.stencils.declaration import DeclaredField, DeclaredScalar
 
 __all__ = ["StencilFunction", "part_of", "turned"]
@@ -256,6 +256,6 @@ def _copies(allocation: Allocation) -> Callable[[Any], Storage]:
     return copied
 
 
-def turned(array: Any, axes: tuple[int, ...]) -> Any:
+def turned(array: Array, axes: tuple[int, ...]) -> Any:
     """Return an array with its axes in another order."""
     return array.permute(axes) if hasattr(array, "permute") else array.transpose(axes)

@@ -21,7 +21,7 @@ from dlfield.operators.xla_entries import called, fingerprint
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from dlfield._core import BoundStencil
+    from dlfield._core import Array, BoundStencil
     from dlfield.stencils.declaration import DeclaredField
 
 __all__ = ["JaxCall"]
@@ -111,7 +111,7 @@ class JaxCall:
         """Return the function of arrays for these numbers and shapes."""
         self.function.plan(shapes)  # refuses shapes that do not fit
 
-        def plain(*arrays: Any) -> tuple[Any, ...]:
+        def plain(*arrays: Array) -> tuple[Any, ...]:
             return self._forward(scalars, arrays)
 
         made: Callable[..., Any] = jax.jit(self._with_derivatives(plain, scalars, shapes))
@@ -277,5 +277,5 @@ def _results(fields: Sequence[DeclaredField], shapes: Sequence[Any]) -> list[Any
     return [jax.ShapeDtypeStruct(tuple(shape), np.dtype(one.dtype)) for one, shape in pairs]
 
 
-def _is_real(array: Any) -> bool:
+def _is_real(array: Array) -> bool:
     return bool(jnp.issubdtype(array.dtype, jnp.inexact))

@@ -25,7 +25,7 @@ from dlfield.stencils.declaration import DeclaredField
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from dlfield._core import BoundStencil
+    from dlfield._core import Array, BoundStencil
     from dlfield.operators.function import StencilFunction
     from dlfield.stencils.declaration import DeclaredScalar
 
@@ -78,7 +78,7 @@ class TorchOp:
         self._register(namespace, short)
         self._old, self._new = functions(self)
 
-    def __call__(self, *args: Any, out: Any = None, **keywords: Any) -> Any:
+    def __call__(self, *args: Any, out: Array = None, **keywords: Any) -> Any:
         """Call the stencil with its inputs and scalars, in the order of the definition.
 
         Parameters
@@ -143,7 +143,7 @@ class TorchOp:
                     f"tensor; {way_out}"
                 )
 
-    def _write(self, args: tuple[Any, ...], out: Any) -> Any:
+    def _write(self, args: tuple[Any, ...], out: Array) -> Any:
         """Write into the caller's tensors."""
         outputs = (out,) if isinstance(out, torch.Tensor) else tuple(out)
         if len(outputs) != len(self._outputs):

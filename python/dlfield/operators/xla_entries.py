@@ -20,6 +20,7 @@ from dlfield.stencils.cartesian.internals import identity
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from dlfield._core import Array
     from dlfield.operators.function import StencilFunction
 
 __all__ = ["TARGET", "add_entry", "called", "fingerprint"]
@@ -115,7 +116,7 @@ def _register() -> None:
 def _for_each(compute: Callable[..., None], ranks: Sequence[int]) -> Callable[..., None]:
     """Return a function that calls another for each element of a batch."""
 
-    def entry(*arrays: Any) -> None:
+    def entry(*arrays: Array) -> None:
         last = len(arrays) - 1
         lead = arrays[last].shape[: arrays[last].ndim - ranks[last]]
         if not lead:
@@ -127,7 +128,7 @@ def _for_each(compute: Callable[..., None], ranks: Sequence[int]) -> Callable[..
     return entry
 
 
-def _element(array: Any, rank: int, index: tuple[int, ...]) -> Any:
+def _element(array: Array, rank: int, index: tuple[int, ...]) -> Any:
     """Return one element of a batch; an array of extent 1 has the same for all."""
     lead = array.shape[: array.ndim - rank]
     return array[tuple(at if extent > 1 else 0 for at, extent in zip(index, lead, strict=True))]

@@ -26,7 +26,7 @@ from dlfield.stencils.functional import planned
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dlfield._core import CallPlan, FieldPlan
+    from dlfield._core import Array, CallPlan, FieldPlan
     from dlfield.halo import ExchangeExplanation
     from dlfield.stencils.cartesian.temporaries import Temporaries
 
@@ -62,7 +62,7 @@ class Explanation:
     ((3, 4), (1, 3), 'buffer')
     """
 
-    def __init__(self, data: Any, backend: str | None) -> None:  # noqa: ANN401 - any array
+    def __init__(self, data: Array, backend: str | None) -> None:
         self.type = type(data).__name__
         self.doors: tuple[str, ...] = doors_of(data)
         self.storage, self.obstacles = _tried(data, backend)
@@ -107,11 +107,11 @@ class Explanation:
 
 
 def explain(
-    data: Any,  # noqa: ANN401 - any array, or a bound stencil
+    data: Array,  # or a bound stencil
     /,
-    *args: Any,  # noqa: ANN401
+    *args: Any,
     backend: str | None = None,
-    **keywords: Any,  # noqa: ANN401
+    **keywords: Any,
 ) -> Explanation | PlanExplanation | ExchangeExplanation:
     """Say how an array would come in, or what a call of a bound stencil would do.
 
@@ -302,7 +302,7 @@ def _joined(dims: tuple[str, ...]) -> str:
     return ("" if all(len(dim) == 1 for dim in dims) else ", ").join(dims)
 
 
-def _tried(data: Any, backend: str | None) -> tuple[Storage | None, tuple[str, ...]]:  # noqa: ANN401
+def _tried(data: Array, backend: str | None) -> tuple[Storage | None, tuple[str, ...]]:
     """Import, and collect what is in the way."""
     if backend is not None:
         preset(backend, "backend")  # an unknown name says nothing about an array

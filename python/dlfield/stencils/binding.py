@@ -22,7 +22,7 @@ _KINDS = ("device", "memory", "dtype")
 
 
 def bind(
-    stencil: Any,  # noqa: ANN401 - whatever computes
+    stencil: Any,  # whatever computes
     *,
     dims: Mapping[str, Any] | None = None,
     fields: Mapping[str, Any] | None = None,
@@ -144,7 +144,7 @@ def bind(
     return run  # type: ignore[no-any-return]
 
 
-def rebind(stencil: Any, options: dict[str, Any]) -> BoundStencil:  # noqa: ANN401
+def rebind(stencil: Any, options: dict[str, Any]) -> BoundStencil:
     """Bind a stencil again that was copied or unpickled, with the keywords of `bind`."""
     leading, given = options["partial"]
     keywords = {name: value for name, value in options.items() if name != "partial"}
@@ -165,7 +165,7 @@ _RETURN_STENCILS = frozenset({
 })  # fmt: skip
 
 
-def attribute(run: BoundStencil, options: dict[str, Any], name: str) -> Any:  # noqa: ANN401
+def attribute(run: BoundStencil, options: dict[str, Any], name: str) -> Any:
     """Give an attribute of the stencil: what makes another stencil of it, or runs it, is bound."""
     if name == "run" and hasattr(run.stencil, "field_info"):
         return functools.partial(_run, run)
@@ -176,7 +176,7 @@ def attribute(run: BoundStencil, options: dict[str, Any], name: str) -> Any:  # 
         return value
 
     @functools.wraps(value)
-    def bound(*args: Any, **kwargs: Any) -> BoundStencil:  # noqa: ANN401
+    def bound(*args: Any, **kwargs: Any) -> BoundStencil:
         made = value(*args, **kwargs)
         return run if made is run.stencil else rebind(made, options)
 
@@ -188,7 +188,7 @@ def _run(
     _domain_: tuple[int, ...],
     _origin_: Mapping[str, tuple[int, ...]],
     exec_info: dict[str, Any] | None = None,
-    **arguments: Any,  # noqa: ANN401
+    **arguments: Any,
 ) -> None:
     """Call as the `run` of a stencil of gt4py.cartesian is called, with every check."""
     axes, fields = run.declaration.axes, run.declaration.fields
@@ -197,7 +197,7 @@ def _run(
     call_functional(run, arguments, origin=origin, domain=_domain_, exec_info=exec_info)
 
 
-def _taken_apart(stencil: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:  # noqa: ANN401
+def _taken_apart(stencil: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """Give the stencil of GT4Py in a `functools.partial`, and the arguments that it was given."""
     from dlfield.stencils.cartesian import internals
     from dlfield.stencils.cartesian.declare import CartesianStencil
@@ -231,8 +231,8 @@ def _named(
 
 
 def _introduce(
-    run: Any,  # noqa: ANN401
-    stencil: Any,  # noqa: ANN401
+    run: Any,
+    stencil: Any,
     declaration: Declaration,
     leading: tuple[Any, ...],
     given: Mapping[str, Any],
@@ -255,12 +255,12 @@ def _introduce(
         run.__signature__ = inspect.signature(functools.partial(run, *leading, **known))
 
 
-def take_option(run: BoundStencil, keywords: dict[str, Any], name: str) -> Any:  # noqa: ANN401
+def take_option(run: BoundStencil, keywords: dict[str, Any], name: str) -> Any:
     """Take an option out of `keywords`, unless the stencil has an argument of that name."""
     return None if name in run.argument_names else keywords.pop(name, None)
 
 
-def compile_or_fail(compile_inside: Callable[[Callable[[str, str], Any]], Any]) -> Any:  # noqa: ANN401
+def compile_or_fail(compile_inside: Callable[[Callable[[str, str], Any]], Any]) -> Any:
     """Compile; a compiler that fails is an error as any other, which setuptools exits with."""
     from dlfield.stencils.progress import compiling
 
@@ -273,7 +273,7 @@ def compile_or_fail(compile_inside: Callable[[Callable[[str, str], Any]], Any]) 
         ) from failure
 
 
-def _compiled(stencil: Any) -> Any:  # noqa: ANN401
+def _compiled(stencil: Any) -> Any:
     """Give the stencil of GT4Py behind a lazy one, which is compiled now unless it was before."""
     from dlfield.stencils.cartesian import internals
     from dlfield.stencils.cartesian.declare import CartesianStencil
@@ -285,7 +285,7 @@ def _compiled(stencil: Any) -> Any:  # noqa: ANN401
 
 
 def _declare(
-    stencil: Any,  # noqa: ANN401
+    stencil: Any,
     fields: Mapping[str, Any] | None,
     backend: str | None,
     offset_provider: Mapping[str, Any] | None,
@@ -333,7 +333,7 @@ def _declare(
     return plain.declare(stencil, fields=fields, backend=backend)
 
 
-def _only_for_callables(fields: Any, backend: Any, got: str) -> None:  # noqa: ANN401
+def _only_for_callables(fields: Any, backend: Any, got: str) -> None:
     for option, value in (("fields", fields), ("backend", backend)):
         if value is not None:
             raise TypeError(f"{option}: expected it for a plain callable only, got it for {got}")

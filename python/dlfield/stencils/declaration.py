@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import inspect
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from dlfield._core import Array
+
 __all__ = [
     "Access",
     "AffineFootprint",
@@ -44,7 +46,7 @@ class Run(Protocol):
         _domain_: tuple[Any, ...],
         _origin_: dict[str, tuple[int, ...]],
         exec_info: dict[str, Any] | None,
-        **arguments: Any,  # noqa: ANN401 - arrays and scalars by name
+        **arguments: Any,  # arrays and scalars by name
     ) -> None:
         """Compute.
 
@@ -148,7 +150,7 @@ class TableRows:
     """
 
     table: Any
-    array: Any
+    array: Array
     first: int
     end: int
     column: int | None
@@ -187,7 +189,7 @@ class FindFootprint(Protocol):
         fields: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]],
         domain: tuple[Any, ...],
         scalars: Mapping[str, Any],
-        connectivities: Any,  # noqa: ANN401 - as the caller passed them
+        connectivities: Any,  # as the caller passed them
     ) -> CallFootprint:
         """Find it.
 
@@ -278,7 +280,7 @@ class DeclaredCollection:
     kind: Any = tuple
     keys: tuple[str, ...] = ()
 
-    def built(self, values: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    def built(self, values: Mapping[str, Any]) -> Any:
         """Make the object of the values of its parts by name."""
         parts = [values[one] if isinstance(one, str) else one.built(values) for one in self.parts]
         return self.kind(**dict(zip(self.keys, parts, strict=True))) if self.keys else tuple(parts)

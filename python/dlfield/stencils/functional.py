@@ -28,7 +28,7 @@ from dlfield.stencils.next.tables import Tables, checked_provider
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from dlfield._core import BoundStencil, CallPlan, FieldPlan, StorageOptions
+    from dlfield._core import Array, BoundStencil, CallPlan, FieldPlan, StorageOptions
     from dlfield.stencils.declaration import DeclaredField
 
 __all__ = ["call"]
@@ -53,7 +53,7 @@ _NUMBERS = (bool, int, float, complex)
 _PLAIN = ("torch", "jaxlib._jax", "cupy")
 
 
-def call(run: BoundStencil, args: tuple[Any, ...], keywords: Mapping[str, Any] | None) -> Any:  # noqa: ANN401
+def call(run: BoundStencil, args: tuple[Any, ...], keywords: Mapping[str, Any] | None) -> Any:
     """Do what `BoundStencil.functional` says."""
     options: dict[str, Any] = {}
     place, like, halo, exec_info = _ANYWHERE, None, None, None
@@ -79,7 +79,7 @@ def call(run: BoundStencil, args: tuple[Any, ...], keywords: Mapping[str, Any] |
 def _last_outputs(
     run: BoundStencil,
     given: dict[str, Any],
-    like: Any,  # noqa: ANN401
+    like: Array,
     place: Mapping[str, Any],
 ) -> _Outputs:
     """Return the outputs of the last call, or new ones if anything they follow from differs.
@@ -109,7 +109,7 @@ def planned(
     return plan_functional(run, (), given, **place), place
 
 
-def _told_by_tables(run: BoundStencil, plan: CallPlan, given: Mapping[str, Any]) -> Any:  # noqa: ANN401
+def _told_by_tables(run: BoundStencil, plan: CallPlan, given: Mapping[str, Any]) -> Any:
     """Return a domain whose points along what no field has are those of the tables; else None."""
     unknown = {dim for _, dim in _unknown(plan)}
     provider = given.get("offset_provider", run.declaration.connectivities)
@@ -131,7 +131,7 @@ def _unknown(plan: CallPlan) -> Iterator[tuple[str, str]]:
             yield from ((name, dim) for dim in field.dims if dim in plan.axes and dim not in known)
 
 
-def _domain(plan: CallPlan, points: Iterable[int]) -> Any:  # noqa: ANN401
+def _domain(plan: CallPlan, points: Iterable[int]) -> Any:
     """Give points as a call takes them: numbers, or ranges where the domain begins elsewhere."""
     if not any(plan.start):
         return tuple(points)
@@ -139,7 +139,7 @@ def _domain(plan: CallPlan, points: Iterable[int]) -> Any:  # noqa: ANN401
     return {axis: (start, start + count) for axis, start, count in ends}
 
 
-def _key(given: Mapping[str, Any], like: Any, place: Mapping[str, Any]) -> Any:  # noqa: ANN401
+def _key(given: Mapping[str, Any], like: Array, place: Mapping[str, Any]) -> Any:
     """Return all that a plan of outputs follows from; None if that cannot be told quickly."""
     if not (like is None or isinstance(like, str)):
         return None
@@ -155,7 +155,7 @@ def _key(given: Mapping[str, Any], like: Any, place: Mapping[str, Any]) -> Any: 
     return key
 
 
-def _frozen(value: Any) -> Any:  # noqa: ANN401
+def _frozen(value: Any) -> Any:
     """Return numbers by axis or by name as tuples, which the caller cannot change."""
     if value is None:
         return None
@@ -164,7 +164,7 @@ def _frozen(value: Any) -> Any:  # noqa: ANN401
     return tuple(map(_frozen, value)) if hasattr(value, "__len__") else operator.index(value)
 
 
-def _labels(value: Any) -> Any:  # noqa: ANN401
+def _labels(value: Any) -> Any:
     """Return shape, labels and device of an array of a known type, or the type of a number."""
     kind = type(value)
     if isinstance(value, Storage):
@@ -177,14 +177,14 @@ def _labels(value: Any) -> Any:  # noqa: ANN401
     return (kind, value.shape, value.device) if kind.__module__ in _PLAIN else None
 
 
-def _is_array(value: Any) -> bool:  # noqa: ANN401
+def _is_array(value: Any) -> bool:
     return not isinstance(value, _NUMBERS)
 
 
 def _with_halo(
     run: BoundStencil,
     given: Mapping[str, Any],
-    halo: Any,  # noqa: ANN401
+    halo: Any,
     place: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Give the fields that have no halo of their own one of these widths."""
@@ -196,7 +196,7 @@ def _with_halo(
     return labelled
 
 
-def _labelled_with(halos: Halos, field: DeclaredField, value: Any) -> Any:  # noqa: ANN401
+def _labelled_with(halos: Halos, field: DeclaredField, value: Any) -> Any:
     """Return an array with the widths of a halo, over the same memory, unless it has a halo."""
     names = get_dims(value)
     if isinstance(value, Storage) and any(map(any, value.halo or ())):
@@ -213,7 +213,7 @@ def _labelled_with(halos: Halos, field: DeclaredField, value: Any) -> Any:  # no
     return as_storage(value, dims=dims, halo=widths)
 
 
-def _framework(like: Any, first: Any) -> str:  # noqa: ANN401
+def _framework(like: Array, first: Any) -> str:
     """Name of the framework of the results."""
     if isinstance(like, str):
         if like not in _MAKERS:
@@ -258,7 +258,7 @@ class _Outputs:
         self,
         plan: CallPlan,
         given: Mapping[str, Any],
-        like: Any,  # noqa: ANN401
+        like: Array,
         place: Mapping[str, Any],
     ) -> None:
         self.plan = plan
@@ -292,7 +292,7 @@ class _Outputs:
             for name, one in self.fields.items()
         }
 
-    def common_origin(self) -> Any:  # noqa: ANN401
+    def common_origin(self) -> Any:
         """Give the origins as a call takes them: one for all fields if they agree (read sooner)."""
         found: dict[str, set[int]] = {axis: set() for axis in self.plan.axes}
         for name, origin in self.origins.items():
@@ -343,7 +343,7 @@ class _Outputs:
             demands["alignment_size"] = 1
         return demands
 
-    def result(self, name: str, made: Storage, given: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    def result(self, name: str, made: Storage, given: Mapping[str, Any]) -> Any:
         """Give an output to the framework, as an array over the memory."""
         array = self.convert(made)
         if self._jax_device is not None and array.device != self._jax_device:
@@ -355,7 +355,7 @@ class _Outputs:
         model = None if self.first is None else given[self.first]
         return self._labelled(array, made, name, given.get(name), model)
 
-    def _labelled(self, array: Any, made: Storage, name: str, own: Any, model: Any) -> Any:  # noqa: ANN401
+    def _labelled(self, array: Array, made: Storage, name: str, own: Any, model: Array) -> Any:
         """Give a DataArray like the one passed for it, else labelled as the first field."""
         import xarray as xr
 
@@ -381,7 +381,7 @@ class _Outputs:
         return xr.DataArray(array, dims=[names.get(dim, dim) for dim in dims], coords=coords)
 
 
-def _device_of(model: Any) -> Any:  # noqa: ANN401 - of JAX
+def _device_of(model: Array) -> Any:  # of JAX
     """Return the device of a JAX array, of which one process has several on the host."""
     array = model.ndarray if is_field(model) else model
     device = getattr(array, "device", None)

@@ -41,7 +41,7 @@ class Halos:
         `halo`, for a stencil whose reach is known at run time only.
     """
 
-    def __init__(self, declaration: Declaration, halo: Any = None, dims: Any = None) -> None:  # noqa: ANN401
+    def __init__(self, declaration: Declaration, halo: Any = None, dims: Any = None) -> None:
         self.declaration = declaration
         #: Points below and above, by axis.
         self.widths: dict[str, tuple[int, int]] = _widths(declaration, halo)
@@ -126,8 +126,8 @@ class Halos:
 def outputs(
     run: BoundStencil,
     shapes: Mapping[str, Sequence[Any]] | Sequence[Sequence[Any]],
-    halo: Any = None,  # noqa: ANN401
-    dims: Any = None,  # noqa: ANN401
+    halo: Any = None,
+    dims: Any = None,
 ) -> dict[str, Shape]:
     """Do what `BoundStencil.outputs` says."""
     halos = Halos(run.declaration, halo, dims)
@@ -145,7 +145,7 @@ def outputs(
     return halos.output_shapes(halos.extents({name: tuple(one) for name, one in shapes.items()}))
 
 
-def _widths(declaration: Declaration, halo: Any) -> dict[str, tuple[int, int]]:  # noqa: ANN401
+def _widths(declaration: Declaration, halo: Any) -> dict[str, tuple[int, int]]:
     """Read `halo=`."""
     axes = declaration.axes
     if halo is None:
@@ -164,7 +164,7 @@ def _widths(declaration: Declaration, halo: Any) -> dict[str, tuple[int, int]]: 
     return dict(zip(axes, map(_width, halo), strict=True))
 
 
-def _width(width: Any) -> tuple[int, int]:  # noqa: ANN401
+def _width(width: Any) -> tuple[int, int]:
     """Read points below and above: an int for both, or a pair."""
     low, high = width if isinstance(width, (tuple, list)) and len(width) == 2 else (width, width)
     if any(isinstance(one, bool) or not hasattr(one, "__index__") for one in (low, high)):
@@ -175,7 +175,7 @@ def _width(width: Any) -> tuple[int, int]:  # noqa: ANN401
     return int(low), int(high)
 
 
-def _order(declaration: Declaration, dims: Any) -> tuple[str, ...]:  # noqa: ANN401
+def _order(declaration: Declaration, dims: Any) -> tuple[str, ...]:
     """Read `dims=`: each axis of the stencil once."""
     order = tuple(getattr(dim, "value", dim) for dim in dims)
     if sorted(order, key=str) != sorted(declaration.axes):

@@ -14,7 +14,7 @@ from dlfield._core import get_dims, preset
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dlfield._core import BoundStencil, Storage
+    from dlfield._core import Array, BoundStencil, Storage
     from dlfield.stencils.declaration import Declaration, DeclaredField
 
 __all__ = ["copied", "made"]
@@ -23,7 +23,7 @@ __all__ = ["copied", "made"]
 def copied(
     run: BoundStencil,
     bound: Mapping[str, Any],
-    data: Any,  # noqa: ANN401
+    data: Array,
     field: str | None,
     options: Mapping[str, Any] | None,
 ) -> Storage:
@@ -42,7 +42,7 @@ def made(
     bound: Mapping[str, Any],
     function: str,
     shape: Sequence[int],
-    dtype: Any,  # noqa: ANN401
+    dtype: Any,
     field: str | None,
     options: Mapping[str, Any] | None,
 ) -> Storage:

@@ -66,7 +66,7 @@ class CallableRun:
         _domain_: tuple[int, ...],
         _origin_: dict[str, tuple[int, ...]],
         exec_info: dict[str, Any] | None,
-        **arguments: Any,  # noqa: ANN401 - arrays and scalars by name
+        **arguments: Any,  # arrays and scalars by name
     ) -> None:
         """Call the function. `exec_info` gets the times of begin and end, in seconds."""
         place = {"origin": _origin_, "domain": _domain_}
@@ -149,7 +149,7 @@ def declare(
     )
 
 
-def _name(function: Any) -> str:  # noqa: ANN401
+def _name(function: Any) -> str:
     if isinstance(function, type) or not callable(function):
         way_out = "pass a function, a functools.partial or an object with __call__"
         raise TypeError(f"bind: expected a callable that computes, got {function!r}; {way_out}")
@@ -157,7 +157,7 @@ def _name(function: Any) -> str:  # noqa: ANN401
     return str(getattr(plain, "__name__", type(plain).__name__))
 
 
-def plain_function(function: Any) -> Any:  # noqa: ANN401
+def plain_function(function: Any) -> Any:
     """Give the function behind partials and decorators."""
     while isinstance(function, functools.partial):
         function = function.func
@@ -226,11 +226,11 @@ def _for_gtscript(expected: str) -> str:
     return f"bind: expected {expected}; {way_out}, dlfield.annotations is for plain callables"
 
 
-def _is_gt4py(thing: Any) -> bool:  # noqa: ANN401
+def _is_gt4py(thing: Any) -> bool:
     return str(getattr(thing, "__module__", "")).startswith("gt4py.")
 
 
-def _is_of_next(given: Any) -> bool:  # noqa: ANN401
+def _is_of_next(given: Any) -> bool:
     """Tell whether an annotation is a field of gt4py.next, or a tuple of some."""
     return _is_gt4py(get_origin(given)) or any(map(_is_of_next, get_args(given)))
 
@@ -298,7 +298,7 @@ def _scalar(name: str, one: inspect.Parameter) -> DeclaredScalar:
     return DeclaredScalar(one.name, _scalar_dtype(name, one), default=default)
 
 
-def _scalar_dtype(name: str, one: inspect.Parameter) -> Any:  # noqa: ANN401
+def _scalar_dtype(name: str, one: inspect.Parameter) -> Any:
     """Dtype of the annotation, or None if it is not a dtype, so that any value passes."""
     import numpy as np  # not with dlfield itself
 

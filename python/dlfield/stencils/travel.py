@@ -42,7 +42,7 @@ class _Named:
     name: str = ""
     is_definition: bool = False
 
-    def found(self) -> Any:  # noqa: ANN401
+    def found(self) -> Any:
         module = import_module(self.module)
         return reduce(getattr, self.name.split("."), module) if self.name else module
 
@@ -103,7 +103,7 @@ def reduced(run: BoundStencil, options: dict[str, Any]) -> tuple[Any, tuple[Any,
     return _arrived, (key, cargo, options, binding)
 
 
-def _key(made: Any) -> str:  # noqa: ANN401
+def _key(made: Any) -> str:
     """Give one key for equal contents: which objects are one object is left out."""
     buffer = io.BytesIO()
     pickler = pickle.Pickler(buffer)
@@ -144,14 +144,14 @@ def _arrived(key: str, cargo: bytes, options: dict[str, Any], binding: str | Non
         return _bound[key, binding]
 
 
-def _compiled(stencil: Any) -> _Compiled:  # noqa: ANN401
+def _compiled(stencil: Any) -> _Compiled:
     definition, version, options = cartesian.origin_of(stencil)
     origin = _reference(definition) or replace(_source(definition), is_gtscript=False)
     externals = {name: _packed(value) for name, value in options.pop("externals").items()}
     return _Compiled(origin, version, options | {"externals": externals})
 
 
-def _compile(made: _Compiled) -> Any:  # noqa: ANN401
+def _compile(made: _Compiled) -> Any:
     origin = made.definition
     found = origin.found() if isinstance(origin, _Named) else _unpacked(origin)
     backend, version = made.options["backend"], made.version
@@ -182,7 +182,7 @@ def _alone(name: str) -> Iterator[None]:
         yield
 
 
-def _packed(value: Any) -> Any:  # noqa: ANN401
+def _packed(value: Any) -> Any:
     """Give something that can be pickled for a value that a definition uses."""
     if isinstance(value, ModuleType):
         return _Named(value.__name__)
@@ -198,7 +198,7 @@ def _packed(value: Any) -> Any:  # noqa: ANN401
     return value
 
 
-def _unpacked(made: Any) -> Any:  # noqa: ANN401
+def _unpacked(made: Any) -> Any:
     if isinstance(made, _Named):
         return _definition_of(made.found()) if made.is_definition else made.found()
     if isinstance(made, _Parts):
@@ -206,7 +206,7 @@ def _unpacked(made: Any) -> Any:  # noqa: ANN401
     return _made(made) if isinstance(made, _Source) else made
 
 
-def _definition_of(found: Any) -> Any:  # noqa: ANN401
+def _definition_of(found: Any) -> Any:
     """Give the function behind what stands in a module under the name of a definition."""
     if isinstance(found, BoundStencil):
         found = found.stencil
@@ -215,7 +215,7 @@ def _definition_of(found: Any) -> Any:  # noqa: ANN401
     return gt4py_next.definition_of(found) if gt4py_next.is_stencil(found) else found
 
 
-def _reference(value: Any) -> _Named | None:  # noqa: ANN401
+def _reference(value: Any) -> _Named | None:
     """Name a function, or a program of the same definition, that a module has."""
     definition = _definition_of(value)
     module, name = definition.__module__, definition.__qualname__
@@ -230,11 +230,11 @@ def _reference(value: Any) -> _Named | None:  # noqa: ANN401
     return None
 
 
-def _function(function: Any) -> _Named | _Source:  # noqa: ANN401
+def _function(function: Any) -> _Named | _Source:
     return _reference(function) or _source(function)
 
 
-def _source(function: Any) -> _Source:  # noqa: ANN401
+def _source(function: Any) -> _Source:
     """Take a function apart: its source, and what the names in it stand for."""
     import ast
     import inspect
@@ -266,7 +266,7 @@ def _source(function: Any) -> _Source:  # noqa: ANN401
     )
 
 
-def _made(source: _Source) -> Any:  # noqa: ANN401
+def _made(source: _Source) -> Any:
     """Put a function together. GT4Py finds its source, with the decorators, which do not run."""
     import ast
 

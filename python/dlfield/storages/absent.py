@@ -40,7 +40,7 @@ class Absent:
         """Remember the name, and the library whose arrays have it."""
         self._name, self._library = name, library
 
-    def __get__(self, obj: object, owner: type) -> Any:  # noqa: ANN401 - never returns
+    def __get__(self, obj: object, owner: type) -> Any:  # never returns
         """Raise AttributeError with the way out."""
         if obj is None:
             raise AttributeError(f"type object '{owner.__name__}' has no attribute '{self._name}'")

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dlfield._core import Storage, as_storage, check_among, get_dims
-from dlfield.functions.host import Array, check_host_alone
+from dlfield.functions.host import check_host_alone
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from dlfield._core import Array
 
 __all__ = ["broadcast_like", "isel"]
 

@@ -9,7 +9,7 @@ from dlfield._core import UNSET, Storage, class_options, device_of, storage
 __all__ = ["construct"]
 
 
-def construct(cls: type, data: tuple[Any, ...], /, **options: Any) -> Storage:  # noqa: ANN401
+def construct(cls: type, data: tuple[Any, ...], /, **options: Any) -> Storage:
     """Make what `cls(*data, **options)` is. `Storage(...)` is of the class that fits."""
     decided = class_options(cls)
     if decided is None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from dlfield._core import Storage
+    from dlfield._core import Array, Storage
     from dlfield.show.drawing import LayoutDrawing
     from dlfield.storages.flags import Flags
 else:
@@ -47,7 +47,7 @@ class _Methods(Storage):
     def __reversed__(self) -> Iterator[Any]:
         return (self[index] for index in reversed(range(len(self))))
 
-    def to_quantity(self, units: str, *, backend: Any) -> Any:  # noqa: ANN401 - of NDSL
+    def to_quantity(self, units: str, *, backend: Any) -> Any:  # of NDSL
         """Return an NDSL ``Quantity`` over the memory of a storage. Copies nothing.
 
         Its origin and extent are those of the domain, and its halo is the storage's. I, J and K
@@ -125,7 +125,7 @@ class _Methods(Storage):
         made: Self = converted(self, dtype, order, casting, subok, copy)  # type: ignore[assignment]
         return made
 
-    def view(self, dtype: npt.DTypeLike | None = None) -> Any:  # noqa: ANN401 - see Returns
+    def view(self, dtype: npt.DTypeLike | None = None) -> Any:  # see Returns
         """Return another storage over the same memory, or its bytes as another type.
 
         Parameters
@@ -171,11 +171,11 @@ class _Methods(Storage):
 
         return flatten(self, order)
 
-    def fill(self, value: Any) -> None:  # noqa: ANN401 - a number
+    def fill(self, value: Any) -> None:  # a number
         """Write a number into every element, as ``storage[...] = value``."""
         self[...] = value
 
-    def tolist(self) -> Any:  # noqa: ANN401 - lists of lists, or a number
+    def tolist(self) -> Any:  # lists of lists, or a number
         """Copy the values into nested lists of Python numbers."""
         from dlfield.functions.host import values
 
@@ -207,7 +207,7 @@ class _Methods(Storage):
         dims = [new.get(name, name) for name in self.dims]
         return self[...] if tuple(dims) == self.dims else self._with_dims(dims)
 
-    def isel(self, indexers: Mapping[str, Any] | None = None, /, **named: Any) -> Self:  # noqa: ANN401
+    def isel(self, indexers: Mapping[str, Any] | None = None, /, **named: Any) -> Self:
         """Return the view at integers and slices by name, as `isel` of xarray.
 
         ``storage.isel(K=0)``, ``storage.isel({"K": 0, "I": slice(1, 3)})``. An integer drops its
@@ -226,7 +226,7 @@ class _Methods(Storage):
         view: Self = isel(self, {**(indexers or {}), **named})  # type: ignore[assignment]
         return view
 
-    def broadcast_like(self, other: Any) -> Storage:  # noqa: ANN401
+    def broadcast_like(self, other: Any) -> Storage:
         """Return a read-only view, repeated along the dims of `other` that the storage lacks.
 
         It has the dims of `other` in their order, then those that `other` lacks, as
@@ -253,7 +253,7 @@ class _Methods(Storage):
         return [name for name in object.__dir__(self) if not is_absent(kind, name)]
 
     @property
-    def variable(self) -> Any:  # noqa: ANN401 - an xarray.Variable
+    def variable(self) -> Any:  # an xarray.Variable
         """Return an `xarray.Variable` around it: a DataArray beside it computes with that, by name.
 
         Without dims it is the array of NumPy, which goes by position. Absent without xarray, and
@@ -296,7 +296,7 @@ class _Methods(Storage):
 
     conjugate = conj
 
-    def argsort(self, axis: Any = -1, kind: Any = None, order: Any = None) -> Storage:  # noqa: ANN401
+    def argsort(self, axis: Any = -1, kind: Any = None, order: Any = None) -> Storage:
         """Return the indices that sort along an axis, as `numpy.argsort` does."""
         import numpy as np
 
@@ -304,14 +304,14 @@ class _Methods(Storage):
         made: Storage = argsort(self, axis, kind, order)
         return made
 
-    def searchsorted(self, v: Any, side: Any = "left", sorter: Any = None) -> Any:  # noqa: ANN401
+    def searchsorted(self, v: Any, side: Any = "left", sorter: Any = None) -> Any:
         """Return the places of values in sorted ones, as `numpy.searchsorted` does."""
         import numpy as np
 
         searchsorted: Any = np.searchsorted
         return searchsorted(self, v, side, sorter)
 
-    def round(self, decimals: int | None = None, out: Any = None) -> Any:  # noqa: ANN401
+    def round(self, decimals: int | None = None, out: Array = None) -> Any:
         """Round to a number of decimals, as NumPy does."""
         from dlfield.functions.ufuncs import rounded
 
@@ -319,7 +319,7 @@ class _Methods(Storage):
 
     __round__ = round
 
-    def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Any:  # noqa: ANN401
+    def clip(self, min: Any = None, max: Any = None, out: Array = None) -> Any:
         """Limit the values to a range, as NumPy does."""
         from dlfield.functions.ufuncs import clip
 

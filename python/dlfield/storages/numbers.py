@@ -15,8 +15,8 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _conversion(name: str, convert: Callable[[Any], Any]) -> Any:  # noqa: ANN401
-    def to_number(self: Any) -> Any:  # noqa: ANN401 - a storage, and a number of some kind
+def _conversion(name: str, convert: Callable[[Any], Any]) -> Any:
+    def to_number(self: Any) -> Any:  # a storage, and a number of some kind
         if self.size != 1:
             got = f"a {type(self).__name__} of shape {self.shape}"
             raise TypeError(f"{name}: expected one element, got {got}; {way_out(self)}")
@@ -26,13 +26,13 @@ def _conversion(name: str, convert: Callable[[Any], Any]) -> Any:  # noqa: ANN40
     return to_number
 
 
-def _index(value: Any) -> int:  # noqa: ANN401
+def _index(value: Any) -> int:
     if isinstance(value, bool):  # as a key it is a mask, as in NumPy
         raise TypeError("__index__: expected an integer, got a bool; use bool(storage)")
     return operator.index(value)
 
 
-def _bool(self: Any) -> bool:  # noqa: ANN401
+def _bool(self: Any) -> bool:
     """Return the truth of a single element; NumPy's ValueError for any other number of them."""
     if self.size != 1:
         raise ValueError(
@@ -42,7 +42,7 @@ def _bool(self: Any) -> bool:  # noqa: ANN401
     return bool(self.item())
 
 
-def _format(self: Any, spec: str) -> str:  # noqa: ANN401
+def _format(self: Any, spec: str) -> str:
     """Format a single element without dimensions as its number, as NumPy does."""
     if spec and self.ndim:
         raise TypeError(
@@ -52,7 +52,7 @@ def _format(self: Any, spec: str) -> str:  # noqa: ANN401
     return format(self.item(), spec) if spec else str(self)
 
 
-def _contains(self: Any, value: object) -> bool:  # noqa: ANN401 - a storage
+def _contains(self: Any, value: object) -> bool:  # a storage
     """Tell if an element equals `value`, as NumPy does."""
     return bool((self == value).any())
 

@@ -24,6 +24,8 @@ from dlfield.xarray.files import write_values
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dlfield._core import Array
+
 __all__ = ["DefaultAccessor", "install"]
 
 
@@ -49,7 +51,7 @@ def install() -> None:
         _installed()  # another thread may have begun to import xarray before the finder was there
 
 
-def _gt_dims(array: Any) -> tuple[str, ...]:  # noqa: ANN401 - xarray is not imported for its types
+def _gt_dims(array: Array) -> tuple[str, ...]:  # xarray is not imported for its types
     """Names of the axes, for GT4Py: absent unless each is I, J, K or a decimal."""
     dims = gt4py_names(array.dims)
     if dims is None:
@@ -61,7 +63,7 @@ def _gt_dims(array: Any) -> tuple[str, ...]:  # noqa: ANN401 - xarray is not imp
     return dims
 
 
-def _gt_data_interface(array: Any) -> dict[str | None, Any]:  # noqa: ANN401
+def _gt_data_interface(array: Array) -> dict[str | None, Any]:
     """Pointer, shape, strides and dims by device: None is main memory, "gpu" is a GPU.
 
     They are those of the data: its own ``__gt_data_interface__``, else its ``__array_interface__``
@@ -95,7 +97,7 @@ _DEFAULTS = {
 }
 
 
-def _interface(data: Any) -> Mapping[str | None, Any]:  # noqa: ANN401
+def _interface(data: Array) -> Mapping[str | None, Any]:
     """Return a description for each device, or a function that returns it."""
     own: Mapping[str | None, Any] | None = getattr(data, "__gt_data_interface__", None)
     if own is not None:
@@ -105,7 +107,7 @@ def _interface(data: Any) -> Mapping[str | None, Any]:  # noqa: ANN401
     return {device: entry for device, entry in found.items() if entry is not None}
 
 
-def _named(entry: Any, dims: tuple[str, ...] | None) -> Any:  # noqa: ANN401
+def _named(entry: Any, dims: tuple[str, ...] | None) -> Any:
     """Return a description with `dims` as a new dict: `entry` belongs to the data."""
     if callable(entry):
         return lambda: _named(entry(), dims)

@@ -18,21 +18,21 @@ __all__ = ["write_values"]
 _MARK = "_encodes_storages"
 
 
-def write_values(conventions: Any) -> None:  # noqa: ANN401 - a module of xarray
+def write_values(conventions: Any) -> None:  # a module of xarray
     """Make ``xarray.conventions`` encode the values of storages. Copies nothing on the host."""
     encode = getattr(conventions, "encode_cf_variable", None)
     if encode is None or hasattr(encode, _MARK):
         return
 
     @wraps(encode)
-    def encode_cf_variable(var: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401
+    def encode_cf_variable(var: Any, *args: Any, **options: Any) -> Any:
         return encode(_with_values(var), *args, **options)
 
     setattr(encode_cf_variable, _MARK, True)
     conventions.encode_cf_variable = encode_cf_variable
 
 
-def _with_values(variable: Any) -> Any:  # noqa: ANN401 - an xarray.Variable
+def _with_values(variable: Any) -> Any:  # an xarray.Variable
     """Return a variable of NumPy arrays for one of storages, also in the chunks of Dask."""
     data = getattr(variable, "_data", None)
     chunk = getattr(data, "_meta", None)
@@ -45,7 +45,7 @@ def _with_values(variable: Any) -> Any:  # noqa: ANN401 - an xarray.Variable
     return variable
 
 
-def _chunks_of_values(chunks: Any, chunk: Storage) -> Any:  # noqa: ANN401 - an array of Dask
+def _chunks_of_values(chunks: Any, chunk: Storage) -> Any:  # an array of Dask
     import numpy as np
 
     from dlfield.functions.host import values

@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
     from typing import Unpack
 
-    from dlfield._core import StorageOptions
+    from dlfield._core import Array, StorageOptions
 
 __all__ = ["from_xarray", "to_xarray"]
 
 
 def to_xarray(
     self: Storage,
-    coords: Any = None,  # noqa: ANN401 - what xarray takes
+    coords: Any = None,  # what xarray takes
     name: Hashable | None = None,
     attrs: Mapping[Any, Any] | None = None,
-) -> Any:  # noqa: ANN401 - xarray is not imported for its types
+) -> Any:  # xarray is not imported for its types
     """Return an ``xarray.DataArray`` over the memory, with the dims of the storage. Copies nothing.
 
     Parameters
@@ -64,7 +64,7 @@ def to_xarray(
     return DataArray(data, coords=coords, dims=self.dims, name=name, attrs=own)
 
 
-def from_xarray(array: Any, **options: Unpack[StorageOptions]) -> Storage:  # noqa: ANN401
+def from_xarray(array: Array, **options: Unpack[StorageOptions]) -> Storage:
     """Put the memory of a DataArray into a storage, with the labels that `to_xarray` wrote.
 
     Never copies. They are found again behind transpositions, and in a file that was read. A
@@ -139,7 +139,7 @@ def _attributes(storage: Storage, dims: tuple[str, ...]) -> dict[str, Any]:
     return written
 
 
-def _way_out(array: Any) -> str:  # noqa: ANN401
+def _way_out(array: Array) -> str:
     """Tell what to call for something else than a DataArray."""
     if not hasattr(array, "data_vars"):
         return "use as_storage(...)"
@@ -147,7 +147,7 @@ def _way_out(array: Any) -> str:  # noqa: ANN401
     return f"pass one of its variables, for example x[{name!r}]"
 
 
-def _pair(widths: Any) -> tuple[int, int]:  # noqa: ANN401
+def _pair(widths: Any) -> tuple[int, int]:
     """Read widths of a halo: a file may have made a list or an array of them."""
     low, high = widths
     return int(low), int(high)

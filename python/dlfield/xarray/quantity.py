@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from dlfield.functions.host import has_host_buffer
 
 if TYPE_CHECKING:
-    from dlfield._core import Storage
+    from dlfield._core import Array, Storage
 
 __all__ = ["to_quantity"]
 
 
-def to_quantity(self: Storage, units: str, *, backend: Any) -> Any:  # noqa: ANN401 - of NDSL
+def to_quantity(self: Storage, units: str, *, backend: Any) -> Any:  # of NDSL
     """Do what `Storage.to_quantity` says."""
     try:
         from ndsl import Backend, Quantity, constants
@@ -54,7 +54,7 @@ def to_quantity(self: Storage, units: str, *, backend: Any) -> Any:  # noqa: ANN
     return quantity
 
 
-def _address(array: Any) -> int:  # noqa: ANN401
+def _address(array: Array) -> int:
     for name in ("__array_interface__", "__cuda_array_interface__"):
         if (found := getattr(array, name, None)) is not None:
             return int(found["data"][0])

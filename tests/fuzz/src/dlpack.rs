@@ -7,8 +7,8 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use dlfield::dlpark::DlpackFlags;
-use dlfield::dlpark::ffi::{
+use dlpark::DlpackFlags;
+use dlpark::ffi::{
     DLDataType, DLDataTypeCode, DLDevice, DLDeviceType, DLManagedTensorVersioned, DLPackVersion,
     DLTensor,
 };

@@ -49,7 +49,7 @@ class Engine(ABC):
         """Prepare what serves every exchange, whatever its fields."""
 
     @abstractmethod
-    def _plan(self, fields: Sequence[Storage]) -> Any:  # noqa: ANN401 - the engine's own
+    def _plan(self, fields: Sequence[Storage]) -> Any:  # the engine's own
         """Plan the exchange of some fields; the last few plans are remembered."""
 
     @abstractmethod

@@ -130,11 +130,11 @@ class _Group:
 
     def __init__(
         self,
-        context: Any,  # noqa: ANN401
+        context: Any,
         number: int,
         members: Sequence[int],
         route: Route,
-        comm: Any,  # noqa: ANN401
+        comm: Any,
         blocks: Sequence[tuple[Sequence[int], Sequence[int]]],
     ) -> None:
         from ghex.structured.cartesian_sets import ProductSet, UnitRange
@@ -166,7 +166,7 @@ class _Group:
         """Return what exchanges fields, and their descriptions. They keep the memory."""
         return self._object.exchange, [self._described(at, fields[at]) for at in self._members]
 
-    def _described(self, at: int, storage: Storage) -> Any:  # noqa: ANN401
+    def _described(self, at: int, storage: Storage) -> Any:
         from ghex.structured.regular import make_field_descriptor
 
         ordered, field = self._route.ordered(storage), self._route.fields[at]
@@ -182,7 +182,7 @@ class _Group:
         )
 
 
-def _groups(comm: Any, route: Route) -> list[_Group]:  # noqa: ANN401
+def _groups(comm: Any, route: Route) -> list[_Group]:
     """Make the groups of fields that are alike on every rank. Collective."""
     from ghex.context import make_context
 

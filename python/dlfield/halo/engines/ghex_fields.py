@@ -19,7 +19,7 @@ __all__ = ["ghex_field", "problem_of", "with_distinct_strides"]
 _MOVED = {1: np.bool_, 4: np.int32, 8: np.int64}
 
 
-def ghex_field(storage: CPUStorage, domain: Any) -> Any:  # noqa: ANN401 - of GHEX
+def ghex_field(storage: CPUStorage, domain: Any) -> Any:  # of GHEX
     """Describe a storage to GHEX as a field of a domain of a regular grid. Copies nothing.
 
     Parameters

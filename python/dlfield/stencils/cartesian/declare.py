@@ -53,10 +53,10 @@ class CartesianStencil(Protocol):
     parameter_info: Mapping[str, Any]
     domain_info: Any
 
-    def run(self, *args: Any, **kwargs: Any) -> None: ...  # noqa: ANN401, D102
+    def run(self, *args: Any, **kwargs: Any) -> None: ...  # noqa: D102
 
 
-def missing(stencil: Any) -> list[str]:  # noqa: ANN401
+def missing(stencil: Any) -> list[str]:
     """Attributes that an object with part of the face lacks; none for a plain callable."""
     absent = [name for name in _FACE if not hasattr(stencil, name)]
     return absent if len(_FACE) - len(absent) >= len(_FACE) // 2 else []
@@ -152,7 +152,7 @@ def _signature(stencil: CartesianStencil) -> dict[str, inspect.Parameter]:
     return {name: parameter for name, parameter in every.items() if name not in _CALL_OPTIONS}
 
 
-def _field(name: str, info: Any) -> DeclaredField:  # noqa: ANN401
+def _field(name: str, info: Any) -> DeclaredField:
     return DeclaredField(
         name=name,
         dims=(*info.axes, *(str(number) for number in range(len(info.data_dims)))),
@@ -162,7 +162,7 @@ def _field(name: str, info: Any) -> DeclaredField:  # noqa: ANN401
     )
 
 
-def _access(kind: Any) -> Access:  # noqa: ANN401
+def _access(kind: Any) -> Access:
     """GT4Py's AccessKind is a flag: NONE, READ, WRITE or both."""
     reads, writes = "READ" in kind.name, "WRITE" in kind.name
     if reads and writes:
@@ -170,7 +170,7 @@ def _access(kind: Any) -> Access:  # noqa: ANN401
     return "write" if writes else "read" if reads else "unused"
 
 
-def _scalar(name: str, info: Any, signature: dict[str, inspect.Parameter]) -> DeclaredScalar:  # noqa: ANN401
+def _scalar(name: str, info: Any, signature: dict[str, inspect.Parameter]) -> DeclaredScalar:
     declared = signature[name]
     default = () if declared.default is declared.empty else (declared.default,)
     return DeclaredScalar(name, info.dtype, info.access.name != "NONE", default)

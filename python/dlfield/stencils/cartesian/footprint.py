@@ -110,7 +110,7 @@ def has_run_time_levels(found: Stencil) -> bool:
 
 
 def _boxes(
-    info: Any,  # noqa: ANN401
+    info: Any,
     spans: Mapping[str, Span],
 ) -> tuple[tuple[Span, ...] | None, tuple[Span, ...] | None]:
     """Return the box that is read and the one that is written; of them GT4Py says the same."""
@@ -125,7 +125,7 @@ def _boxes(
     return reads, writes
 
 
-def _is_used(info: Any) -> bool:  # noqa: ANN401
+def _is_used(info: Any) -> bool:
     """Read GT4Py's AccessKind, which is a flag: NONE, READ, WRITE or both."""
     return "READ" in info.access.name or "WRITE" in info.access.name
 
@@ -352,6 +352,6 @@ def _flows(
                 yield from _flows(body, conditions)
 
 
-def _within(target: Any) -> list[Access]:  # noqa: ANN401
+def _within(target: Any) -> list[Access]:
     """Return the accesses in the indices of a target."""
     return [one for one in accesses(target) if one is not target]

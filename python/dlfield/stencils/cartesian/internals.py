@@ -69,13 +69,13 @@ def version() -> str:
     return str(gt4py.__version__)
 
 
-def is_lazy(stencil: Any) -> bool:  # noqa: ANN401
+def is_lazy(stencil: Any) -> bool:
     """Return whether it is a stencil that GT4Py compiles when it is first used."""
     module = sys.modules.get("gt4py.cartesian.lazy_stencil")
     return module is not None and isinstance(stencil, module.LazyStencil)
 
 
-def compiled(stencil: Any, around: Callable[[str, str], Any]) -> Any:  # noqa: ANN401
+def compiled(stencil: Any, around: Callable[[str, str], Any]) -> Any:
     """Return the stencil of GT4Py behind a lazy one; any other object as it is.
 
     A lazy stencil is compiled inside of ``around(name, backend)`` unless it was before.
@@ -119,7 +119,7 @@ def layout_of(name: str) -> tuple[Any, Any, bool] | None:
     return info["layout_map"], info["alignment"], info["device"] == "gpu"
 
 
-def representation_of(stencil: Any) -> nodes.Stencil:  # noqa: ANN401
+def representation_of(stencil: Any) -> nodes.Stencil:
     """Read the definition that a stencil of GT4Py was compiled from, in milliseconds.
 
     Raises UnknownNode; and NoDefinition if the definition or its source is missing, or if it was
@@ -129,7 +129,7 @@ def representation_of(stencil: Any) -> nodes.Stencil:  # noqa: ANN401
     return _lowered(_builder_of(stencil))
 
 
-def _builder_of(stencil: Any) -> Any:  # noqa: ANN401
+def _builder_of(stencil: Any) -> Any:
     import inspect  # takes milliseconds to import
 
     from gt4py.cartesian.definitions import BuildOptions
@@ -151,7 +151,7 @@ def _builder_of(stencil: Any) -> Any:  # noqa: ANN401
     return builder
 
 
-def _types_of_temporaries(definition: Any) -> dict[str, Any]:  # noqa: ANN401
+def _types_of_temporaries(definition: Any) -> dict[str, Any]:
     """Return the fields that temporaries may be annotated with, as they are named where it stands.
 
     GT4Py takes them as `dtypes` and does not keep those.
@@ -162,20 +162,20 @@ def _types_of_temporaries(definition: Any) -> dict[str, Any]:  # noqa: ANN401
     return {name: one for name, one in names if isinstance(one, _FieldDescriptor)}
 
 
-def is_compiled(stencil: Any, version: str | None = None) -> bool:  # noqa: ANN401
+def is_compiled(stencil: Any, version: str | None = None) -> bool:
     """Return whether it is a stencil that GT4Py has compiled, of a certain definition if asked."""
     modules = [base.__module__ for base in type(stencil).__mro__]
     known = "gt4py.cartesian.stencil_object" in modules
     return known and version in (None, getattr(stencil, "_gt_id_", None))
 
 
-def identity(stencil: Any) -> str | None:  # noqa: ANN401
+def identity(stencil: Any) -> str | None:
     """Return GT4Py's text for what a stencil computes, which is the same in each process."""
     own = getattr(stencil, "_gt_id_", None)
     return own if isinstance(own, str) else None
 
 
-def origin_of(stencil: Any) -> tuple[Callable[..., Any], str, dict[str, Any]]:  # noqa: ANN401
+def origin_of(stencil: Any) -> tuple[Callable[..., Any], str, dict[str, Any]]:
     """Return what a stencil was compiled from: definition, version, options for `compile_again`.
 
     Raises NoDefinition as `representation_of`.
@@ -199,7 +199,7 @@ def origin_of(stencil: Any) -> tuple[Callable[..., Any], str, dict[str, Any]]:  
     return definition, str(stencil._gt_id_), options_of(stencil) | known
 
 
-def options_of(stencil: Any) -> dict[str, Any]:  # noqa: ANN401
+def options_of(stencil: Any) -> dict[str, Any]:
     """Return backend, name and options that a stencil was compiled with, for `compile_again`."""
     options = dict(stencil.options)
     implementing, backend_options = options.pop("_impl_opts"), options.pop("backend_opts")
@@ -208,7 +208,7 @@ def options_of(stencil: Any) -> dict[str, Any]:  # noqa: ANN401
     return {**options, **backend_options, **implementing, **known}
 
 
-def literal_precision(stencil: Any) -> int:  # noqa: ANN401
+def literal_precision(stencil: Any) -> int:
     """Return the bits of a literal that is given no type, in the definition of a stencil."""
     return int(stencil.options["literal_float_precision"])
 
@@ -217,7 +217,7 @@ def literal_precision(stencil: Any) -> int:  # noqa: ANN401
 _DEFAULT_TYPES = ("float64", "int64", "bool")
 
 
-def _dtype_name(given: Any) -> str:  # noqa: ANN401
+def _dtype_name(given: Any) -> str:
     import numpy as np
 
     return str(np.dtype(given))
@@ -228,7 +228,7 @@ def compile_again(
     externals: dict[str, Any],
     options: dict[str, Any],
     around: Callable[[str, str], Any],
-) -> Any:  # noqa: ANN401
+) -> Any:
     """Return the stencil of a definition, compiled inside of ``around(name, backend)``."""
     from gt4py.cartesian import gtscript
 
@@ -236,12 +236,12 @@ def compile_again(
         return gtscript.stencil(definition=definition, externals=externals, **options)
 
 
-def is_function(value: Any) -> bool:  # noqa: ANN401
+def is_function(value: Any) -> bool:
     """Return whether it is a function or a definition of GTScript."""
     return hasattr(value, "_gtscript_")
 
 
-def as_function(function: Callable[..., Any]) -> Any:  # noqa: ANN401
+def as_function(function: Callable[..., Any]) -> Any:
     """Return a function for definitions of GTScript."""
     from gt4py.cartesian import gtscript
 
@@ -255,7 +255,7 @@ def representation_of_definition(definition: Callable[..., Any]) -> nodes.Stenci
     return _lowered(StencilBuilder(definition, backend="numpy"))
 
 
-def _lowered(builder: Any) -> nodes.Stencil:  # noqa: ANN401
+def _lowered(builder: Any) -> nodes.Stencil:
     from gt4py.cartesian.gtc.gtir_to_oir import GTIRToOIR
     from gt4py.cartesian.gtc.passes.oir_optimizations.utils import compute_horizontal_block_extents
 
@@ -263,7 +263,7 @@ def _lowered(builder: Any) -> nodes.Stencil:  # noqa: ANN401
     return _Reader(lowered, compute_horizontal_block_extents(lowered)).stencil(lowered)
 
 
-def _kind(node: Any) -> str:  # noqa: ANN401
+def _kind(node: Any) -> str:
     """Return the name of a node's class, whose attributes are all known."""
     kind = type(node).__name__
     known = {*_KNOWN.get(kind, "").split(), *_COMMON}
@@ -274,7 +274,7 @@ def _kind(node: Any) -> str:  # noqa: ANN401
     return kind
 
 
-def _line(*having: Any) -> int | None:  # noqa: ANN401
+def _line(*having: Any) -> int | None:
     """Return the first line that one of the nodes has."""
     return next((int(node.loc.line) for node in having if node.loc is not None), None)
 
@@ -282,19 +282,19 @@ def _line(*having: Any) -> int | None:  # noqa: ANN401
 class _Reader:
     """Makes our nodes of GT4Py's."""
 
-    def __init__(self, stencil: Any, extents: Any) -> None:  # noqa: ANN401
+    def __init__(self, stencil: Any, extents: Any) -> None:
         self.extents = extents
         # GT4Py names the field of a condition by an address.
         masks = (one.name for one in stencil.declarations if re.fullmatch(r"mask_\d+", one.name))
         self.renamed = {str(name): f"mask#{at}" for at, name in enumerate(masks)}
 
-    def name(self, node: Any) -> str:  # noqa: ANN401
+    def name(self, node: Any) -> str:
         return self.renamed.get(str(node.name), str(node.name))
 
-    def scalar(self, node: Any) -> nodes.Scalar:  # noqa: ANN401
+    def scalar(self, node: Any) -> nodes.Scalar:
         return nodes.Scalar(self.name(node))
 
-    def stencil(self, node: Any) -> nodes.Stencil:  # noqa: ANN401
+    def stencil(self, node: Any) -> nodes.Stencil:
         _kind(node)
         parameters = [(_kind(one), one) for one in node.params]
         return nodes.Stencil(
@@ -305,42 +305,42 @@ class _Reader:
             loops=tuple(self.loop(one) for one in node.vertical_loops),
         )
 
-    def declared(self, node: Any) -> nodes.FieldDeclaration:  # noqa: ANN401
+    def declared(self, node: Any) -> nodes.FieldDeclaration:
         _kind(node)
         axes = "".join(axis for axis, has in zip("IJK", node.dimensions, strict=True) if has)
         data_shape = tuple(map(int, node.data_dims))
         return nodes.FieldDeclaration(self.name(node), node.dtype.name.lower(), axes, data_shape)
 
-    def loop(self, node: Any) -> nodes.VerticalLoop:  # noqa: ANN401
+    def loop(self, node: Any) -> nodes.VerticalLoop:
         _kind(node)
         return nodes.VerticalLoop(node.loop_order.value, tuple(map(self.section, node.sections)))
 
-    def section(self, node: Any) -> nodes.Section:  # noqa: ANN401
+    def section(self, node: Any) -> nodes.Section:
         _kind(node)
         blocks = tuple(map(self.block, node.horizontal_executions))
         return nodes.Section(self.interval(node.interval), blocks)
 
-    def block(self, node: Any) -> nodes.Block:  # noqa: ANN401
+    def block(self, node: Any) -> nodes.Block:
         _kind(node)
         (i_from, i_to), (j_from, j_to) = self.extents[id(node)]
         extents = (int(i_from), int(i_to)), (int(j_from), int(j_to))
         return nodes.Block(self.body(node), extents)
 
-    def interval(self, node: Any) -> nodes.Interval:  # noqa: ANN401
+    def interval(self, node: Any) -> nodes.Interval:
         _kind(node)
         return nodes.Interval(self.bound(node.start), self.bound(node.end))
 
-    def bound(self, node: Any) -> nodes.Bound | None:  # noqa: ANN401
+    def bound(self, node: Any) -> nodes.Bound | None:
         if node is None:
             return None
         at_run_time = _kind(node) == "RuntimeAxisBound"
         offset = self.expression(node.offset) if at_run_time else int(node.offset)
         return nodes.Bound({"START": False, "END": True}[node.level.name], offset)
 
-    def body(self, node: Any) -> tuple[nodes.Statement, ...]:  # noqa: ANN401
+    def body(self, node: Any) -> tuple[nodes.Statement, ...]:
         return tuple(map(self.statement, node.body))
 
-    def statement(self, node: Any) -> nodes.Statement:  # noqa: ANN401
+    def statement(self, node: Any) -> nodes.Statement:
         match _kind(node):
             case "AssignStmt":
                 target = self.expression(node.left)
@@ -358,7 +358,7 @@ class _Reader:
                 return nodes.Region(bounds, self.body(node), _line(node, node.mask))
         raise UnknownNode(f"node {type(node).__name__} as a statement")
 
-    def expression(self, node: Any) -> nodes.Expression:  # noqa: ANN401
+    def expression(self, node: Any) -> nodes.Expression:
         match _kind(node):
             case "FieldAccess":
                 return self.access(node)
@@ -383,10 +383,10 @@ class _Reader:
                 return nodes.Operation("if", operands)
         raise UnknownNode(f"node {type(node).__name__} in an expression")
 
-    def all(self, *given: Any) -> tuple[nodes.Expression, ...]:  # noqa: ANN401
+    def all(self, *given: Any) -> tuple[nodes.Expression, ...]:
         return tuple(map(self.expression, given))
 
-    def access(self, node: Any) -> nodes.Access:  # noqa: ANN401
+    def access(self, node: Any) -> nodes.Access:
         name, data_index = self.name(node), self.all(*node.data_index)
         match _kind(node.offset):
             case "CartesianOffset":

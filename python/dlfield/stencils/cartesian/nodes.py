@@ -60,7 +60,7 @@ class Node:
             yield from _walk(value)
 
 
-def _walk(value: Any) -> Iterator[Node]:  # noqa: ANN401 - an attribute of any node
+def _walk(value: Any) -> Iterator[Node]:  # an attribute of any node
     if isinstance(value, Node):
         yield from value.walk()
     elif isinstance(value, tuple):

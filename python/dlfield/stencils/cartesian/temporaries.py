@@ -33,7 +33,7 @@ class Temporaries(NamedTuple):
     nbytes: int
 
 
-def temporaries_of(stencil: Any, domain: Mapping[str, int]) -> Temporaries | None:  # noqa: ANN401
+def temporaries_of(stencil: Any, domain: Mapping[str, int]) -> Temporaries | None:
     """Return the temporaries of a call; None for a stencil whose definition is not known.
 
     Parameters

@@ -28,7 +28,7 @@ _HERE = SimpleNamespace(
 )
 
 
-def representation_of(stencil: Any) -> Stencil | None:  # noqa: ANN401
+def representation_of(stencil: Any) -> Stencil | None:
     """Read a stencil of GT4Py.
 
     Returns

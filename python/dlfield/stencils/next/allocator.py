@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Literal, SupportsIndex
 
-    from dlfield._core import StorageOptions
+    from dlfield._core import Array, StorageOptions
 
 __all__ = ["FieldAllocator", "field_allocator"]
 
@@ -130,17 +130,17 @@ class FieldAllocator:
     options: tuple[tuple[str, Any], ...]
 
     @property
-    def __gt_device_type__(self) -> Any:  # noqa: ANN401
+    def __gt_device_type__(self) -> Any:
         """GT4Py's number of the kind of device."""
         return internals.device_type(gpu=self.gpu)
 
     def __gt_allocate__(
         self,
-        domain: Any,  # noqa: ANN401
-        dtype: Any,  # noqa: ANN401
+        domain: Any,
+        dtype: Any,
         device_id: int = 0,
         aligned_index: Iterable[Any] | None = None,
-    ) -> Any:  # noqa: ANN401
+    ) -> Any:
         """Allocate for a domain, as gt4py.next calls it.
 
         Parameters
@@ -176,7 +176,7 @@ class FieldAllocator:
             "dims": self._dims(domain),
         }
         made = empty(domain.shape, np.dtype(dtype.scalar_type), **labels, **own)
-        array: Any = made.to_cupy() if self.gpu else made.to_numpy()
+        array: Array = made.to_cupy() if self.gpu else made.to_numpy()
         return internals.tensor_buffer(
             gpu=self.gpu,
             number=made.device_id or 0,
@@ -201,7 +201,7 @@ class FieldAllocator:
             raise ValueError(f"device: {expected}, got {number}; make a field_allocator for it")
         return {"device": ("gpu", number if fixed is None else fixed)} if self.gpu else {}
 
-    def _dims(self, domain: Any) -> tuple[str, ...] | None:  # noqa: ANN401
+    def _dims(self, domain: Any) -> tuple[str, ...] | None:
         """Names that the layout is a function of: those of the kinds for a preset."""
         if "layout" in dict(self.options):
             return tuple(dim.value for dim in domain.dims)
@@ -228,7 +228,7 @@ def _check(options: dict[str, Any], *, gpu: bool) -> None:
             ) from reason
 
 
-def _place(domain: Any, aligned_index: Iterable[Any] | None) -> list[int]:  # noqa: ANN401
+def _place(domain: Any, aligned_index: Iterable[Any] | None) -> list[int]:
     """Index of the aligned element in the array of a domain."""
     asked = {one.dim: int(one.value) for one in aligned_index or ()}
     place = []

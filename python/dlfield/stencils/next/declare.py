@@ -37,7 +37,7 @@ _kept: OfObjects[dict[int, Any]] = OfObjects(dict)
 
 
 def declare(
-    stencil: Any,  # noqa: ANN401
+    stencil: Any,
     *,
     offset_provider: Mapping[str, Any] | None = None,
     fields: Mapping[str, Any] | None = None,
@@ -124,7 +124,7 @@ def declare(
     )
 
 
-def _outputs(stencil: Any, signature: Signature) -> list[str]:  # noqa: ANN401
+def _outputs(stencil: Any, signature: Signature) -> list[str]:
     """Return the names of the outputs of an operator, which are fields."""
     if any(signature.access(one) == "write" for one in signature.scalars):
         returns = internals.returned_by(stencil)
@@ -136,7 +136,7 @@ def _outputs(stencil: Any, signature: Signature) -> list[str]:  # noqa: ANN401
 
 
 def _footprint(
-    stencil: Any,  # noqa: ANN401
+    stencil: Any,
     fields: Mapping[str, Any] | None,
     signature: Signature,
     dims: dict[str, tuple[str, ...]],
@@ -164,7 +164,7 @@ def _footprint(
 
 
 def _run(
-    stencil: Any,  # noqa: ANN401
+    stencil: Any,
     signature: Signature,
     axes: list[Any],
     outputs: list[str],
@@ -196,7 +196,7 @@ def _run(
     )
 
 
-def _field(name: str, signature: Signature, stencil: Any) -> DeclaredField:  # noqa: ANN401
+def _field(name: str, signature: Signature, stencil: Any) -> DeclaredField:
     kind = signature.fields[name]
     unit = internals.unit_stride(stencil, kind.dims, is_part=name not in signature.kinds)
     access = signature.access(name)

@@ -21,7 +21,7 @@ def names_of(dims: Iterable[Any]) -> tuple[str, ...]:
 def ordered(dims: Iterable[Any]) -> list[Any]:
     """Return each of `dims` once, in the only order that gt4py.next takes."""
 
-    def place(dim: Any) -> tuple[int, str, str]:  # noqa: ANN401
+    def place(dim: Any) -> tuple[int, str, str]:
         return _KINDS.index(str(dim.kind)), unstaggered(dim).value, dim.value
 
     ordered = sorted(set(dims), key=place)
@@ -31,7 +31,7 @@ def ordered(dims: Iterable[Any]) -> list[Any]:
     return ordered
 
 
-def unstaggered(dim: Any) -> Any:  # noqa: ANN401
+def unstaggered(dim: Any) -> Any:
     """Return the counterpart of a staggered dimension, and any other as it is."""
     import gt4py.next as gtx
 
@@ -39,7 +39,7 @@ def unstaggered(dim: Any) -> Any:  # noqa: ANN401
     return dim if known is None else known(dim)
 
 
-def domain_of(dims: Sequence[Any], shape: Sequence[int], origin: Sequence[int]) -> Any:  # noqa: ANN401
+def domain_of(dims: Sequence[Any], shape: Sequence[int], origin: Sequence[int]) -> Any:
     """Return the ranges ``(-origin, extent - origin)``, in points."""
     from gt4py.next import Domain, UnitRange
 

@@ -13,7 +13,7 @@ from dlfield.stencils.next import internals
 from dlfield.stencils.next.dimensions import domain_of, names_of, ordered, unstaggered
 
 if TYPE_CHECKING:
-    from dlfield._core import StorageOptions
+    from dlfield._core import Array, StorageOptions
 
 __all__ = ["as_field", "from_field"]
 
@@ -23,12 +23,12 @@ _VERTICAL = frozenset({"K", "KHalf"})
 
 
 def as_field(
-    data: Any,  # noqa: ANN401 - any array
+    data: Array,
     dims: Mapping[str, Any] | Sequence[Any] | None = None,
     *,
     origin: Sequence[int] | None = None,
-    domain: Any = None,  # noqa: ANN401
-) -> Any:  # noqa: ANN401
+    domain: Any = None,
+) -> Any:
     """Give a field of gt4py.next over the memory of any array. Never copies the array.
 
     Its ranges are ``(-origin, extent - origin)``. It holds a reference to the memory, and writes go
@@ -93,7 +93,7 @@ def as_field(
     return field_class(domain_of(in_order, array.shape, [start[axis] for axis in axes]), array)
 
 
-def from_field(field: Any, *, domain: Any = None) -> Storage:  # noqa: ANN401
+def from_field(field: Any, *, domain: Any = None) -> Storage:
     """Put the memory of a field of gt4py.next into a storage. Never copies.
 
     The storage holds a reference to the field's array. Its dims are the names of the field's
@@ -147,7 +147,7 @@ def from_field(field: Any, *, domain: Any = None) -> Storage:  # noqa: ANN401
     return as_storage(field.ndarray, **labels)
 
 
-def _checked(field: Any) -> dict[Any, tuple[int, int]]:  # noqa: ANN401
+def _checked(field: Any) -> dict[Any, tuple[int, int]]:
     """Give the ranges of a field that are the extents of its array."""
     ranges = [(one.start, one.stop) for one in field.domain.ranges]
     extents = tuple(stop - start if isinstance(stop, int) else None for start, stop in ranges)
@@ -177,7 +177,7 @@ def _halo(
     return halo
 
 
-def _ranges(domain: Any) -> dict[Any, tuple[int, int]]:  # noqa: ANN401
+def _ranges(domain: Any) -> dict[Any, tuple[int, int]]:
     """Read a domain: first index and end by dimension."""
     import gt4py.next as gtx
 
@@ -209,7 +209,7 @@ def _array(held: Storage) -> tuple[Any, Any]:
         ) from reason
 
 
-def _typed(array: Any) -> Any:  # noqa: ANN401
+def _typed(array: Array) -> Any:
     """`array`, where gt4py.next has its type: it names them as NumPy does, in capitals."""
     kinds = internals.scalar_types()
     if array.dtype.name not in kinds:
@@ -240,7 +240,7 @@ def _dimensions(
     return found
 
 
-def _dimension(name: str, dims: Mapping[str, Any] | None) -> Any:  # noqa: ANN401
+def _dimension(name: str, dims: Mapping[str, Any] | None) -> Any:
     from gt4py.next import Dimension, DimensionKind
 
     if dims is None:

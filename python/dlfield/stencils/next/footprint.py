@@ -57,7 +57,7 @@ class OutputFootprint:
         fields: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]],
         domain: tuple[Any, ...],
         scalars: Mapping[str, Any],
-        connectivities: Any,  # noqa: ANN401
+        connectivities: Any,
     ) -> CallFootprint:
         """Find it; see `dlfield.stencils.declaration.FindFootprint`."""
         del scalars
@@ -98,7 +98,7 @@ class ProgramFootprint:
 
     def __init__(
         self,
-        stencil: Any,  # noqa: ANN401
+        stencil: Any,
         program: Program,
         dims: Mapping[str, tuple[str, ...]],
         axes: tuple[str, ...],
@@ -119,7 +119,7 @@ class ProgramFootprint:
         fields: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]],
         domain: tuple[Any, ...],
         scalars: Mapping[str, Any],
-        connectivities: Any,  # noqa: ANN401
+        connectivities: Any,
     ) -> CallFootprint:
         """Find it; see `dlfield.stencils.declaration.FindFootprint`.
 
@@ -205,7 +205,7 @@ def _names_in(domain: Node, *, ends: bool) -> Iterator[str]:
             yield from _names_in(one, ends=ends)
 
 
-def not_understood(stencil: Any, what: str) -> str:  # noqa: ANN401
+def not_understood(stencil: Any, what: str) -> str:
     """Return the refusal of a compiled program that dlfield does not understand."""
     return (
         f"{stencil.__name__}: expected a program that dlfield understands, since GT4Py "
@@ -214,7 +214,7 @@ def not_understood(stencil: Any, what: str) -> str:  # noqa: ANN401
     )
 
 
-def warn_unknown(stencil: Any, got: str) -> None:  # noqa: ANN401
+def warn_unknown(stencil: Any, got: str) -> None:
     """Warn once of a program that its bounds are not checked."""
     said = _warned.setdefault(internals.definition_of(stencil), set())
     if got in said:

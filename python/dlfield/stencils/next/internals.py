@@ -65,7 +65,7 @@ def is_operator(stencil: object) -> bool:
     return _is_a(stencil, "decorator.FieldOperator")
 
 
-def is_scan(stencil: Any) -> bool:  # noqa: ANN401
+def is_scan(stencil: Any) -> bool:
     """Return whether it is a scan operator, whose arguments have no dimensions."""
     is_defined = is_operator(stencil) and has_definition(stencil)
     return is_defined and hasattr(stencil.__gt_type__(), "axis")
@@ -102,12 +102,12 @@ def _is_a(value: object, name: str) -> bool:
     return any(one.startswith("gt4py.next.") and one.endswith(f".{name}") for one in names)
 
 
-def has_definition(stencil: Any) -> bool:  # noqa: ANN401
+def has_definition(stencil: Any) -> bool:
     """Return whether it is defined in Python, not made of GT4Py's own nodes."""
     return stencil.definition_stage is not None
 
 
-def definition_of(stencil: Any) -> Any:  # noqa: ANN401
+def definition_of(stencil: Any) -> Any:
     """Return the function that was decorated."""
     return stencil.definition_stage.definition
 
@@ -117,7 +117,7 @@ def is_definition(value: object) -> bool:
     return _is_a(value, "stages.DSLProgramDef") or _is_a(value, "stages.DSLFieldOperatorDef")
 
 
-def parts_of(value: Any) -> dict[str, Any]:  # noqa: ANN401
+def parts_of(value: Any) -> dict[str, Any]:
     """Return the fields of a program, an operator or a definition, to make it of them again."""
     from dataclasses import fields
 
@@ -125,7 +125,7 @@ def parts_of(value: Any) -> dict[str, Any]:  # noqa: ANN401
     return {name: getattr(value, name) for name in own}
 
 
-def place_of_backend(value: Any) -> tuple[str, str] | None:  # noqa: ANN401
+def place_of_backend(value: Any) -> tuple[str, str] | None:
     """Return the module of GT4Py and the name in it that a backend has."""
     import sys
 
@@ -139,19 +139,19 @@ def place_of_backend(value: Any) -> tuple[str, str] | None:  # noqa: ANN401
     return None
 
 
-def backend_of(stencil: Any) -> str | None:  # noqa: ANN401
+def backend_of(stencil: Any) -> str | None:
     """Return the name of the backend; None for an embedded program."""
     return None if stencil.backend is None else str(getattr(stencil.backend, "name", ""))
 
 
-def on_gpu(stencil: Any) -> bool:  # noqa: ANN401
+def on_gpu(stencil: Any) -> bool:
     """Return whether the backend computes on a GPU."""
     allocator = getattr(stencil.backend, "allocator", None)
     kind = getattr(allocator, "__gt_device_type__", HOST_DEVICE_TYPE)  # DLPack's and GT4Py's
     return bool(kind != HOST_DEVICE_TYPE)
 
 
-def bound_arguments(stencil: Any) -> Mapping[str, Any]:  # noqa: ANN401
+def bound_arguments(stencil: Any) -> Mapping[str, Any]:
     """Return the arguments that ``with_bound_args`` has bound."""
     bound: Mapping[str, Any] = getattr(stencil, "bound_args", {})
     return bound
@@ -160,7 +160,7 @@ def bound_arguments(stencil: Any) -> Mapping[str, Any]:  # noqa: ANN401
 # Arguments.
 
 
-def signature_of(stencil: Any, fields: Mapping[str, Any] | None) -> Signature:  # noqa: ANN401
+def signature_of(stencil: Any, fields: Mapping[str, Any] | None) -> Signature:
     """Return the arguments of a program or operator; of a program, without those that are bound.
 
     `fields` are the dimensions of the arguments of a scan operator: ``gtx.Field[...]`` by name.
@@ -168,7 +168,7 @@ def signature_of(stencil: Any, fields: Mapping[str, Any] | None) -> Signature:  
     return _of_operator(stencil, fields) if is_operator(stencil) else _of_program(stencil)
 
 
-def _of_program(program: Any) -> Signature:  # noqa: ANN401
+def _of_program(program: Any) -> Signature:
     node, bound = program.past_stage.past_node, bound_arguments(program)
     reads: set[str] = set()
     writes: set[str] = set()
@@ -182,38 +182,38 @@ def _of_program(program: Any) -> Signature:  # noqa: ANN401
     )
 
 
-def _names_in(expression: Any) -> set[str]:  # noqa: ANN401
+def _names_in(expression: Any) -> set[str]:
     """Names at any depth: within slices, tuples, domains and calls."""
     from gt4py.next.ffront.program_ast import Name as NameNode
 
     return {str(name.id) for name in expression.pre_walk_values().if_isinstance(NameNode)}
 
 
-def _of_operator(stencil: Any, fields: Mapping[str, Any] | None) -> Signature:  # noqa: ANN401
+def _of_operator(stencil: Any, fields: Mapping[str, Any] | None) -> Signature:
     types = _types_of_operator(stencil, fields)
     kinds = {name: _kind(name, kind) for name, kind in types.items()}
     return Signature(kinds, set(kinds) - {"out"}, {"out"})
 
 
-def arguments_of_scan(stencil: Any) -> list[str]:  # noqa: ANN401
+def arguments_of_scan(stencil: Any) -> list[str]:
     """Return the names of the arguments of a scan operator, `out` last."""
     definition = stencil.__gt_type__().definition
     return [*(*definition.pos_or_kw_args, *definition.kw_only_args)[1:], "out"]
 
 
-def axis_of_scan(stencil: Any) -> Any:  # noqa: ANN401
+def axis_of_scan(stencil: Any) -> Any:
     """Return the dimension along which a scan operator carries its value."""
     return stencil.__gt_type__().axis
 
 
-def field_hint(dims: tuple[Any, ...]) -> Any:  # noqa: ANN401
+def field_hint(dims: tuple[Any, ...]) -> Any:
     """Return ``gtx.Field[...]`` of these dimensions, for the `fields` of a scan operator."""
     import gt4py.next as gtx
 
     return gtx.Field[gtx.Dims[dims], gtx.float64]
 
 
-def _types_of_operator(stencil: Any, fields: Mapping[str, Any] | None) -> dict[str, Any]:  # noqa: ANN401
+def _types_of_operator(stencil: Any, fields: Mapping[str, Any] | None) -> dict[str, Any]:
     """GT4Py's types of the arguments of an operator, `out` last."""
     kind = stencil.__gt_type__()
     types = {**kind.definition.pos_or_kw_args, **kind.definition.kw_only_args}
@@ -247,7 +247,7 @@ def _with_dimensions(
         known = ", ".join(every)
         raise ValueError(f"fields: expected arguments of '{name}', {known}, got {min(unknown)!r}")
 
-    def widened(kind: Any, dims: list[Any]) -> Any:  # noqa: ANN401
+    def widened(kind: Any, dims: list[Any]) -> Any:
         if isinstance(kind, types.TupleType):
             return types.TupleType(types=[widened(one, dims) for one in kind])
         if isinstance(kind, types.NamedCollectionType):
@@ -266,7 +266,7 @@ def _with_dimensions(
     return every
 
 
-def _kind(name: str, kind: Any) -> Kind:  # noqa: ANN401
+def _kind(name: str, kind: Any) -> Kind:
     """Return one of our kinds for a type of GT4Py's."""
     from gt4py.next.type_system import type_specifications as types
 
@@ -283,11 +283,11 @@ def _kind(name: str, kind: Any) -> Kind:  # noqa: ANN401
     return Collection(parts, keys, _class_of(name, kind.original_python_type) if keys else tuple)
 
 
-def _dtype(kind: Any) -> np.dtype[Any]:  # noqa: ANN401
+def _dtype(kind: Any) -> np.dtype[Any]:
     return np.dtype(str(kind.kind.name).lower())
 
 
-def _class_of(name: str, path: str) -> Any:  # noqa: ANN401
+def _class_of(name: str, path: str) -> Any:
     try:
         return pkgutil.resolve_name(path)
     except (AttributeError, ImportError, ValueError) as reason:
@@ -297,7 +297,7 @@ def _class_of(name: str, path: str) -> Any:  # noqa: ANN401
         ) from reason
 
 
-def returned_by(operator: Any) -> str:  # noqa: ANN401
+def returned_by(operator: Any) -> str:
     """Return the type that an operator returns, for messages."""
     return str(operator.__gt_type__().definition.returns)
 
@@ -305,7 +305,7 @@ def returned_by(operator: Any) -> str:  # noqa: ANN401
 # Representation.
 
 
-def representation(stencil: Any, fields: Mapping[str, Any] | None) -> Program:  # noqa: ANN401
+def representation(stencil: Any, fields: Mapping[str, Any] | None) -> Program:
     """Return a program, or the one that GT4Py makes of an operator with `out`, as our nodes.
 
     Raises
@@ -329,7 +329,7 @@ def representation(stencil: Any, fields: Mapping[str, Any] | None) -> Program:  
         raise UnknownError(f"{type(reason).__name__}: {reason}") from reason
 
 
-def _program_of(operator: Any, fields: Mapping[str, Any] | None) -> Any:  # noqa: ANN401
+def _program_of(operator: Any, fields: Mapping[str, Any] | None) -> Any:
     from gt4py.next.otf import arguments
 
     try:  # 1.2
@@ -343,7 +343,7 @@ def _program_of(operator: Any, fields: Mapping[str, Any] | None) -> Any:  # noqa
     return steps.past_to_itir(ConcreteArtifact(program.data, empty)).data
 
 
-def _statement(node: Any) -> Statement:  # noqa: ANN401
+def _statement(node: Any) -> Statement:
     kind = type(node).__name__
     if kind == "IfStmt":
         then, otherwise = (
@@ -356,14 +356,14 @@ def _statement(node: Any) -> Statement:  # noqa: ANN401
     return Assign(_node(node.target), _node(node.expr), _node(node.domain), line)
 
 
-def _node(node: Any) -> Node:  # noqa: ANN401
+def _node(node: Any) -> Node:
     made = _NODES.get(type(node).__name__)
     if made is None:
         raise UnknownError(f"an expression {type(node).__name__}")
     return made(node)
 
 
-def _call(node: Any) -> Node:  # noqa: ANN401
+def _call(node: Any) -> Node:
     arguments = tuple(map(_node, node.args))
     if getattr(getattr(node.fun, "fun", None), "id", None) != "as_fieldop":
         return Call(_node(node.fun), arguments)
@@ -373,7 +373,7 @@ def _call(node: Any) -> Node:  # noqa: ANN401
     return Apply(_node(function), arguments, scans, shifts, problem)
 
 
-def _shifts(function: Any, count: int) -> tuple[tuple[tuple[tuple[Shift, ...], ...], ...], str]:  # noqa: ANN401
+def _shifts(function: Any, count: int) -> tuple[tuple[tuple[tuple[Shift, ...], ...], ...], str]:
     from gt4py.next.iterator.transforms import trace_shifts
 
     try:
@@ -388,12 +388,12 @@ def _steps(row: Sequence[Any]) -> tuple[Shift, ...]:
     return tuple(Shift(_along(offset), _by(by)) for offset, by in pairs)
 
 
-def _along(offset: Any) -> str | Move:  # noqa: ANN401
+def _along(offset: Any) -> str | Move:
     moves = type(offset).__name__ == "CartesianOffset"
     return Move(str(offset.domain.value), str(offset.codomain.value)) if moves else offset.value
 
 
-def _by(by: Any) -> int | str:  # noqa: ANN401
+def _by(by: Any) -> int | str:
     named = {"ALL_NEIGHBORS": ALL, "VALUE": RUN_TIME}.get(str(by))
     return by.value if named is None else named
 
@@ -428,7 +428,7 @@ def knows_unequal() -> bool:
         return False
 
 
-def workspace_of(stencil: Any) -> Mapping[Any, Any]:  # noqa: ANN401
+def workspace_of(stencil: Any) -> Mapping[Any, Any]:
     """Return the memory of the caller in which a backend keeps values in between, by device."""
     workspace: Mapping[Any, Any] = getattr(stencil.backend, "external_workspace", None) or {}
     return workspace
@@ -437,7 +437,7 @@ def workspace_of(stencil: Any) -> Mapping[Any, Any]:  # noqa: ANN401
 # Calls.
 
 
-def compiled_in(stencil: Any) -> tuple[frozenset[str], bool] | None:  # noqa: ANN401
+def compiled_in(stencil: Any) -> tuple[frozenset[str], bool] | None:
     """Return the static scalars, and whether the ends of fields are static.
 
     `stencil` may have been compiled ahead for other parameters than its options say. None where
@@ -457,7 +457,7 @@ def compiled_in(stencil: Any) -> tuple[frozenset[str], bool] | None:  # noqa: AN
 
 
 def compiled_call(
-    stencil: Any,  # noqa: ANN401
+    stencil: Any,
 ) -> tuple[Callable[..., Any], Callable[..., Any], dict[str, Any]] | None:
     """Return what calls a compiled program without its check of types; None for any other.
 
@@ -476,7 +476,7 @@ def compiled_call(
     return operator.attrgetter("_compiled_programs"), context, options
 
 
-def field_class(*, gpu: bool) -> Any:  # noqa: ANN401
+def field_class(*, gpu: bool) -> Any:
     """Return the class of fields for arrays of the host or of a GPU: ``(domain, array)``."""
     from gt4py.next.embedded import nd_array_field
 
@@ -487,26 +487,26 @@ def field_class(*, gpu: bool) -> Any:  # noqa: ANN401
     return nd_array_field.CuPyArrayField
 
 
-def origin_cache(kind: Any) -> str | None:  # noqa: ANN401
+def origin_cache(kind: Any) -> str | None:
     """Return the attribute in which a class of fields caches the origin; None if there is none."""
     name = "__gt_origin__"
     return name if isinstance(getattr(kind, name, None), cached_property) else None
 
 
-def as_array(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401
+def as_array(kind: Any) -> Callable[[Any], Any]:
     """Return the function that converts an array for a class of fields. It never copies."""
     convert: Callable[[Any], Any] = kind.array_ns.asarray
     return convert
 
 
-def device_type(*, gpu: bool) -> Any:  # noqa: ANN401
+def device_type(*, gpu: bool) -> Any:
     """Return the number of a kind of device."""
     from gt4py._core.definitions import DeviceType
 
     return DeviceType.CUDA if gpu else DeviceType.CPU
 
 
-def tensor_buffer(*, gpu: bool, number: int, **described: Any) -> Any:  # noqa: ANN401
+def tensor_buffer(*, gpu: bool, number: int, **described: Any) -> Any:
     """Return what an allocator returns, for memory of the host or of the GPU of a number."""
     from gt4py._core.definitions import Device
     from gt4py.storage.allocators import TensorBuffer
@@ -528,11 +528,11 @@ def log_compilations() -> None:
 
     @wraps(compile_variant_hook.definition)  # GT4Py warns of other annotations than its own
     def say(
-        program_pool: Any,  # noqa: ANN401
-        key: Any,  # noqa: ANN401
-        backend: Any,  # noqa: ANN401
-        argument_descriptors: Any,  # noqa: ANN401
-        offset_provider: Any,  # noqa: ANN401
+        program_pool: Any,
+        key: Any,
+        backend: Any,
+        argument_descriptors: Any,
+        offset_provider: Any,
     ) -> None:
         name = program_pool.definition_stage.definition.__name__
         _log.info("compiling %s for %s", name, backend.name)
@@ -541,13 +541,13 @@ def log_compilations() -> None:
     compile_variant_hook.register(say)
 
 
-def _is_compiling(pool: Any, key: Any) -> bool:  # noqa: ANN401
+def _is_compiling(pool: Any, key: Any) -> bool:
     """Return whether a variant is neither compiled nor has failed in another process."""
     job = getattr(pool, "_compilation_jobs", {}).get(key)
     return key not in pool.compiled_programs and not (job is not None and job.done())
 
 
-def unit_stride(stencil: Any, dims: Sequence[Any], *, is_part: bool) -> str | None:  # noqa: ANN401
+def unit_stride(stencil: Any, dims: Sequence[Any], *, is_part: bool) -> str | None:
     """Return the dimension along which compiled code takes a stride of 1 for granted.
 
     It is the horizontal one of a field, where the backend was told so. dace asks nothing of the
@@ -562,7 +562,7 @@ def unit_stride(stencil: Any, dims: Sequence[Any], *, is_part: bool) -> str | No
     return next((str(dim.value) for dim in dims if str(dim.kind) == "horizontal"), None)
 
 
-def connectivity(found: Any) -> Connectivity | str | None:  # noqa: ANN401
+def connectivity(found: Any) -> Connectivity | str | None:
     """Return a connectivity as we know it, or the name of a dimension; None for anything else."""
     if hasattr(found, "kind") and not hasattr(found, "ndarray"):
         return str(found.value)

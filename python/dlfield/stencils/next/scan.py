@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["ScanByArguments", "declare_scalars"]
 
 
-def declare_scalars(stencil: Any) -> Declaration:  # noqa: ANN401
+def declare_scalars(stencil: Any) -> Declaration:
     """Declare a scan operator whose fields are not known yet: every argument may be anything."""
     names = internals.arguments_of_scan(stencil)
     return Declaration(
@@ -40,18 +40,18 @@ class ScanByArguments(BoundStencil):
     #: The stencil's dimension for each of the user's names.
     dims: Mapping[str, Any]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
         """Call it, with the dimensions of these arguments."""
         place = {name: kwargs.pop(name, None) for name in ("origin", "domain", "exec_info")}
         run = self.of_call(args, kwargs)
         call_functional(run, run.arguments(*args, **kwargs), **place)
 
-    def plan(self, *args: Any, **kwargs: Any) -> CallPlan:  # noqa: ANN401
+    def plan(self, *args: Any, **kwargs: Any) -> CallPlan:
         """Plan a call."""
         place = {name: kwargs.pop(name, None) for name in ("origin", "domain")}
         return self.of_call(args, kwargs).plan(*args, **place, **kwargs)
 
-    def functional(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def functional(self, *args: Any, **kwargs: Any) -> Any:
         """Call it with an output that is made here."""
         options = ("origin", "domain", "exec_info", "like")
         given = {name: value for name, value in kwargs.items() if name not in options}
@@ -72,7 +72,7 @@ class ScanByArguments(BoundStencil):
             bound[key] = self.bind(fields=fields, dims=names)
         return bound[key]
 
-    def _dims_of(self, name: str, value: Any) -> tuple[Any, ...]:  # noqa: ANN401
+    def _dims_of(self, name: str, value: Any) -> tuple[Any, ...]:
         """Give the dimensions of an argument; none for a scalar."""
         while isinstance(value, tuple) and value:
             value = value[0]  # the parts of a collection have the same
@@ -90,7 +90,7 @@ class ScanByArguments(BoundStencil):
             return ()
         return tuple(ordered(self._dimension(one) for one in names))
 
-    def _dimension(self, name: str) -> Any:  # noqa: ANN401
+    def _dimension(self, name: str) -> Any:
         """Give the ``gtx.Dimension`` of a name."""
         axis = internals.axis_of_scan(self.stencil)
         known = [axis, *filter(internals.is_dimension, self.dims.values())]

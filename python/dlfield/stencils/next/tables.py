@@ -12,6 +12,8 @@ from dlfield.stencils.lifetime import OfObjects
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dlfield._core import Array
+
 __all__ = ["Connectivity", "Rows", "Tables", "checked_provider"]
 
 
@@ -34,7 +36,7 @@ class Connectivity:
     """
 
     table: Any
-    array: Any
+    array: Array
     source: str
     local: str
     codomain: str
@@ -52,12 +54,12 @@ class Rows:
     end: int
     column: int | None
 
-    def of(self, array: Any) -> Any:  # noqa: ANN401
+    def of(self, array: Array) -> Any:
         """Return their entries in the array of a connectivity."""
         return array[self.first : self.end, slice(None) if self.column is None else self.column]
 
 
-def checked_provider(given: Any) -> Mapping[str, Any]:  # noqa: ANN401
+def checked_provider(given: Any) -> Mapping[str, Any]:
     """Return the connectivities by name; none for None."""
     if given is None:
         return {}

@@ -37,7 +37,7 @@ def problem() -> str:
     return ""
 
 
-def _difference(case: Any) -> str:  # noqa: ANN401
+def _difference(case: Any) -> str:
     """Return what was found, if it differs from what is known."""
     signature = internals.signature_of(case.stencil, None)
     access = {name: signature.access(name) for name in (*signature.fields, *signature.scalars)}
@@ -52,7 +52,7 @@ def _difference(case: Any) -> str:  # noqa: ANN401
     return f"rows {held}" if held != case.rows else ""
 
 
-def _footprint(case: Any, signature: Any) -> CallFootprint:  # noqa: ANN401
+def _footprint(case: Any, signature: Any) -> CallFootprint:
     from dlfield.stencils.next.footprint import ProgramFootprint
 
     dims = {name: names_of(kind.dims) for name, kind in signature.fields.items()}

@@ -164,7 +164,7 @@ class _Walk:
                     f"{end - first}; correct the scalars, or pass a larger array"
                 )
 
-    def named(self, node: Node) -> Any:  # noqa: ANN401
+    def named(self, node: Node) -> Any:
         """Name what a reference stands for; of a collection, nested tuples of names."""
         if isinstance(node, Name):
             if node.id in self.bound:
@@ -178,7 +178,7 @@ class _Walk:
                 return names[_number_of(node.arguments[0])]
         raise UnknownError(node)
 
-    def behind(self, name: str, use: Callable[[Node], Any]) -> Any:  # noqa: ANN401
+    def behind(self, name: str, use: Callable[[Node], Any]) -> Any:
         """Use the argument that a parameter of a lambda stands for, outside of the lambda."""
         inside = self.bound
         argument, self.bound = inside[name]
@@ -286,7 +286,7 @@ class _Walk:
         elif node.id in self.names:
             self.read(self.names[node.id], needed)
 
-    def read(self, names: Any, needed: Needed) -> None:  # noqa: ANN401
+    def read(self, names: Any, needed: Needed) -> None:
         """Note that a field, or those of a collection, are read where they are needed."""
         if needed is None:
             return
@@ -400,7 +400,7 @@ class _Walk:
                 self.expression(value, within(needed, part), local)
 
 
-def _flat_names(names: Any) -> Iterator[str]:  # noqa: ANN401
+def _flat_names(names: Any) -> Iterator[str]:
     if isinstance(names, str):
         yield names
         return

@@ -37,7 +37,7 @@ _layouts = OfObjects(_Layout)
 
 
 def guarded(
-    stencil: Any,  # noqa: ANN401
+    stencil: Any,
     call: Callable[..., Any],
     footprint: ProgramFootprint,
 ) -> Callable[..., Any]:
@@ -48,7 +48,7 @@ def guarded(
     """
     workspace = internals.workspace_of(stencil)
 
-    def checked(*, offset_provider: Mapping[str, Any], **arguments: Any) -> None:  # noqa: ANN401
+    def checked(*, offset_provider: Mapping[str, Any], **arguments: Any) -> None:
         static, _ = internals.compiled_in(stencil) or (frozenset(), False)
         variant = (
             tuple((name, str(arguments.get(name))) for name in sorted(static)),
@@ -90,7 +90,7 @@ def _points(
 
 def _parts(
     declared: str | DeclaredCollection,
-    value: Any,  # noqa: ANN401
+    value: Any,
 ) -> Iterator[tuple[str, Any]]:
     """Yield the parts of a collection with their names."""
     if isinstance(declared, str):
