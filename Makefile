@@ -34,7 +34,7 @@ test test-long-way test-oldest newest-tests ghex: export GT4PY_EXTRA_COMPILE_OPT
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo halo-demo fortran-demo picture gallery test test-long-way site-test test-pythons test-free-threaded test-oldest test-newest newest-tests pages check workflows deny bench soak fuzz docs gt4py-suite ghex asan valgrind cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
+.PHONY: help demo halo-demo fortran-demo picture gallery test test-long-way site-test test-pythons test-free-threaded test-oldest test-newest newest-tests pages check workflows deny bench soak fuzz docs gt4py-suite peers ghex asan valgrind cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
@@ -275,6 +275,13 @@ gt4py-suite: $(EXTENSION) $(VENV)/.stamp-test ## GT4Py's own tests with bind in 
 
 in_gt4py = cd $(SOURCE)/tests/$(1)_tests && PYTHONPATH=$(CURDIR)/python:$(CURDIR)/tests OMP_NUM_THREADS=1 \
 	$(CURDIR)/$(BIN)/python -m pytest -q -W ignore --tb=short -p no:cacheprovider -p support.gt4py_$(2)
+
+# Tests of NumPy and xarray, which their packages have, and of checkouts in PEERS, with storages underneath. What must fail
+# is in tests/support/peers/suites.toml, which also says the folders' names and versions.
+PEERS ?=
+peers: $(EXTENSION) $(VENV)/.stamp-test ## other projects' own tests with storages in them: PEERS=<folder of checkouts>
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --group peers
+	PYTHONPATH=tests $(BIN)/python -m support.peers $(if $(PEERS),--sources $(PEERS))
 
 # asan and valgrind build the extension once more, unoptimised, and put it beside a copy of the
 # Python files: the one in use stays as it is. PYTHONMALLOC=malloc shows them each object of Python's.

@@ -69,7 +69,7 @@ def run(block: Block, steps: int, backend: str) -> dlf.Storage:
 
 
 def advance(
-    compute: Any,  # noqa: ANN401 - a bound stencil
+    compute: Any,
     plan: HaloExchange,
     block: Block,
     tracer: dlf.Storage,
@@ -85,7 +85,7 @@ def advance(
         compute(tracer, out, origin=origin, domain=domain, **numbers)
 
 
-def write(path: Path, tracer: dlf.Storage, block: Block, comm: Any) -> None:  # noqa: ANN401
+def write(path: Path, tracer: dlf.Storage, block: Block, comm: Any) -> None:
     """Write the regions of all ranks into one array, in which no chunk belongs to two ranks."""
     starts = [[part.start for part in block.region.values()]]
     starts = starts if comm is None else comm.allgather(starts[0])
@@ -121,7 +121,7 @@ def draw(path: Path, fields: list[np.ndarray], regions: list[dict[str, slice]]) 
     Image.fromarray(picture.repeat(4, 0).repeat(4, 1)).save(path)
 
 
-def communicator() -> Any:  # noqa: ANN401 - of mpi4py, or None
+def communicator() -> Any:
     """Return the communicator of all ranks if a launcher of MPI started this program."""
     if not {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK"} & set(os.environ):
         return None

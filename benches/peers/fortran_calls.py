@@ -14,7 +14,7 @@ run = dlf.bind(gtscript.stencil(backend="gt:cpu_ifirst", definition=definition))
 A = Field[np.float64]
 
 
-def declared(body: Any, count: int = 10) -> Any:  # noqa: ANN401
+def declared(body: Any, count: int = 10) -> Any:
     """Declare a function of arrays whose body gets them in a tuple."""
     names = [f"f{number}" for number in range(count)]
     scope: dict[str, Any] = {"body": body}
@@ -36,7 +36,7 @@ def with_copies(fields: tuple[Any, ...]) -> None:
     np.asarray(fields[-1])[...] = copies[-1]
 
 
-def timed(call: Any, fields: tuple[Any, ...], calls: int) -> int:  # noqa: ANN401
+def timed(call: Any, fields: tuple[Any, ...], calls: int) -> int:
     """Return the nanoseconds of a call."""
     call(*fields)
     start = time.perf_counter_ns()
@@ -71,7 +71,7 @@ KEPT: list[Any] = []
 def by_hand_at(address: Field[np.int64, I]) -> None:
     """Give the address of a function that is written by hand with ctypes."""
 
-    def by_hand(addresses: Any, extents: Any) -> None:  # noqa: ANN401
+    def by_hand(addresses: Any, extents: Any) -> None:
         shape = tuple(extents[:3])
         arrays = []
         for one in addresses[:10]:

@@ -51,7 +51,7 @@ def transport(
         out = dye - dt * (along_i + along_j)  # noqa: F841
 
 
-def compiled(definition: Any) -> Any:  # noqa: ANN401 - a bound stencil
+def compiled(definition: Any) -> Any:
     """Compile a stencil, and declare it for Fortran."""
     declare: Any = dlf.fortran.function(halo=HALO)
     return declare(gtscript.stencil(backend=BACKEND, definition=definition))

@@ -120,7 +120,7 @@ def test_products_of_matrices_are_refused(compute):
         compute(field(), field())
 
 
-CONVERSIONS = [int, float, complex, operator.index]
+CONVERSIONS = [int, float, complex]
 
 
 @pytest.mark.parametrize("convert", [bool, *CONVERSIONS])
@@ -129,11 +129,25 @@ def test_one_element_is_a_number_and_not_the_text_of_one(convert, shape):
     assert convert(dlf.full(shape, ord("5"), "uint8")) == convert(53)
 
 
-@pytest.mark.parametrize("convert", CONVERSIONS)
+@pytest.mark.parametrize("convert", [*CONVERSIONS, operator.index])
 @pytest.mark.parametrize("shape", [(2,), (0,)])
 def test_only_one_element_converts_to_a_number(convert, shape):
     with pytest.raises(TypeError, match=r"expected one element, .*to_numpy\(\)"):
         convert(dlf.zeros(shape, "int8"))
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 1)])
+def test_only_an_element_without_dimensions_is_an_index_as_in_numpy(shape):
+    assert operator.index(dlf.full((), 3, "int8")) == 3
+    with refused(TypeError, "__index__: expected no dimensions", "use storage.item()"):
+        operator.index(dlf.full(shape, 3, "int8"))
+
+
+@pytest.mark.parametrize("indices", [[3], [[3]], [1, 3]])
+def test_a_storage_indexes_an_array_as_its_values_do(indices):
+    values = np.arange(5)
+    found = values[dlf.as_storage(np.array(indices))]
+    assert found.tolist() == values[np.array(indices)].tolist()
 
 
 @pytest.mark.parametrize("convert", [bool, operator.not_])

@@ -107,4 +107,4 @@ def test_a_view_of_one_element_is_that_number():
     storage = dlf.storage(VALUES)
     assert int(storage[1:, 2:]) == 5
     assert float(storage[1, 1, ...]) == 4
-    assert [10, 20, 30][storage[0, 1:2]] == 20
+    assert [10, 20, 30][storage[0, 1, ...]] == 20
