@@ -64,5 +64,5 @@ def growth():
 @pytest.mark.parametrize("name", CALLS)
 def test_calls_leave_no_memory_behind(name):
     blocks, kibibytes = growth()[name]
-    assert blocks < 200
+    assert blocks < ROUNDS / 4  # torch keeps a few blocks now and then, on Python 3.14 some hundred
     assert kibibytes < 2_000

@@ -51,6 +51,11 @@ def check():
         yield report
 
 
+def of_the_check(warned):
+    """Leave out what libraries warn of beside: on new versions of Python, of what is deprecated."""
+    return [one for one in warned if issubclass(one.category, dlf.RefusedCallWarning)]
+
+
 def overlap(model):
     """Call a stencil that reads around what it writes."""
     model.stage(model.u, model.u_new, model.u_new, 0.002, **PLACE)
@@ -150,14 +155,16 @@ def damp(values: planted_model.OnEdges, mask: planted_model.Mask, out: planted_m
 
 
 def test_a_line_is_shown_once_and_all_its_calls_are_counted(model, check):
-    with pytest.warns(dlf.RefusedCallWarning) as shown:
+    with pytest.warns(dlf.RefusedCallWarning) as warned:
         model.run(4)
+    shown = of_the_check(warned)
     assert (len(shown), [one.calls for one in check.findings]) == (3, [4, 4, 4])
 
 
 def test_a_warning_stands_at_the_line_of_the_program(model, check):
-    with pytest.warns(dlf.RefusedCallWarning) as shown:
+    with pytest.warns(dlf.RefusedCallWarning) as warned:
         overlap(model)
+    shown = of_the_check(warned)
     assert (shown[0].filename, shown[0].lineno) == (__file__, overlap.__code__.co_firstlineno + 2)
 
 
