@@ -15,7 +15,6 @@ Its files, each of which uses only those above it::
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING
 
@@ -68,7 +67,5 @@ def show_versions(
     build       python, cuda, arrow, ndarray; abi3
     ...
     """
-    names = (only,) if isinstance(only, str) else tuple(only)
-    found = report(names, imports=imports)
-    text = json.dumps(found, indent=2) + "\n" if as_json else text_of(found)
-    (file or sys.stdout).write(text)
+    found = report((only,) if isinstance(only, str) else tuple(only), imports=imports)
+    (file or sys.stdout).write(text_of(found, as_json=as_json))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from typing import TYPE_CHECKING
 
@@ -34,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found = report(tuple(options.only), imports=not options.no_import)
     except ValueError as error:
         parser.error(str(error))
-    sys.stdout.write(json.dumps(found, indent=2) + "\n" if options.json else text_of(found))
+    sys.stdout.write(text_of(found, as_json=options.json))
     return 0 if found["ok"] else 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,10 +11,11 @@ if TYPE_CHECKING:
 __all__ = ["text_of"]
 
 
-def text_of(report: dict[str, Any]) -> str:
-    """Write a report for people."""
+def text_of(report: dict[str, Any], *, as_json: bool = False) -> str:
+    """Write a report for people, or as JSON."""
     parts = (_head, _cuda, _programs, _libraries, _traps, _verdict)
-    return "\n".join(line for part in parts for line in part(report)) + "\n"
+    lines = (line for part in parts for line in part(report))
+    return (json.dumps(report, indent=2) if as_json else "\n".join(lines)) + "\n"
 
 
 def _line(word: str, text: object) -> str:
