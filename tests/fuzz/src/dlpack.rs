@@ -7,12 +7,12 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arbitrary::{Arbitrary, Result, Unstructured};
+use dlfield::{Managed, Storage};
 use dlpark::DlpackFlags;
 use dlpark::ffi::{
     DLDataType, DLDataTypeCode, DLDevice, DLDeviceType, DLManagedTensorVersioned, DLPackVersion,
     DLTensor,
 };
-use dlfield::{Managed, Storage};
 use fuzz::elements::distances;
 use libfuzzer_sys::fuzz_target;
 
