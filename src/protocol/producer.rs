@@ -154,10 +154,11 @@ impl Recognised {
     }
 }
 
-/// True for a `numpy.ndarray`, except subclasses.
+/// True for a `numpy.ndarray`, except subclasses; also for the first one.
 pub(crate) fn is_plain_ndarray(obj: &Bound<'_, PyAny>) -> bool {
     let [_, numpy, ..] = &KNOWN;
-    numpy.is_class_of(obj)
+    let met = numpy.class.get(obj.py()).is_some() || numpy.class(obj.py()).is_ok();
+    met && numpy.is_class_of(obj)
 }
 
 /// True if the library of an array wants to know when its memory is written: torch does.
