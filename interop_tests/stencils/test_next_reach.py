@@ -230,6 +230,29 @@ def test_a_field_in_a_tuple_needs_the_points_that_are_read_of_it():
     np.testing.assert_array_equal(edges, [[2.0], [3.0]])
 
 
+@gtx.field_operator
+def returned_early(levels: OnCells, first: bool, second: bool) -> OnCells:  # noqa: FBT001
+    if first:
+        above = levels(K + 1)
+        if second:
+            return above + 1.0
+        result = above + 2.0
+    else:
+        result = levels + 3.0
+    return result
+
+
+@pytest.mark.parametrize("second", [True, False])
+@pytest.mark.parametrize("backend", ["roundtrip", "gtfn_cpu"])
+def test_an_operator_that_returns_early_needs_the_points_of_every_return(backend, second):
+    run = dlf.bind(returned_early.with_backend(BACKENDS[backend]))
+    levels, out = np.array([[1.0, 2.0, 4.0]]), untouched(1, 2)
+    run(levels, True, second, out=out)  # noqa: FBT003
+    np.testing.assert_array_equal(out, levels[:, 1:] + (1.0 if second else 2.0))
+    with refused(ValueError, "argument 'levels': expected points 0 to 3 along K", "got 0 to 2"):
+        run(levels[:, :2], True, second, out=out)  # noqa: FBT003
+
+
 @pytest.mark.parametrize(
     ("of", "backend"),
     [(sum_of_sums, "roundtrip"), (sum_of_columns, "roundtrip"), (sum_of_doubled, "embedded")],

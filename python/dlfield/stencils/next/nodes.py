@@ -31,6 +31,10 @@ __all__ = [
     "Shift",
     "Statement",
     "UnknownError",
+    "index_of",
+    "inputs_of",
+    "is_range",
+    "parts_of",
     "walk",
 ]
 
@@ -197,3 +201,40 @@ def walk(node: Node) -> Iterator[Node]:
     elif isinstance(node, Call | Apply):
         for one in (node.function, *node.arguments):
             yield from walk(one)
+
+
+def parts_of(node: Node) -> Iterator[Node]:
+    """Yield the parts of nested tuples, or a node that is no tuple."""
+    if not (isinstance(node, Call) and node.builtin == "make_tuple"):
+        yield node
+        return
+    for one in node.arguments:
+        yield from parts_of(one)
+
+
+def index_of(node: Node) -> int:
+    """Return the value of an index of a tuple, which is a literal."""
+    if isinstance(node, Literal):
+        return int(node.value)
+    raise UnknownError(node)
+
+
+def is_range(node: Node) -> bool:
+    """Tell whether a node asks for the range of a field along an axis."""
+    return isinstance(node, Call) and node.builtin == "get_domain_range"
+
+
+def inputs_of(node: Node) -> Iterator[Node]:
+    """Yield the inputs of a pointwise expression.
+
+    If they are one name, GT4Py computes the value where it is read (`FuseAsFieldOp`): a program
+    that reads ``(2.0 * cells)(E2C)`` doubles those cells that it reads. A value of several, like
+    ``cells + edges(C2E[0])``, goes into memory first, for all points of the mesh.
+    """
+    if isinstance(node, Apply) and not node.is_scan:
+        for one in node.arguments:
+            yield from inputs_of(one)
+    elif isinstance(node, Call) and node.builtin == "broadcast":
+        yield from inputs_of(node.arguments[0])
+    elif not isinstance(node, Literal):
+        yield node

@@ -24,6 +24,10 @@ from dlfield.stencils.next.nodes import (
     Move,
     Name,
     UnknownError,
+    index_of,
+    inputs_of,
+    is_range,
+    parts_of,
     walk,
 )
 from dlfield.stencils.next.tables import Connectivity, Rows
@@ -148,7 +152,7 @@ class _Walk:
                 self.statement(one)
             return
         targets = list(_flat_names(self.named(node.target)))
-        boxes = [self.box(domain) for domain in _flat(node.domain)]
+        boxes = [self.box(domain) for domain in parts_of(node.domain)]
         for target, box in zip(targets, boxes * (len(targets) // len(boxes)), strict=True):
             self.check_domain(target, box)
             join(self.found.written, target, box)
@@ -175,7 +179,7 @@ class _Walk:
         if isinstance(node, Call) and node.builtin == "tuple_get":
             names = self.named(node.arguments[1])
             if isinstance(names, tuple):
-                return names[_number_of(node.arguments[0])]
+                return names[index_of(node.arguments[0])]
         raise UnknownError(node)
 
     def behind(self, name: str, use: Callable[[Node], Any]) -> Any:
@@ -211,9 +215,9 @@ class _Walk:
         if isinstance(node, Name) and node.id in self.bound:
             return int(self.behind(node.id, self.number))
         call = node.builtin if isinstance(node, Call) else ""
-        if isinstance(node, Call) and call == "tuple_get" and _is_range(node.arguments[1]):
+        if isinstance(node, Call) and call == "tuple_get" and is_range(node.arguments[1]):
             of, axis = node.arguments[1].arguments  # type: ignore[union-attr]
-            return self.fields[self.named(of)][axis.name][_number_of(node.arguments[0])]  # type: ignore[union-attr]
+            return self.fields[self.named(of)][axis.name][index_of(node.arguments[0])]  # type: ignore[union-attr]
         if isinstance(node, Name) or call == "tuple_get":
             name = self.named(node)
             if name not in self.scalars:
@@ -252,12 +256,27 @@ class _Walk:
             self.reference(node, needed, local)
         elif isinstance(node, Apply):
             self.operation(node, needed, local)
-        elif isinstance(node, Call) and isinstance(node.function, Function):
-            self.let(node, node.function, needed, local)
+        elif isinstance(node, Call) and (function := self.function_of(node)):
+            self.let(node, function, needed, local)
         elif isinstance(node, Call):
             self.call(node, needed, local)
         else:
             self.unknown(node)
+
+    def function_of(self, node: Call) -> Function | None:
+        """Return the function without a name that is called, in place or through a parameter."""
+        if isinstance(node.function, Function):
+            return node.function
+        if not (isinstance(node.function, Name) and node.function.id in self.bound):
+            return None
+        function, around = self.bound[node.function.id]
+        if not isinstance(function, Function):
+            return None
+        names = {one.id for one in walk(function.body) if isinstance(one, Name)}
+        for name in names - set(function.parameters):  # it is walked here, not where it was written
+            if self.bound.get(name) is not around.get(name):
+                raise UnknownError(node)
+        return function
 
     def call(self, node: Call, needed: Needed, local: dict[str, Needed]) -> None:
         if node.builtin == "make_tuple":
@@ -265,7 +284,7 @@ class _Walk:
             for one, part in zip(node.arguments, parts, strict=False):
                 self.expression(one, part, local)
         elif node.builtin == "tuple_get":
-            at = _number_of(node.arguments[0])
+            at = index_of(node.arguments[0])
             self.expression(node.arguments[1], (*(None,) * at, needed), local)
         elif node.builtin == "if_":
             self.depend(node.arguments[0])
@@ -343,7 +362,7 @@ class _Walk:
 
     def is_direct(self, value: Node) -> bool:
         """Tell whether a value is an argument, or GT4Py computes it of one where it is read."""
-        parts = set(_inputs_of(value) if self.fuses else [value])
+        parts = set(inputs_of(value) if self.fuses else [value])
         return len(parts) == 1 and all(map(self.is_argument, parts))
 
     def is_argument(self, node: Node) -> bool:
@@ -406,38 +425,3 @@ def _flat_names(names: Any) -> Iterator[str]:
         return
     for one in names:
         yield from _flat_names(one)
-
-
-def _flat(node: Node) -> Iterator[Node]:
-    if not (isinstance(node, Call) and node.builtin == "make_tuple"):
-        yield node
-        return
-    for one in node.arguments:
-        yield from _flat(one)
-
-
-def _number_of(node: Node) -> int:
-    """Return the value of an index of a tuple, which is a literal."""
-    if isinstance(node, Literal):
-        return int(node.value)
-    raise UnknownError(node)
-
-
-def _is_range(node: Node) -> bool:
-    return isinstance(node, Call) and node.builtin == "get_domain_range"
-
-
-def _inputs_of(node: Node) -> Iterator[Node]:
-    """Yield the inputs of a pointwise expression.
-
-    If they are one name, GT4Py computes the value where it is read (`FuseAsFieldOp`): a program
-    that reads ``(2.0 * cells)(E2C)`` doubles those cells that it reads. A value of several, like
-    ``cells + edges(C2E[0])``, goes into memory first, for all points of the mesh.
-    """
-    if isinstance(node, Apply) and not node.is_scan:
-        for one in node.arguments:
-            yield from _inputs_of(one)
-    elif isinstance(node, Call) and node.builtin == "broadcast":
-        yield from _inputs_of(node.arguments[0])
-    elif not isinstance(node, Literal):
-        yield node
