@@ -24,10 +24,11 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Plans memory for `shape` in C order, without gaps or alignment.
+    /// Plans memory for `shape` in C order, without gaps or padded rows.
     ///
     /// # Errors
-    /// [`Error::Argument`] for negative extents and more bytes than an address can count.
+    /// [`Error::Argument`] for negative extents, too many dimensions, and more bytes than an address can
+    /// count.
     pub(crate) fn compact(shape: &[i64], dtype: DType) -> Result<Self> {
         let refusal = |_| match shape.iter().enumerate().find(|(_, extent)| **extent < 0) {
             Some((axis, extent)) => Error::Argument(format!(
@@ -40,7 +41,7 @@ impl Plan {
         Ok(Self { bytes, alignment: HOST_ALIGNMENT, offset: 0, layout, dtype })
     }
 
-    /// Plans memory of the same shape and order as `layout`, without gaps or alignment.
+    /// Plans memory of the same shape and order as `layout`, without gaps or padded rows.
     ///
     /// # Errors
     /// As [`plan`].
@@ -136,7 +137,7 @@ fn pad(shape: &[i64], inner: Option<usize>, quantum: i64) -> Option<Extents> {
     Some(padded)
 }
 
-/// The least common multiple; `None` if it cannot be counted.
+/// The least common multiple; `None` if it does not fit, and for two zeros.
 pub(crate) fn common_multiple(a: usize, b: usize) -> Option<usize> {
     let (mut x, mut y) = (a, b);
     while y != 0 {

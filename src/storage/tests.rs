@@ -1,4 +1,5 @@
-//! Wrapping checks, copying keeps, views view.
+//! Tests of storages: wrapping checks the memory, copies keep the order, views share memory.
+
 use super::{Order, Spec, Storage};
 use crate::alloc::Fill;
 use crate::dtype::DType;

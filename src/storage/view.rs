@@ -70,8 +70,8 @@ impl Storage {
         Ok(Self::new(self.buffers.clone(), field))
     }
 
-    /// Sets the halo; `None` if it is unknown. The aligned element stays where it is, and so does
-    /// the halo of views and clones that exist already.
+    /// Sets the halo; `None` if it is unknown. The aligned element stays where it is. Views
+    /// and clones that exist already keep their halo.
     ///
     /// # Errors
     /// [`Error::Argument`] for a halo that does not fit.
@@ -100,7 +100,8 @@ impl Storage {
         Ok(Self::new(self.buffers.clone(), field))
     }
 
-    /// Some bytes of a row of bytes, as elements without gaps of the dtype, shape and names of `model`.
+    /// Views a part of a 1-D storage of bytes as a storage without gaps, with the dtype, shape and names
+    /// of `model`.
     ///
     /// # Errors
     /// [`Error::Argument`] for another storage than a row of bytes, and for bytes that it does not

@@ -1,4 +1,4 @@
-"""Asks `bind` about one call, which is not made."""
+"""Asks `bind` about a call: plans it without running it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ __all__ = ["Answer", "Asker", "Bound"]
 
 #: What `bind` raises for a call that is wrong. Anything else says nothing about the call.
 _REFUSALS = (TypeError, ValueError, BufferError)
-#: `bind` says so where it cannot know whether a call is right; it refuses arrays that overlap then.
+#: Part of the error for arrays that overlap where `bind` cannot know which points a call touches:
+#: src/stencil/overlap.rs has the same words.
 _UNKNOWN = "not all points that a call touches are known before it"
 
 
@@ -44,7 +45,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Bound:
-    """A stencil, which it keeps alive, and how it is bound: or else why it is not."""
+    """A stencil, kept alive here, with its bound form, or the reason why it could not be bound."""
 
     stencil: Any
     name: str
@@ -53,7 +54,7 @@ class Bound:
 
 
 class Asker:
-    """Binds each stencil once, and keeps it as long as it is asked."""
+    """Binds stencils, and keeps them as long as it lives."""
 
     def __init__(self) -> None:
         self._bound: dict[int, Bound] = {}
@@ -88,9 +89,9 @@ class Asker:
 
 def _bound(stencil: Any) -> Bound:
     options = getattr(stencil, "options", {"name": type(stencil).__name__})
-    name = str(getattr(stencil, "__name__", options["name"]))
+    name = str(getattr(stencil, "__name__", options["name"])).rpartition(".")[2]
     try:
-        return Bound(stencil, name.rpartition(".")[2], bind(stencil))
+        return Bound(stencil, name, bind(stencil))
     except Exception as reason:  # GT4Py's own code reads its definition
         return Bound(stencil, name, why=_text(reason))
 

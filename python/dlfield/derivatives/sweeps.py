@@ -177,7 +177,7 @@ def _sums(
 
 
 def _active(program: Program, wrt: Collection[str]) -> set[str]:
-    """Return the variables with a derivative: what depends on others by values with one."""
+    """Return the variables that depend on `wrt` through differentiable values."""
     active, before = set(wrt), 0
     while len(active) != before:
         before = len(active)
@@ -218,7 +218,7 @@ def _steps(sweeps: Iterable[Sweep]) -> Iterator[Step]:
 
 
 def needed(sweeps: list[Sweep], outputs: Collection[str]) -> list[Sweep]:
-    """Return what outputs need of sweeps, by levels, without copies under another name."""
+    """Return the steps that the outputs depend on, per level; plain copies are removed."""
     sweeps = _without_copies(sweeps, outputs)
     wanted: defaultdict[str, list[Levels]] = defaultdict(list, {one: [ALL] for one in outputs})
     before = -1
@@ -236,10 +236,11 @@ def needed(sweeps: list[Sweep], outputs: Collection[str]) -> list[Sweep]:
 
 
 def with_neighbours(program: Program) -> None:
-    """Read neighbours of nothing that is written beside it and begins before.
+    """Rename values that a sweep writes and reads at a neighbour, and that an earlier sweep began.
 
-    Of the fields that a sweep writes GT4Py lets it read neighbours of those alone that begin in it,
-    so such a value gets a name of its own in the sweep.
+    A sweep of GT4Py may read horizontal neighbours of a field that it writes only if no earlier
+    sweep has written the field. Any other such value gets a variable of its own there, which is
+    then copied back. Changes the program in place.
     """
     begun: set[str] = set()
     for at, sweep in enumerate(program.sweeps):
@@ -273,10 +274,10 @@ def _alive(sweep: Sweep, wanted: Mapping[str, list[Levels]]) -> tuple[Step, ...]
 
 
 def keeping(sweeps: list[Sweep], names: set[str]) -> list[Sweep]:
-    """Return sweeps that read fields before they write them, so that they count as updated.
+    """Return sweeps in which each named field is read where it is written.
 
-    GT4Py and `bind` take a field for an input by what is read, and what is around the domain of an
-    input is kept.
+    GT4Py and `bind` treat a field as an input only if it is read, and they keep the points around
+    the domain of an input.
     """
     unread = names - {one.name for step in _steps(sweeps) for one in accesses(step.value)}
 
@@ -290,7 +291,7 @@ def keeping(sweeps: list[Sweep], names: set[str]) -> list[Sweep]:
 
 
 def _without_copies(sweeps: list[Sweep], outputs: Collection[str]) -> list[Sweep]:
-    """Read what a variable is a copy of, where it has one definition."""
+    """Replace each variable that is only a copy, and is assigned once, by what it copies."""
     counts = Counter(step.target for step in _steps(sweeps))
     copies = {
         step.target: step.value.name

@@ -31,7 +31,7 @@ SIZE = 18
 
 
 def main(names: list[str]) -> None:
-    """Try libraries by name, and first of all the driver of CUDA."""
+    """Try libraries by name; "CUDA" stands for its driver."""
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as lines:
         os.dup2(2, 1)  # what libraries print is no part of the answer
 
@@ -82,7 +82,7 @@ def _probed(probe: Probe) -> dict[str, Any]:
     try:
         for module in probe.needs:
             import_module(module)
-    except BaseException as error:  # of one beside the library, which was imported
+    except BaseException as error:  # of a module that the probe needs beside the library
         return {**done, "error": _first_line(error)}
     try:
         storage = zeros(SIZE, device="gpu", managed=None) if probe.gpu else zeros(SIZE)
@@ -134,4 +134,4 @@ _NOTED: dict[str, Callable[[dict[str, Any]], None]] = {
 if __name__ == "__main__":
     main(sys.argv[1:])
     sys.stderr.flush()
-    os._exit(0)  # what libraries do at the end, as threads and MPI, is not asked for
+    os._exit(0)  # skips what libraries do at the end, such as joining threads

@@ -1,4 +1,4 @@
-"""The Fortran module of a library: one explicit interface for each function."""
+"""The Fortran module of a library: interfaces of its functions in C, and a wrapper for each."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _is_pointer(one: FieldParameter | ScalarParameter) -> bool:
     return isinstance(one, FieldParameter) or one.optional or one.kind.name in _POINTERS
 
 
-#: As in the header.
+#: Scalars that C takes by pointer, as the header of `glue` declares them.
 _POINTERS = ("str", "complex", "complex64", "complex128")
 
 

@@ -34,15 +34,15 @@ class Kind:
     Attributes
     ----------
     name
-        That of NumPy, or "str" or "comm".
+        NumPy's or Python's name of the type, or "comm".
     fortran
         The type of a dummy argument.
     c
-        The type of an argument in C.
+        The type of an element in C.
     code
         The number that stands for it in a description of an array.
     convert
-        What makes the value for Python, a name in NumPy, of what C has made; empty for none.
+        Name of the NumPy type that converts the value from C for Python; empty if none does.
     """
 
     name: str
@@ -66,7 +66,7 @@ FIELDS = {
     )
 }
 
-#: Scalars. A logical has the default kind of Fortran, and so has an integer for an `int`.
+#: Scalars. A logical and a communicator have Fortran's default kind; an `int` is integer(c_int).
 SCALARS = {
     kind.name: kind
     for kind in (

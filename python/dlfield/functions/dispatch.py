@@ -1,7 +1,9 @@
 """NumPy's functions of storages (NEP 18), executed by the signatures of their table.
 
-Functions that the table refuses raise TypeError, since NumPy would convert silently: `to_numpy()`
-gives the array that has them.
+A function that the table refuses, or does not list, raises TypeError; otherwise NumPy would convert
+the storage without a word. Call it on the array from `to_numpy()`. Within xarray and Dask, which
+keep the names themselves, such a function is computed by position. `OWN` has the functions that
+are written out.
 """
 
 from __future__ import annotations
@@ -43,14 +45,14 @@ def dispatch(
     args: Sequence[Array],
     keywords: Mapping[str, Array],
 ) -> Any:  # the function decides
-    """Call what `function` of NumPy means for `storage` and the other arguments.
+    """Call the version of NumPy's `function` that storages have.
 
     Raises
     ------
     TypeError
-        For a function that is refused; the text names what to use instead. NumPy raises it if
-        another argument is an array of a library that does not know storages. Within xarray and
-        Dask, which keep names themselves, such a function gives what NumPy does.
+        For a refused function; the text names what to use instead. NumPy raises it as well if
+        another argument belongs to a library that does not know storages. Inside xarray and Dask,
+        which keep the names themselves, a refused function returns what NumPy returns.
     """
     if not all(map(_is_known, types)):
         beside_dask = any(kind.__module__.split(".")[0] == "dask" for kind in types)
@@ -98,7 +100,7 @@ def _name(function: Function) -> str:
 
 
 def _short(function: Function) -> str:
-    """Return the name behind `numpy.`, which is that behind `cupy.` too."""
+    """Return the name after `numpy.`; CuPy uses the same one after `cupy.`."""
     return _name(function).removeprefix("numpy.")
 
 
@@ -154,7 +156,7 @@ def _least(row: Row, function: Function) -> Callable[[Storage], None]:
 
 
 def _by_type(_: Row, function: Function) -> Function:
-    """Lift a function of types: NumPy's, of arrays of those types without elements."""
+    """Lift a function of types: NumPy gets an empty array of the dtype of each storage."""
 
     def typed(one: Array) -> Array:
         return np.empty(0, one.dtype) if isinstance(one, Storage) else one
@@ -208,9 +210,9 @@ def _by_element(row: Row, function: Function) -> Function:
 
 
 def _along(row: Row, function: Function) -> Function:
-    """Lift a function along axes, which NumPy computes on the host, into a new storage.
+    """Lift a function along axes: NumPy computes it on the host, and a new storage gets the result.
 
-    Without a storage among the operands that have labels it returns what NumPy does.
+    If no operand with labels is a storage, NumPy's own result is returned.
     """
     what = _short(function)
     parameters, names, tables = _parameters(row, function)
@@ -270,14 +272,14 @@ def _labelled(row: Row, model: Storage, found: Any, given: Mapping[str, Array]) 
         of = Labels(model.dims, model.halo, model.shape)
         rule = getattr(labels, row.rule)(of, found.shape, given)
     if rule is None:
-        same = found.dtype == model.dtype  # which costs less to say
+        same = found.dtype == model.dtype  # without a dtype, empty_like is cheaper
         return copies.filled(empty_like(model) if same else empty_like(model, found.dtype), found)
     return copies.filled(copies.made_like(found.shape, found.dtype, model, *rule), found)
 
 
 # --- written out ---------------------------------------------------------------------------------
 
-#: Functions of which the signature does not tell all, by the name of NumPy's.
+#: Functions whose signature does not say everything, by the name of NumPy's function.
 OWN: dict[str, Function] = {
     "shape": lambda a: a.shape,
     "ndim": lambda a: a.ndim,

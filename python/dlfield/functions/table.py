@@ -14,11 +14,11 @@ functions. Operands with ``...`` have labels, which go to the result; others are
 ``...->dtype``     what NumPy returns of the types
 =================  ==============================================================================
 
-A word behind it is a rule of `dlfield.functions.labels`, without which all labels stay, or *own*:
-the function is in `dlfield.functions.dispatch.OWN`.
+A word after the signature is a rule of `dlfield.functions.labels`; without one, all labels stay.
+The word *own* means that the function is in `dlfield.functions.dispatch.OWN`.
 
-`dlfield.functions.dispatch` executes the rows, ``docs/functions.md`` shows them. Names are those
-below `numpy`, of which older versions lack some. A test compares them with NumPy.
+`dlfield.functions.dispatch` executes the rows, ``docs/functions.md`` shows them. Names are
+given without `numpy.`; older versions of NumPy lack some. A test compares them with NumPy.
 """
 
 from __future__ import annotations
@@ -191,7 +191,8 @@ None; writes the values to a file
     """
 )
 
-#: Functions that are refused, because they go by position, or have another name for fields.
+#: Functions that are refused: they go by position, are called otherwise for fields, or take no
+#: numbers.
 REFUSED = _refused(
     """
 products: (a * b).sum("K") or numpy.multiply.outer

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Block", "decompose"]
 
-#: Dimensions along which a communicator without a topology divides a grid, at most: the levels of a
-#: column stay together.
+#: How many dimensions are divided at most if the communicator has no topology, so that the levels
+#: of a column stay on one rank.
 DIVIDED = 2
 
 

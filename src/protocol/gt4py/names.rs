@@ -29,9 +29,9 @@ pub(crate) fn dims(obj: &Bound<'_, PyAny>) -> PyResult<Option<Dims>> {
     if found.is_none() { Ok(None) } else { Ok(Some(names(&found)?)) }
 }
 
-/// Reads `__gt_origin__` (GT4Py) or `default_origin` (storage allocation note): I, J, K, then data
-/// dimensions, in any order of the axes. Zeros mean nothing: every `gt4py.next` field whose
-/// domain begins at 0 has them.
+/// Reads `__gt_origin__` (GT4Py) or `default_origin` (storage allocation note): it counts I, J, K, then
+/// the data dimensions, whatever the order of the axes. An origin of zeros is ignored: every
+/// `gt4py.next` field whose domain begins at 0 has one.
 pub(crate) fn origin(obj: &Bound<'_, PyAny>) -> PyResult<Option<Extents>> {
     for name in [intern!(obj.py(), "__gt_origin__"), intern!(obj.py(), "default_origin")] {
         if let Some(found) = obj.getattr_opt(name)?.filter(|found| !found.is_none()) {

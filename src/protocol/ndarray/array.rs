@@ -30,14 +30,14 @@ impl Storage {
     /// # Ok::<(), dlfield::Error>(())
     /// ```
     pub fn from_array<T: Element, D: Dimension + 'static>(mut array: Array<T, D>) -> Result<Self> {
-        // None is beyond isize::MAX (ndarray).
+        // ndarray keeps extents and strides within isize: the fallbacks are never used.
         let shape = array.shape().iter().map(|&extent| i64::try_from(extent).unwrap_or(i64::MAX));
         let strides = array.strides().iter().map(|&stride| i64::try_from(stride).unwrap_or(0));
         let layout = Layout::new(shape.collect(), strides.collect(), size_of::<T>())?;
         let data = array.as_mut_ptr().cast();
         let owner = Owner::new(array);
-        // SAFETY: an owned array has a distinct element for every index. They lie on the heap,
-        // where they stay when the array moves into the owner, which is only dropped.
+        // SAFETY: an owned array of ndarray's has a distinct element for every index. They lie on the
+        // heap, where they stay when the array moves into the owner, which nothing but the drop uses.
         let managed = unsafe { Managed::from_owned(data, layout, T::DTYPE, Device::CPU, owner) };
         Self::wrap(managed, &Spec::default())
     }

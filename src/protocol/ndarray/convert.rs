@@ -15,7 +15,7 @@ use crate::managed::Managed;
 ///
 /// # Errors
 /// [`Error::Argument`] for another type or number of dimensions, [`Error::Buffer`] for misaligned
-/// elements.
+/// elements, [`Error::Device`] for memory of a GPU.
 ///
 /// # Safety
 /// The memory stays valid, and nothing writes it, during `'a`.
@@ -39,7 +39,8 @@ pub(super) unsafe fn for_writing<'a, T: Element, D: Dimension>(
     memory: &Managed,
 ) -> Result<ArrayViewMut<'a, T, D>> {
     check_nested(memory.layout())?;
-    // SAFETY: as for reading; the caller guarantees exclusive, writable memory.
+    // SAFETY: as for reading. No axes interleave (check_nested), and the caller guarantees one index for
+    // each element, and that the memory is writable and nobody else's.
     view(memory, |shape, first| unsafe { ArrayViewMut::from_shape_ptr(shape, first) })
 }
 

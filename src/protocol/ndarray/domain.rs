@@ -45,7 +45,7 @@ macro_rules! read_domain {
             /// Returns the part inside the halo.
             ///
             /// # Errors
-            /// [`Error::Argument`] if the halo is unknown.
+            /// [`Error::Argument`] if the halo is unknown, or the view has another shape than the field.
             pub fn domain(&self) -> Result<ArrayView<'_, T, D>> {
                 let halo = known_halo(self.halo(), self.memory(), self.shape())?;
                 Ok(self.slice_each_axis(|axis| inside(halo, axis.axis)))
@@ -71,7 +71,7 @@ impl<T: Element, D: Dimension> FieldMut<'_, T, D> {
     /// Returns the part inside the halo for writing.
     ///
     /// # Errors
-    /// [`Error::Argument`] if the halo is unknown.
+    /// [`Error::Argument`] if the halo is unknown, or the view has another shape than the field.
     pub fn domain_mut(&mut self) -> Result<ArrayViewMut<'_, T, D>> {
         let halo = known_halo(self.halo(), self.memory(), self.shape())?.clone();
         Ok(self.slice_each_axis_mut(|axis| inside(&halo, axis.axis)))
@@ -84,10 +84,11 @@ impl<T: Element, D: RemoveAxis> FieldMut<'_, T, D> {
     /// fields of that shape.
     ///
     /// # Errors
-    /// [`Error::Argument`] if the halo is unknown, or there is no such axis.
+    /// [`Error::Argument`] if the halo is unknown, the view has another shape than the field, or there is
+    /// no such axis.
     ///
     /// # Panics
-    /// If `write` does, on each thread that runs it: check shapes before, with
+    /// If `write` panics, maybe on several threads. Check shapes first, with
     /// [`same_shape`](crate::same_shape).
     ///
     /// # Example

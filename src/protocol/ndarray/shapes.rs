@@ -2,8 +2,8 @@
 
 use crate::error::{Error, Result};
 
-/// Checks that fields have one shape, such as the arguments of a kernel, before it indexes them: with
-/// other shapes, ndarray panics, in `par_planes_mut` on every thread.
+/// Checks that all fields, such as the arguments of a kernel, have the same shape. Call it before
+/// indexing: with different shapes ndarray panics, in `par_planes_mut` on every thread.
 ///
 /// # Errors
 /// [`Error::Argument`] with the name of the first field that has another shape than the first.

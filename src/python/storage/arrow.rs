@@ -1,4 +1,4 @@
-//! Arrow's doors of the classes: an array over the host's buffer, or over the newest one.
+//! Methods that export storages to Arrow, over the buffer of the host or the newest one.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::protocol::arrow::{array_capsules, device_capsules, schema_capsule, ta
 
 type Capsules<'py> = (Bound<'py, PyCapsule>, Bound<'py, PyCapsule>);
 
-/// What pyarrow makes an array of, or a table with one named column.
+/// The object from which pyarrow makes an array, or a record batch with one named column.
 #[pyclass(frozen, module = "dlfield._core")]
 struct ArrowExport {
     memory: Managed,
@@ -62,12 +62,12 @@ fn to_arrow<'py>(
 
 #[pymethods]
 impl PyStorage {
-    /// Give a capsule with the type of `to_arrow()`. BufferError as there.
+    /// Return a capsule with the type of the array of `to_arrow()`. BufferError as there.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         schema_capsule(py, self.storage().managed(), &self.storage().field())
     }
 
-    /// Give capsules with schema and array, on the device that `__dlpack_device__` names.
+    /// Return capsules with schema and array, on the device that `__dlpack_device__` names.
     ///
     /// Zero-copy; the array holds a reference. A consumer of GPU memory waits for `sync_event`. The
     /// requested schema is ignored, as the interface allows. BufferError as for `to_arrow()`,
@@ -86,7 +86,7 @@ impl PyStorage {
         device_capsules(py, memory, &self.storage().field(), device)
     }
 
-    /// Give a pyarrow Array over the buffer of the host, which it keeps. Zero-copy.
+    /// Return a pyarrow Array over the buffer of the host, which it keeps. Copies only on demand.
     ///
     /// One dimension gives an array of numbers (bool: `arrow.bool8`), several a
     /// FixedShapeTensorArray: a list along the axis that is outermost in memory, of tensors whose
@@ -113,7 +113,7 @@ impl PyStorage {
         to_arrow(py, self, copy, None)
     }
 
-    /// Give a pyarrow RecordBatch with one column over the buffer of the host. Zero-copy.
+    /// Return a pyarrow RecordBatch with one column over the buffer of the host, or over a copy.
     ///
     /// The metadata of the column has all dims, the halo and the order of the axes. An Arrow IPC
     /// file keeps them: `dlf.as_storage(batch)` of a batch that was read is the same field,
@@ -131,7 +131,7 @@ impl PyStorage {
 
 #[pymethods]
 impl HostBacked {
-    /// Give capsules with schema and array over the buffer of the host, brought up to date.
+    /// Return capsules with schema and array over the buffer of the host, brought up to date.
     ///
     /// Zero-copy; the array holds a reference. The requested schema is ignored, as the interface
     /// allows. BufferError as for `to_arrow()`.
@@ -147,7 +147,7 @@ impl HostBacked {
     }
 }
 
-/// Refuses unknown keywords, as the Arrow C device data interface demands.
+/// Refuses unknown keywords that are not None, as the Arrow C device data interface demands.
 fn check_unknown(kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
     match kwargs.into_iter().flatten().find(|(_, value)| !value.is_none()) {
         None => Ok(()),

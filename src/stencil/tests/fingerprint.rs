@@ -1,4 +1,4 @@
-//! Calls that have and do not have the fingerprint of another one.
+//! Tests which changes to a call change its fingerprint.
 
 use super::given::*;
 use crate::stencil::Fingerprint;

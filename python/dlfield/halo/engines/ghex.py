@@ -1,4 +1,7 @@
-"""The engine "ghex": GHEX, which is the user's, packs and sends."""
+"""The engine "ghex": the GHEX that the user has installed packs and sends the messages.
+
+`ghex_fields` describes storages to it.
+"""
 
 from __future__ import annotations
 
@@ -89,10 +92,11 @@ class _Axes(NamedTuple):
 
     dims: tuple[str, ...]
     itemsize: int
-    #: Points without halo, and the halo below them; all points of axes that are not divided.
+    #: Points without halo; all points of an axis that is not divided.
     extents: tuple[int, ...]
+    #: Width of the halo below them; 0 along an axis that is not divided.
     offsets: tuple[int, ...]
-    #: Axes by their strides.
+    #: Axes in the order of falling strides.
     order: tuple[int, ...]
 
 
@@ -160,7 +164,7 @@ class _Group:
         halos = HaloGenerator(ProductSet(*whole), tuple(widths), tuple(periodic))
         self._pattern = make_pattern(context, halos, [self._domain])
         self._object = make_communication_object(context)
-        self._context = context  # GHEX's objects do not keep each other
+        self._context = context  # GHEX's objects do not keep each other alive
 
     def described(self, fields: Sequence[Storage]) -> tuple[Any, list[Any]]:
         """Return what exchanges fields, and their descriptions. They keep the memory."""
@@ -173,7 +177,7 @@ class _Group:
         if _axes(ordered, field.divided) != self._axes:
             raise ValueError(
                 f"field '{field.name}': expected the layout of the field that the plan was made "
-                "with, since 'ghex' sends fields of one layout together, got another; make another "
+                "with, since 'ghex' sends fields of one layout together, got another; make a new "
                 "plan for it"
             )
         array = with_distinct_strides(ordered.to_numpy())

@@ -1,4 +1,4 @@
-"""Storages as fields of GHEX, which exchanges halos of its own descriptions of memory."""
+"""Describes storages to GHEX, which exchanges the halos of such field descriptors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ghex_field", "problem_of", "with_distinct_strides"]
 
-#: Bytes of an item, and the dtype of GHEX that is moved in its place.
+#: Size of an item in bytes, and the dtype of that size by which GHEX moves it.
 _MOVED = {1: np.bool_, 4: np.int32, 8: np.int64}
 
 
@@ -40,8 +40,8 @@ def ghex_field(storage: CPUStorage, domain: Any) -> Any:  # of GHEX
     ModuleNotFoundError
         Without GHEX.
     ValueError
-        For a storage that is read-only, has steps backwards, an unknown halo, or items of another
-        size.
+        For a storage that is read-only, has an unknown halo, items of another size, or strides that
+        are not positive.
     TypeError
         For another object than a storage in host memory.
 
@@ -72,7 +72,8 @@ def problem_of(storage: Storage) -> str | None:
         return "expected one that can be written, got a read-only one; exchange a copy()"
     if storage.itemsize not in _MOVED:
         sizes = ", ".join(map(str, _MOVED))
-        return f"expected items of {sizes} bytes for GHEX, got {storage.dtype}; use 'packed'"
+        got = f"{storage.dtype}; use the engine 'packed'"
+        return f"expected items of {sizes} bytes for GHEX, got {got}"
     axes = zip(storage.strides, storage.shape, strict=True)
     if any(step <= 0 and extent > 1 for step, extent in axes):
         return (
@@ -83,9 +84,10 @@ def problem_of(storage: Storage) -> str | None:
 
 
 def with_distinct_strides(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """View an array with a stride of its own for each axis.
+    """View an array as a dtype that GHEX moves, with a different stride for each axis.
 
-    GHEX orders axes by their strides, and that of an axis of one point may be any.
+    GHEX orders axes by stride, and the stride of an axis of one point is arbitrary: it gets a large
+    one.
     """
     moved: npt.NDArray[Any] = array.view(_MOVED[array.itemsize])
     strides, far = list(moved.strides), max(moved.nbytes, *moved.strides)

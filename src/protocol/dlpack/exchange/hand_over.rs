@@ -1,4 +1,4 @@
-//! Producer: an object of a foreign class over dlfield's memory, made by the table of that class.
+//! Exports memory of dlfield: the DLPack exchange table of a foreign class makes an object over it.
 
 use std::ptr;
 
@@ -36,7 +36,7 @@ pub(crate) fn hand_over<'py>(
         drop(unsafe { dlpark::Managed::from_raw(tensor) });
         return Ok(None);
     }
-    // SAFETY: the function succeeded, so it wrote a new reference there and took the tensor.
+    // SAFETY: the function succeeded, so it wrote a new reference there and took the tensor (dlpack.h).
     let made = unsafe { Bound::from_owned_ptr_or_opt(py, made.cast::<ffi::PyObject>()) };
     made.map(Some).ok_or_else(|| raised_by(py, "DLPack exchange table"))
 }

@@ -1,4 +1,4 @@
-//! Consumer: an owning tensor from an object whose type has a table.
+//! Imports an object through the DLPack exchange table of its type.
 
 use std::ptr::NonNull;
 
@@ -17,8 +17,9 @@ use crate::protocol::producer::Recognised;
 /// Asks the table of the object's type for a tensor. Zero-copy; the deleter runs when the last
 /// view is dropped.
 ///
-/// `None` if memory of the host is requested and the tensor is elsewhere, or in memory that a
-/// device may be writing: only `__dlpack__` can be asked to move or wait.
+/// `None` if the type has no table, or one whose failure `__dlpack__` explains better; and if memory
+/// of the host is requested and the tensor is elsewhere, or in memory that a device may be writing:
+/// only `__dlpack__` can be asked to move or wait.
 pub(in crate::protocol) fn import<'py>(
     obj: &Bound<'py, PyAny>,
     request: Request,
@@ -45,7 +46,8 @@ pub(in crate::protocol) fn import<'py>(
         Some(_) => Err("gave a misaligned pointer"),
         None => Err("gave NULL"),
     };
-    // SAFETY: the function said that it gave an owning tensor, whose version is checked.
+    // SAFETY: the function returned 0, so by dlpack.h the tensor is ours, with a deleter that any thread
+    // may call once. It is aligned (above); check() below looks at its version and claims.
     let tensor = tensor.map(|tensor| unsafe { Untrusted::from_versioned(tensor) });
     if let Some(error) = error {
         return Err(error.into()); // releases a tensor that was given nevertheless
@@ -68,15 +70,15 @@ fn in_order<'py>(
         return Ok(None);
     }
     if device.kind != DeviceKind::Cuda || !is_available() {
-        return Ok(Some(claims.into())); // without a driver it is refused, or trusted, later
+        return Ok(Some(claims.into())); // without a driver, `accept` in entrance.rs refuses or trusts it
     }
     let stream = work_stream(functions, device);
-    drop(raised(py)); // a stream that cannot be named is waited for below
+    drop(raised(py)); // without a known stream, the whole device is waited for below
     if stream.is_none() {
         py.detach(|| synchronize(device.ordinal))?; // WAIT since the producer's stream is unknown
     }
     // SAFETY: the stream on which the library works. dlpack.h does not say how long it lives: torch
-    // never destroys its own; a user who makes it work on another one keeps that (docs/gpu.md).
+    // never destroys its own; a user who selects another stream keeps it alive (docs/gpu.md).
     Ok(Some(unsafe { claims.on_stream(stream) }.into()))
 }
 
@@ -85,7 +87,8 @@ fn work_stream(functions: Functions, device: Device) -> Option<usize> {
     let ask = functions.work_stream?;
     let code = u32::try_from(device.code()).ok()?;
     let mut stream = std::ptr::null_mut();
-    // SAFETY: a function of the table, with room for a pointer (dlpack.h).
+    // SAFETY: a function of the table that `lookup` found on the type, called with the interpreter
+    // attached and room for a pointer (dlpack.h).
     let answer = unsafe { ask(DLDeviceType(code), device.ordinal, &raw mut stream) };
     let handle = stream.expose_provenance();
     // NULL is the default stream, which the driver calls legacy unless it is told otherwise.
