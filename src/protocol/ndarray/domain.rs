@@ -18,17 +18,26 @@ fn inside(halo: &Halo, axis: Axis) -> Slice {
     Slice::new(low, if high == 0 { None } else { Some(-high) }, 1)
 }
 
-/// Returns the halo, unless the array was reshaped.
-fn known_halo<'a>(halo: Option<&'a Halo>, memory: &Managed, shape: &[usize]) -> Result<&'a Halo> {
-    let original = memory.layout().shape();
-    if !shape
+/// Returns the halo, unless axes of the view were cut, reordered or inverted in place.
+fn known_halo<'a>(
+    halo: Option<&'a Halo>,
+    memory: &Managed,
+    (shape, strides): (&[usize], &[isize]),
+) -> Result<&'a Halo> {
+    let layout = memory.layout();
+    let axes = shape
         .iter()
-        .map(|&extent| i64::try_from(extent).ok())
-        .eq(original.iter().copied().map(Some))
-    {
+        .zip(strides)
+        .map(|(&extent, &stride)| Some((i64::try_from(extent).ok()?, i64::try_from(stride).ok()?)));
+    let is_own = |(axis, own): (Option<(i64, i64)>, (i64, i64))| {
+        axis.is_some_and(|(extent, stride)| extent == own.0 && (extent < 2 || stride == own.1))
+    };
+    if shape.len() != layout.ndim() || !axes.zip(layout.axes()).all(is_own) {
         return Err(Error::Argument(format!(
-            "domain: expected the field's original shape {original:?}, got {shape:?}; do not \
-             reorder or cut its axes in place"
+            "domain: expected the field's original shape {:?} with strides {:?}, got {shape:?} with \
+             {strides:?}; do not reorder, invert or cut its axes in place",
+            layout.shape(),
+            layout.strides()
         )));
     }
     halo.ok_or_else(|| {
@@ -47,7 +56,7 @@ macro_rules! read_domain {
             /// # Errors
             /// [`Error::Argument`] if the halo is unknown, or the view has another shape than the field.
             pub fn domain(&self) -> Result<ArrayView<'_, T, D>> {
-                let halo = known_halo(self.halo(), self.memory(), self.shape())?;
+                let halo = known_halo(self.halo(), self.memory(), (self.shape(), self.strides()))?;
                 Ok(self.slice_each_axis(|axis| inside(halo, axis.axis)))
             }
 
@@ -73,7 +82,7 @@ impl<T: Element, D: Dimension> FieldMut<'_, T, D> {
     /// # Errors
     /// [`Error::Argument`] if the halo is unknown, or the view has another shape than the field.
     pub fn domain_mut(&mut self) -> Result<ArrayViewMut<'_, T, D>> {
-        let halo = known_halo(self.halo(), self.memory(), self.shape())?.clone();
+        let halo = known_halo(self.halo(), self.memory(), (self.shape(), self.strides()))?.clone();
         Ok(self.slice_each_axis_mut(|axis| inside(&halo, axis.axis)))
     }
 }
@@ -113,7 +122,7 @@ impl<T: Element, D: RemoveAxis> FieldMut<'_, T, D> {
         axis: Axis,
         write: impl Fn(usize, ArrayViewMut<'_, T, D::Smaller>) + Sync + Send,
     ) -> Result<()> {
-        let halo = known_halo(self.halo(), self.memory(), self.shape())?;
+        let halo = known_halo(self.halo(), self.memory(), (self.shape(), self.strides()))?;
         let &(low, _) = halo.get(axis.index()).ok_or_else(|| {
             let (count, got) = (halo.len(), axis.index());
             Error::Argument(format!("axis: expected one of {count} axes, got {got}"))
@@ -157,6 +166,19 @@ mod tests {
         assert_eq!((view[[1, 2, 2]], view[[5, 2, 2]], view[[6, 2, 2]]), (1.0, 5.0, 0.0));
         let error = view.par_planes_mut(Axis(3), |_, _| ()).unwrap_err().to_string();
         assert_eq!(error, "axis: expected one of 3 axes, got 3");
+    }
+
+    #[test]
+    fn axes_that_were_exchanged_or_inverted_in_place_have_no_halo() {
+        let field = Storage::builder([4, 4]).halo([(1, 1), (0, 0)]).zeros::<f64>().unwrap();
+        let changes: [fn(&mut FieldMut<'_, f64, Ix2>); 2] =
+            [|view| view.swap_axes(0, 1), |view| view.invert_axis(Axis(0))];
+        for change in changes {
+            let mut view = field.view_mut::<f64, Ix2>().unwrap();
+            change(&mut view);
+            let error = view.domain_mut().unwrap_err().to_string();
+            assert!(error.contains("do not reorder, invert or cut"), "{error}");
+        }
     }
 
     #[test]
