@@ -62,7 +62,7 @@ mod module;
 #[cfg(fuzzing)]
 pub mod fuzzed;
 
-// Of other crates: those with which one makes what functions here take, and the types of results.
+// Other crates: whole where their values are arguments of functions here, else the types alone.
 #[cfg(feature = "arrow")]
 pub use ::{arrow_array, arrow_schema};
 #[cfg(feature = "ndarray")]

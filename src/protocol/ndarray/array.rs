@@ -141,7 +141,10 @@ mod tests {
         let mut view = field.view_mut::<i32, Ix3>().unwrap();
         view.swap_axes(0, 2);
         assert!(
-            view.domain_mut().unwrap_err().to_string().contains("do not reorder, invert or cut its axes")
+            view.domain_mut()
+                .unwrap_err()
+                .to_string()
+                .contains("do not reorder, invert or cut its axes")
         );
         let turned = view.in_order::<Ix3>(&["J", "I", "K"]).unwrap();
         assert_eq!((turned.shape(), turned[[3, 2, 4]]), (&[4, 3, 5][..], 60));

@@ -106,9 +106,3 @@ def backends_of_mpi4py(_module):
         flat = property(lambda self: self.numpy.flat)
 
     arrayimpl.ArrayBackends[:] = [ArrayOfStorage]
-
-
-ADAPTORS = {
-    one.__name__: one
-    for one in (made_by_numpy, through_from_dlpack, duck_arrays_of_xarray, backends_of_mpi4py)
-}
