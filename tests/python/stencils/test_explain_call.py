@@ -232,6 +232,22 @@ def test_nothing_is_copied_to_a_device():
     assert stencil.made == []
 
 
+def test_an_object_like_a_stencil_is_explained_where_gt4py_is_not_installed():
+    printed = run_in_subprocess("""
+        import sys
+
+        sys.modules["gt4py"] = None
+
+        import dlfield as dlf
+        import numpy as np
+        from support.stencils.stand_ins import StandIn, field
+
+        run = dlf.bind(StandIn(inp=field("READ"), out=field("WRITE")))
+        print(dlf.explain(run, np.zeros((5, 4, 3)), np.zeros((5, 4, 3))))
+    """)
+    assert "out: " in printed
+
+
 def allocated(call):
     """Give the most bytes that NumPy held at once for a call."""
     tracemalloc.start()

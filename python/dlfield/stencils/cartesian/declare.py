@@ -106,13 +106,17 @@ def _is_gt4py(stencil: CartesianStencil) -> bool:
     return any(base.__module__.startswith("gt4py.") for base in type(stencil).__mro__)
 
 
+def _has_definition(stencil: CartesianStencil) -> bool:
+    return hasattr(stencil, "definition_func") or _is_gt4py(stencil)
+
+
 def _footprint(stencil: CartesianStencil) -> tuple[AffineFootprint, Checked]:
     """Find the points that it touches.
 
     What has no definition and is not GT4Py's says it all in its boundary.
     """
     infos, levels = stencil.field_info, stencil.domain_info.min_sequential_axis_size
-    if not (hasattr(stencil, "definition_func") or _is_gt4py(stencil)):
+    if not _has_definition(stencil):
         return footprint_of_bounds(infos, levels=levels, complete=True), "checked"
     found = representation(stencil)
     if found is None:
@@ -125,9 +129,11 @@ _found: WeakKeyDictionary[Any, Stencil | None] = WeakKeyDictionary()
 
 
 def representation(stencil: CartesianStencil) -> Stencil | None:
-    """Read a stencil, once."""
+    """Read a stencil, once. None if it has no definition, or one that is not understood."""
     from dlfield.stencils.cartesian.trial import representation_of
 
+    if not _has_definition(stencil):  # GT4Py need not be installed
+        return None
     try:
         if stencil not in _found:
             _found[stencil] = representation_of(stencil)
