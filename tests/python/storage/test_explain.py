@@ -152,5 +152,6 @@ def test_nothing_is_acquired_for_an_explanation():
 
 
 def test_the_examples_of_the_documentation_run():
+    library("gt4py.cartesian")
     result = doctest.testmod(explaining, optionflags=doctest.ELLIPSIS)
     assert (result.failed, result.attempted > 0) == (0, True)
