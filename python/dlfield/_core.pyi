@@ -861,7 +861,7 @@ class Storage:
             Without JAX.
         """
     def to_arrow(self, *, copy: bool = False) -> Any:
-        """Give a pyarrow Array over the buffer of the host, which it keeps. Zero-copy.
+        """Return a pyarrow Array over the buffer of the host, which it keeps. Copies only on demand.
 
         One dimension gives an array of numbers (bool: `arrow.bool8`), several a
         FixedShapeTensorArray: a list along the axis that is outermost in memory, of tensors whose
@@ -885,7 +885,7 @@ class Storage:
             Without pyarrow.
         """
     def to_arrow_batch(self, name: str, *, copy: bool = False) -> Any:
-        """Give a pyarrow RecordBatch with one column over the buffer of the host. Zero-copy.
+        """Return a pyarrow RecordBatch with one column over the buffer of the host, or over a copy.
 
         The metadata of the column has all dims, the halo and the order of the axes. An Arrow IPC
         file keeps them: `dlf.as_storage(batch)` of a batch that was read is the same field,
@@ -929,11 +929,11 @@ class Storage:
         written; both hold a reference to the storage. Absent for bfloat16 and float8.
         """
     def __arrow_c_schema__(self) -> CapsuleType:
-        """Give a capsule with the type of `to_arrow()`. BufferError as there."""
+        """Return a capsule with the type of the array of `to_arrow()`. BufferError as there."""
     def __arrow_c_device_array__(
         self, requested_schema: CapsuleType | None = None, **kwargs: Any
     ) -> tuple[CapsuleType, CapsuleType]:
-        """Give capsules with schema and array, on the device that `__dlpack_device__` names.
+        """Return capsules with schema and array, on the device that `__dlpack_device__` names.
 
         Zero-copy; the array holds a reference. A consumer of GPU memory waits for `sync_event`. The
         requested schema is ignored, as the interface allows. BufferError as for `to_arrow()`,
@@ -993,7 +993,7 @@ class HostBackedStorage(Storage):
     def __arrow_c_array__(
         self, requested_schema: CapsuleType | None = None
     ) -> tuple[CapsuleType, CapsuleType]:
-        """Give capsules with schema and array over the buffer of the host, brought up to date.
+        """Return capsules with schema and array over the buffer of the host, brought up to date.
 
         Zero-copy; the array holds a reference. The requested schema is ignored, as the interface
         allows. BufferError as for `to_arrow()`.
