@@ -253,10 +253,9 @@ check: $(EXTENSION) $(VENV)/.stamp-dev docs workflows ## formatting, lints, docu
 bench: $(EXTENSION) $(VENV)/.stamp-bench $(MPICH)/.stamp ## exchanges, calls, allocation, copies beside their peers
 	$(BIN)/python benches/run.py $(BENCH)
 
-soak: $(EXTENSION) $(VENV)/.stamp-test ## a million random operations on several threads, then what is left; all chains of owners
+soak: $(EXTENSION) $(VENV)/.stamp-test ## a million random operations on several threads, then what is left
 	cargo test --release --test soak
 	PYTHONPATH=tests $(BIN)/python -m support.soak 1000000
-	PYTHONPATH=tests JAX_PLATFORMS=cpu JAX_ENABLE_X64=1 $(BIN)/python -m support.chains long target/chain.txt 0 1
 
 # GT4Py's own tests in a checkout of the version that is installed. GT4Py's GPU backends and dace in gt4py.next are
 # left out. A test that fails is GT4Py's matter: what counts are the tables at the end, and CALLS, a file for each.

@@ -52,7 +52,7 @@ def check():
 
 
 def of_the_check(warned):
-    """Leave out what libraries warn of beside: on new versions of Python, of what is deprecated."""
+    """Leave out the deprecation warnings of libraries, which a new version of Python may bring."""
     return [one for one in warned if issubclass(one.category, dlf.RefusedCallWarning)]
 
 

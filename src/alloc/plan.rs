@@ -27,8 +27,8 @@ impl Plan {
     /// Plans memory for `shape` in C order, without gaps or padded rows.
     ///
     /// # Errors
-    /// [`Error::Argument`] for negative extents, too many dimensions, and more bytes than an address can
-    /// count.
+    /// [`Error::Argument`] for negative extents, too many dimensions, and more bytes than an address
+    /// can count.
     pub(crate) fn compact(shape: &[i64], dtype: DType) -> Result<Self> {
         let refusal = |_| match shape.iter().enumerate().find(|(_, extent)| **extent < 0) {
             Some((axis, extent)) => Error::Argument(format!(

@@ -100,8 +100,8 @@ impl Storage {
         Ok(Self::new(self.buffers.clone(), field))
     }
 
-    /// Views a part of a 1-D storage of bytes as a storage without gaps, with the dtype, shape and names
-    /// of `model`.
+    /// Views a part of a 1-D storage of bytes as a storage without gaps, with the dtype, shape and
+    /// names of `model`.
     ///
     /// # Errors
     /// [`Error::Argument`] for another storage than a row of bytes, and for bytes that it does not

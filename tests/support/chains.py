@@ -192,7 +192,7 @@ def short(chains):
 
 
 def long(chains, part, parts):
-    """All chains of more links, or one part of them; sources, ways and ends take turns."""
+    """All chains of more links; sources, ways and ends take turns."""
     turns = _turns(SOURCES, WAYS, (True, False))
     for number, (links, turn) in enumerate(zip(chains.up_to(LONGEST), turns, strict=False)):
         if len(links) > 2 and number % int(parts) == int(part):

@@ -39,7 +39,7 @@ pub(super) unsafe fn for_writing<'a, T: Element, D: Dimension>(
     memory: &Managed,
 ) -> Result<ArrayViewMut<'a, T, D>> {
     check_nested(memory.layout())?;
-    // SAFETY: as for reading. No axes interleave (check_nested), and the caller guarantees one index for
+    // SAFETY: as for reading. No axes interleave (check_nested); the caller guarantees one index for
     // each element, and exclusive, writable memory.
     view(memory, |shape, first| unsafe { ArrayViewMut::from_shape_ptr(shape, first) })
 }

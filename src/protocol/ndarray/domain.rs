@@ -54,7 +54,7 @@ macro_rules! read_domain {
             /// Returns the part inside the halo.
             ///
             /// # Errors
-            /// [`Error::Argument`] if the halo is unknown, or the view has another shape than the field.
+            /// [`Error::Argument`] if the halo is unknown, or axes of the view were changed in place.
             pub fn domain(&self) -> Result<ArrayView<'_, T, D>> {
                 let halo = known_halo(self.halo(), self.memory(), (self.shape(), self.strides()))?;
                 Ok(self.slice_each_axis(|axis| inside(halo, axis.axis)))
@@ -80,7 +80,7 @@ impl<T: Element, D: Dimension> FieldMut<'_, T, D> {
     /// Returns the part inside the halo for writing.
     ///
     /// # Errors
-    /// [`Error::Argument`] if the halo is unknown, or the view has another shape than the field.
+    /// [`Error::Argument`] if the halo is unknown, or axes of the view were changed in place.
     pub fn domain_mut(&mut self) -> Result<ArrayViewMut<'_, T, D>> {
         let halo = known_halo(self.halo(), self.memory(), (self.shape(), self.strides()))?.clone();
         Ok(self.slice_each_axis_mut(|axis| inside(&halo, axis.axis)))
@@ -93,7 +93,7 @@ impl<T: Element, D: RemoveAxis> FieldMut<'_, T, D> {
     /// fields of that shape.
     ///
     /// # Errors
-    /// [`Error::Argument`] if the halo is unknown, the view has another shape than the field, or there is
+    /// [`Error::Argument`] if the halo is unknown, axes of the view were changed in place, or there is
     /// no such axis.
     ///
     /// # Panics

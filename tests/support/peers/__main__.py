@@ -46,7 +46,7 @@ def main() -> int:
         suite = SUITES[name]
         folder = suite.folder(asked.sources)
         if folder is None:
-            rows.append(f"| {suite.title} | not here |||||")
+            rows.append(f"| {suite.title} | not here ||||")
             continue
         found = run(name, suite, folder, bare=asked.bare)
         counts = (

@@ -36,7 +36,8 @@ pub(crate) fn hand_over<'py>(
         drop(unsafe { dlpark::Managed::from_raw(tensor) });
         return Ok(None);
     }
-    // SAFETY: the function succeeded, so it wrote a new reference there and took the tensor (dlpack.h).
+    // SAFETY: the function succeeded, so by dlpack.h it wrote a new reference there and took the
+    // tensor.
     let made = unsafe { Bound::from_owned_ptr_or_opt(py, made.cast::<ffi::PyObject>()) };
     made.map(Some).ok_or_else(|| raised_by(py, "DLPack exchange table"))
 }

@@ -46,8 +46,8 @@ pub(in crate::protocol) fn import<'py>(
         Some(_) => Err("gave a misaligned pointer"),
         None => Err("gave NULL"),
     };
-    // SAFETY: the function returned 0, so by dlpack.h the tensor is ours, with a deleter that any thread
-    // may call once. It is aligned (above); check() below looks at its version and claims.
+    // SAFETY: the function returned 0, so by dlpack.h the tensor is ours, with a deleter that any
+    // thread may call once. It is aligned (above); check() below looks at its version and claims.
     let tensor = tensor.map(|tensor| unsafe { Untrusted::from_versioned(tensor) });
     if let Some(error) = error {
         return Err(error.into()); // releases a tensor that was given nevertheless
@@ -70,7 +70,7 @@ fn in_order<'py>(
         return Ok(None);
     }
     if device.kind != DeviceKind::Cuda || !is_available() {
-        return Ok(Some(claims.into())); // without a driver, `accept` in entrance.rs refuses or trusts it
+        return Ok(Some(claims.into())); // without a driver, entrance.rs refuses or trusts it
     }
     let stream = work_stream(functions, device);
     drop(raised(py)); // without a known stream, the whole device is waited for below
