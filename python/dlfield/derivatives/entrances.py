@@ -20,7 +20,7 @@ from dlfield.derivatives.sweeps import (
     with_neighbours,
 )
 from dlfield.derivatives.versions import components, in_single_assignment
-from dlfield.stencils.binding import compile_or_fail
+from dlfield.stencils.binding import compile_again, compile_or_fail
 from dlfield.stencils.cartesian import internals as cartesian
 from dlfield.stencils.cartesian.declare import declare
 from dlfield.stencils.cartesian.nodes import Access, NoDefinition, Scalar, UnknownNode
@@ -204,7 +204,7 @@ def _text(original: _Original, derive: Callable[[_Original], Stencil]) -> str:
         {name: kind for name, kind in original.scalars.items() if name in used},
         f"The {kind} of '{name}'.",
         _statements(original.stencil.definition_func),
-        literals=cartesian.literal_precision(original.stencil),
+        literals=int(original.stencil.options["literal_float_precision"]),
         by_levels=original.stencil.backend.startswith("gt:"),
     )
 
@@ -232,4 +232,4 @@ def _compiled(
     scope: dict[str, Any] = {"__name__": module}
     exec(compile(text, file, "exec"), scope)
     options["name"] = f"{module}.{name}"
-    return compile_or_fail(lambda around: cartesian.compile_again(scope[name], {}, options, around))
+    return compile_again(scope[name], {}, options)

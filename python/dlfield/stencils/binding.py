@@ -273,6 +273,19 @@ def compile_or_fail(compile_inside: Callable[[Callable[[str, str], Any]], Any]) 
         ) from failure
 
 
+def compile_again(
+    definition: Callable[..., Any], externals: dict[str, Any], options: dict[str, Any]
+) -> Any:
+    """Compile a definition of ``gt4py.cartesian``, with the keywords of ``gtscript.stencil``."""
+    from gt4py.cartesian import gtscript
+
+    def compile_inside(around: Callable[[str, str], Any]) -> Any:
+        with around(definition.__name__, options["backend"]):
+            return gtscript.stencil(definition=definition, externals=externals, **options)
+
+    return compile_or_fail(compile_inside)
+
+
 def _compiled(stencil: Any) -> Any:
     """Give the stencil of GT4Py behind a lazy one, which is compiled now unless it was before."""
     from dlfield.stencils.cartesian import internals

@@ -21,7 +21,7 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from dlfield._core import BoundStencil
-from dlfield.stencils.binding import compile_or_fail, rebind
+from dlfield.stencils.binding import compile_again, rebind
 from dlfield.stencils.cartesian import internals as cartesian
 from dlfield.stencils.next import internals as gt4py_next
 
@@ -161,9 +161,7 @@ def _compile(made: _Compiled) -> Any:
     externals = {name: _unpacked(value) for name, value in options.pop("externals").items()}
     definition = _definition_of(found)
     with _alone(version):
-        return compile_or_fail(
-            lambda around: cartesian.compile_again(definition, externals, options, around)
-        )
+        return compile_again(definition, externals, options)
 
 
 @contextmanager
@@ -291,4 +289,8 @@ def _made(source: _Source) -> Any:
         name: _unpacked(one) for name, one in source.attributes["__annotations__"].items()
     }
     function.__qualname__, function.__module__ = source.qualname, source.module
-    return cartesian.as_function(function) if source.is_gtscript else function
+    if not source.is_gtscript:
+        return function
+    from gt4py.cartesian import gtscript
+
+    return gtscript.function(function)

@@ -27,7 +27,6 @@ __all__ = [
     "representation_of",
     "representation_of_definition",
     "stencil_class",
-    "version",
 ]
 
 #: Attributes of the known nodes, other than those of `_COMMON`.
@@ -60,13 +59,6 @@ _COMMON = {"loc", "kind", "dtype"}
 
 #: The module that defines the class of stencils.
 CLASS_MODULE = "gt4py.cartesian.stencil_object"
-
-
-def version() -> str:
-    """Return the version of the installed GT4Py."""
-    import gt4py
-
-    return str(gt4py.__version__)
 
 
 def is_lazy(stencil: Any) -> bool:
@@ -208,11 +200,6 @@ def options_of(stencil: Any) -> dict[str, Any]:
     return {**options, **backend_options, **implementing, **known}
 
 
-def literal_precision(stencil: Any) -> int:
-    """Return the bits of a literal that is given no type, in the definition of a stencil."""
-    return int(stencil.options["literal_float_precision"])
-
-
 #: What GT4Py takes for float, int and bool unless `dtypes` says otherwise.
 _DEFAULT_TYPES = ("float64", "int64", "bool")
 
@@ -223,29 +210,9 @@ def _dtype_name(given: Any) -> str:
     return str(np.dtype(given))
 
 
-def compile_again(
-    definition: Callable[..., Any],
-    externals: dict[str, Any],
-    options: dict[str, Any],
-    around: Callable[[str, str], Any],
-) -> Any:
-    """Return the stencil of a definition, compiled inside of ``around(name, backend)``."""
-    from gt4py.cartesian import gtscript
-
-    with around(definition.__name__, options["backend"]):
-        return gtscript.stencil(definition=definition, externals=externals, **options)
-
-
 def is_function(value: Any) -> bool:
     """Return whether it is a function or a definition of GTScript."""
     return hasattr(value, "_gtscript_")
-
-
-def as_function(function: Callable[..., Any]) -> Any:
-    """Return a function for definitions of GTScript."""
-    from gt4py.cartesian import gtscript
-
-    return gtscript.function(function)
 
 
 def representation_of_definition(definition: Callable[..., Any]) -> nodes.Stencil:

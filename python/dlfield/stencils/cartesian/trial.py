@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
+from importlib import metadata
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -77,8 +78,8 @@ def _told(error: Exception) -> str:
 @cache
 def _warn(trouble: str) -> None:
     warnings.warn(
-        f"gt4py: expected stencils that dlfield can read, got gt4py {internals.version()}, of "
-        f"which it does not understand {trouble}; bounds are checked as far as GT4Py tells them, "
+        f"gt4py: expected stencils that dlfield can read, got gt4py {metadata.version('gt4py')}, "
+        f"of which it does not understand {trouble}; bounds are checked as far as GT4Py tells them, "
         "and inputs must be apart from outputs",
         stacklevel=2,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from dlfield.stencils.declaration import Access
 
-__all__ = ["Collection", "FieldKind", "Kind", "Signature"]
+__all__ = ["Collection", "FieldKind", "Kind", "Signature", "class_of"]
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,17 @@ class Signature:
     def nested(self) -> Mapping[str, Any]:
         """Return the names of the parts of each collection, as nested tuples."""
         return {name: collection.names() for name, collection in self.collections.items()}
+
+
+def class_of(argument: str, path: str) -> Any:
+    """Return the class of a named collection, which GT4Py tells by module and name."""
+    try:
+        return pkgutil.resolve_name(path)
+    except (AttributeError, ImportError, ValueError) as reason:
+        expected = "expected a class at the top of a module, where GT4Py looks for it by its name"
+        raise TypeError(
+            f"{argument}: {expected}, got '{path}'; move it out of the function"
+        ) from reason
 
 
 def _labelled(name: str, kind: Collection) -> list[tuple[str, Kind]]:

@@ -88,6 +88,7 @@ def declare(
             "with @gtx.field_operator"
         )
     is_operator, backend = internals.is_operator(stencil), internals.backend_of(stencil)
+    _check_fields(stencil, fields)
     signature = internals.signature_of(stencil, fields)
     outputs = _outputs(stencil, signature) if is_operator else []
     axes = ordered(dim for kind in signature.fields.values() for dim in kind.dims)
@@ -122,6 +123,27 @@ def declare(
         connectivities={} if offset_provider is None else offset_provider,
         collections=signature.collections,
     )
+
+
+def _check_fields(stencil: Any, fields: Mapping[str, Any] | None) -> None:
+    """Refuse `fields` unless it has those of a scan operator."""
+    name = stencil.__name__
+    if not internals.is_scan(stencil):
+        if fields is None or not internals.is_operator(stencil):
+            return
+        expected = f"it for a scan operator only, got it for '{name}', whose arguments have"
+        raise TypeError(f"fields: expected {expected} dimensions")
+    known = internals.arguments_of_scan(stencil)
+    if fields is None or "out" not in fields:
+        given = ", ".join(f"'{one}': ..." for one in known)
+        raise ValueError(
+            f"fields: needs 'out' of '{name}', a scan operator, whose arguments have no "
+            f"dimensions; give bind fields={{{given}}} with gtx.Field[...], or call it in a "
+            "@gtx.program"
+        )
+    if unknown := fields.keys() - {*known}:
+        expected = f"arguments of '{name}', {', '.join(known)}"
+        raise ValueError(f"fields: expected {expected}, got {min(unknown)!r}")
 
 
 def _outputs(stencil: Any, signature: Signature) -> list[str]:

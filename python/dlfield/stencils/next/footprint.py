@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from importlib import metadata
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -209,7 +210,7 @@ def not_understood(stencil: Any, what: str) -> str:
     """Return the refusal of a compiled program that dlfield does not understand."""
     return (
         f"{stencil.__name__}: expected a program that dlfield understands, since GT4Py "
-        f"{internals.version()} checks no bounds of compiled programs, got {what}; "
+        f"{metadata.version('gt4py')} checks no bounds of compiled programs, got {what}; "
         "bind(..., unchecked=True) runs it without checks of bounds"
     )
 
@@ -222,6 +223,6 @@ def warn_unknown(stencil: Any, got: str) -> None:
     said.add(got)
     warnings.warn(
         f"{stencil.__name__}: expected a representation that tells which points are read, got "
-        f"{got} (GT4Py {internals.version()}); bounds are not checked",
+        f"{got} (GT4Py {metadata.version('gt4py')}); bounds are not checked",
         stacklevel=2,
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import operator
-import pkgutil
 import sys
 from contextlib import suppress
 from functools import cache, cached_property, partial, wraps
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dlfield._core import HOST_DEVICE_TYPE, DeviceUnavailable
-from dlfield.stencils.next.arguments import Collection, FieldKind, Kind, Signature
+from dlfield.stencils.next.arguments import Collection, FieldKind, Kind, Signature, class_of
 from dlfield.stencils.next.nodes import (
     ALL,
     RUN_TIME,
@@ -48,13 +47,6 @@ _log = logging.getLogger("dlfield")
 
 #: The module that defines the classes of programs and operators.
 CLASS_MODULE = "gt4py.next.ffront.decorator"
-
-
-def version() -> str:
-    """Return the version of the installed GT4Py."""
-    import gt4py
-
-    return str(gt4py.__version__)
 
 
 # Kinds of objects.
@@ -206,46 +198,20 @@ def axis_of_scan(stencil: Any) -> Any:
     return stencil.__gt_type__().axis
 
 
-def field_hint(dims: tuple[Any, ...]) -> Any:
-    """Return ``gtx.Field[...]`` of these dimensions, for the `fields` of a scan operator."""
-    import gt4py.next as gtx
-
-    return gtx.Field[gtx.Dims[dims], gtx.float64]
-
-
 def _types_of_operator(stencil: Any, fields: Mapping[str, Any] | None) -> dict[str, Any]:
     """GT4Py's types of the arguments of an operator, `out` last."""
     kind = stencil.__gt_type__()
     types = {**kind.definition.pos_or_kw_args, **kind.definition.kw_only_args}
     if hasattr(kind, "axis"):
         del types[next(iter(types))]  # what a scan carries from level to level
-        every = {**types, "out": kind.definition.returns}
-        return _with_dimensions(stencil.__name__, every, fields)
-    if fields is not None:
-        raise TypeError(
-            f"fields: expected it for a scan operator only, got it for '{stencil.__name__}', whose "
-            "arguments have dimensions"
-        )
-    return {**types, "out": kind.definition.returns}
+    types["out"] = kind.definition.returns
+    return _with_dimensions(types, fields or {})
 
 
-def _with_dimensions(
-    name: str, every: dict[str, Any], fields: Mapping[str, Any] | None
-) -> dict[str, Any]:
+def _with_dimensions(every: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
     """Give the arguments of a scan operator, which are scalars, the dimensions of `fields`."""
     from gt4py.next.type_system import type_specifications as types
     from gt4py.next.type_system import type_translation
-
-    if fields is None or "out" not in fields:
-        given = ", ".join(f"'{one}': ..." for one in every)
-        raise ValueError(
-            f"fields: needs 'out' of '{name}', a scan operator, whose arguments have no "
-            f"dimensions; give bind fields={{{given}}} with gtx.Field[...], or call it in a "
-            "@gtx.program"
-        )
-    if unknown := fields.keys() - every.keys():
-        known = ", ".join(every)
-        raise ValueError(f"fields: expected arguments of '{name}', {known}, got {min(unknown)!r}")
 
     def widened(kind: Any, dims: list[Any]) -> Any:
         if isinstance(kind, types.TupleType):
@@ -280,21 +246,11 @@ def _kind(name: str, kind: Any) -> Kind:
     keys = tuple(getattr(kind, "keys", ()))
     labels = [f"{name}.{key}" for key in keys] or [f"{name}[{at}]" for at in range(len(kind))]
     parts = tuple(_kind(label, part) for label, part in zip(labels, kind, strict=True))
-    return Collection(parts, keys, _class_of(name, kind.original_python_type) if keys else tuple)
+    return Collection(parts, keys, class_of(name, kind.original_python_type) if keys else tuple)
 
 
 def _dtype(kind: Any) -> np.dtype[Any]:
     return np.dtype(str(kind.kind.name).lower())
-
-
-def _class_of(name: str, path: str) -> Any:
-    try:
-        return pkgutil.resolve_name(path)
-    except (AttributeError, ImportError, ValueError) as reason:
-        expected = "expected a class at the top of a module, where GT4Py looks for it by its name"
-        raise TypeError(
-            f"{name}: {expected}, got '{path}'; move it out of the function"
-        ) from reason
 
 
 def returned_by(operator: Any) -> str:

@@ -66,7 +66,9 @@ class ScanByArguments(BoundStencil):
         key = tuple(known.items())
         bound: dict[Any, BoundStencil] = self.__dict__.setdefault("_bound", {})
         if key not in bound:
-            fields = {name: internals.field_hint(dims) for name, dims in known.items()}
+            import gt4py.next as gtx
+
+            fields = {name: gtx.Field[gtx.Dims[dims], gtx.float64] for name, dims in known.items()}
             used = {dim for dims in known.values() for one in dims for dim in (one, one.value)}
             names = {name: dim for name, dim in self.dims.items() if dim in used}
             bound[key] = self.bind(fields=fields, dims=names)
