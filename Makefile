@@ -27,10 +27,16 @@ export GT4PY_BUILD_CACHE_LIFETIME := persistent
 export GT4PY_EXTRA_COMPILE_OPT_FLAGS := -std=c++20
 
 # Tests compile each stencil once and run it on a few points: without optimisation that takes half the time, and a quarter
-# less if the compiler does not collect its garbage. What they compile is kept apart, so that no demo and no benchmark
-# runs it.
-test test-long-way test-oldest newest-tests ghex: export GT_CACHE_ROOT := $(CURDIR)/.cache/tests
-test test-long-way test-oldest newest-tests ghex: export GT4PY_EXTRA_COMPILE_OPT_FLAGS := -std=c++20 -O0 -g0 --param ggc-min-heapsize=1000000
+# less if the compiler does not collect its garbage. What all stencils include is compiled once, for a third less. What
+# tests compile is kept apart, so that no demo and no benchmark runs it.
+TEST_CACHE := $(CURDIR)/.cache/tests
+TEST_FLAGS := -std=c++20 -O0 -g0 --param ggc-min-heapsize=1000000
+HEADERS := $(TEST_CACHE)/stencils.hpp
+test test-long-way test-oldest newest-tests ghex: export GT_CACHE_ROOT := $(TEST_CACHE)
+test-oldest: export GT4PY_EXTRA_COMPILE_OPT_FLAGS := $(TEST_FLAGS)
+test test-long-way ghex: export GT4PY_EXTRA_COMPILE_OPT_FLAGS := $(TEST_FLAGS) -include $(HEADERS)
+$(HEADERS): tests/support/precompiled.py $(VENV)/.stamp-test
+	PYTHONPATH=tests $(BIN)/python -m support.precompiled $@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -112,13 +118,13 @@ $(GHEX)/.stamp: $(VENV)/.stamp-test
 	printf '%s\n' $(CURDIR)/python $(call packages,$(VENV)) > $(call packages,$(GHEX))/dlfield.pth
 	touch $@
 
-ghex: $(EXTENSION) $(GHEX)/.stamp ## tests of the halo exchange by GHEX
+ghex: $(EXTENSION) $(GHEX)/.stamp $(HEADERS) ## tests of the halo exchange by GHEX
 	DLFIELD_TEST_MPI_PYTHON=$(CURDIR)/$(GHEX)/bin/python $(BIN)/python -m pytest interop_tests/halo/test_halo_ghex.py interop_tests/halo/test_halo_end.py \
 		interop_tests/halo/test_icosahedral.py
 
 packages = $$($(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 
-test: $(EXTENSION) $(VENV)/.stamp-test $(VENV)/.stamp-site $(STAND_IN) $(RUST_KERNEL) $(MPICH)/.stamp $(SITE) ## Rust tests, doc tests, pytest
+test: $(EXTENSION) $(VENV)/.stamp-test $(HEADERS) $(VENV)/.stamp-site $(STAND_IN) $(RUST_KERNEL) $(MPICH)/.stamp $(SITE) ## Rust tests, doc tests, pytest
 	cargo test --features $(CRATE_FEATURES)
 	cargo test --no-default-features --features ndarray,arrow --lib
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(IN_PARALLEL) interop_tests tests/python
@@ -132,7 +138,7 @@ LONG_WAYS := $(patsubst %,tests/python/*/test_%.py,call_again call_again_footpri
 	operators reductions as_storage buffer_protocol dlpack_import dlpack_export negotiation_export array_interface exchange_import) \
 	$(patsubst %,interop_tests/*/test_%.py,xarray xarray_fields xarray_labels next_kept)
 LONG_WAY_TESTS := DLFIELD_SHORT_WAYS=0 $(BIN)/python -m pytest $(IN_PARALLEL) $(LONG_WAYS)
-test-long-way: $(EXTENSION) $(VENV)/.stamp-test ## tests of exchange and calls without the short ways of docs/design.md
+test-long-way: $(EXTENSION) $(VENV)/.stamp-test $(HEADERS) ## tests of exchange and calls without the short ways of docs/design.md
 	$(LONG_WAY_TESTS)
 
 # In one process, and so in one browser: chromium or google-chrome of this machine. Without one they are skipped.
@@ -187,6 +193,10 @@ NEWEST_VENV := target/newest
 # Compiled stencils are not shared with those of `make test`: gt4py.cartesian keeps them by version of Python and not of
 # GT4Py, gt4py.next by version of GT4Py and not of Python.
 NEWEST_CACHE := $(CURDIR)/$(NEWEST_VENV)/cache
+NEWEST_HEADERS := $(NEWEST_CACHE)/stencils.hpp
+newest-tests: export GT4PY_EXTRA_COMPILE_OPT_FLAGS := $(TEST_FLAGS) -include $(NEWEST_HEADERS)
+$(NEWEST_HEADERS): tests/support/precompiled.py $(NEWEST_VENV)/.stamp
+	PYTHONPATH=tests $(NEWEST_VENV)/bin/python -m support.precompiled $@
 NEWEST_TESTS ?= interop_tests tests/python
 # What `make test` has tested, and neither Python nor a library can change: the project's texts, and the kernels for GPUs
 # on the stand-in for their driver. Rust tests, tests/gpu, the second MPI and the site are not run here either. Nor is the
@@ -204,7 +214,7 @@ test-newest: $(VENV)/.stamp-venv ## Python tests with the newest Python on this 
 	then echo "test-newest: nothing to do: $$($(BIN)/python -V) is the newest Python here, and make test runs with it"; \
 	else $(MAKE) newest-tests; fi
 
-newest-tests: $(EXTENSION) $(NEWEST_VENV)/.stamp $(RUST_KERNEL)
+newest-tests: $(EXTENSION) $(NEWEST_VENV)/.stamp $(NEWEST_HEADERS) $(RUST_KERNEL)
 	@echo "test-newest: $$($(NEWEST_VENV)/bin/python -V)"
 	PATH=$(CURDIR)/$(NEWEST_VENV)/bin:$(PATH) PYTHONPATH=$(CURDIR)/python OMP_NUM_THREADS=1 \
 	GT_CACHE_ROOT=$(NEWEST_CACHE) GT4PY_BUILD_CACHE_DIR=$(NEWEST_CACHE) \
