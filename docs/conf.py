@@ -8,6 +8,7 @@ from pathlib import Path
 import dlfield
 from pygments.lexers import RustLexer
 from sphinx.highlighting import lexers
+from sphinx.pycode import ModuleAnalyzer
 
 project = "dlfield"
 author = "The dlfield authors"
@@ -19,6 +20,7 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
     "sphinx_copybutton",
 ]
 #: What is generated for those who check it, and what the pages are measured from.
@@ -97,7 +99,23 @@ def _with_example(app, _what, name, _object, _options, lines):
         lines += ["", "Examples", "--------", *EXAMPLES[own], ""]
 
 
+STUB = ModuleAnalyzer.for_file(ROOM / "_core.pyi", "dlfield._core")
+
+
+def _module(_app, module, name):
+    """Look for what is written in Rust in the stub."""
+    known = module == "dlfield" and name in STUB.find_tags()
+    return STUB.modname if known else None
+
+
+def _source(_app, module):
+    """Show the stub, which has the signatures and texts of what is written in Rust."""
+    return (STUB.code, STUB.find_tags()) if module == STUB.modname else None
+
+
 def setup(app):
     """Tell Sphinx."""
+    app.connect("viewcode-follow-imported", _module)
+    app.connect("viewcode-find-source", _source)
     app.connect("autodoc-process-docstring", _with_example, priority=400)  # before numpydoc
     app.connect("autodoc-process-signature", _real_parameters, priority=400)  # before numpydoc
