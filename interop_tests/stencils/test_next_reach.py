@@ -14,7 +14,7 @@ from support.optional import library
 library("gt4py.next")
 
 from dlfield.stencils.next import footprint, walk  # noqa: E402 (after the skip)
-from gt4py.next import broadcast  # noqa: E402
+from gt4py.next import astype, broadcast  # noqa: E402
 
 from support.stencils.next_programs import (  # noqa: E402
     BACKENDS,
@@ -228,6 +228,36 @@ def test_a_field_in_a_tuple_needs_the_points_that_are_read_of_it():
     edges = untouched(2, 1)
     run((np.array([[1.0], [2.0], [4.0]]), np.ones((2, 1))), out=edges)
     np.testing.assert_array_equal(edges, [[2.0], [3.0]])
+
+
+@gtx.field_operator
+def scaled_beside(cells: OnCells, others: OnCells, scale: gtx.float64) -> OnCells:
+    doubled, converted = astype((cells + cells, scale), gtx.float64)
+    return doubled + others * (converted * scale)
+
+
+def test_a_scalar_in_a_tuple_beside_a_field_leaves_its_points_known():
+    run, out = dlf.bind(scaled_beside.with_backend(gtx.itir_python)), untouched(2, 1)
+    plan = run.plan(np.ones((2, 1)), np.ones((2, 1)), 2.0, out=out)
+    assert (plan.checked, {one.complete for one in plan.fields.values()}) == ("checked", {True})
+    run(np.ones((2, 1)), np.ones((2, 1)), 2.0, out=out)
+    np.testing.assert_array_equal(out, [[6.0], [6.0]])
+
+
+@gtx.field_operator
+def part_at_offsets(
+    levels: OnCells, others: OnCells, offsets: gtx.Field[gtx.Dims[Cell, K], int32]
+) -> OnCells:
+    pair = (levels + levels, others + others)
+    return pair[0](as_offset(Level, offsets)) + pair[1]
+
+
+def test_a_part_of_a_tuple_at_an_offset_of_values_leaves_the_other_part_known():
+    run = dlf.bind(part_at_offsets.with_backend(gtx.itir_python))
+    fields = run.plan(
+        np.ones((2, 3)), np.ones((2, 3)), np.zeros((2, 3), dtype=np.int32), out=untouched(2, 3)
+    ).fields
+    assert (fields["levels"].complete, fields["others"].complete) == (False, True)
 
 
 @gtx.field_operator

@@ -20,6 +20,7 @@ use super::values::Values;
 use crate::device::Target;
 use crate::field::Field;
 use crate::protocol::buffer::ArrayForm;
+use crate::python::numpy::array_over;
 use crate::python::storage::PyStorage;
 use crate::short_ways::short_ways;
 use crate::stencil::{ArgumentPrint, CallPlan, Fingerprint, Place, are_all_apart, resolve};
@@ -48,8 +49,14 @@ struct Ready {
 struct ReadyArray {
     /// The form of the array that `run` gets.
     form: ArrayForm,
-    /// The labels of a storage; `None` if the array came itself.
-    labels: Option<Arc<Field>>,
+    /// What is known of a storage; `None` if the array came itself.
+    storage: Option<ReadyStorage>,
+}
+
+struct ReadyStorage {
+    labels: Arc<Field>,
+    /// Its axes in the declared order.
+    axes: Box<[usize]>,
 }
 
 impl LastCall {
@@ -222,21 +229,21 @@ impl ReadyArray {
         if call.is_readonly(incoming) != managed.readonly() {
             return Ok(None); // it claims to be writable for one call
         }
-        let storage = value.cast::<PyStorage>().ok().map(|storage| storage.get());
-        let labels = match storage {
-            Some(storage) if storage.storage().plain_host().is_some() => {
-                Some(storage.storage().field())
+        let axes = field.given.map(|(_, plan)| plan.axes.as_slice()).unwrap_or_default();
+        let object = value.cast::<PyStorage>().ok().map(|storage| storage.get());
+        let storage = match object {
+            Some(object) if object.storage().plain_host().is_some() => {
+                Some(ReadyStorage { labels: object.storage().field(), axes: axes.into() })
             }
             _ if array.is(value) => None,
             _ => return Ok(None),
         };
-        let axes = field.given.map(|(_, plan)| plan.axes.as_slice()).unwrap_or_default();
         let layout = managed.layout().permute(axes)?;
         let Some(form) = ArrayForm::new(&array, &layout) else { return Ok(None) };
-        if let Some(storage) = storage {
-            storage.keep_array(&array);
+        if let Some(object) = object {
+            object.keep_array(&array);
         }
-        Ok(Some(Self { form, labels }))
+        Ok(Some(Self { form, storage }))
     }
 
     /// The array that `run` gets for a value, and its address.
@@ -245,27 +252,40 @@ impl ReadyArray {
         print: &ArgumentPrint,
         value: &Bound<'py, PyAny>,
     ) -> Option<(Bound<'py, PyAny>, usize)> {
-        let (array, address) = match &self.labels {
+        let (array, address) = match &self.storage {
             None => (value.clone(), self.form.address_of(value)?),
-            Some(labels) => {
-                let (array, memory) = kept_array(value, labels)?;
-                let address = self.form.address_of(&array).filter(|&address| address == memory)?;
-                (array, address)
-            }
+            Some(storage) => storage.array(&self.form, value)?,
         };
         print.may_lie_at(address).then_some((array, address))
     }
 }
 
-/// The array that a storage with these labels has kept, and the address of the storage's memory.
-fn kept_array<'py>(
-    value: &Bound<'py, PyAny>,
-    labels: &Arc<Field>,
-) -> Option<(Bound<'py, PyAny>, usize)> {
-    let object = value.cast::<PyStorage>().ok()?.get();
-    let (host, field) = (object.storage().plain_host()?, object.storage().field());
-    let said = |field: &Field| (field.dims.clone(), field.halo.clone(), field.origin.clone());
-    let same = Arc::ptr_eq(&field, labels) || said(&field) == said(labels);
-    let array = if same { object.kept_array(value.py())? } else { return None };
-    Some((array, host.position()))
+impl ReadyStorage {
+    /// The array of this form over the memory of a storage with these labels, and its address. A
+    /// storage that has kept none keeps the one that is made here.
+    fn array<'py>(
+        &self,
+        form: &ArrayForm,
+        value: &Bound<'py, PyAny>,
+    ) -> Option<(Bound<'py, PyAny>, usize)> {
+        let object = value.cast::<PyStorage>().ok()?.get();
+        let (host, field) = (object.storage().plain_host()?, object.storage().field());
+        let said = |field: &Field| (field.dims.clone(), field.halo.clone(), field.origin.clone());
+        if !Arc::ptr_eq(&field, &self.labels) && said(&field) != said(&self.labels) {
+            return None;
+        }
+        let kept = object.kept_array(value.py());
+        let array = match &kept {
+            Some(array) => array.clone(),
+            None => {
+                let managed = host.permute(&self.axes).ok()?;
+                array_over(value.py(), &managed, managed.readonly()).ok()?
+            }
+        };
+        let address = form.address_of(&array).filter(|&address| address == host.position())?;
+        if kept.is_none() {
+            object.keep_array(&array);
+        }
+        Some((array, address))
+    }
 }

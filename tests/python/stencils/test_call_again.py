@@ -225,6 +225,33 @@ def test_another_array_of_the_same_form_is_the_one_that_is_given():
     assert [stencil.seen[name] is other for name, other in zip(ROLES, others, strict=True)]
 
 
+@pytest.mark.parametrize("dims", ["IJK", "KJI"])
+def test_a_storage_that_comes_for_the_first_time_gives_its_own_memory(dims):
+    def made(_):
+        return dlf.zeros([dict(zip("IJK", SHAPE, strict=True))[one] for one in dims], dims=dims)
+
+    stencil, run = again(*three(made))
+    for new in (three(made), three(made)):
+        for _ in range(2):
+            run(*new)
+            arrays = [stencil.seen[name] for name in ROLES]
+            assert [one.shape for one in arrays] == [SHAPE] * 3
+            assert [one.ctypes.data for one in arrays] == [
+                one.__array_interface__["data"][0] for one in new
+            ]
+
+
+def test_a_read_only_storage_that_comes_for_the_first_time_stays_so():
+    fields = three(dlf.zeros)
+    stencil, run = again(*fields)
+    frozen = np.zeros(SHAPE)
+    frozen.flags.writeable = False
+    run(dlf.as_storage(frozen), *fields[1:])
+    assert not stencil.seen["a"].flags.writeable
+    with pytest.raises(BufferError, match="'b'"):
+        run(fields[0], dlf.as_storage(frozen), fields[2])
+
+
 def test_a_halo_that_is_set_between_two_calls_counts():
     fields = three(lambda shape: dlf.zeros(shape, dims="IJK"))
     stencil, run = again(*fields)

@@ -79,7 +79,7 @@ def _told(error: Exception) -> str:
 def _warn(trouble: str) -> None:
     warnings.warn(
         f"gt4py: expected stencils that dlfield can read, got gt4py {metadata.version('gt4py')}, "
-        f"of which it does not understand {trouble}; bounds are checked as far as GT4Py tells them, "
-        "and inputs must be apart from outputs",
+        f"of which it does not understand {trouble}; bounds are checked as far as GT4Py tells "
+        "them, and inputs must be apart from outputs",
         stacklevel=2,
     )

@@ -8,6 +8,7 @@ scalars and connectivities of one call.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from dlfield.stencils.next.boxes import has_points, hull, join, leaves, moved, union, within
@@ -191,6 +192,16 @@ class _Walk:
         finally:
             self.bound = inside
 
+    def inside(self, node: Call, function: Function, use: Callable[[Node], Any]) -> Any:
+        """Use the body of a function that is called, with its parameters bound."""
+        around = self.bound
+        values = ((value, around) for value in node.arguments)
+        self.bound = {**around, **dict(zip(function.parameters, values, strict=True))}
+        try:
+            return use(function.body)
+        finally:
+            self.bound = around
+
     def structure(self, domain: Node, boxes: Iterator[Box]) -> Needed:
         if isinstance(domain, Call) and domain.builtin == "make_tuple":
             return tuple(self.structure(one, boxes) for one in domain.arguments)
@@ -233,13 +244,23 @@ class _Walk:
     def depend(self, node: Node) -> None:
         self.found.depends |= self.names_in(node) & self.scalars.keys()
 
-    def names_in(self, node: Node) -> set[str]:
-        """Name the fields and scalars that an expression refers to; of collections, the parts."""
+    def names_in(self, node: Node, part: tuple[int, ...] = ()) -> set[str]:
+        """Name the fields and scalars that an expression, or a part of it, refers to.
+
+        `part` are the indices of nested tuples, from outside. Of a collection, all parts are named.
+        """
         try:
-            return set(_flat_names(self.named(node)))
+            return set(_flat_names(reduce(_item, part, self.named(node))))
         except UnknownError:
             if isinstance(node, Name):
-                return set(self.behind(node.id, self.names_in))
+                return self.behind(node.id, lambda argument: self.names_in(argument, part))
+            call = node.builtin if isinstance(node, Call) else ""
+            if isinstance(node, Call) and call == "tuple_get":
+                return self.names_in(node.arguments[1], (index_of(node.arguments[0]), *part))
+            if isinstance(node, Call) and call == "make_tuple" and part:
+                return self.names_in(node.arguments[part[0]], part[1:])
+            if isinstance(node, Call) and isinstance(node.function, Function):
+                return self.inside(node, node.function, lambda body: self.names_in(body, part))
             inner: list[Node] = [node.body] if isinstance(node, Function) else []
             if isinstance(node, Call | Apply):
                 inner = [node.function, *node.arguments]
@@ -335,13 +356,7 @@ class _Walk:
     def let(self, node: Call, function: Function, needed: Needed, local: dict[str, Needed]) -> None:
         names = function.parameters
         inner = {**local, **dict.fromkeys(names)}
-        around = self.bound
-        self.bound = {
-            **around,
-            **{name: (value, around) for name, value in zip(names, node.arguments, strict=True)},
-        }
-        self.expression(function.body, needed, inner)
-        self.bound = around
+        self.inside(node, function, lambda body: self.expression(body, needed, inner))
         for name in local.keys() - set(names):
             local[name] = inner[name]
         for name, value in zip(names, node.arguments, strict=True):
@@ -417,6 +432,10 @@ class _Walk:
         for value, negated in zip(node.arguments[1:], (False, True), strict=True):
             for part in where(node.arguments[0], self.number, negated=negated):
                 self.expression(value, within(needed, part), local)
+
+
+def _item(names: Any, at: int) -> Any:
+    return names[at] if isinstance(names, tuple) else names
 
 
 def _flat_names(names: Any) -> Iterator[str]:
