@@ -12,6 +12,7 @@ Its files, each of which uses only those above it::
     fields        fields of GT4Py over the memory of storages
     allocator     an allocator that GT4Py takes
     conditions    which branch of a program is taken
+    scope         what names stand for, inside of the functions around
     walk          from outputs to the points that are read
     footprint     points that each field reads and writes
     workspace     memory that a caller hands to GT4Py

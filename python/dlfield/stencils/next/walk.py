@@ -8,7 +8,6 @@ scalars and connectivities of one call.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from dlfield.stencils.next.boxes import has_points, hull, join, leaves, moved, union, within
@@ -31,6 +30,7 @@ from dlfield.stencils.next.nodes import (
     parts_of,
     walk,
 )
+from dlfield.stencils.next.scope import Scope, flat_names
 from dlfield.stencils.next.tables import Connectivity, Rows
 
 if TYPE_CHECKING:
@@ -127,24 +127,21 @@ def accesses(
     ValueError
         For connectivities that do not serve the program.
     """
-    walk = _Walk(fields, scalars, dims, names, tables, fuses, static)
+    walk = _Walk(names, fields, scalars, dims, tables, fuses, static)
     for statement in program.statements:
         walk.statement(statement)
     return walk.found
 
 
 @dataclass
-class _Walk:
+class _Walk(Scope):
     fields: Mapping[str, Box]
     scalars: Mapping[str, Any]
     dims: Mapping[str, tuple[str, ...]]
-    names: Mapping[str, Any]
     tables: Tables
     fuses: bool
     static: bool
     found: Accesses = field(default_factory=Accesses)
-    #: For each parameter of the lambdas around, the argument, and the parameters around that.
-    bound: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
 
     def statement(self, node: Statement) -> None:
         if isinstance(node, Branch):
@@ -152,7 +149,7 @@ class _Walk:
             for one in (*node.then, *node.otherwise):
                 self.statement(one)
             return
-        targets = list(_flat_names(self.named(node.target)))
+        targets = list(flat_names(self.named(node.target)))
         boxes = [self.box(domain) for domain in parts_of(node.domain)]
         for target, box in zip(targets, boxes * (len(targets) // len(boxes)), strict=True):
             self.check_domain(target, box)
@@ -168,39 +165,6 @@ class _Walk:
                     f"argument '{target}': expected a domain of 0 points or more along {dim}, got "
                     f"{end - first}; correct the scalars, or pass a larger array"
                 )
-
-    def named(self, node: Node) -> Any:
-        """Name what a reference stands for; of a collection, nested tuples of names."""
-        if isinstance(node, Name):
-            if node.id in self.bound:
-                return self.behind(node.id, self.named)
-            return self.names.get(node.id, node.id)
-        if isinstance(node, Call) and node.builtin == "make_tuple":
-            return tuple(map(self.named, node.arguments))
-        if isinstance(node, Call) and node.builtin == "tuple_get":
-            names = self.named(node.arguments[1])
-            if isinstance(names, tuple):
-                return names[index_of(node.arguments[0])]
-        raise UnknownError(node)
-
-    def behind(self, name: str, use: Callable[[Node], Any]) -> Any:
-        """Use the argument that a parameter of a lambda stands for, outside of the lambda."""
-        inside = self.bound
-        argument, self.bound = inside[name]
-        try:
-            return use(argument)
-        finally:
-            self.bound = inside
-
-    def inside(self, node: Call, function: Function, use: Callable[[Node], Any]) -> Any:
-        """Use the body of a function that is called, with its parameters bound."""
-        around = self.bound
-        values = ((value, around) for value in node.arguments)
-        self.bound = {**around, **dict(zip(function.parameters, values, strict=True))}
-        try:
-            return use(function.body)
-        finally:
-            self.bound = around
 
     def structure(self, domain: Node, boxes: Iterator[Box]) -> Needed:
         if isinstance(domain, Call) and domain.builtin == "make_tuple":
@@ -244,28 +208,6 @@ class _Walk:
     def depend(self, node: Node) -> None:
         self.found.depends |= self.names_in(node) & self.scalars.keys()
 
-    def names_in(self, node: Node, part: tuple[int, ...] = ()) -> set[str]:
-        """Name the fields and scalars that an expression, or a part of it, refers to.
-
-        `part` are the indices of nested tuples, from outside. Of a collection, all parts are named.
-        """
-        try:
-            return set(_flat_names(reduce(_item, part, self.named(node))))
-        except UnknownError:
-            if isinstance(node, Name):
-                return self.behind(node.id, lambda argument: self.names_in(argument, part))
-            call = node.builtin if isinstance(node, Call) else ""
-            if isinstance(node, Call) and call == "tuple_get":
-                return self.names_in(node.arguments[1], (index_of(node.arguments[0]), *part))
-            if isinstance(node, Call) and call == "make_tuple" and part:
-                return self.names_in(node.arguments[part[0]], part[1:])
-            if isinstance(node, Call) and isinstance(node.function, Function):
-                return self.inside(node, node.function, lambda body: self.names_in(body, part))
-            inner: list[Node] = [node.body] if isinstance(node, Function) else []
-            if isinstance(node, Call | Apply):
-                inner = [node.function, *node.arguments]
-            return {name for one in inner for name in self.names_in(one)}
-
     def expression(self, node: Node, needed: Needed, local: dict[str, Needed]) -> None:
         """Find what an expression reads that is `needed` somewhere.
 
@@ -283,21 +225,6 @@ class _Walk:
             self.call(node, needed, local)
         else:
             self.unknown(node)
-
-    def function_of(self, node: Call) -> Function | None:
-        """Return the function without a name that is called, in place or through a parameter."""
-        if isinstance(node.function, Function):
-            return node.function
-        if not (isinstance(node.function, Name) and node.function.id in self.bound):
-            return None
-        function, around = self.bound[node.function.id]
-        if not isinstance(function, Function):
-            return None
-        names = {one.id for one in walk(function.body) if isinstance(one, Name)}
-        for name in names - set(function.parameters):  # it is walked here, not where it was written
-            if self.bound.get(name) is not around.get(name):
-                raise UnknownError(node)
-        return function
 
     def call(self, node: Call, needed: Needed, local: dict[str, Needed]) -> None:
         if node.builtin == "make_tuple":
@@ -380,14 +307,6 @@ class _Walk:
         parts = set(inputs_of(value) if self.fuses else [value])
         return len(parts) == 1 and all(map(self.is_argument, parts))
 
-    def is_argument(self, node: Node) -> bool:
-        """Tell whether a reference stands for an argument of the program, or a part of one."""
-        while isinstance(node, Call) and node.builtin == "tuple_get":
-            node = node.arguments[1]
-        if isinstance(node, Name) and node.id in self.bound:
-            return bool(self.behind(node.id, self.is_argument))
-        return isinstance(node, Name)
-
     def shifted(self, box: Box, shift: tuple[Shift, ...], *, direct: bool) -> Box:
         reads, box = has_points(box), dict(box)
         for step in shift:
@@ -432,15 +351,3 @@ class _Walk:
         for value, negated in zip(node.arguments[1:], (False, True), strict=True):
             for part in where(node.arguments[0], self.number, negated=negated):
                 self.expression(value, within(needed, part), local)
-
-
-def _item(names: Any, at: int) -> Any:
-    return names[at] if isinstance(names, tuple) else names
-
-
-def _flat_names(names: Any) -> Iterator[str]:
-    if isinstance(names, str):
-        yield names
-        return
-    for one in names:
-        yield from _flat_names(one)
