@@ -49,7 +49,7 @@ struct Ready {
 struct ReadyArray {
     /// The form of the array that `run` gets.
     form: ArrayForm,
-    /// What is known of a storage; `None` if the array came itself.
+    /// Labels and axes, if the argument is a storage; `None` if it is an array.
     storage: Option<ReadyStorage>,
 }
 
