@@ -16,6 +16,8 @@ SITE_SOURCES := $(wildcard *.md examples/*.py examples/recipes/*) $(shell find p
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 unexport CONDA_PREFIX
+# Hundreds of tests start a process. Without the bytecode of libraries it imports GT4Py three times as long.
+unexport PYTHONDONTWRITEBYTECODE
 # gt4py.next runs cmake and ninja, which gt4py brings, by PATH.
 export PATH := $(PATH):$(CURDIR)/$(BIN)
 # Stencils are compiled once and kept here.
