@@ -183,6 +183,40 @@ def test_error_raises_as_bind_does_before_anything_is_written(model):
     assert np.array_equal(model.u_new, before)
 
 
+def test_a_call_that_gt4py_refuses_is_counted_and_a_finding_at_its_line(model, check):
+    with pytest.warns(dlf.RefusedCallWarning), pytest.raises(TypeError, match="dtype of field"):
+        model.split(model.u.astype(np.float32), model.rain, model.snow)
+    assert dict(check.stencils) == {"split": 1}
+    finding = check.findings[0]
+    assert (finding.file, finding.text[:24]) == (__file__, "split: argument 'total':")
+
+
+def test_error_raises_as_bind_does_what_gt4py_refuses(model):
+    with (
+        dlf.checking(error=True, summary=False),
+        pytest.raises(ValueError, match="expected dtype float64"),
+    ):
+        model.split(model.u.astype(np.float32), model.rain, model.snow)
+
+
+def test_a_call_that_fails_while_it_runs_is_counted_once(model, check):
+    with pytest.raises(TypeError):
+        model.stage(model.u, model.u_new, model.u_new, "dt", **PLACE, validate_args=False)
+    assert dict(check.stencils) == {"stage": 1}
+
+
+def test_the_summary_tells_what_has_ended_the_program():
+    with pytest.raises(ZeroDivisionError), dlf.checking(summary=False) as report:
+        raise ZeroDivisionError
+    assert repr(report).splitlines()[-1].startswith("  not checked: what would come after Zero")
+
+
+def test_the_number_of_calls_stands_before_a_text_that_may_have_several_lines(check):
+    check.found("stage", ("model.py", 7), "stage: a table\nof two lines")
+    lines = repr(check).splitlines()[1:3]
+    assert lines == ["  model.py:7: 1 call: stage: a table", "    of two lines"]
+
+
 def test_the_summary_is_printed_at_the_end(model, capsys):
     with dlf.checking():
         model.run(1)

@@ -1,8 +1,9 @@
 """The functions in front of GT4Py's own: one that every call passes, whoever makes it.
 
 Those of gt4py.cartesian stand before ``run``, which ``__call__``, frozen stencils and NDSL call,
-with origins, domain and arrays as GT4Py has resolved them. Those of gt4py.next stand before
-``__call__``. GT4Py is not imported here: it reads the environment when the program imports it.
+with origins, domain and arrays as GT4Py has resolved them. Calls that GT4Py refuses do not come
+that far: they are asked about as they were made. Those of gt4py.next stand before ``__call__``.
+GT4Py is not imported here: it reads the environment when the program imports it.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class InFront:
     ----------
     ask
         Called with the stencil, and arguments as a bound stencil takes them. What it raises ends
-        the call before GT4Py sees it.
+        the call before GT4Py makes it.
     compiled
         Called with each stencil of gt4py.cartesian when it has been compiled. GT4Py forgets its
         externals when the definition is compiled again with others.
@@ -47,7 +48,7 @@ class InFront:
 
     def __init__(self, ask: Ask, compiled: Callable[[Any], object]) -> None:
         self._ask, self._compiled = ask, compiled
-        self._thread = threading.local()
+        self._thread = _Thread()
         self._replaced: list[tuple[type, str, Any, Any]] = []
         self._modules = {
             cartesian.CLASS_MODULE: self._open_cartesian,
@@ -85,7 +86,7 @@ class InFront:
         return spec
 
     def _open_cartesian(self) -> None:
-        """Replace ``run`` of every stencil that is compiled, and of each that will be."""
+        """Replace the functions of every stencil that is compiled, and of each that will be."""
         base: Any = cartesian.stencil_class()
         own_new = base.__new__
 
@@ -96,12 +97,16 @@ class InFront:
 
         def init_subclass(owner: Any, /, **keywords: Any) -> None:
             super(base, owner).__init_subclass__(**keywords)
-            self._stand_before(owner, "run", _of_run)
+            self._open_stencil(owner)
 
         self._replace(base, "__new__", staticmethod(new))
         self._replace(base, "__init_subclass__", classmethod(init_subclass))
         for owner in _subclasses(base):
-            self._stand_before(owner, "run", _of_run)
+            self._open_stencil(owner)
+
+    def _open_stencil(self, owner: type) -> None:
+        self._stand_before(owner, "run", _of_run)
+        self._stand_behind(owner, "__call__", _of_call)
 
     def _open_next(self) -> None:
         for owner in gt4py_next.classes_with_calls():
@@ -110,15 +115,16 @@ class InFront:
     def _stand_before(
         self, owner: type, name: str, taken_as: Callable[[tuple[Any, ...], dict[str, Any]], Call]
     ) -> None:
+        """Ask before each call of a function."""
         own, thread = vars(owner).get(name), self._thread
         if own is None:
             return  # inherited from one that has it
 
         @functools.wraps(own)
         def in_front(stencil: Any, /, *args: Any, **keywords: Any) -> Any:
-            if getattr(thread, "within", False):
+            if thread.within:
                 return own(stencil, *args, **keywords)
-            thread.within = True
+            thread.within = thread.asked = True
             try:
                 if not is_bound_call(stencil):
                     self._ask(stencil, *taken_as(args, keywords))
@@ -128,9 +134,38 @@ class InFront:
 
         self._replace(owner, name, in_front)
 
+    def _stand_behind(
+        self, owner: type, name: str, taken_as: Callable[[tuple[Any, ...], dict[str, Any]], Call]
+    ) -> None:
+        """Ask about each call of a function that failed before anything else was asked."""
+        own, thread = vars(owner).get(name), self._thread
+        if own is None:
+            return
+
+        @functools.wraps(own)
+        def behind(stencil: Any, /, *args: Any, **keywords: Any) -> Any:
+            if thread.within:
+                return own(stencil, *args, **keywords)
+            thread.asked = False
+            try:
+                return own(stencil, *args, **keywords)
+            except Exception:
+                if not (thread.asked or is_bound_call(stencil)):
+                    self._ask(stencil, *taken_as(args, keywords))
+                raise
+
+        self._replace(owner, name, behind)
+
     def _replace(self, owner: type, name: str, ours: Any) -> None:
         self._replaced.append((owner, name, vars(owner).get(name), ours))
         setattr(owner, name, ours)
+
+
+class _Thread(threading.local):
+    """Whether a thread is within a call, and whether `ask` knows of its last one."""
+
+    within = False
+    asked = False
 
 
 class _Noticing(Loader):
@@ -160,7 +195,7 @@ def _of_run(args: tuple[Any, ...], keywords: dict[str, Any]) -> Call:
 
 
 def _of_call(args: tuple[Any, ...], keywords: dict[str, Any]) -> Call:
-    """Return the arguments of ``__call__`` of gt4py.next as a bound stencil takes them."""
+    """Return the arguments of ``__call__`` as a bound stencil takes them."""
     return args, {name: value for name, value in keywords.items() if name != "enable_jit"}
 
 

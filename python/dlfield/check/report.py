@@ -57,6 +57,8 @@ class CheckReport:
         Calls of which something could not be checked, by a text that says what and why.
     error : bool
         Whether such a call raises what `bind` raises, and is not made.
+    ended_by : str
+        Name of the exception that has ended the block or program, or nothing.
 
     Examples
     --------
@@ -69,7 +71,7 @@ class CheckReport:
     """
 
     def __init__(self, *, error: bool = False) -> None:
-        self.error = error
+        self.error, self.ended_by = error, ""
         self.stencils: Counter[str] = Counter()
         self.unchecked: Counter[str] = Counter()
         self.findings: list[Finding] = []
@@ -89,11 +91,13 @@ class CheckReport:
 
     def _lines(self) -> Iterator[str]:
         for one in self.findings:
-            yield f"{one.file}:{one.line}: {one.text} ({_calls(one.calls)})"
+            yield f"{one.file}:{one.line}: {_calls(one.calls)}: {_indented(one.text)}"
         for text, count in self.unchecked.items():
-            yield f"not checked: {text} ({_calls(count)})"
+            yield f"not checked: {_calls(count)}: {_indented(text)}"
         if not self.stencils and not self.unchecked:
             yield "not checked: no call of a stencil of GT4Py was made in this process"
+        if self.ended_by:
+            yield f"not checked: what would come after {self.ended_by}, which has ended the program"
 
     def seen(self, stencil: str, unchecked: str, *, asked: bool) -> None:
         """Count a call of which `bind` was `asked`, and what could not be checked of it."""
@@ -105,7 +109,7 @@ class CheckReport:
 
     def found(self, stencil: str, place: tuple[str, int], text: str, calls: int = 1) -> Finding:
         """Count calls that would be refused, and return their finding."""
-        text = text if stencil in text else f"{stencil}: {text}"
+        text = text if text.startswith(f"{stencil}: ") else f"{stencil}: {text}"
         new = Finding(stencil, *place, text)
         with self._lock:
             alike = (one for one in self.findings if _identity(one) == _identity(new))
@@ -143,6 +147,11 @@ def _identity(finding: Finding) -> tuple[str, str, int, str]:
 def _plural(what: str, count: int) -> str:
     noun, _, rest = what.partition(" ")
     return " ".join(filter(None, [noun if count == 1 else f"{noun}s", rest]))
+
+
+def _indented(text: str) -> str:
+    """Set the lines of a table below their first one, which stands in a line of the summary."""
+    return text.replace("\n", "\n    ")
 
 
 def _calls(count: int) -> str:

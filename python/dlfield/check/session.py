@@ -58,6 +58,9 @@ def checking(*, error: bool = False, summary: bool = True) -> Iterator[CheckRepo
     _begin(report)
     try:
         yield report
+    except BaseException as end:
+        report.ended_by = type(end).__name__
+        raise
     finally:
         _end(report)
         if summary:
