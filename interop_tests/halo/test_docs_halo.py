@@ -36,7 +36,7 @@ def on_many_ranks(program):
 def one_process(tmp_path_factory):
     file = tmp_path_factory.mktemp("docs") / "model.py"
     file.write_text("\n".join(BLOCKS), "utf-8")
-    return printed_by(file)
+    return printed_by(file, folder=file.parent)
 
 
 def test_the_program_runs_on_one_process_and_so_do_the_blocks_after_it(one_process):

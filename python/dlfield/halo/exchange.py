@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
+from collections.abc import Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -15,7 +16,7 @@ from dlfield.halo.engines.packed import Packed
 from dlfield.halo.transposed import Transposed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from types import TracebackType
 
     from dlfield._core import Storage
@@ -99,8 +100,9 @@ class HaloExchange:
         Parameters
         ----------
         *fields
-            Other fields than the plan's, in the same order: of the same dtypes, shapes, dims and
-            halos. Their layouts may differ.
+            Other fields than the plan's, in the same order, or a dict of them under the names that
+            the plan was made with: of the same dtypes, shapes, dims and halos. Their layouts may
+            differ.
 
         Raises
         ------
@@ -352,7 +354,7 @@ class HaloExchange:
 
     def _start(self, verb: str, others: Sequence[Any]) -> None:
         self._check(verb, "idle")
-        planned = self._route.fields
+        planned, others = self._route.fields, self._in_order(others)
         if others:
             self._check_count(others)
         given = others or self._own
@@ -361,6 +363,21 @@ class HaloExchange:
             self._check_engine(accepted)
         self._engine.start(accepted)
         self._state = "started"
+
+    def _in_order(self, others: Sequence[Any]) -> Sequence[Any]:
+        """Return fields in the order of the plan, which may have been given under its names."""
+        if len(others) != 1 or not isinstance(others[0], Mapping):
+            return others
+        if not self._named:
+            raise ValueError(
+                "fields: expected them one by one, as the plan was made without names, got a dict"
+            )
+        names = [field.name for field in self._route.fields]
+        if set(others[0]) != set(names):
+            raise ValueError(
+                f"fields: expected the names of the plan, {names}, got {list(others[0])}"
+            )
+        return [others[0][name] for name in names]
 
     def _wait(self) -> None:
         self._state = "idle"

@@ -77,6 +77,23 @@ def test_other_fields_of_the_same_description_take_the_place_of_the_plan_s():
     assert (plan.fields["u"].to_numpy()[:2] == -1).all()
 
 
+def test_other_fields_may_be_given_under_the_names_of_the_plan():
+    plan = dlf.halo_exchange({"u": field(), "v": numbered(None, (5, 9), 4, HALO)}, None)
+    u, v = field(seed=1), numbered(None, (5, 9), 4, HALO, seed=2)
+    plan.exchange({"v": v, "u": u})
+    assert_filled(u, None, EXTENTS, seed=1)
+    assert_filled(v, None, (5, 9), seed=2)
+
+
+def test_names_that_are_not_those_of_the_plan_are_refused():
+    for names in (["u", "w"], ["u"], ["u", "v", "w"]):
+        plan = dlf.halo_exchange({"u": field(), "v": field()}, None)
+        with pytest.raises(ValueError, match=r"expected the names of the plan, \['u', 'v'\], got "):
+            plan.exchange({name: field() for name in names})
+    with pytest.raises(ValueError, match=r"expected them one by one, as the plan was made without"):
+        dlf.halo_exchange([field()], None).exchange({"u": field()})
+
+
 def test_a_field_of_another_description_is_refused_before_anything_is_copied():
     plan = dlf.halo_exchange({"u": field()}, None)
     for other in [field(dtype="float32"), numbered(None, (8, 6), 4, HALO)]:
