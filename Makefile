@@ -42,7 +42,7 @@ $(HEADERS): tests/support/precompiled.py $(VENV)/.stamp-test
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo halo-demo fortran-demo picture gallery test test-long-way site-test test-pythons test-free-threaded test-oldest test-newest newest-tests pages check workflows deny bench soak fuzz docs gt4py-suite peers ghex asan valgrind cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
+.PHONY: help demo halo-demo fortran-demo picture gallery test test-long-way site-test test-pythons test-free-threaded test-oldest test-newest newest-tests pages check check-rust check-python workflows deny bench soak fuzz docs gt4py-suite peers ghex asan valgrind cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
@@ -245,7 +245,10 @@ deny: ## licences, sources, versions and advisories of the crates
 	command -v cargo-deny || cargo install --locked cargo-deny
 	cargo deny --all-features check
 
-check: $(EXTENSION) $(VENV)/.stamp-dev docs workflows ## formatting, lints, documentation, types
+check: check-rust check-python ## formatting, lints, documentation, types
+
+# Two halves that have no file in common: `make -j2 check` makes both at the same time.
+check-rust: $(VENV)/.stamp-build
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings
 	cargo clippy --all-targets --features $(ALL_FEATURES) -- -D warnings
@@ -256,6 +259,8 @@ check: $(EXTENSION) $(VENV)/.stamp-dev docs workflows ## formatting, lints, docu
 	cargo clippy --manifest-path examples/rust_kernel/Cargo.toml --target-dir target -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --features ndarray,arrow
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --document-private-items --features $(ALL_FEATURES)
+
+check-python: $(EXTENSION) $(VENV)/.stamp-dev docs workflows
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy --strict python/dlfield
