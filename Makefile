@@ -30,8 +30,8 @@ export GT4PY_EXTRA_COMPILE_OPT_FLAGS := -std=c++20
 
 # Tests compile each stencil once and run it on a few points: without optimisation that takes half the time, and a quarter
 # less if the compiler does not collect its garbage. What all stencils include is compiled once, for a third less. What
-# tests compile is kept apart, so that no demo and no benchmark runs it.
-TEST_CACHE := $(CURDIR)/.cache/tests
+# tests compile is kept apart, so that no demo and no benchmark runs it. Clones may share a TEST_CACHE one after the other.
+TEST_CACHE ?= $(CURDIR)/.cache/tests
 TEST_FLAGS := -std=c++20 -O0 -g0 --param ggc-min-heapsize=1000000
 HEADERS := $(TEST_CACHE)/stencils.hpp
 test test-long-way test-oldest newest-tests ghex: export GT_CACHE_ROOT := $(TEST_CACHE)
@@ -193,8 +193,8 @@ NEWEST ?= $(shell for minor in 14 13 12; do \
 PRERELEASES ?= if-necessary-or-explicit
 NEWEST_VENV := target/newest
 # Compiled stencils are not shared with those of `make test`: gt4py.cartesian keeps them by version of Python and not of
-# GT4Py, gt4py.next by version of GT4Py and not of Python.
-NEWEST_CACHE := $(CURDIR)/$(NEWEST_VENV)/cache
+# GT4Py, gt4py.next by version of GT4Py and not of Python. Of gt4py.next they name files of this clone.
+NEWEST_CACHE ?= $(CURDIR)/$(NEWEST_VENV)/cache
 NEWEST_HEADERS := $(NEWEST_CACHE)/stencils.hpp
 newest-tests: export GT4PY_EXTRA_COMPILE_OPT_FLAGS := $(TEST_FLAGS) -include $(NEWEST_HEADERS)
 $(NEWEST_HEADERS): tests/support/precompiled.py $(NEWEST_VENV)/.stamp
@@ -219,7 +219,7 @@ test-newest: $(VENV)/.stamp-venv ## Python tests with the newest Python on this 
 newest-tests: $(EXTENSION) $(NEWEST_VENV)/.stamp $(NEWEST_HEADERS) $(RUST_KERNEL)
 	@echo "test-newest: $$($(NEWEST_VENV)/bin/python -V)"
 	PATH=$(CURDIR)/$(NEWEST_VENV)/bin:$(PATH) PYTHONPATH=$(CURDIR)/python OMP_NUM_THREADS=1 \
-	GT_CACHE_ROOT=$(NEWEST_CACHE) GT4PY_BUILD_CACHE_DIR=$(NEWEST_CACHE) \
+	GT_CACHE_ROOT=$(NEWEST_CACHE) GT4PY_BUILD_CACHE_DIR=$(CURDIR)/$(NEWEST_VENV)/cache \
 		$(NEWEST_VENV)/bin/python -m pytest $(IN_PARALLEL) -k "not ($(TIME_TESTS))" $(SAME_EVERYWHERE:%=--ignore=%) $(NEWEST_TESTS)
 
 pages: $(EXTENSION) $(VENV)/.stamp-test ## write docs/sources.md, tables of docs/protocols.md, docs/functions.md and docs/xarray.md, docstrings of the stub

@@ -1,14 +1,19 @@
 """Compile what every stencil of gt4py.cartesian includes: ``python -m support.precompiled HEADER``.
 
+The folder of the header is that of compiled stencils. What others have filled it with than these
+versions, compiler and flags is removed: gt4py.cartesian does not look at them.
+
 With ``-include HEADER`` among its flags, g++ takes what was compiled in place of the text, if the
 other flags are those of GT4Py's compilation, which are asked for here. Otherwise it reads the text:
 nothing but the time depends on it.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
+from importlib.metadata import version
 from pathlib import Path
 
 import pybind11
@@ -32,9 +37,24 @@ INCLUDED = (
 )
 
 
+#: Whose versions make compiled stencils others.
+LIBRARIES = ("dace", "gridtools_cpp", "gt4py", "numpy", "pybind11")
+
+
+def keep_folder(folder, header):
+    """Make the folder, and empty it if anything else has filled it."""
+    libraries = [f"{name} {version(name)}" for name in LIBRARIES]
+    asked = subprocess.run([compiler()[0], "--version"], check=True, capture_output=True, text=True)
+    told = "\n".join([sys.version, *libraries, asked.stdout, given_flags(header)])
+    file = folder / "filled_by.txt"
+    if not file.exists() or file.read_text("utf-8") != told:
+        shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    file.write_text(told, "utf-8")
+
+
 def compile_header(header):
     """Write the header, and what g++ makes of it beside it."""
-    header.parent.mkdir(parents=True, exist_ok=True)
     header.write_text("".join(f"#include <{one}>\n" for one in INCLUDED), encoding="utf-8")
     command = [*compiler(), *flags(header), "-x", "c++-header", str(header)]
     done = subprocess.run([*command, "-o", f"{header}.gch"], check=False)
@@ -51,11 +71,17 @@ def compiler():
 
 def flags(header):
     """Return the flags that GT4Py adds, without the inclusion of the header itself."""
-    given = os.environ.get("GT4PY_EXTRA_COMPILE_OPT_FLAGS", "")
-    options = get_gt_pyext_build_opts(extra_opt_flags=given.replace(f"-include {header}", ""))
+    options = get_gt_pyext_build_opts(extra_opt_flags=given_flags(header))
     places = [pybind11.get_include(), sysconfig.get_path("include")]
     return [*(f"-I{one}" for one in places), *options["extra_compile_args"]]
 
 
+def given_flags(header):
+    """Return the flags of tests, without the inclusion of the header."""
+    return os.environ.get("GT4PY_EXTRA_COMPILE_OPT_FLAGS", "").replace(f"-include {header}", "")
+
+
 if __name__ == "__main__":
-    compile_header(Path(sys.argv[1]))
+    path = Path(sys.argv[1])
+    keep_folder(path.parent, path)
+    compile_header(path)
