@@ -51,6 +51,19 @@ def test_derivatives_equal_those_of_dual_numbers(definition):
     checked(compiled(definition))
 
 
+def unlike_zeros(shape, dtype=float, **options):
+    """Return what nobody may read: `np.empty` often gives zeros."""
+    made = np.zeros(shape, dtype, **options)
+    made.fill(np.nan if made.dtype.kind == "f" else 1)
+    return made
+
+
+def test_derivatives_read_no_value_beside_those_that_were_computed(monkeypatch):
+    subject = compiled(beside_another_level)
+    monkeypatch.setattr(np, "empty", unlike_zeros)
+    checked(subject)
+
+
 def test_derivatives_of_a_compiled_stencil_equal_those_of_dual_numbers():
     checked(compiled(diffusion, "gt:cpu_kfirst"))
 
@@ -112,6 +125,14 @@ def within_levels(inp: F, out: F):
             held = near[1, 0, 0] * near[-1, 0, 0] + 0.5 * held[0, 0, -1] * near
     with computation(PARALLEL), interval(...):
         out = held * held
+
+
+def beside_another_level(inp: F, out: F):
+    with computation(PARALLEL), interval(0, 1):
+        product = inp[1, 0, 1] * inp
+        out = product * product
+    with computation(PARALLEL), interval(1, None):
+        out = inp
 
 
 def branches(inp: F, c: F, out: F, *, limit: np.float64):

@@ -14,6 +14,7 @@ from dlfield._core import BoundStencil
 from dlfield.derivatives.expressions import NotDifferentiable
 from dlfield.derivatives.sweeps import (
     adjoint_sweeps,
+    keep_apart,
     keeping,
     needed,
     tangent_sweeps,
@@ -146,6 +147,7 @@ def _adjoint(original: _Original) -> Stencil:
     sweeps = [*program.sweeps, *adjoint_sweeps(program, read, written)]
     program.sweeps = needed(sweeps, written.values())
     with_neighbours(program)
+    keep_apart(program)
     return program.stencil(
         f"{original.nodes.name}_adjoint",
         [*_renamed(floating, cotangents), *original.inputs, *_renamed(results, gradients)],
@@ -162,6 +164,7 @@ def _tangent(original: _Original) -> Stencil:
     sweeps = needed(tangent_sweeps(program, read, written), written.values())
     program.sweeps = keeping(sweeps, set(read.values()) & set(written.values()))
     with_neighbours(program)
+    keep_apart(program)
     results = [one for one in original.outputs if one.name not in directions]
     return program.stencil(
         f"{original.nodes.name}_tangent",

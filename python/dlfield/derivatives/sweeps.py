@@ -31,7 +31,14 @@ if TYPE_CHECKING:
     from dlfield.derivatives.program import Order
     from dlfield.stencils.cartesian.nodes import Expression, Index
 
-__all__ = ["adjoint_sweeps", "keeping", "needed", "tangent_sweeps", "with_neighbours"]
+__all__ = [
+    "adjoint_sweeps",
+    "keep_apart",
+    "keeping",
+    "needed",
+    "tangent_sweeps",
+    "with_neighbours",
+]
 
 _OPPOSITE: dict[Order, Order] = {
     "parallel": "parallel",
@@ -263,6 +270,37 @@ def with_neighbours(program: Program) -> None:
             if name != step.target:
                 steps.append(Step(step.target, Access(name, HERE)))
         program.sweeps[at] = replace(sweep, steps=tuple(steps))
+
+
+def keep_apart(program: Program) -> None:
+    """Keep GT4Py from making one loop of two sweeps, of which the second reads beside the first.
+
+    GT4Py joins sweeps of one order whose levels touch. On numpy and dace it then does not see that
+    horizontal neighbours of what the first one writes are needed, and leaves them as the memory
+    was. A copy of the value to itself, in another order of levels, stands between them. Changes the
+    program in place.
+    """
+    made: list[Sweep] = []
+    written: dict[str, Levels] = {}
+    for sweep in program.sweeps:
+        if not made or not _may_be_joined(made[-1], sweep):
+            written = {}
+        found = [one for step in sweep.steps for one in accesses(step.value)]
+        beside = [one.name for one in found if any(one.offset[:2]) and one.name in written]
+        if beside:
+            order: Order = "forward" if sweep.order == "backward" else "backward"
+            same = Step(beside[0], Access(beside[0], HERE))
+            made.append(Sweep(order, written[beside[0]], (same,)))
+            written = {}
+        made.append(sweep)
+        written |= {step.target: sweep.levels for step in sweep.steps}
+    program.sweeps = made
+
+
+def _may_be_joined(one: Sweep, after: Sweep) -> bool:
+    first, second = (after, one) if one.order == "backward" else (one, after)
+    touch = first.levels[1] == second.levels[0]
+    return one.order == after.order and (touch or one.levels == after.levels)
 
 
 def _alive(sweep: Sweep, wanted: Mapping[str, list[Levels]]) -> tuple[Step, ...]:
