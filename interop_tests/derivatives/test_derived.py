@@ -58,8 +58,9 @@ def unlike_zeros(shape, dtype=float, **options):
     return made
 
 
-def test_derivatives_read_no_value_beside_those_that_were_computed(monkeypatch):
-    subject = compiled(beside_another_level)
+@pytest.mark.parametrize("name", ["beside_another_level", "either_way"])
+def test_derivatives_use_no_value_that_was_not_computed(name, monkeypatch):
+    subject = compiled(globals()[name])
     monkeypatch.setattr(np, "empty", unlike_zeros)
     checked(subject)
 
@@ -133,6 +134,17 @@ def beside_another_level(inp: F, out: F):
         out = product * product
     with computation(PARALLEL), interval(1, None):
         out = inp
+
+
+def either_way(inp: F, out: F):
+    with computation(PARALLEL), interval(0, 1):
+        held = inp * inp * inp
+    with computation(PARALLEL), interval(...):
+        if inp > 1.0:
+            held = inp * inp
+        else:
+            held = 2.0 * inp
+        out = held * held
 
 
 def branches(inp: F, c: F, out: F, *, limit: np.float64):

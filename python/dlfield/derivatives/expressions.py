@@ -102,8 +102,12 @@ def plus(one: Expression, other: Expression) -> Expression:
 
 
 def times(one: Expression, other: Expression) -> Expression:
-    """Return a product."""
+    """Return a product. Where a choice is zero it stays so, whatever the other factor is."""
     match one, other:
+        case Operation("if", (condition, way, zero)), _ if _is(zero, 0):
+            return where(condition, times(way, other), zero)
+        case Operation("if", (condition, zero, way)), _ if _is(zero, 0):
+            return where(condition, zero, times(way, other))
         case Operation("-", (operand,)), _:
             return minus(times(operand, other))
         case _, Operation("-", (operand,)):
