@@ -34,7 +34,7 @@ from gt4py.cartesian.gtscript import (  # noqa: E402 (after the skip)
 from support.derived import checked  # noqa: E402
 from support.stencils.seven import SEVEN, diffusion, tridiagonal, upwind  # noqa: E402
 
-# ruff: noqa: F841
+# ruff: noqa: F841, SIM108
 
 F, F32 = Field[np.float64], Field[np.float32]
 Pair, Matrix = Field[(np.float64, (2,))], Field[(np.float64, (2, 2))]
