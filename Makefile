@@ -247,7 +247,7 @@ deny: ## licences, sources, versions and advisories of the crates
 
 check: check-rust check-python ## formatting, lints, documentation, types
 
-# Two halves that have no file in common: `make -j2 check` makes both at the same time.
+# Two halves of which none needs the other: `make -j2 check` runs both at the same time.
 check-rust: $(VENV)/.stamp-build
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings

@@ -1,7 +1,7 @@
 """Compile what every stencil of gt4py.cartesian includes: ``python -m support.precompiled HEADER``.
 
-The folder of the header is that of compiled stencils. What others have filled it with than these
-versions, compiler and flags is removed: gt4py.cartesian does not look at them.
+The folder of the header has the compiled stencils, too. gt4py.cartesian does not notice that a
+library, the compiler or its flags have changed: stencils from before are removed.
 
 With ``-include HEADER`` among its flags, g++ takes what was compiled in place of the text, if the
 other flags are those of GT4Py's compilation, which are asked for here. Otherwise it reads the text:
@@ -42,13 +42,13 @@ LIBRARIES = ("dace", "gridtools_cpp", "gt4py", "numpy", "pybind11")
 
 
 def keep_folder(folder, header):
-    """Make the folder, and empty it if anything else has filled it."""
+    """Make the folder, and remove compiled stencils that anything else has put there."""
     libraries = [f"{name} {version(name)}" for name in LIBRARIES]
     asked = subprocess.run([compiler()[0], "--version"], check=True, capture_output=True, text=True)
     told = "\n".join([sys.version, *libraries, asked.stdout, given_flags(header)])
     file = folder / "filled_by.txt"
     if not file.exists() or file.read_text("utf-8") != told:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(folder / ".gt_cache", ignore_errors=True)  # no file of anybody else's
     folder.mkdir(parents=True, exist_ok=True)
     file.write_text(told, "utf-8")
 
