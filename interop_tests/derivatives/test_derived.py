@@ -58,7 +58,7 @@ def unlike_zeros(shape, dtype=float, **options):
     return made
 
 
-@pytest.mark.parametrize("name", ["beside_another_level", "either_way"])
+@pytest.mark.parametrize("name", ["beside_another_level", "beside_the_level_before", "either_way"])
 def test_derivatives_use_no_value_that_was_not_computed(name, monkeypatch):
     subject = compiled(globals()[name])
     monkeypatch.setattr(np, "empty", unlike_zeros)
@@ -134,6 +134,16 @@ def beside_another_level(inp: F, out: F):
         out = product * product
     with computation(PARALLEL), interval(1, None):
         out = inp
+
+
+def beside_the_level_before(inp: F, out: F):
+    with computation(FORWARD):
+        with interval(0, 1):
+            here = inp[1, 0, 0] * inp[1, 0, 0]
+            out = inp
+        with interval(1, None):
+            out = here[0, 0, -1] * inp
+            here = inp[1, 0, 0] * inp[1, 0, 0]
 
 
 def either_way(inp: F, out: F):

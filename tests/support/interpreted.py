@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from dlfield.stencils.cartesian import nodes
+from dlfield.stencils.cartesian.around import needed
 from scipy import special
 
 #: Points around the domain in temporary fields.
@@ -86,6 +87,21 @@ class Interpreter:
     domain: tuple[int, int, int]
     box: tuple = field(default=(), init=False)
 
+    def __post_init__(self):
+        blocks = [
+            one for loop in self.stencil.loops for part in loop.sections for one in part.blocks
+        ]
+        # Where GT4Py computes it, and wherever else it is read.
+        self.extents = {
+            id(block): tuple(
+                (min(low, -below), max(high, above))
+                for (low, high), (below, above) in zip(
+                    block.extents, ((west, east), (south, north)), strict=True
+                )
+            )
+            for block, (west, east, south, north) in zip(blocks, needed(self.stencil), strict=True)
+        }
+
     def run(self):
         """Compute."""
         for one in self.stencil.temporaries:
@@ -109,7 +125,7 @@ class Interpreter:
         }
         for levels in steps[order]:
             for block in section.blocks:
-                (i_low, i_high), (j_low, j_high) = block.extents
+                (i_low, i_high), (j_low, j_high) = self.extents[id(block)]
                 i, j = (i_low, self.domain[0] + i_high), (j_low, self.domain[1] + j_high)
                 self.box = i, j, levels
                 self.body(block.statements, None)

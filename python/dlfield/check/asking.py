@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dlfield.stencils.binding import bind
+from dlfield.stencils.cartesian.declare import PointsLeftOut
 from dlfield.stencils.next.nodes import UnknownError
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Bound:
     name: str
     run: BoundStencil | None = None
     why: str = ""
+    refusal: PointsLeftOut | None = None
 
 
 class Asker:
@@ -63,6 +65,8 @@ class Asker:
     def ask(self, stencil: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Answer:
         """Plan the call as a bound stencil would."""
         bound = self.bound(stencil, keep=True)
+        if bound.refusal is not None:
+            return Answer(bound.name, bound.refusal)
         if bound.run is None:
             return Answer(bound.name, unchecked=bound.why, asked=False)
         try:
@@ -92,6 +96,8 @@ def _bound(stencil: Any) -> Bound:
     name = str(getattr(stencil, "__name__", options["name"])).rpartition(".")[2]
     try:
         return Bound(stencil, name, bind(stencil))
+    except PointsLeftOut as refusal:
+        return Bound(stencil, name, refusal=refusal.with_traceback(None))
     except Exception as reason:  # GT4Py's own code reads its definition
         return Bound(stencil, name, why=_text(reason))
 

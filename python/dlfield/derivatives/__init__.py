@@ -2,10 +2,10 @@
 
 Its files, each of which uses only those above it::
 
-    levels         intervals of levels
     expressions    expressions, and what each read of one receives
     program        what a stencil computes, sweep by sweep
     versions       stencils in single assignment
     sweeps         adjoint and tangent
+    for_gt4py      sweeps in the form that GT4Py computes as they are meant
     entrances      `dlfield.adjoint`, `dlfield.tangent`, `dlfield.adjoint_source`
 """

@@ -12,14 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from dlfield._core import BoundStencil
 from dlfield.derivatives.expressions import NotDifferentiable
-from dlfield.derivatives.sweeps import (
-    adjoint_sweeps,
-    keep_apart,
-    keeping,
-    needed,
-    tangent_sweeps,
-    with_neighbours,
-)
+from dlfield.derivatives.for_gt4py import compute_enough, keeping, put_together, with_neighbours
+from dlfield.derivatives.sweeps import adjoint_sweeps, needed, tangent_sweeps
 from dlfield.derivatives.versions import components, in_single_assignment
 from dlfield.stencils.binding import compile_again, compile_or_fail
 from dlfield.stencils.cartesian import internals as cartesian
@@ -147,7 +141,8 @@ def _adjoint(original: _Original) -> Stencil:
     sweeps = [*program.sweeps, *adjoint_sweeps(program, read, written)]
     program.sweeps = needed(sweeps, written.values())
     with_neighbours(program)
-    keep_apart(program)
+    put_together(program)
+    compute_enough(program, original.stencil.backend)
     return program.stencil(
         f"{original.nodes.name}_adjoint",
         [*_renamed(floating, cotangents), *original.inputs, *_renamed(results, gradients)],
@@ -164,7 +159,8 @@ def _tangent(original: _Original) -> Stencil:
     sweeps = needed(tangent_sweeps(program, read, written), written.values())
     program.sweeps = keeping(sweeps, set(read.values()) & set(written.values()))
     with_neighbours(program)
-    keep_apart(program)
+    put_together(program)
+    compute_enough(program, original.stencil.backend)
     results = [one for one in original.outputs if one.name not in directions]
     return program.stencil(
         f"{original.nodes.name}_tangent",

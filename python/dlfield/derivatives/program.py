@@ -21,12 +21,12 @@ from dlfield.stencils.cartesian.nodes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-    from dlfield.derivatives.levels import Levels
+    from dlfield.stencils.cartesian.levels import Levels
     from dlfield.stencils.cartesian.nodes import Expression, FieldDeclaration, Statement
 
-__all__ = ["HERE", "Names", "Order", "Program", "Step", "Sweep"]
+__all__ = ["HERE", "Names", "Order", "Program", "Step", "Sweep", "steps_of"]
 
 HERE = (0, 0, 0)
 Order: TypeAlias = Literal["parallel", "forward", "backward"]
@@ -82,6 +82,11 @@ class Sweep:
     steps: tuple[Step, ...]
 
 
+def steps_of(sweeps: Iterable[Sweep]) -> Iterator[Step]:
+    """Yield all steps of sweeps."""
+    return (step for sweep in sweeps for step in sweep.steps)
+
+
 @dataclass
 class Program:
     """A stencil in single assignment.
@@ -122,18 +127,18 @@ class Program:
 
     def stencil(self, name: str, fields: Iterable[FieldDeclaration]) -> Stencil:
         """Return it as a stencil."""
-        loops = tuple(map(self._loop, self.sweeps))
-        return Stencil(name, tuple(fields), (), (), loops)
+        return Stencil(name, tuple(fields), (), (), tuple(map(self._loop, self.sweeps)))
 
     def _loop(self, sweep: Sweep) -> VerticalLoop:
         start, end = (Bound(*bound) for bound in sweep.levels)
-        steps: list[Statement] = []
-        for one in sweep.steps:
-            target = self._access(Access(one.target, HERE))
-            made = Assign(target, changed(one.value, self._access), one.line)
-            steps.append(Region(one.region, (made,)) if one.region else made)
-        block = Block(tuple(steps), ((0, 0), (0, 0)))
-        return VerticalLoop(sweep.order, (Section(Interval(start, end), (block,)),))
+        blocks = tuple(map(self._block, sweep.steps))
+        return VerticalLoop(sweep.order, (Section(Interval(start, end), blocks),))
+
+    def _block(self, step: Step) -> Block:
+        target = self._access(Access(step.target, HERE))
+        made: Statement = Assign(target, changed(step.value, self._access), step.line)
+        made = Region(step.region, (made,)) if step.region else made
+        return Block((made,), ((0, 0), (0, 0)))
 
     def _access(self, one: Any) -> Any:  # an access, or an index as it is
         if not isinstance(one, Access) or one.name not in self.fields:

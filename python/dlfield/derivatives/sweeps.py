@@ -20,24 +20,21 @@ from dlfield.derivatives.expressions import (
     times,
     where,
 )
-from dlfield.derivatives.levels import ALL, is_inside, meet, pieces, shifted, without
-from dlfield.derivatives.program import HERE, Program, Step, Sweep
-from dlfield.stencils.cartesian.nodes import Access, Constant, Operation, accesses, changed
+from dlfield.derivatives.program import HERE, Program, Step, Sweep, steps_of
+from dlfield.stencils.cartesian.levels import ALL, is_inside, meet, pieces, shifted, without
+from dlfield.stencils.cartesian.nodes import Access, accesses, changed
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
-    from dlfield.derivatives.levels import Levels
     from dlfield.derivatives.program import Order
+    from dlfield.stencils.cartesian.levels import Levels
     from dlfield.stencils.cartesian.nodes import Expression, Index
 
 __all__ = [
     "adjoint_sweeps",
-    "keep_apart",
-    "keeping",
     "needed",
     "tangent_sweeps",
-    "with_neighbours",
 ]
 
 _OPPOSITE: dict[Order, Order] = {
@@ -62,7 +59,7 @@ def tangent_sweeps(
         Variables of the derivatives, by the variable of the output.
     """
     active = _active(program, directions)
-    read = {one.name for step in _steps(program.sweeps) for one in accesses(step.value)}
+    read = {one.name for step in steps_of(program.sweeps) for one in accesses(step.value)}
     last = {
         target: program.last[output] for output, target in outputs.items() if output in program.last
     }
@@ -188,7 +185,7 @@ def _active(program: Program, wrt: Collection[str]) -> set[str]:
     active, before = set(wrt), 0
     while len(active) != before:
         before = len(active)
-        for step in _steps(program.sweeps):
+        for step in steps_of(program.sweeps):
             if step.target not in active and any(_partials(program, step, active)):
                 active.add(step.target)
     if not any(name in active for name, _ in program.last.values()):
@@ -202,7 +199,7 @@ def _reaching(program: Program, active: set[str], outputs: set[str]) -> set[str]
     reached, before = outputs, -1
     while len(reached) != before:
         before = len(reached)
-        for step in _steps(program.sweeps):
+        for step in steps_of(program.sweeps):
             if step.target in reached:
                 reached |= {one.name for one, _ in _partials(program, step, active)}
     return reached
@@ -218,10 +215,6 @@ def _partials(
     except NotDifferentiable as error:
         where = "" if step.line is None else f"line {step.line}: "
         raise NotDifferentiable(f"{where}{error}") from None
-
-
-def _steps(sweeps: Iterable[Sweep]) -> Iterator[Step]:
-    return (step for sweep in sweeps for step in sweep.steps)
 
 
 def needed(sweeps: list[Sweep], outputs: Collection[str]) -> list[Sweep]:
@@ -242,67 +235,6 @@ def needed(sweeps: list[Sweep], outputs: Collection[str]) -> list[Sweep]:
     return [one for one in kept if one.steps]
 
 
-def with_neighbours(program: Program) -> None:
-    """Rename values that a sweep writes and reads at a neighbour, and that an earlier sweep began.
-
-    A sweep of GT4Py may read horizontal neighbours of a field that it writes only if no earlier
-    sweep has written the field. Any other such value gets a variable of its own there, which is
-    then copied back. Changes the program in place.
-    """
-    begun: set[str] = set()
-    for at, sweep in enumerate(program.sweeps):
-        written = {step.target for step in sweep.steps}
-        found = [one for step in sweep.steps for one in accesses(step.value)]
-        beside = {one.name for one in found if any(one.offset[:2]) and not one.offset[2]}
-        own = {name: program.like(name, name) for name in sorted(written & beside & begun)}
-        begun |= written
-
-        def read(one: Access | Index, own: Mapping[str, str] = own) -> Expression:
-            if isinstance(one, Access) and not one.offset[2]:
-                return replace(one, name=own.get(one.name, one.name))
-            return one
-
-        steps = []
-        for step in sweep.steps:
-            made = replace(step, value=changed(step.value, read))
-            name = own.get(step.target, step.target)
-            steps.append(replace(made, target=name))
-            if name != step.target:
-                steps.append(Step(step.target, Access(name, HERE)))
-        program.sweeps[at] = replace(sweep, steps=tuple(steps))
-
-
-def keep_apart(program: Program) -> None:
-    """Keep GT4Py from making one loop of two sweeps, of which the second reads beside the first.
-
-    GT4Py joins sweeps of one order whose levels touch. On numpy and dace it then does not see that
-    horizontal neighbours of what the first one writes are needed, and leaves them as the memory
-    was. A copy of the value to itself, in another order of levels, stands between them. Changes the
-    program in place.
-    """
-    made: list[Sweep] = []
-    written: dict[str, Levels] = {}
-    for sweep in program.sweeps:
-        if not made or not _may_be_joined(made[-1], sweep):
-            written = {}
-        found = [one for step in sweep.steps for one in accesses(step.value)]
-        beside = [one.name for one in found if any(one.offset[:2]) and one.name in written]
-        if beside:
-            order: Order = "forward" if sweep.order == "backward" else "backward"
-            same = Step(beside[0], Access(beside[0], HERE))
-            made.append(Sweep(order, written[beside[0]], (same,)))
-            written = {}
-        made.append(sweep)
-        written |= {step.target: sweep.levels for step in sweep.steps}
-    program.sweeps = made
-
-
-def _may_be_joined(one: Sweep, after: Sweep) -> bool:
-    first, second = (after, one) if one.order == "backward" else (one, after)
-    touch = first.levels[1] == second.levels[0]
-    return one.order == after.order and (touch or one.levels == after.levels)
-
-
 def _alive(sweep: Sweep, wanted: Mapping[str, list[Levels]]) -> tuple[Step, ...]:
     return tuple(
         step
@@ -311,29 +243,12 @@ def _alive(sweep: Sweep, wanted: Mapping[str, list[Levels]]) -> tuple[Step, ...]
     )
 
 
-def keeping(sweeps: list[Sweep], names: set[str]) -> list[Sweep]:
-    """Return sweeps in which each named field is read where it is written.
-
-    GT4Py and `bind` treat a field as an input only if it is read, and they keep the points around
-    the domain of an input.
-    """
-    unread = names - {one.name for step in _steps(sweeps) for one in accesses(step.value)}
-
-    def kept(step: Step) -> Step:
-        if step.target not in unread:
-            return step
-        always, before = Constant("True", "bool"), Access(step.target, HERE)
-        return replace(step, value=Operation("if", (always, step.value, before)))
-
-    return [replace(sweep, steps=tuple(map(kept, sweep.steps))) for sweep in sweeps]
-
-
 def _without_copies(sweeps: list[Sweep], outputs: Collection[str]) -> list[Sweep]:
     """Replace each variable that is only a copy, and is assigned once, by what it copies."""
-    counts = Counter(step.target for step in _steps(sweeps))
+    counts = Counter(step.target for step in steps_of(sweeps))
     copies = {
         step.target: step.value.name
-        for step in _steps(sweeps)
+        for step in steps_of(sweeps)
         if isinstance(step.value, Access) and step.value == Access(step.value.name, HERE)
         if counts[step.target] == 1 and step.target not in outputs
     }

@@ -12,8 +12,8 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from dlfield.derivatives.expressions import NotDifferentiable, number
-from dlfield.derivatives.levels import ALL, meet, shifted, without
 from dlfield.derivatives.program import HERE, Names, Program, Step, Sweep
+from dlfield.stencils.cartesian.levels import ALL, meet, shifted, without
 from dlfield.stencils.cartesian.nodes import (
     Access,
     Assign,
@@ -31,8 +31,8 @@ from dlfield.stencils.cartesian.nodes import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from dlfield.derivatives.levels import Levels
     from dlfield.derivatives.program import Order
+    from dlfield.stencils.cartesian.levels import Levels
     from dlfield.stencils.cartesian.nodes import (
         Bound,
         Expression,

@@ -3,6 +3,8 @@
 Its files, each of which uses only those above it::
 
     nodes        a stencil in dlfield's own words
+    levels       intervals of levels
+    around       points beside the domain that values are needed at, and computed at
     source       GTScript of nodes
     internals    the one file that knows GT4Py's private face
     known        what is right for this version of GT4Py

@@ -12,21 +12,24 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_che
 from weakref import WeakKeyDictionary
 
 from dlfield._core import preset
+from dlfield.stencils.cartesian.around import joins_loops, left_out
 from dlfield.stencils.cartesian.footprint import (
     footprint_of,
     footprint_of_bounds,
     has_run_time_levels,
 )
+from dlfield.stencils.cartesian.internals import keeps_loops
 from dlfield.stencils.declaration import Declaration, DeclaredField, DeclaredScalar
 
 if TYPE_CHECKING:
     import inspect
     from collections.abc import Mapping
 
+    from dlfield.stencils.cartesian.around import Around
     from dlfield.stencils.cartesian.nodes import Stencil
     from dlfield.stencils.declaration import Access, AffineFootprint
 
-__all__ = ["CartesianStencil", "declare", "representation"]
+__all__ = ["CartesianStencil", "PointsLeftOut", "declare", "representation"]
 
 Checked: TypeAlias = Literal["checked", "partly checked"]
 
@@ -121,8 +124,32 @@ def _footprint(stencil: CartesianStencil) -> tuple[AffineFootprint, Checked]:
     found = representation(stencil)
     if found is None:
         return footprint_of_bounds(infos, levels=levels, complete=False), "partly checked"
+    _refuse_what_is_left_out(stencil, found)
     footprint = footprint_of(found, infos, levels=levels, backend=stencil.backend)
     return footprint, "partly checked" if has_run_time_levels(found) else "checked"
+
+
+class PointsLeftOut(ValueError):
+    """The backend of a stencil does not compute all that the stencil reads."""
+
+
+def _refuse_what_is_left_out(stencil: CartesianStencil, found: Stencil) -> None:
+    joins = joins_loops(stencil.backend)
+    lacking = None if joins is None else left_out(found, joins=joins and not keeps_loops(stencil))
+    if lacking is not None:
+        line = "" if lacking.line is None else f" (line {lacking.line})"
+        raise PointsLeftOut(
+            f"'{stencil.options['name']}': expected a backend that computes '{lacking.name}'{line} "
+            f"wherever it is read, {_beside(lacking.needed)}, got '{stencil.backend}', which "
+            f"computes {_beside(lacking.computed)} and reads beyond what the memory held; compile "
+            "it for 'gt:cpu_kfirst' or 'gt:cpu_ifirst'"
+        )
+
+
+def _beside(around: Around) -> str:
+    """Tell how far around the domain a value is computed."""
+    west, east, south, north = around
+    return f"{west} and {east} points beside the domain along I, {south} and {north} along J"
 
 
 _found: WeakKeyDictionary[Any, Stencil | None] = WeakKeyDictionary()

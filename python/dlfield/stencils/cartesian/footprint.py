@@ -8,9 +8,10 @@ index that is known at run time only. All of it stands in the `nodes` of the ste
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from dlfield.stencils.cartesian.around import needed
 from dlfield.stencils.cartesian.nodes import (
     Access,
     Assign,
@@ -26,6 +27,7 @@ from dlfield.stencils.declaration import AffineFootprint, FieldFootprint, Span
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from dlfield.stencils.cartesian.around import Around
     from dlfield.stencils.cartesian.nodes import Block, Section, Statement, Stencil
 
 __all__ = ["footprint_of", "footprint_of_bounds", "has_run_time_levels"]
@@ -117,10 +119,7 @@ def _boxes(
     if not _is_used(info):
         return None, None
     ends = dict(zip("IJK", info.boundary, strict=True))
-    box = tuple(
-        replace(spans.get(axis, Span()), below=ends[axis][0], above=ends[axis][1])
-        for axis in info.axes
-    )
+    box = tuple(_widest(spans.get(axis, Span()), Span(*ends[axis])) for axis in info.axes)
     reads, writes = (box if use in info.access.name else None for use in ("READ", "WRITE"))
     return reads, writes
 
@@ -132,9 +131,12 @@ def _is_used(info: Any) -> bool:
 
 def _touched(found: Stencil) -> _Touched:
     touched = _Touched()
-    for loop in found.loops:
-        for section in loop.sections:
-            touched.add(section)
+    sections = [section for loop in found.loops for section in loop.sections]
+    for section in sections:
+        touched.add(section)
+    blocks = (block for section in sections for block in section.blocks)
+    for block, around in zip(blocks, needed(found), strict=True):
+        touched.add_beside(block, around)
     return touched
 
 
@@ -177,6 +179,16 @@ class _Touched:
                     self.include(access.name, "K", _across(interval, level))
             for region in _regions(block):
                 self.add_region(region, block)
+
+    def add_beside(self, block: Block, around: Around) -> None:
+        """Add what a block touches where it is needed, if GT4Py leaves part of that out."""
+        beside = dict(zip("IJ", (around[:2], around[2:]), strict=True))
+        extents = dict(zip("IJ", block.extents, strict=True))
+        for axis, (below, above) in beside.items():
+            if -below < extents[axis][0] or above > extents[axis][1]:
+                for access in _entered(block):
+                    offset = access.offset["IJ".index(axis)] or 0
+                    self.include(access.name, axis, Span(below - offset, above + offset))
 
     def add_region(self, region: Region, block: Block) -> None:
         """Add what is touched in a part of the horizontal plane."""

@@ -210,6 +210,13 @@ def _dtype_name(given: Any) -> str:
     return str(np.dtype(given))
 
 
+def keeps_loops(stencil: Any) -> bool:
+    """Return whether a stencil was compiled with passes of one's own that join no loops."""
+    passes = stencil.options.get("backend_opts", {}).get("oir_pipeline")
+    names = [getattr(one, "__name__", "") for one in getattr(passes, "steps", ())]
+    return passes is not None and "AdjacentLoopMerging" not in names
+
+
 def is_function(value: Any) -> bool:
     """Return whether it is a function or a definition of GTScript."""
     return hasattr(value, "_gtscript_")

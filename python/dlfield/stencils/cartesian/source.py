@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from dlfield.stencils.cartesian.nodes import (
@@ -20,7 +19,7 @@ from dlfield.stencils.cartesian.nodes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from dlfield.stencils.cartesian.nodes import (
         Bound,
@@ -88,7 +87,7 @@ def source_of(
         *(f"def {stencil.name}(", *arguments, "):"),
         f'    """{summary}"""',
     ]
-    body = [line for one in _blocks(stencil) for line in writer.block(one, comments, by_levels)]
+    body = [line for one in stencil.loops for line in writer.block(one, comments, by_levels)]
     return "\n".join([*head, *body, ""])
 
 
@@ -99,40 +98,12 @@ def _annotation(one: FieldDeclaration) -> str:
     return f"Field[{kind}]" if one.axes == "IJK" else f"Field[{one.axes}, {kind}]"
 
 
-def _blocks(stencil: Stencil) -> Iterator[list[VerticalLoop]]:
-    """Yield loops that may share a block: none reads other levels of what another writes.
-
-    Nor neighbours of what has a value from before: of the fields that are written, GT4Py lets a
-    block read neighbours of those alone that begin there.
-    """
-    before: set[str] = set()
-    for _, loops in groupby(stencil.loops, lambda one: (one.order, one.sections[0].interval)):
-        block: list[VerticalLoop] = []
-        for loop in loops:
-            both = [*block, loop]
-            apart = loop.order != "parallel" or _reads(both, (2,)) or _reads(both, (0, 1), before)
-            if block and apart:
-                yield block
-                before |= {step.target.name for one in block for step in _steps(one)}
-                block = []
-            block.append(loop)
-        yield block
-        before |= {step.target.name for one in block for step in _steps(one)}
-
-
-def _reads(
-    loops: Sequence[VerticalLoop], axes: tuple[int, ...], of: set[str] | None = None
-) -> bool:
-    """Return True if loops read what they write, elsewhere along certain axes."""
-    steps = [one for loop in loops for one in _steps(loop)]
+def _reads_beside(loop: VerticalLoop) -> bool:
+    """Return True if a loop reads neighbours of what it writes."""
+    steps = [one for one in loop.walk() if isinstance(one, Assign)]
     written = {one.target.name for one in steps}
-    written = written if of is None else written & of
     found = [access for one in steps for access in accesses(one.value)]
-    return any(one.name in written and any(one.offset[axis] for axis in axes) for one in found)
-
-
-def _steps(loop: VerticalLoop) -> list[Assign]:
-    return [one for one in loop.walk() if isinstance(one, Assign)]
+    return any(one.name in written and any(one.offset[:2]) for one in found)
 
 
 class _Writer:
@@ -144,16 +115,15 @@ class _Writer:
 
     def block(
         self,
-        loops: Sequence[VerticalLoop],
+        loop: VerticalLoop,
         comments: Mapping[int, str],
         by_levels: bool,  # noqa: FBT001
     ) -> Iterator[str]:
-        first = loops[0]
-        order = "forward" if by_levels and _reads(loops, (0, 1)) else first.order
-        order = order if first.order == "parallel" else first.order
-        interval = _interval(first.sections[0].interval)
+        by_levels = by_levels and loop.order == "parallel" and _reads_beside(loop)
+        order = "forward" if by_levels else loop.order
+        interval = _interval(loop.sections[0].interval)
         yield f"    with computation({order.upper()}), interval({interval}):"
-        for one in (one for loop in loops for one in loop.sections[0].blocks[0].statements):
+        for one in (one for block in loop.sections[0].blocks for one in block.statements):
             yield from (f"        {line}" for line in self.statement(one, comments))
 
     def statement(self, one: Statement, comments: Mapping[int, str]) -> Iterator[str]:

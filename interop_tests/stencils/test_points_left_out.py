@@ -1,0 +1,229 @@
+"""Stencils that read what GT4Py's backends do not compute."""
+
+import dlfield as dlf
+import numpy as np
+import pytest
+
+from support.optional import library
+
+library("gt4py.cartesian")
+
+from dlfield.stencils.cartesian.around import joins_loops  # noqa: E402 (after the skip)
+from gt4py.cartesian import gtscript  # noqa: E402
+from gt4py.cartesian.gtc.passes.oir_optimizations.vertical_loop_merging import (  # noqa: E402
+    AdjacentLoopMerging,
+)
+from gt4py.cartesian.gtc.passes.oir_pipeline import DefaultPipeline  # noqa: E402
+from gt4py.cartesian.gtscript import (  # noqa: E402
+    BACKWARD,
+    FORWARD,
+    IJ,
+    PARALLEL,
+    Field,
+    computation,
+    interval,
+)
+
+from support.processes import one_at_a_time  # noqa: E402
+
+# ruff: noqa: F841
+
+F = Field[np.float64]
+pytestmark = pytest.mark.filterwarnings("ignore:2D temporaries is an experimental feature")
+
+
+def joined(inp: F, out: F):
+    with computation(PARALLEL), interval(...):
+        out = inp
+    with computation(PARALLEL), interval(0, 1):
+        below = 3.0 * inp
+    with computation(PARALLEL), interval(1, 2):
+        out = below[1, 0, -1]
+
+
+def joined_downwards(inp: F, out: F):
+    with computation(BACKWARD), interval(-1, None):
+        top = inp
+        out = inp
+    with computation(BACKWARD), interval(0, -1):
+        out = top[0, -2, 1] if inp > 2.0 else inp
+
+
+def carried(inp: F, out: F):
+    with computation(PARALLEL), interval(...):
+        before = 3.0 * inp
+        found = inp
+    with computation(FORWARD), interval(1, None):
+        found = before[0, 0, -1]
+        before = inp[1, 0, 0]
+    with computation(PARALLEL), interval(...):
+        out = found[1, 0, 0]
+
+
+def carried_in_a_plane(inp: F, out: F):
+    with computation(FORWARD), interval(0, 1):
+        plane: Field[IJ, np.float64] = 3.0 * inp
+        found = inp
+    with computation(FORWARD), interval(1, None):
+        found = plane
+        plane = inp
+    with computation(PARALLEL), interval(...):
+        out = found[1, 0, 0]
+
+
+def other_levels(inp: F, out: F):
+    with computation(PARALLEL), interval(...):
+        value = inp
+    with computation(PARALLEL), interval(0, 1):
+        value = 3.0 * inp
+    with computation(PARALLEL), interval(1, None):
+        out = value[1, 0, 0]
+
+
+def written_again(inp: F, out: F):
+    with computation(FORWARD), interval(0, 1):
+        first = inp
+        value = inp
+    with computation(FORWARD), interval(1, None):
+        value = first[0, 0, -1]
+        first = inp
+    with computation(PARALLEL), interval(...):
+        value = value[0, 0, 0] + 1.0
+    with computation(PARALLEL), interval(...):
+        other = inp
+    with computation(PARALLEL), interval(...):
+        out = value + other[1, 0, 0]
+
+
+def accumulated(inp: F, out: F):
+    with computation(FORWARD):
+        with interval(0, 1):
+            total = inp
+        with interval(1, None):
+            total = total[0, 0, -1] + inp
+    with computation(BACKWARD):
+        with interval(-1, None):
+            back = total
+        with interval(0, -1):
+            back = total - 0.5 * back[0, 0, 1]
+    with computation(PARALLEL), interval(...):
+        out = back[1, 0, 0] - back[-1, 0, 0]
+
+
+LEFT_OUT = [
+    (joined, "numpy"),
+    (joined_downwards, "numpy"),
+    (carried, "numpy"),
+    (carried, "debug"),
+    (carried_in_a_plane, "numpy"),
+]
+COMPUTED = [
+    (joined, "debug"),
+    (other_levels, "numpy"),
+    (written_again, "numpy"),
+    (accumulated, "numpy"),
+]
+
+
+def compiled(definition, backend, **options):
+    with one_at_a_time(f"{definition.__name__}-{backend}".replace(":", "-")):
+        return gtscript.stencil(backend=backend, definition=definition, **options)
+
+
+def ids(one):
+    return getattr(one, "__name__", str(one))
+
+
+def unlike_zeros(shape, dtype=float, **options):
+    made = np.zeros(shape, dtype, **options)
+    made.fill(np.nan if made.dtype.kind == "f" else 1)
+    return made
+
+
+def run_beside_nothing(stencil, monkeypatch):
+    """Run a stencil of GT4Py, to which memory that nobody has written is NaN."""
+    inp, out = np.full((9, 9, 4), 5.0), np.zeros((9, 9, 4))
+    with monkeypatch.context() as patch:
+        patch.setattr(np, "empty", unlike_zeros)
+        stencil(inp, out, origin=(3, 3, 0), domain=(3, 3, 4))
+    return out
+
+
+@pytest.mark.parametrize(("definition", "backend"), LEFT_OUT, ids=ids)
+def test_bind_refuses_a_stencil_that_reads_what_its_backend_does_not_compute(definition, backend):
+    stencil = compiled(definition, backend)
+    with pytest.raises(ValueError, match=rf"wherever it is read.* got '{backend}', which computes"):
+        dlf.bind(stencil)
+
+
+@pytest.mark.parametrize(
+    ("definition", "right"),
+    [
+        (joined, [5.0, 15.0, 5.0, 5.0]),
+        (joined_downwards, [5.0, 5.0, 5.0, 5.0]),
+        (carried, [5.0, 15.0, 5.0, 5.0]),
+        (carried_in_a_plane, [5.0, 15.0, 5.0, 5.0]),
+    ],
+    ids=ids,
+)
+def test_what_bind_refuses_is_wrong_in_gt4py(definition, right, monkeypatch):
+    out = run_beside_nothing(compiled(definition, "numpy"), monkeypatch)
+    assert not np.array_equal(out[3:6, 3:6], np.broadcast_to(right, (3, 3, 4)))
+
+
+@pytest.mark.parametrize(("definition", "backend"), COMPUTED, ids=ids)
+def test_bind_takes_a_stencil_whose_backend_computes_what_is_read(definition, backend):
+    dlf.bind(compiled(definition, backend))
+
+
+@pytest.mark.parametrize("definition", [other_levels, written_again, accumulated], ids=ids)
+def test_what_bind_takes_reads_no_memory_that_nobody_has_written(definition, monkeypatch):
+    assert not np.isnan(run_beside_nothing(compiled(definition, "numpy"), monkeypatch)).any()
+
+
+def test_the_error_names_the_variable_its_line_the_points_and_what_to_do():
+    text = (
+        r"'joined': expected a backend that computes 'below' \(line 5\) wherever it is read, "
+        r"0 and 1 points beside the domain along I, 0 and 0 along J, got 'numpy', which computes "
+        r"0 and 0 points beside the domain along I, 0 and 0 along J and reads beyond what the "
+        r"memory held; compile it for 'gt:cpu_kfirst' or 'gt:cpu_ifirst'"
+    )
+    with pytest.raises(ValueError, match=text):
+        dlf.bind(compiled(joined, "numpy"))
+
+
+def test_loops_that_passes_of_ones_own_keep_apart_are_bound():
+    kept = DefaultPipeline(skip=[AdjacentLoopMerging])
+    run = dlf.bind(compiled(joined, "numpy", oir_pipeline=kept))
+    inp = np.arange(60.0).reshape(5, 4, 3)
+    out = np.zeros((4, 4, 3))
+    run(inp, out, origin={"_all_": (0, 0, 0)}, domain=(4, 4, 3))
+    np.testing.assert_array_equal(out[..., 1], 3.0 * inp[1:, :, 0])
+
+
+def test_a_compiled_backend_reads_as_far_as_bind_says():
+    run = dlf.bind(compiled(carried, "gt:cpu_kfirst"))
+    assert run.declaration.reach()["I"] == (0, 2)
+    inp = np.random.default_rng(0).random((7, 4, 5))
+    out = np.zeros((5, 4, 5))
+    run(inp, out, origin={"_all_": (0, 0, 0)}, domain=(5, 4, 5))
+    np.testing.assert_array_equal(out[..., 2:], inp[2:, :, 1:-1])
+
+
+@pytest.mark.parametrize(
+    ("backend", "joins"),
+    [("numpy", True), ("dace:cpu", True), ("dace:gpu", True), ("debug", False), ("gt:gpu", None)],
+)
+def test_numpy_and_dace_join_loops(backend, joins):
+    assert joins_loops(backend) is joins
+
+
+def test_the_checker_has_a_finding_for_it():
+    stencil = compiled(joined, "numpy")
+    inp, out = np.zeros((6, 4, 3)), np.zeros((6, 4, 3))
+    with (
+        pytest.warns(dlf.RefusedCallWarning, match="'below'"),
+        dlf.checking(summary=False) as found,
+    ):
+        stencil(inp, out, origin=(0, 0, 0), domain=(4, 4, 3))
+    assert len(found.findings) == 1

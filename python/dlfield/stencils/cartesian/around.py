@@ -1,0 +1,226 @@
+"""How far around the domain the values of a stencil are read, and how far GT4Py computes them.
+
+GT4Py's backends `numpy`, `debug` and `dace:*` ask one statement after the other, from the last one,
+at which points beside the domain it is needed. What a statement reads of a later one at another
+level of the same loop is then found too late. So is what a loop reads of one before it that `numpy`
+and `dace:*` join with it, since they have one order of levels and their levels touch. The points
+that are missing are left as the memory was.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from dlfield.stencils.cartesian.levels import ALL, meet, shifted, without
+from dlfield.stencils.cartesian.nodes import Access, Assign, accesses, known
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dlfield.stencils.cartesian.levels import Levels
+    from dlfield.stencils.cartesian.nodes import Block, Interval, Scalar, Stencil, VerticalLoop
+
+__all__ = ["Around", "LeftOut", "joins_loops", "left_out", "needed"]
+
+#: Points beside the domain: in negative and in positive direction along I, and along J.
+Around = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A block of statements that GT4Py computes at too few points.
+
+    Attributes
+    ----------
+    at
+        Its number among the blocks of the stencil.
+    name
+        What it writes.
+    line
+        Where it stands.
+    needed, computed
+        How far around the domain.
+    """
+
+    at: int
+    name: str
+    line: int | None
+    needed: Around
+    computed: Around
+
+
+def joins_loops(backend: str) -> bool | None:
+    """Return whether a backend joins loops; None if it computes whatever is needed."""
+    if backend == "numpy" or backend.startswith("dace:"):
+        return True
+    return False if backend == "debug" else None
+
+
+def left_out(found: Stencil, *, joins: bool) -> LeftOut | None:
+    """Return the last block that GT4Py computes at too few points; None if there is none.
+
+    Parameters
+    ----------
+    found
+        The stencil.
+    joins
+        True if loops of one order whose levels touch are joined.
+    """
+    places = list(_places(found))
+    read, computed = _needed(places), _computed(places, _loops(found, joins=joins))
+    for at in reversed(range(len(places))):
+        if _both(read[at], computed[at]) != computed[at]:
+            first = places[at].writes[0]
+            return LeftOut(at, first.target.name, first.line, read[at], computed[at])
+    return None
+
+
+def needed(found: Stencil) -> list[Around]:
+    """Return how far around the domain the values of each block are read, by its number."""
+    return _needed(list(_places(found)))
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A block, with the order and the levels of its section; `flat` are all fields without K."""
+
+    block: Block
+    order: str
+    section: tuple[int, int]
+    levels: Levels | None
+    flat: frozenset[str]
+
+    @cached_property
+    def writes(self) -> list[Assign]:
+        return [one for one in self.block.walk() if isinstance(one, Assign)]
+
+    @cached_property
+    def reads(self) -> list[Access]:
+        targets = {id(one.target) for one in self.writes}
+        return [one for one in accesses(self.block) if id(one) not in targets]
+
+    @cached_property
+    def written(self) -> dict[str, bool]:
+        """Return the names of what it writes: True if at all of its points."""
+        always = [one for one in self.block.statements if isinstance(one, Assign)]
+        whole = {one.target.name for one in always if not _is_part(one.target)}
+        return {one.target.name: one.target.name in whole for one in self.writes}
+
+
+def _is_part(target: Access | Scalar) -> bool:
+    """Return True for one of several values of a point."""
+    return isinstance(target, Access) and bool(target.data_index)
+
+
+def _places(found: Stencil) -> Iterator[_Place]:
+    declared = (*found.fields, *found.temporaries)
+    flat = frozenset(one.name for one in declared if "K" not in one.axes)
+    for number, loop in enumerate(found.loops):
+        for at, section in enumerate(loop.sections):
+            levels = _levels(section.interval)
+            for block in section.blocks:
+                yield _Place(block, loop.order, (number, at), levels, flat)
+
+
+def _levels(interval: Interval) -> Levels | None:
+    """Return the levels of an interval; None if they are known at run time only."""
+    if not interval.is_known:
+        return None
+    start, end = (bound and (bound.at_end, known(bound)) for bound in interval.ends)
+    return start or ALL[0], end or ALL[1]
+
+
+def _needed(places: list[_Place]) -> list[Around]:
+    """Return how far around the domain the values of each block are read."""
+    writers: defaultdict[str, list[int]] = defaultdict(list)
+    for at, one in enumerate(places):
+        for name in one.written:
+            writers[name].append(at)
+    read = [
+        (at, one, source)
+        for at in reversed(range(len(places)))
+        for one in places[at].reads
+        for source in _sources(places, writers[one.name], at, one)
+    ]
+    found: list[Around] = [(0, 0, 0, 0)] * len(places)
+    for _ in places:
+        before = list(found)
+        for at, access, source in read:
+            found[source] = _both(found[source], _seen_from(found[at], access))
+        if found == before:
+            break
+    return found
+
+
+def _sources(places: list[_Place], writers: list[int], at: int, read: Access) -> Iterator[int]:
+    """Yield the blocks, of those that write a field, whose values a block may read."""
+    here = places[at]
+    level = None if read.name in here.flat else read.offset[2]
+    wanted = None if level is None or here.levels is None else shifted(here.levels, level)
+    for other in reversed(writers):
+        one = places[other]
+        carried = here.order != "parallel" and level != 0 and one.section == here.section
+        if other >= at and not carried:
+            continue
+        if wanted and one.levels and not meet(wanted, one.levels):
+            continue
+        yield other
+        whole = one.written[read.name] and not carried
+        if whole and wanted and one.levels and not without(wanted, [one.levels]):
+            return
+
+
+def _loops(found: Stencil, *, joins: bool) -> list[list[int]]:
+    """Return the blocks of each loop, in the order in which GT4Py asks them."""
+    loops: list[list[int]] = []
+    at = 0
+    before: VerticalLoop | None = None
+    for loop in found.loops:
+        asked: list[int] = []
+        for section in loop.sections:
+            numbers = range(at, at + len(section.blocks))
+            asked += reversed(numbers)
+            at += len(section.blocks)
+        if joins and before is not None and _are_joined(before, loop):
+            loops[-1] += asked
+        else:
+            loops.append(asked)
+        before = loop
+    return loops
+
+
+def _are_joined(one: VerticalLoop, after: VerticalLoop) -> bool:
+    if one.order != after.order:
+        return False
+    first, second = one.sections[-1].interval, after.sections[0].interval
+    if one.order == "backward":
+        return first.start == second.end
+    return first.end == second.start
+
+
+def _computed(places: list[_Place], loops: list[list[int]]) -> dict[int, Around]:
+    """Return how far around the domain GT4Py computes each block."""
+    wanted: defaultdict[str, Around] = defaultdict(lambda: (0, 0, 0, 0))
+    computed: dict[int, Around] = {}
+    for at in (at for loop in reversed(loops) for at in loop):
+        here: Around = (0, 0, 0, 0)
+        for name in places[at].written:
+            here = _both(here, wanted[name])
+        computed[at] = here
+        for one in places[at].reads:
+            wanted[one.name] = _both(wanted[one.name], _seen_from(here, one))
+    return computed
+
+
+def _seen_from(around: Around, read: Access) -> Around:
+    i, j, _ = read.offset
+    west, east, south, north = around
+    return max(west - i, 0), max(east + i, 0), max(south - j, 0), max(north + j, 0)
+
+
+def _both(one: Around, other: Around) -> Around:
+    west, east, south, north = map(max, one, other)
+    return west, east, south, north
