@@ -135,21 +135,23 @@ def _levels(interval: Interval) -> Levels | None:
 
 def _needed(places: list[_Place]) -> list[Around]:
     """Return how far around the domain the values of each block are read."""
+    found: list[Around] = [(0, 0, 0, 0)] * len(places)
+    if not any(any(one.offset[:2]) for place in places for one in place.reads):
+        return found
     writers: defaultdict[str, list[int]] = defaultdict(list)
     for at, one in enumerate(places):
         for name in one.written:
             writers[name].append(at)
-    read = [
-        (at, one, source)
+    read = dict.fromkeys(
+        (at, access.offset[:2], source)
         for at in reversed(range(len(places)))
-        for one in places[at].reads
-        for source in _sources(places, writers[one.name], at, one)
-    ]
-    found: list[Around] = [(0, 0, 0, 0)] * len(places)
+        for access in places[at].reads
+        for source in _sources(places, writers[access.name], at, access)
+    )
     for _ in places:
         before = list(found)
-        for at, access, source in read:
-            found[source] = _both(found[source], _seen_from(found[at], access))
+        for at, offset, source in read:
+            found[source] = _both(found[source], _seen_from(found[at], offset))
         if found == before:
             break
     return found
@@ -211,12 +213,12 @@ def _computed(places: list[_Place], loops: list[list[int]]) -> dict[int, Around]
             here = _both(here, wanted[name])
         computed[at] = here
         for one in places[at].reads:
-            wanted[one.name] = _both(wanted[one.name], _seen_from(here, one))
+            wanted[one.name] = _both(wanted[one.name], _seen_from(here, one.offset[:2]))
     return computed
 
 
-def _seen_from(around: Around, read: Access) -> Around:
-    i, j, _ = read.offset
+def _seen_from(around: Around, offset: tuple[int, int]) -> Around:
+    i, j = offset
     west, east, south, north = around
     return max(west - i, 0), max(east + i, 0), max(south - j, 0), max(north + j, 0)
 
