@@ -8,7 +8,7 @@ index that is known at run time only. All of it stands in the `nodes` of the ste
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from dlfield.stencils.cartesian.around import needed
@@ -25,7 +25,7 @@ from dlfield.stencils.cartesian.nodes import (
 from dlfield.stencils.declaration import AffineFootprint, FieldFootprint, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dlfield.stencils.cartesian.around import Around
     from dlfield.stencils.cartesian.nodes import Block, Section, Statement, Stencil
@@ -62,7 +62,11 @@ def footprint_of(
     overtaken = _overtaken(found, levels)
     boxes = {
         name: FieldFootprint(
-            *_boxes(info, {axis: touched.spans[name, axis] for axis in "IJK"}),
+            *_boxes(
+                info,
+                {axis: touched.spans[name, axis] for axis in "IJK"},
+                {axis: touched.beside[name, axis] for axis in "IJK"},
+            ),
             complete=name in known or not _is_used(info),
             pointwise=name in known - off_center,
             overtaken_by=tuple(sorted(overtaken.get(name, ()))),
@@ -91,7 +95,7 @@ def footprint_of_bounds(
     complete
         True if nothing else is touched, as of a stencil of one's own.
     """
-    boxes = {name: _boxes(info, {}) for name, info in infos.items()}
+    boxes = {name: _boxes(info, {}, {}) for name, info in infos.items()}
     still = complete and levels <= 1
     return AffineFootprint(
         {
@@ -114,13 +118,18 @@ def has_run_time_levels(found: Stencil) -> bool:
 def _boxes(
     info: Any,
     spans: Mapping[str, Span],
+    beside: Mapping[str, Sequence[Extent]],
 ) -> tuple[tuple[Span, ...] | None, tuple[Span, ...] | None]:
     """Return the box that is read and the one that is written; of them GT4Py says the same."""
     if not _is_used(info):
         return None, None
-    ends = dict(zip("IJK", info.boundary, strict=True))
-    box = tuple(_widest(spans.get(axis, Span()), Span(*ends[axis])) for axis in info.axes)
-    reads, writes = (box if use in info.access.name else None for use in ("READ", "WRITE"))
+    box = []
+    for axis, ends in zip("IJK", info.boundary, strict=True):
+        if axis in info.axes:
+            below, above = zip(ends, *beside.get(axis, ()), strict=True)
+            span = spans.get(axis, Span())
+            box.append(replace(span, below=max(below), above=max(above)))
+    reads, writes = (tuple(box) if use in info.access.name else None for use in ("READ", "WRITE"))
     return reads, writes
 
 
@@ -159,11 +168,16 @@ class _Touched:
         Names of fields of which some level is known at run time only.
     widths
         For each axis, the points that a domain has in which no region is cut short.
+    beside
+        By both names, points before and behind the domain that GT4Py leaves out.
     """
 
     spans: defaultdict[tuple[str, str], Span] = field(default_factory=lambda: defaultdict(Span))
     at_run_time: set[str] = field(default_factory=set)
     widths: dict[str, int] = field(default_factory=dict)
+    beside: defaultdict[tuple[str, str], list[Extent]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
 
     def add(self, section: Section) -> None:
         """Add what is touched for the levels of an interval."""
@@ -188,7 +202,7 @@ class _Touched:
             if -below < extents[axis][0] or above > extents[axis][1]:
                 for access in _entered(block):
                     offset = access.offset["IJ".index(axis)] or 0
-                    self.include(access.name, axis, Span(below - offset, above + offset))
+                    self.beside[access.name, axis].append((below - offset, above + offset))
 
     def add_region(self, region: Region, block: Block) -> None:
         """Add what is touched in a part of the horizontal plane."""
