@@ -15,18 +15,25 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dlfield.stencils.cartesian.levels import ALL, meet, shifted, without
-from dlfield.stencils.cartesian.nodes import Access, Assign, accesses, known
+from dlfield.stencils.cartesian.nodes import Access, Assign, Interval, Region, accesses, known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dlfield.stencils.cartesian.levels import Levels
-    from dlfield.stencils.cartesian.nodes import Block, Interval, Scalar, Stencil, VerticalLoop
+    from dlfield.stencils.cartesian.nodes import Block, Scalar, Stencil, VerticalLoop
 
-__all__ = ["Around", "LeftOut", "joins_loops", "left_out", "needed"]
+__all__ = ["Around", "LeftOut", "is_outside", "joins_loops", "left_out", "needed"]
 
 #: Points beside the domain: in negative and in positive direction along I, and along J.
 Around = tuple[int, int, int, int]
+
+#: The parts of both axes that a region has.
+_Parts = tuple[Interval, Interval]
+_WHOLE = Interval(None, None)
+
+#: How far beside one end of an axis a region is that belongs to the other end.
+_FAR_INSIDE = -(10**6)
 
 
 @dataclass(frozen=True)
@@ -98,9 +105,13 @@ class _Place:
         return [one for one in self.block.walk() if isinstance(one, Assign)]
 
     @cached_property
-    def reads(self) -> list[Access]:
+    def reads(self) -> list[tuple[Access, _Parts | None]]:
+        """Return what it reads, with the parts of both axes where that is in a region."""
         targets = {id(one.target) for one in self.writes}
-        return [one for one in accesses(self.block) if id(one) not in targets]
+        regions = (one for one in self.block.walk() if isinstance(one, Region))
+        parts = {id(one): region.bounds for region in regions for one in accesses(region)}
+        found = (one for one in accesses(self.block) if id(one) not in targets)
+        return [(one, parts.get(id(one))) for one in found]
 
     @cached_property
     def written(self) -> dict[str, bool]:
@@ -136,22 +147,22 @@ def _levels(interval: Interval) -> Levels | None:
 def _needed(places: list[_Place]) -> list[Around]:
     """Return how far around the domain the values of each block are read."""
     found: list[Around] = [(0, 0, 0, 0)] * len(places)
-    if not any(any(one.offset[:2]) for place in places for one in place.reads):
+    if not any(any(one.offset[:2]) for place in places for one, _ in place.reads):
         return found
     writers: defaultdict[str, list[int]] = defaultdict(list)
     for at, one in enumerate(places):
         for name in one.written:
             writers[name].append(at)
     read = dict.fromkeys(
-        (at, access.offset[:2], source)
+        (at, access.offset[:2], parts, source)
         for at in reversed(range(len(places)))
-        for access in places[at].reads
+        for access, parts in places[at].reads
         for source in _sources(places, writers[access.name], at, access)
     )
     for _ in places:
         before = list(found)
-        for at, offset, source in read:
-            found[source] = _both(found[source], _seen_from(found[at], offset))
+        for at, offset, parts, source in read:
+            found[source] = _both(found[source], _seen_from(found[at], offset, parts))
         if found == before:
             break
     return found
@@ -212,15 +223,40 @@ def _computed(places: list[_Place], loops: list[list[int]]) -> dict[int, Around]
         for name in places[at].written:
             here = _both(here, wanted[name])
         computed[at] = here
-        for one in places[at].reads:
-            wanted[one.name] = _both(wanted[one.name], _seen_from(here, one.offset[:2]))
+        for one, parts in places[at].reads:
+            further = _seen_from(here, one.offset[:2], parts)
+            wanted[one.name] = _both(wanted[one.name], further)
     return computed
 
 
-def _seen_from(around: Around, offset: tuple[int, int]) -> Around:
-    i, j = offset
-    west, east, south, north = around
-    return max(west - i, 0), max(east + i, 0), max(south - j, 0), max(north + j, 0)
+def _seen_from(around: Around, offset: tuple[int, int], parts: _Parts | None) -> Around:
+    """Return how far around the domain is read from so far around it."""
+    read: list[int] = []
+    for below, above, by, part in zip(
+        around[::2], around[1::2], offset, parts or (_WHOLE, _WHOLE), strict=True
+    ):
+        if is_outside(part, (-below, above)):
+            return 0, 0, 0, 0
+        start, end = part.ends
+        if start is not None:
+            below = _FAR_INSIDE if start.at_end else min(below, -known(start))
+        if end is not None:
+            above = min(above, known(end)) if end.at_end else _FAR_INSIDE
+        read += max(below - by, 0), max(above + by, 0)
+    west, east, south, north = read
+    return west, east, south, north
+
+
+def is_outside(part: Interval, extent: tuple[int, int]) -> bool:
+    """Return True if a part of an axis has no point of a block, however large the domain is.
+
+    `extent` is the first point of the block, counted from the start of the domain, and the last
+    one, counted from its end.
+    """
+    start, end = part.ends
+    if start is not None and start.at_end:
+        return known(start) >= extent[1]
+    return end is not None and not end.at_end and known(end) <= extent[0]
 
 
 def _both(one: Around, other: Around) -> Around:

@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from dlfield.stencils.cartesian.around import needed
+from dlfield.stencils.cartesian.around import is_outside, needed
 from dlfield.stencils.cartesian.nodes import (
     Access,
     Assign,
@@ -253,7 +253,7 @@ def _regions(block: Block) -> Iterator[Region]:
     for region in block.walk():
         if isinstance(region, Region):
             parts = zip(region.bounds, block.extents, strict=True)
-            if not any(_is_outside(part, extent) for part, extent in parts):
+            if not any(is_outside(part, extent) for part, extent in parts):
                 yield region
 
 
@@ -267,13 +267,6 @@ def _entered(block: Block) -> Iterator[Access]:
         for access in accesses(region)
     }
     return (access for access in accesses(block) if id(access) not in out)
-
-
-def _is_outside(part: Interval, extent: Extent) -> bool:
-    """Return True if a part of an axis has no point of a block, however large the domain is."""
-    if (start := _from(part.start, at_end=True)) is not None:
-        return start >= extent[1]
-    return (end := _from(part.end, at_end=False)) is not None and end <= extent[0]
 
 
 def _width(part: Interval, extent: Extent) -> int:
