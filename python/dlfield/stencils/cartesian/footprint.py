@@ -56,6 +56,9 @@ def footprint_of(
         What it is compiled for.
     """
     touched, off_center = _touched(found), _off_center(found)
+    blocks = [one for loop in found.loops for section in loop.sections for one in section.blocks]
+    for block, around in zip(blocks, needed(found), strict=True):
+        touched.add_beside(block, around)
     known = {one.name for one in found.fields} - touched.at_run_time
     deepest = (touched.spans[one.name, "K"] for one in found.temporaries)
     levels = max(1, levels, *(max(one.below_end, one.above_start) for one in deepest))
@@ -140,12 +143,9 @@ def _is_used(info: Any) -> bool:
 
 def _touched(found: Stencil) -> _Touched:
     touched = _Touched()
-    sections = [section for loop in found.loops for section in loop.sections]
-    for section in sections:
-        touched.add(section)
-    blocks = (block for section in sections for block in section.blocks)
-    for block, around in zip(blocks, needed(found), strict=True):
-        touched.add_beside(block, around)
+    for loop in found.loops:
+        for section in loop.sections:
+            touched.add(section)
     return touched
 
 
