@@ -91,7 +91,7 @@ class Interpreter:
         blocks = [
             one for loop in self.stencil.loops for part in loop.sections for one in part.blocks
         ]
-        # Where GT4Py computes it, and wherever else it is read.
+        # A block is computed where GT4Py computes it, and wherever else it is read.
         self.extents = {
             id(block): tuple(
                 (min(low, -below), max(high, above))

@@ -1,10 +1,11 @@
 """How far around the domain the values of a stencil are read, and how far GT4Py computes them.
 
-GT4Py's backends `numpy`, `debug` and `dace:*` ask one statement after the other, from the last one,
-at which points beside the domain it is needed. What a statement reads of a later one at another
-level of the same loop is then found too late. So is what a loop reads of one before it that `numpy`
-and `dace:*` join with it, since they have one order of levels and their levels touch. The points
-that are missing are left as the memory was.
+GT4Py goes through the statements once, from the last to the first, and finds the points beside the
+domain at which each value is needed. The backends `numpy`, `debug` and `dace:*` compute just those.
+They miss what a statement reads of a later one at another level of the same loop. `numpy` and
+`dace:*` also join loops of one order whose levels touch, and go through the parts of such a loop
+from the first to the last: they miss what a part reads of an earlier one. The points that are
+missing are left as the memory was.
 """
 
 from __future__ import annotations
