@@ -58,7 +58,9 @@ def unlike_zeros(shape, dtype=float, **options):
     return made
 
 
-@pytest.mark.parametrize("name", ["beside_another_level", "beside_the_level_before", "either_way"])
+@pytest.mark.parametrize(
+    "name", ["beside_another_level", "beside_the_level_before", "either_way", "partly_written"]
+)
 def test_derivatives_use_no_value_that_was_not_computed(name, monkeypatch):
     subject = compiled(globals()[name])
     monkeypatch.setattr(np, "empty", unlike_zeros)
@@ -144,6 +146,14 @@ def beside_the_level_before(inp: F, out: F):
         with interval(1, None):
             out = here[0, 0, -1] * inp
             here = inp[1, 0, 0] * inp[1, 0, 0]
+
+
+def partly_written(inp: F, out: F):
+    with computation(PARALLEL), interval(1, None):
+        out = inp * inp
+    with computation(PARALLEL), interval(...):
+        if inp > 1.0:
+            out = 2.0 * inp
 
 
 def either_way(inp: F, out: F):

@@ -6,6 +6,6 @@ Its files, each of which uses only those above it::
     program        what a stencil computes, sweep by sweep
     versions       stencils in single assignment
     sweeps         adjoint and tangent
-    for_gt4py      sweeps in the form that GT4Py computes as they are meant
+    for_gt4py      sweeps in the form that GT4Py takes
     entrances      `dlfield.adjoint`, `dlfield.tangent`, `dlfield.adjoint_source`
 """

@@ -223,11 +223,20 @@ class _Maker:
         """Return what a variable is where a condition does not hold; nothing counts as zero."""
         if key in self.carried:
             return self._one_before(key, HERE)
-        there = self.program.defined.get(previous or "", [])
-        if previous and any(meet(self.levels, one) for one in there):
-            return Access(previous, HERE)
         dtype = self.declared[key.partition("@")[0]].dtype
-        return Constant("False", "bool") if dtype == "bool" else number(0, dtype)
+        zero: Expression = Constant("False", "bool") if dtype == "bool" else number(0, dtype)
+        there = self.program.defined.get(previous or "", [])
+        if not previous or not any(meet(self.levels, one) for one in there):
+            return zero
+        missing = without(self.levels, there)
+        if missing and previous not in self.program.fields:
+            filled = self._new(key)
+            parts: list[tuple[Levels, Expression]] = [(one, zero) for one in missing]
+            parts += [(one, Access(previous, HERE)) for one in there]
+            for levels, value in parts:
+                self.program.sweeps.append(Sweep("parallel", levels, (Step(filled, value),)))
+            previous = filled
+        return Access(previous, HERE)
 
     def _one_before(self, key: str, offset: tuple[int, int, Any]) -> Access:
         """Return what a name without levels was left at by the level before."""
