@@ -115,6 +115,28 @@ def test_a_region_outside_of_every_domain_asks_for_no_levels(compiled):
     np.testing.assert_array_equal(out, levels(2))
 
 
+def test_levels_that_numpy_slices_for_a_region_without_points_must_exist(compiled):
+    out = untouched(2)
+    run = dlf.bind(compiled("sliced_level", "numpy"))
+    with refused(ValueError, "argument 'inp'", "-1 to 2 along K, which 'sliced_level' reads"):
+        run(levels(2), out)
+    np.testing.assert_array_equal(out, untouched(2))
+    with pytest.raises(ValueError, match="could not broadcast"):
+        compiled("sliced_level", "numpy")(levels(2), out)
+    out = untouched(3)
+    run(levels(3), out)
+    np.testing.assert_array_equal(out, levels(3))
+
+
+@pytest.mark.parametrize("backend", ["debug", "gt:cpu_kfirst"])
+def test_a_region_without_points_asks_for_no_levels_where_gt4py_asks_for_each_point(
+    compiled, backend
+):
+    out = untouched(2)
+    dlf.bind(compiled("sliced_level", backend))(levels(2), out)
+    np.testing.assert_array_equal(out, levels(2))
+
+
 def test_explain_tells_what_a_call_reads_and_where_it_may_read_more(compiled, backend):
     run = dlf.bind(compiled("gathered", backend))
     explanation = dlf.explain(run, levels(3), untouched(3), np.zeros((2, 2, 3), np.int32))

@@ -8,6 +8,9 @@ import functools
 
 import dlfield as dlf
 import numpy as np
+from dlfield.stencils.cartesian.internals import representation_of
+from dlfield.stencils.cartesian.nodes import Region
+from dlfield.stencils.cartesian.regions import is_outside
 from gt4py.cartesian import gtscript
 
 from support.processes import one_at_a_time
@@ -85,6 +88,18 @@ class Subject:
         options = {"_domain_": domain, "_origin_": IN_AMPLE, "exec_info": None}
         stencil.run(**arrays, flag=np.float64(flag), **options)
 
+    def has_region_without_points(self, domain):
+        """Tell whether so small a domain has no point of a region, as a larger one has."""
+        found = representation_of(self.stencil)
+        blocks = (one for loop in found.loops for part in loop.sections for one in part.blocks)
+        return any(
+            not is_outside(part, extent) and points_of(part, extent, n) <= 0
+            for block in blocks
+            for region in block.walk()
+            if isinstance(region, Region)
+            for part, extent, n in zip(region.bounds, block.extents, domain, strict=False)
+        )
+
     def has_what_gt4py_says(self, name, box, domain):
         """Tell whether a box has the points that GT4Py's own boundary of a field asks for."""
         ends = [self.stencil.field_info[name].boundary[axis] for axis in AXES[name]]
@@ -110,6 +125,13 @@ def spares():
 def within(name, domain):
     """Give the points of the domain along the axes of a field."""
     return [(0, domain[axis]) for axis in AXES[name]]
+
+
+def points_of(part, extent, n):
+    """Count the points of a part of an axis that are among those of a block."""
+    start, end = (None if one is None else one.offset + one.at_end * n for one in part.ends)
+    first, last = extent[0], n + extent[1]
+    return min(last, last if end is None else end) - max(first, first if start is None else start)
 
 
 def first(box):
@@ -190,10 +212,11 @@ def storage(name, array, call):
 def necessary(subject, call, refusal, fits):
     """Tell why a call may be refused.
 
-    Four kinds of calls that would touch nothing outside may be: GT4Py takes no domain of fewer
+    Five kinds of calls that would touch nothing outside may be: GT4Py takes no domain of fewer
     levels than the intervals of a stencil need; arrays have the points of the domain, though an
-    interval or a region may need fewer; GT4Py counts some regions outside of the domain; and its
-    "numpy" writes outside of a domain that is smaller than a region.
+    interval or a region may need fewer; GT4Py counts some regions outside of the domain; its
+    "numpy" writes outside of a domain that is smaller than a region; and what a region reads along
+    one axis is asked for, though so small a domain has no point of it along the other.
     """
     if not fits:
         return "refused"
@@ -209,6 +232,8 @@ def necessary(subject, call, refusal, fits):
     told = all(subject.has_what_gt4py_says(name, box, domain) for name, box in given)
     if subject.has_region and not told:
         return "by GT4Py's regions"
+    if subject.has_region_without_points(domain):
+        return "in a region without points"
     raise AssertionError(f"refused without need: {refusal}") from refusal
 
 

@@ -239,6 +239,17 @@ def pruned_level(inp: Field[np.float64], out: Field[np.float64]):
             out = inp  # noqa: F841
 
 
+def sliced_level(inp: Field[np.float64], out: Field[np.float64]):
+    """Read far below in a region right behind every domain, which GT4Py keeps, without a point."""
+    with computation(PARALLEL):
+        with interval(0, -1):
+            out = inp
+        with interval(-1, None):
+            out = inp
+            with horizontal(region[:, J[-1] + 1]):
+                out = inp[0, 0, -2]  # noqa: F841
+
+
 def smoothed(inp: Field[np.float64], out: Field[np.float64]):
     """Read `inp` at the point alone, for a temporary field that is read beside it."""
     with computation(PARALLEL), interval(...):

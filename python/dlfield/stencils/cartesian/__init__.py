@@ -4,6 +4,7 @@ Its files, each of which uses only those above it::
 
     nodes        a stencil in dlfield's own words
     levels       intervals of levels
+    regions      parts of the horizontal plane that a block has points in
     around       points beside the domain that values are needed at, and computed at
     source       GTScript of nodes
     internals    the one file that knows GT4Py's private face

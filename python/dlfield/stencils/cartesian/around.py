@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from dlfield.stencils.cartesian.levels import ALL, meet, shifted, without
 from dlfield.stencils.cartesian.nodes import Access, Assign, Interval, Region, accesses, known
+from dlfield.stencils.cartesian.regions import is_outside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from dlfield.stencils.cartesian.levels import Levels
     from dlfield.stencils.cartesian.nodes import Block, Scalar, Stencil, VerticalLoop
 
-__all__ = ["Around", "LeftOut", "is_outside", "joins_loops", "left_out", "needed"]
+__all__ = ["Around", "LeftOut", "joins_loops", "left_out", "needed"]
 
 #: Points beside the domain: in negative and in positive direction along I, and along J.
 Around = tuple[int, int, int, int]
@@ -246,18 +247,6 @@ def _seen_from(around: Around, offset: tuple[int, int], parts: _Parts | None) ->
         read += max(below - by, 0), max(above + by, 0)
     west, east, south, north = read
     return west, east, south, north
-
-
-def is_outside(part: Interval, extent: tuple[int, int]) -> bool:
-    """Return True if a part of an axis has no point of a block, however large the domain is.
-
-    `extent` is the first point of the block, counted from the start of the domain, and the last
-    one, counted from its end.
-    """
-    start, end = part.ends
-    if start is not None and start.at_end:
-        return known(start) >= extent[1]
-    return end is not None and not end.at_end and known(end) <= extent[0]
 
 
 def _both(one: Around, other: Around) -> Around:

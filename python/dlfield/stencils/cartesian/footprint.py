@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from dlfield.stencils.cartesian.around import is_outside, needed
+from dlfield.stencils.cartesian.around import needed
 from dlfield.stencils.cartesian.nodes import (
     Access,
     Assign,
@@ -22,6 +22,7 @@ from dlfield.stencils.cartesian.nodes import (
     Region,
     accesses,
 )
+from dlfield.stencils.cartesian.regions import entered, is_outside, regions
 from dlfield.stencils.declaration import AffineFootprint, FieldFootprint, Span
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def footprint_of(
     backend
         What it is compiled for.
     """
-    touched, off_center = _touched(found), _off_center(found)
+    touched = _touched(found, sliced=backend == "numpy")
+    off_center = _off_center(found)
     blocks = [one for loop in found.loops for section in loop.sections for one in section.blocks]
     for block, around in zip(blocks, needed(found), strict=True):
         touched.add_beside(block, around)
@@ -141,8 +143,8 @@ def _is_used(info: Any) -> bool:
     return "READ" in info.access.name or "WRITE" in info.access.name
 
 
-def _touched(found: Stencil) -> _Touched:
-    touched = _Touched()
+def _touched(found: Stencil, *, sliced: bool = False) -> _Touched:
+    touched = _Touched(sliced)
     for loop in found.loops:
         for section in loop.sections:
             touched.add(section)
@@ -162,6 +164,8 @@ class _Touched:
 
     Parameters
     ----------
+    sliced
+        True for "numpy": it slices arrays for regions without a point, too, if GT4Py keeps them.
     spans
         By the names of a field, which may be temporary, and of an axis.
     at_run_time
@@ -172,6 +176,7 @@ class _Touched:
         By both names, points before and behind the domain that GT4Py leaves out.
     """
 
+    sliced: bool = False
     spans: defaultdict[tuple[str, str], Span] = field(default_factory=lambda: defaultdict(Span))
     at_run_time: set[str] = field(default_factory=set)
     widths: dict[str, int] = field(default_factory=dict)
@@ -185,13 +190,13 @@ class _Touched:
         # GT4Py's bounds leave out where those of an interval are read.
         self.at_run_time.update(one.name for one in accesses(interval))
         for block in section.blocks:
-            for access in _entered(block):
+            for access in entered(block, sliced=self.sliced):
                 level = access.offset[2]
                 if level is None or not interval.is_known:
                     self.at_run_time.add(access.name)
                 else:
                     self.include(access.name, "K", _across(interval, level))
-            for region in _regions(block):
+            for region in regions(block, sliced=self.sliced):
                 self.add_region(region, block)
 
     def add_beside(self, block: Block, around: Around) -> None:
@@ -200,7 +205,7 @@ class _Touched:
         extents = dict(zip("IJ", block.extents, strict=True))
         for axis, (below, above) in beside.items():
             if -below < extents[axis][0] or above > extents[axis][1]:
-                for access in _entered(block):
+                for access in entered(block):
                     offset = access.offset["IJ".index(axis)] or 0
                     self.beside[access.name, axis].append((below - offset, above + offset))
 
@@ -211,7 +216,8 @@ class _Touched:
             self.widths[axis] = max(self.widths.get(axis, 1), _width(part, extent))
         for access in accesses(region):
             for (axis, part, extent), offset in zip(parts, access.offset, strict=False):
-                self.include(access.name, axis, _across(part, offset or 0, extent))
+                if not is_outside(part, extent):  # else no point along it
+                    self.include(access.name, axis, _across(part, offset or 0, extent))
 
     def include(self, name: str, axis: str, span: Span) -> None:
         """Widen what is noted of a field along an axis."""
@@ -248,27 +254,6 @@ def _from(bound: Bound | None, *, at_end: bool) -> int | None:
     return bound.offset
 
 
-def _regions(block: Block) -> Iterator[Region]:
-    """Yield the regions that have a point of the block, if the domain is large enough."""
-    for region in block.walk():
-        if isinstance(region, Region):
-            parts = zip(region.bounds, block.extents, strict=True)
-            if not any(is_outside(part, extent) for part, extent in parts):
-                yield region
-
-
-def _entered(block: Block) -> Iterator[Access]:
-    """Yield the accesses of a block, without those in regions that are never entered."""
-    entered = set(map(id, _regions(block)))
-    out = {
-        id(access)
-        for region in block.walk()
-        if isinstance(region, Region) and id(region) not in entered
-        for access in accesses(region)
-    }
-    return (access for access in accesses(block) if id(access) not in out)
-
-
 def _width(part: Interval, extent: Extent) -> int:
     """Count the points of the smallest domain in which a part of an axis is not cut short."""
     below = (_from(one, at_end=False) for one in part.ends)
@@ -291,7 +276,7 @@ def _off_center(found: Stencil) -> set[str]:
         for section in loop.sections:
             for block in section.blocks:
                 grown = {axis for axis, ends in zip("IJ", block.extents, strict=True) if any(ends)}
-                for one in _entered(block):
+                for one in entered(block):
                     if any(map(_moves, one.offset)) or grown & set(axes.get(one.name, "")):
                         off.add(one.name)
                 for target, reads in _flows(block.statements):
