@@ -35,6 +35,7 @@ TEST_CACHE ?= $(CURDIR)/.cache/tests
 TEST_FLAGS := -std=c++20 -O0 -g0 --param ggc-min-heapsize=1000000
 HEADERS := $(TEST_CACHE)/stencils.hpp
 test test-long-way test-oldest newest-tests ghex: export GT_CACHE_ROOT := $(TEST_CACHE)
+test test-long-way ghex: export GT4PY_BUILD_CACHE_DIR := $(TEST_CACHE)
 test-oldest: export GT4PY_EXTRA_COMPILE_OPT_FLAGS := $(TEST_FLAGS)
 test test-long-way ghex: export GT4PY_EXTRA_COMPILE_OPT_FLAGS := $(TEST_FLAGS) -include $(HEADERS)
 $(HEADERS): tests/support/precompiled.py $(VENV)/.stamp-test
@@ -193,7 +194,7 @@ NEWEST ?= $(shell for minor in 14 13 12; do \
 PRERELEASES ?= if-necessary-or-explicit
 NEWEST_VENV := target/newest
 # Compiled stencils are not shared with those of `make test`: gt4py.cartesian keeps them by version of Python and not of
-# GT4Py, gt4py.next by version of GT4Py and not of Python. Of gt4py.next they name files of this clone.
+# GT4Py, gt4py.next by version of GT4Py and not of Python.
 NEWEST_CACHE ?= $(CURDIR)/$(NEWEST_VENV)/cache
 NEWEST_HEADERS := $(NEWEST_CACHE)/stencils.hpp
 newest-tests: export GT4PY_EXTRA_COMPILE_OPT_FLAGS := $(TEST_FLAGS) -include $(NEWEST_HEADERS)
@@ -219,7 +220,7 @@ test-newest: $(VENV)/.stamp-venv ## Python tests with the newest Python on this 
 newest-tests: $(EXTENSION) $(NEWEST_VENV)/.stamp $(NEWEST_HEADERS) $(RUST_KERNEL)
 	@echo "test-newest: $$($(NEWEST_VENV)/bin/python -V)"
 	PATH=$(CURDIR)/$(NEWEST_VENV)/bin:$(PATH) PYTHONPATH=$(CURDIR)/python OMP_NUM_THREADS=1 \
-	GT_CACHE_ROOT=$(NEWEST_CACHE) GT4PY_BUILD_CACHE_DIR=$(CURDIR)/$(NEWEST_VENV)/cache \
+	GT_CACHE_ROOT=$(NEWEST_CACHE) GT4PY_BUILD_CACHE_DIR=$(NEWEST_CACHE) \
 		$(NEWEST_VENV)/bin/python -m pytest $(IN_PARALLEL) -k "not ($(TIME_TESTS))" $(SAME_EVERYWHERE:%=--ignore=%) $(NEWEST_TESTS)
 
 pages: $(EXTENSION) $(VENV)/.stamp-test ## write docs/sources.md, tables of docs/protocols.md, docs/functions.md and docs/xarray.md, docstrings of the stub

@@ -1,7 +1,7 @@
 """Compile what every stencil of gt4py.cartesian includes: ``python -m support.precompiled HEADER``.
 
-The folder of the header has the compiled stencils, too. gt4py.cartesian does not notice that a
-library, the compiler or its flags have changed: stencils from before are removed.
+The folder of the header has the compiled stencils, too, and the programs of gt4py.next. GT4Py does
+not notice that a library, the compiler or its flags have changed: what is from before is removed.
 
 With ``-include HEADER`` among its flags, g++ takes what was compiled in place of the text, if the
 other flags are those of GT4Py's compilation, which are asked for here. Otherwise it reads the text:
@@ -37,19 +37,26 @@ INCLUDED = (
 )
 
 
-#: Whose versions make compiled stencils others.
+#: Whose versions make compiled stencils others, and programs of gt4py.next.
 LIBRARIES = ("dace", "gridtools_cpp", "gt4py", "numpy", "pybind11")
+NEXT_LIBRARIES = (*LIBRARIES, "cmake", "nanobind", "ninja")
 
 
 def keep_folder(folder, header):
-    """Make the folder, and remove compiled stencils that anything else has put there."""
-    libraries = [f"{name} {version(name)}" for name in LIBRARIES]
-    asked = subprocess.run([compiler()[0], "--version"], check=True, capture_output=True, text=True)
-    told = "\n".join([sys.version, *libraries, asked.stdout, given_flags(header)])
-    file = folder / "filled_by.txt"
-    if not file.exists() or file.read_text("utf-8") != told:
-        shutil.rmtree(folder / ".gt_cache", ignore_errors=True)  # no file of anybody else's
+    """Make the folder, and remove compiled programs that anything else has put there."""
     folder.mkdir(parents=True, exist_ok=True)
+    keep(folder / ".gt_cache", folder / "filled_by.txt", LIBRARIES, given_flags(header))
+    # What cmake has found out names files of this environment.
+    keep(folder / ".gt4py_cache", folder / "next_filled_by.txt", NEXT_LIBRARIES, sys.prefix)
+
+
+def keep(programs, file, libraries, more):
+    """Remove a folder of programs, if a file does not say that the same has compiled them."""
+    versions = [f"{name} {version(name)}" for name in libraries]
+    asked = subprocess.run([compiler()[0], "--version"], check=True, capture_output=True, text=True)
+    told = "\n".join([sys.version, *versions, asked.stdout, more])
+    if not file.exists() or file.read_text("utf-8") != told:
+        shutil.rmtree(programs, ignore_errors=True)
     file.write_text(told, "utf-8")
 
 
