@@ -93,6 +93,18 @@ def test_a_domain_smaller_than_a_region_is_refused_where_gt4py_writes_outside_of
     assert (out[1:4] == 2.0).all()
 
 
+def test_a_region_is_not_widened_by_what_nothing_uses(compiled):
+    inp, out = np.ones((7, 1, 1)), np.full((7, 1, 1), -1.0)
+    run = dlf.bind(compiled("unused_beside", "numpy"))
+    with refused(ValueError, "domain of 'unused_beside'", "at least 3 points along I", "got 2"):
+        run(inp, out, domain=(2, 1, 1))
+    assert (out == -1.0).all()
+    with pytest.raises(ValueError, match="could not broadcast"):
+        compiled("unused_beside", "numpy")(inp, out, domain=(2, 1, 1))
+    run(inp, out, domain=(4, 1, 1))
+    np.testing.assert_array_equal(out[:5, 0, 0], [2.0, 2.0, 2.0, 0.5, -1.0])
+
+
 @pytest.mark.parametrize("backend", ["debug", "gt:cpu_kfirst"])
 def test_a_domain_smaller_than_a_region_asks_for_the_points_of_the_domain(compiled, backend):
     inp, out = np.arange(3.0).reshape(3, 1, 1), np.zeros((2, 1, 1))

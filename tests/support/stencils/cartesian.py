@@ -239,6 +239,18 @@ def pruned_level(inp: Field[np.float64], out: Field[np.float64]):
             out = inp  # noqa: F841
 
 
+def unused_beside(inp: Field[np.float64], out: Field[np.float64]):
+    """Compute at the west edge, and beside the domain what GT4Py leaves out: nothing uses it."""
+    with computation(PARALLEL), interval(...):
+        half = 0.5 * inp
+        with horizontal(region[I[0] : I[0] + 3, :]):
+            half = 2.0 * inp
+    with computation(PARALLEL), interval(...):
+        unused = half[2, 0, 0]  # noqa: F841
+    with computation(FORWARD), interval(...):
+        out = half  # noqa: F841
+
+
 def sliced_level(inp: Field[np.float64], out: Field[np.float64]):
     """Read far below in a region right behind every domain, which GT4Py keeps, without a point."""
     with computation(PARALLEL):

@@ -58,8 +58,7 @@ def footprint_of(
     """
     touched = _touched(found, sliced=backend == "numpy")
     off_center = _off_center(found)
-    blocks = [one for loop in found.loops for section in loop.sections for one in section.blocks]
-    for block, around in zip(blocks, needed(found), strict=True):
+    for block, around in zip(_blocks(found), needed(found), strict=True):
         touched.add_beside(block, around)
     known = {one.name for one in found.fields} - touched.at_run_time
     deepest = (touched.spans[one.name, "K"] for one in found.temporaries)
@@ -80,8 +79,7 @@ def footprint_of(
     }
     # GT4Py's "numpy" computes all points of a region, even those outside of the domain. Other
     # backends compute the part inside.
-    wide = touched.widths if backend == "numpy" else {}
-    smallest = wide.get("I", 1), wide.get("J", 1), levels
+    smallest = *(_widths(found) if backend == "numpy" else (1, 1)), levels
     return AffineFootprint(boxes, smallest, _reason(smallest))
 
 
@@ -143,6 +141,10 @@ def _is_used(info: Any) -> bool:
     return "READ" in info.access.name or "WRITE" in info.access.name
 
 
+def _blocks(found: Stencil) -> list[Block]:
+    return [one for loop in found.loops for section in loop.sections for one in section.blocks]
+
+
 def _touched(found: Stencil, *, sliced: bool = False) -> _Touched:
     touched = _Touched(sliced)
     for loop in found.loops:
@@ -170,8 +172,6 @@ class _Touched:
         By the names of a field, which may be temporary, and of an axis.
     at_run_time
         Names of fields of which some level is known at run time only.
-    widths
-        For each axis, the points that a domain has in which no region is cut short.
     beside
         By both names, points before and behind the domain that GT4Py leaves out.
     """
@@ -179,7 +179,6 @@ class _Touched:
     sliced: bool = False
     spans: defaultdict[tuple[str, str], Span] = field(default_factory=lambda: defaultdict(Span))
     at_run_time: set[str] = field(default_factory=set)
-    widths: dict[str, int] = field(default_factory=dict)
     beside: defaultdict[tuple[str, str], list[Extent]] = field(
         default_factory=lambda: defaultdict(list)
     )
@@ -212,8 +211,6 @@ class _Touched:
     def add_region(self, region: Region, block: Block) -> None:
         """Add what is touched in a part of the horizontal plane."""
         parts = list(zip("IJ", region.bounds, block.extents, strict=True))
-        for axis, part, extent in parts:
-            self.widths[axis] = max(self.widths.get(axis, 1), _width(part, extent))
         for access in accesses(region):
             for (axis, part, extent), offset in zip(parts, access.offset, strict=False):
                 if not is_outside(part, extent):  # else no point along it
@@ -252,6 +249,31 @@ def _from(bound: Bound | None, *, at_end: bool) -> int | None:
     if bound is None or bound.at_end != at_end or not isinstance(bound.offset, int):
         return None
     return bound.offset
+
+
+def _widths(found: Stencil) -> tuple[int, int]:
+    """Count the points along I and J of the smallest domain in which no region is cut short."""
+    # GT4Py leaves out a temporary field that is not used, and the points that it alone needs.
+    shrinks = not {one.name for one in found.temporaries} <= _used(found)
+    widths = [
+        [_width(part, (0, 0) if shrinks else extent) for part, extent in parts]
+        for block in _blocks(found)
+        for region in regions(block, sliced=True)
+        for parts in [zip(region.bounds, block.extents, strict=True)]
+    ]
+    along_i, along_j = (max(1, *axis) for axis in zip((1, 1), *widths, strict=True))
+    return along_i, along_j
+
+
+def _used(found: Stencil) -> set[str]:
+    """Return the names of fields, temporary ones among them, that an output depends on."""
+    flows = [flow for block in _blocks(found) for flow in _flows(block.statements)]
+    used: set[str] = set()
+    pending = {one.name for one in found.fields}
+    while pending:
+        used |= pending
+        pending = {name for target, reads in flows if target in used for name in reads} - used
+    return used
 
 
 def _width(part: Interval, extent: Extent) -> int:
