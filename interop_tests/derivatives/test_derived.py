@@ -59,7 +59,14 @@ def unlike_zeros(shape, dtype=float, **options):
 
 
 @pytest.mark.parametrize(
-    "name", ["beside_another_level", "beside_the_level_before", "either_way", "partly_written"]
+    "name",
+    [
+        "beside_another_level",
+        "beside_the_level_before",
+        "either_way",
+        "partly_written",
+        "where_it_was_large",
+    ],
 )
 def test_derivatives_use_no_value_that_was_not_computed(name, monkeypatch):
     subject = compiled(globals()[name])
@@ -146,6 +153,12 @@ def beside_the_level_before(inp: F, out: F):
         with interval(1, None):
             out = here[0, 0, -1] * inp
             here = inp[1, 0, 0] * inp[1, 0, 0]
+
+
+def where_it_was_large(inp: F, out: F):
+    with computation(PARALLEL), interval(0, 1):
+        flag = inp > 1.0
+        out = inp[1, 0, 1] * inp[1, 0, 1] if flag else inp
 
 
 def partly_written(inp: F, out: F):

@@ -8,7 +8,8 @@ from support.optional import library
 
 library("gt4py.cartesian")
 
-from dlfield.stencils.cartesian.around import joins_loops  # noqa: E402 (after the skip)
+from dlfield.stencils.cartesian.around import computed, joins_loops  # noqa: E402 (after the skip)
+from dlfield.stencils.cartesian.internals import representation_of_definition  # noqa: E402
 from gt4py.cartesian import gtscript  # noqa: E402
 from gt4py.cartesian.gtc.passes.oir_optimizations.vertical_loop_merging import (  # noqa: E402
     AdjacentLoopMerging,
@@ -110,18 +111,77 @@ def accumulated(inp: F, out: F):
         out = back[1, 0, 0] - back[-1, 0, 0]
 
 
+def read_ahead(inp: F, out: F):
+    with computation(PARALLEL), interval(...):
+        value = 3.0 * inp
+        found = inp
+    with computation(FORWARD), interval(0, -1):
+        found = value[0, 0, 1]
+        value = inp
+    with computation(PARALLEL), interval(...):
+        out = found[1, 0, 0] + value[1, 0, 0]
+
+
+def in_two_steps(inp: F, out: F):
+    with computation(PARALLEL), interval(...):
+        before = 3.0 * inp
+        found = inp
+        square = inp * inp
+    with computation(FORWARD), interval(1, None):
+        found = before[0, 0, -1]
+        before = square
+    with computation(PARALLEL), interval(...):
+        out = found[1, 0, 0]
+
+
+def reused(inp: F, out: F):
+    with computation(PARALLEL), interval(...):
+        value = inp
+    with computation(PARALLEL), interval(...):
+        beside = value[1, 0, 0]
+    with computation(PARALLEL), interval(...):
+        value = 2.0 * inp
+        out = value + beside
+
+
+def widened_by_another_level(inp: F, out: F):
+    with computation(PARALLEL), interval(...):
+        value = inp
+        out = inp
+    with computation(FORWARD), interval(0, 1):
+        out = value[1, 0, 0]
+    with computation(FORWARD), interval(1, None):
+        value = 2.0 * inp
+        out = value
+
+
+def at_other_points(inp: F, out: F):
+    with computation(PARALLEL), interval(...):
+        before = 3.0 * inp
+        found = inp
+    with computation(FORWARD), interval(1, None):
+        found = before[0, 0, -1]
+        before = inp
+    with computation(PARALLEL), interval(...):
+        out = found + 0.0 * before[1, 0, 0]
+
+
 LEFT_OUT = [
     (joined, "numpy"),
     (joined_downwards, "numpy"),
     (carried, "numpy"),
     (carried, "debug"),
     (carried_in_a_plane, "numpy"),
+    (in_two_steps, "gt:cpu_kfirst"),
 ]
 COMPUTED = [
     (joined, "debug"),
     (other_levels, "numpy"),
     (written_again, "numpy"),
     (accumulated, "numpy"),
+    (read_ahead, "numpy"),
+    (reused, "numpy"),
+    (at_other_points, "numpy"),
 ]
 
 
@@ -157,18 +217,41 @@ def test_bind_refuses_a_stencil_that_reads_what_its_backend_does_not_compute(def
 
 
 @pytest.mark.parametrize(
-    ("definition", "right"),
+    ("definition", "backend", "right"),
     [
-        (joined, [5.0, 15.0, 5.0, 5.0]),
-        (joined_downwards, [5.0, 5.0, 5.0, 5.0]),
-        (carried, [5.0, 15.0, 5.0, 5.0]),
-        (carried_in_a_plane, [5.0, 15.0, 5.0, 5.0]),
+        (joined, "numpy", [5.0, 15.0, 5.0, 5.0]),
+        (joined_downwards, "numpy", [5.0, 5.0, 5.0, 5.0]),
+        (carried, "numpy", [5.0, 15.0, 5.0, 5.0]),
+        (carried_in_a_plane, "numpy", [5.0, 15.0, 5.0, 5.0]),
+        (in_two_steps, "gt:cpu_kfirst", [5.0, 15.0, 25.0, 25.0]),
+        (at_other_points, "debug", [5.0, 15.0, 5.0, 5.0]),
+        (at_other_points, "gt:cpu_kfirst", [5.0, 15.0, 5.0, 5.0]),
     ],
     ids=ids,
 )
-def test_what_bind_refuses_is_wrong_in_gt4py(definition, right, monkeypatch):
-    out = run_beside_nothing(compiled(definition, "numpy"), monkeypatch)
+def test_what_bind_refuses_is_wrong_in_gt4py(definition, backend, right, monkeypatch):
+    out = run_beside_nothing(compiled(definition, backend), monkeypatch)
     assert not np.array_equal(out[3:6, 3:6], np.broadcast_to(right, (3, 3, 4)))
+
+
+@pytest.mark.parametrize("backend", ["debug", "gt:cpu_kfirst"])
+def test_bind_refuses_a_stencil_whose_loop_is_not_computed_level_by_level(backend):
+    text = rf"one level after the other, got '{backend}', which computes 'found' \(line 6\) at all"
+    with pytest.raises(ValueError, match=text):
+        dlf.bind(compiled(at_other_points, backend))
+
+
+def test_bind_refuses_a_stencil_whose_backend_writes_outside_of_the_domain(monkeypatch):
+    stencil = compiled(reused, "gt:cpu_kfirst")
+    text = r"writes 'out' \(line 8\) in the domain, got 'gt:cpu_kfirst', which also writes 0 and 1"
+    with pytest.raises(ValueError, match=text):
+        dlf.bind(stencil)
+    assert run_beside_nothing(stencil, monkeypatch)[6, 3, 0] != 0.0  # the domain is 3 to 5
+
+
+def test_an_array_that_numpy_slices_beside_the_domain_has_those_points():
+    run = dlf.bind(compiled(widened_by_another_level, "numpy"))
+    assert run.declaration.reach()["I"] == (0, 1)
 
 
 @pytest.mark.parametrize(("definition", "backend"), COMPUTED, ids=ids)
@@ -176,17 +259,32 @@ def test_bind_takes_a_stencil_whose_backend_computes_what_is_read(definition, ba
     dlf.bind(compiled(definition, backend))
 
 
-@pytest.mark.parametrize("definition", [other_levels, written_again, accumulated], ids=ids)
-def test_what_bind_takes_reads_no_memory_that_nobody_has_written(definition, monkeypatch):
-    assert not np.isnan(run_beside_nothing(compiled(definition, "numpy"), monkeypatch)).any()
+@pytest.mark.parametrize(
+    ("definition", "right"),
+    [
+        (other_levels, [0.0, 5.0, 5.0, 5.0]),
+        (written_again, [11.0, 11.0, 11.0, 11.0]),
+        (accumulated, [0.0, 0.0, 0.0, 0.0]),
+        (read_ahead, [20.0, 20.0, 20.0, 20.0]),
+        (reused, [15.0, 15.0, 15.0, 15.0]),
+        (at_other_points, [5.0, 15.0, 5.0, 5.0]),
+    ],
+    ids=ids,
+)
+def test_what_bind_takes_is_right_beside_memory_that_nobody_has_written(
+    definition, right, monkeypatch
+):
+    out = run_beside_nothing(compiled(definition, "numpy"), monkeypatch)
+    np.testing.assert_array_equal(out[3:6, 3:6], np.broadcast_to(right, (3, 3, 4)))
+    assert out.sum() == out[3:6, 3:6].sum()
 
 
 def test_the_error_names_the_variable_its_line_the_points_and_what_to_do():
     text = (
         r"'joined': expected a backend that computes 'below' \(line 5\) wherever it is read, "
         r"0 and 1 points beside the domain along I, 0 and 0 along J, got 'numpy', which computes "
-        r"0 and 0 points beside the domain along I, 0 and 0 along J and reads beyond what the "
-        r"memory held; compile it for 'gt:cpu_kfirst' or 'gt:cpu_ifirst'"
+        r"only 0 and 0 points beside the domain along I, 0 and 0 along J, and beyond them reads "
+        r"whatever the memory holds; compile it for 'gt:cpu_kfirst' or 'gt:cpu_ifirst'"
     )
     with pytest.raises(ValueError, match=text):
         dlf.bind(compiled(joined, "numpy"))
@@ -201,6 +299,11 @@ def test_loops_that_passes_of_ones_own_keep_apart_are_bound():
     np.testing.assert_array_equal(out[..., 1], 3.0 * inp[1:, :, 0])
 
 
+def test_loops_that_the_usual_passes_join_are_refused_also_where_they_are_named():
+    with pytest.raises(ValueError, match="wherever it is read"):
+        dlf.bind(compiled(joined, "numpy", oir_pipeline=DefaultPipeline()))
+
+
 def test_a_compiled_backend_reads_as_far_as_bind_says():
     run = dlf.bind(compiled(carried, "gt:cpu_kfirst"))
     assert run.declaration.reach()["I"] == (0, 2)
@@ -208,6 +311,16 @@ def test_a_compiled_backend_reads_as_far_as_bind_says():
     out = np.zeros((5, 4, 5))
     run(inp, out, origin={"_all_": (0, 0, 0)}, domain=(5, 4, 5))
     np.testing.assert_array_equal(out[..., 2:], inp[2:, :, 1:-1])
+
+
+@pytest.mark.parametrize(
+    "definition", [carried, written_again, accumulated, read_ahead, in_two_steps, reused], ids=ids
+)
+def test_points_of_blocks_are_those_of_gt4py_where_it_joins_nothing(definition):
+    found = representation_of_definition(definition)
+    blocks = [one for loop in found.loops for part in loop.sections for one in part.blocks]
+    told = [(-a, b, -c, d) for (a, b), (c, d) in (one.extents for one in blocks)]
+    assert computed(found, joins=False) == told
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dlfield.stencils.binding import bind
-from dlfield.stencils.cartesian.declare import PointsLeftOut
+from dlfield.stencils.cartesian.declare import WronglyComputed
 from dlfield.stencils.next.nodes import UnknownError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Bound:
     name: str
     run: BoundStencil | None = None
     why: str = ""
-    refusal: PointsLeftOut | None = None
+    refusal: WronglyComputed | None = None
 
 
 class Asker:
@@ -96,7 +96,7 @@ def _bound(stencil: Any) -> Bound:
     name = str(getattr(stencil, "__name__", options["name"])).rpartition(".")[2]
     try:
         return Bound(stencil, name, bind(stencil))
-    except PointsLeftOut as refusal:
+    except WronglyComputed as refusal:
         return Bound(stencil, name, refusal=refusal.with_traceback(None))
     except Exception as reason:  # GT4Py's own code reads its definition
         return Bound(stencil, name, why=_text(reason))

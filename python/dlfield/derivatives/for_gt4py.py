@@ -1,4 +1,4 @@
-"""Sweeps in the form in which GT4Py takes them, and computes what they say."""
+"""Sweeps in the form that GT4Py accepts, in which it computes what they say."""
 
 from __future__ import annotations
 
@@ -114,9 +114,11 @@ def compute_enough(program: Program, backend: str) -> None:
         spare = program.like(step.target, f"{step.target}_around")
         west, east, south, north = lacking.needed
         corners = Access(step.target, (-west, -south, 0)), Access(step.target, (east, north, 0))
+        is_bool = program.types[step.target] == "bool"
+        both = Operation("or", corners) if is_bool else plus(*corners)
         order, levels = _OTHER[program.sweeps[at].order], program.sweeps[at].levels
         program.sweeps[at + 1 : at + 1] = [
-            Sweep(order, levels, (Step(spare, plus(*corners)),)),
+            Sweep(order, levels, (Step(spare, both),)),
             Sweep(_OTHER[order], levels, (Step(spare, Access(spare, HERE)),)),  # or GT4Py drops it
         ]
     raise NotDifferentiable("a value is read beside itself, once more at each level")

@@ -1,4 +1,4 @@
-"""How far around the domain the values of a stencil are read, and how far GT4Py computes them.
+"""How far around the domain the values of a stencil are read, and how far they are computed.
 
 GT4Py goes through the statements once, from the last to the first, and finds the points beside the
 domain at which each value is needed. The backends `numpy`, `debug` and `dace:*` compute just those.
@@ -6,6 +6,9 @@ They miss what a statement reads of a later one at another level of the same loo
 `dace:*` also join loops of one order whose levels touch, and go through the parts of such a loop
 from the first to the last: they miss what a part reads of an earlier one. The points that are
 missing are left as the memory was.
+
+GridTools, behind `gt:*`, finds the points by name: it computes whatever writes a field wherever the
+field is read at all, and all that is computed together at the same points.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from dlfield.stencils.cartesian.levels import ALL, meet, shifted, without
@@ -25,7 +29,17 @@ if TYPE_CHECKING:
     from dlfield.stencils.cartesian.levels import Levels
     from dlfield.stencils.cartesian.nodes import Block, Scalar, Stencil, VerticalLoop
 
-__all__ = ["Around", "LeftOut", "joins_loops", "left_out", "needed"]
+__all__ = [
+    "Around",
+    "Mismatch",
+    "computed",
+    "joins_loops",
+    "left_out",
+    "needed",
+    "out_of_turn",
+    "widest",
+    "written_outside",
+]
 
 #: Points beside the domain: in negative and in positive direction along I, and along J.
 Around = tuple[int, int, int, int]
@@ -39,8 +53,8 @@ _FAR_INSIDE = -(10**6)
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """A block of statements that GT4Py computes at too few points.
+class Mismatch:
+    """A block of statements that GT4Py computes at too few points, at too many, or too soon.
 
     Attributes
     ----------
@@ -62,34 +76,77 @@ class LeftOut:
 
 
 def joins_loops(backend: str) -> bool | None:
-    """Return whether a backend joins loops; None if it computes whatever is needed."""
+    """Return whether a backend joins loops; None if GridTools decides where it computes."""
     if backend == "numpy" or backend.startswith("dace:"):
         return True
     return False if backend == "debug" else None
 
 
-def left_out(found: Stencil, *, joins: bool) -> LeftOut | None:
-    """Return the last block that GT4Py computes at too few points; None if there is none.
+def left_out(found: Stencil, *, joins: bool | None) -> Mismatch | None:
+    """Return the last block that is computed at too few points; None if there is none.
 
     Parameters
     ----------
     found
         The stencil.
     joins
-        True if loops of one order whose levels touch are joined.
+        As `joins_loops` has it.
+    """
+    pairs = list(zip(needed(found), computed(found, joins=joins), strict=True))
+    for at, one in reversed(list(enumerate(_places(found)))):
+        read, has = pairs[at]
+        if widest(read, has) != has:
+            return Mismatch(at, one.name, one.writes[0].line, read, has)
+    return None
+
+
+def written_outside(stages: Stencil) -> Mismatch | None:
+    """Return the first block that writes a field beside the domain; None if there is none.
+
+    GridTools computes a block at the same points for all that it writes.
+    """
+    fields = {one.name for one in stages.fields}
+    for at, (one, far) in enumerate(
+        zip(_places(stages), computed(stages, joins=None), strict=True)
+    ):
+        for write in one.writes:
+            if write.target.name in fields and any(far):
+                return Mismatch(at, write.target.name, write.line, (0, 0, 0, 0), far)
+    return None
+
+
+def out_of_turn(found: Stencil, far: list[Around]) -> Mismatch | None:
+    """Return the first block that misses its turn in a loop over levels; None if there is none.
+
+    Where blocks of such a loop are computed at different points, `far` around the domain, "debug"
+    and GridTools compute one at all levels before the next: what one reads of the other at another
+    level is then too old, or too new.
     """
     places = list(_places(found))
-    read, computed = _needed(places), _computed(places, _loops(found, joins=joins))
-    for at in reversed(range(len(places))):
-        if _both(read[at], computed[at]) != computed[at]:
-            first = places[at].writes[0]
-            return LeftOut(at, first.target.name, first.line, read[at], computed[at])
+    for (at, one), (to, later) in combinations(enumerate(places), 2):
+        if one.order == "parallel" or one.section != later.section or far[at] == far[to]:
+            continue
+        too_old = [read for read, _ in one.reads if read.name in later.written]
+        too_new = [read for read, _ in later.reads if read.name in one.written]
+        if any(_comes_before(read.offset[2], one.order) for read in too_old):
+            return Mismatch(at, one.name, one.writes[0].line, far[to], far[at])
+        if any(_comes_before(read.offset[2], _OTHER[one.order]) for read in too_new):
+            return Mismatch(to, later.name, later.writes[0].line, far[at], far[to])
     return None
+
+
+_OTHER = {"forward": "backward", "backward": "forward"}
 
 
 def needed(found: Stencil) -> list[Around]:
     """Return how far around the domain the values of each block are read, by its number."""
     return _needed(list(_places(found)))
+
+
+def computed(found: Stencil, *, joins: bool | None) -> list[Around]:
+    """Return how far around the domain each block is computed, by its number."""
+    places = list(_places(found))
+    return _by_gridtools(places) if joins is None else _by_gt4py(places, _loops(found, joins=joins))
 
 
 @dataclass(frozen=True)
@@ -105,6 +162,12 @@ class _Place:
     @cached_property
     def writes(self) -> list[Assign]:
         return [one for one in self.block.walk() if isinstance(one, Assign)]
+
+    @property
+    def name(self) -> str:
+        """The first field that it writes; a condition has no name of the user's."""
+        names = [one.target.name for one in self.writes]
+        return next((one for one in names if "#" not in one), names[0])
 
     @cached_property
     def reads(self) -> list[tuple[Access, _Parts | None]]:
@@ -164,7 +227,7 @@ def _needed(places: list[_Place]) -> list[Around]:
     for _ in places:
         before = list(found)
         for at, offset, parts, source in read:
-            found[source] = _both(found[source], _seen_from(found[at], offset, parts))
+            found[source] = widest(found[source], _seen_from(found[at], offset, parts))
         if found == before:
             break
     return found
@@ -177,7 +240,7 @@ def _sources(places: list[_Place], writers: list[int], at: int, read: Access) ->
     wanted = None if level is None or here.levels is None else shifted(here.levels, level)
     for other in reversed(writers):
         one = places[other]
-        carried = here.order != "parallel" and level != 0 and one.section == here.section
+        carried = one.section == here.section and _comes_before(level, here.order)
         if other >= at and not carried:
             continue
         if wanted and one.levels and not meet(wanted, one.levels):
@@ -186,6 +249,13 @@ def _sources(places: list[_Place], writers: list[int], at: int, read: Access) ->
         whole = one.written[read.name] and not carried
         if whole and wanted and one.levels and not without(wanted, [one.levels]):
             return
+
+
+def _comes_before(level: int | None, order: str) -> bool:
+    """Return True if a loop over levels may have been at another level before."""
+    if level is None:
+        return order != "parallel"
+    return level < 0 if order == "forward" else level > 0 and order == "backward"
 
 
 def _loops(found: Stencil, *, joins: bool) -> list[list[int]]:
@@ -216,19 +286,29 @@ def _are_joined(one: VerticalLoop, after: VerticalLoop) -> bool:
     return first.end == second.start
 
 
-def _computed(places: list[_Place], loops: list[list[int]]) -> dict[int, Around]:
-    """Return how far around the domain GT4Py computes each block."""
+def _by_gt4py(places: list[_Place], loops: list[list[int]]) -> list[Around]:
+    """Return where the backends compute that GT4Py tells where: once through, from the last."""
     wanted: defaultdict[str, Around] = defaultdict(lambda: (0, 0, 0, 0))
-    computed: dict[int, Around] = {}
+    found: list[Around] = [(0, 0, 0, 0)] * len(places)
     for at in (at for loop in reversed(loops) for at in loop):
-        here: Around = (0, 0, 0, 0)
+        here = found[at] = widest(*(wanted[name] for name in places[at].written))
         for name in places[at].written:
-            here = _both(here, wanted[name])
-        computed[at] = here
+            wanted[name] = here
         for one, parts in places[at].reads:
             further = _seen_from(here, one.offset[:2], parts)
-            wanted[one.name] = _both(wanted[one.name], further)
-    return computed
+            wanted[one.name] = widest(wanted[one.name], further)
+    return found
+
+
+def _by_gridtools(places: list[_Place]) -> list[Around]:
+    """Return where GridTools computes: wherever a name that a block writes is read at all."""
+    wanted: defaultdict[str, Around] = defaultdict(lambda: (0, 0, 0, 0))
+    for place in reversed(places):
+        here = widest(*(wanted[name] for name in place.written))
+        for one, _ in place.reads:
+            further = _seen_from(here, one.offset[:2], None)
+            wanted[one.name] = widest(wanted[one.name], here, further)
+    return [widest(*(wanted[name] for name in place.written)) for place in places]
 
 
 def _seen_from(around: Around, offset: tuple[int, int], parts: _Parts | None) -> Around:
@@ -249,6 +329,7 @@ def _seen_from(around: Around, offset: tuple[int, int], parts: _Parts | None) ->
     return west, east, south, north
 
 
-def _both(one: Around, other: Around) -> Around:
-    west, east, south, north = map(max, one, other)
+def widest(*arounds: Around) -> Around:
+    """Return what is as far as each."""
+    west, east, south, north = map(max, zip((0, 0, 0, 0), *arounds, strict=True))
     return west, east, south, north

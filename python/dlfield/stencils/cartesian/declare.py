@@ -12,24 +12,32 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_che
 from weakref import WeakKeyDictionary
 
 from dlfield._core import preset
-from dlfield.stencils.cartesian.around import joins_loops, left_out
+from dlfield.stencils.cartesian.around import (
+    computed,
+    joins_loops,
+    left_out,
+    out_of_turn,
+    written_outside,
+)
 from dlfield.stencils.cartesian.footprint import (
     footprint_of,
     footprint_of_bounds,
     has_run_time_levels,
 )
-from dlfield.stencils.cartesian.internals import keeps_loops
+from dlfield.stencils.cartesian.internals import keeps_loops, stages_of
+from dlfield.stencils.cartesian.nodes import UnknownNode
+from dlfield.stencils.cartesian.regions import regions
 from dlfield.stencils.declaration import Declaration, DeclaredField, DeclaredScalar
 
 if TYPE_CHECKING:
     import inspect
     from collections.abc import Mapping
 
-    from dlfield.stencils.cartesian.around import Around
+    from dlfield.stencils.cartesian.around import Around, Mismatch
     from dlfield.stencils.cartesian.nodes import Stencil
     from dlfield.stencils.declaration import Access, AffineFootprint
 
-__all__ = ["CartesianStencil", "PointsLeftOut", "declare", "representation"]
+__all__ = ["CartesianStencil", "WronglyComputed", "declare", "representation"]
 
 Checked: TypeAlias = Literal["checked", "partly checked"]
 
@@ -124,26 +132,74 @@ def _footprint(stencil: CartesianStencil) -> tuple[AffineFootprint, Checked]:
     found = representation(stencil)
     if found is None:
         return footprint_of_bounds(infos, levels=levels, complete=False), "partly checked"
-    _refuse_what_is_left_out(stencil, found)
-    footprint = footprint_of(found, infos, levels=levels, backend=stencil.backend)
+    stages = _stages(stencil, found)
+    _refuse_what_is_wrong(stencil, found, stages)
+    footprint = footprint_of(found, infos, levels=levels, backend=stencil.backend, stages=stages)
     return footprint, "partly checked" if has_run_time_levels(found) else "checked"
 
 
-class PointsLeftOut(ValueError):
-    """The backend of a stencil does not compute all that the stencil reads."""
+def _stages(stencil: CartesianStencil, found: Stencil) -> Stencil | None:
+    """Return a stencil behind GT4Py's passes; None if they do not change where it is computed.
+
+    GridTools computes together what they have merged. On "numpy", a region may be larger than what
+    they leave of its block.
+    """
+    blocks = [one for loop in found.loops for section in loop.sections for one in section.blocks]
+    if stencil.backend.startswith("gt:"):
+        here = [(-a, b, -c, d) for (a, b), (c, d) in (one.extents for one in blocks)]
+        changes = computed(found, joins=None) != here
+    else:
+        wide = (one for one in blocks if any(map(any, one.extents)))
+        changes = stencil.backend == "numpy" and any(any(regions(one)) for one in wide)
+    with suppress(UnknownNode):
+        return stages_of(stencil) if changes else None
+    return found
 
 
-def _refuse_what_is_left_out(stencil: CartesianStencil, found: Stencil) -> None:
-    joins = joins_loops(stencil.backend)
-    lacking = None if joins is None else left_out(found, joins=joins and not keeps_loops(stencil))
-    if lacking is not None:
-        line = "" if lacking.line is None else f" (line {lacking.line})"
-        raise PointsLeftOut(
-            f"'{stencil.options['name']}': expected a backend that computes '{lacking.name}'{line} "
-            f"wherever it is read, {_beside(lacking.needed)}, got '{stencil.backend}', which "
-            f"computes {_beside(lacking.computed)} and reads beyond what the memory held; compile "
-            "it for 'gt:cpu_kfirst' or 'gt:cpu_ifirst'"
+class WronglyComputed(ValueError):
+    """A backend computes a stencil at too few points, at too many, or too soon."""
+
+
+def _refuse_what_is_wrong(
+    stencil: CartesianStencil,
+    found: Stencil,
+    stages: Stencil | None,
+) -> None:
+    name, backend, joins = stencil.options["name"], stencil.backend, joins_loops(stencil.backend)
+    outside = lacking = soon = None
+    if joins is not None:
+        lacking = left_out(found, joins=joins and not keeps_loops(stencil))
+    elif stages is not None:
+        outside, lacking = written_outside(stages), left_out(stages, joins=None)
+    if backend == "debug" or backend.startswith("gt:"):
+        made = stages or found
+        soon = out_of_turn(made, computed(made, joins=joins))
+    if outside is not None:
+        raise WronglyComputed(
+            f"'{name}': expected a backend that writes '{outside.name}'{_line(outside)} in the "
+            f"domain, got '{backend}', which also writes {_beside(outside.computed)}, as it "
+            "computes a temporary field there that is written beside it; give that another name "
+            "where it is assigned again, or compile the stencil for 'numpy'"
         )
+    if lacking is not None:
+        others = "'numpy'" if joins is None else "'gt:cpu_kfirst' or 'gt:cpu_ifirst'"
+        raise WronglyComputed(
+            f"'{name}': expected a backend that computes '{lacking.name}'{_line(lacking)} wherever "
+            f"it is read, {_beside(lacking.needed)}, got '{backend}', which computes only "
+            f"{_beside(lacking.computed)}, and beyond them reads whatever the memory holds; "
+            f"compile it for {others}"
+        )
+    if soon is not None:
+        raise WronglyComputed(
+            f"'{name}': expected a backend that computes one level after the other, got "
+            f"'{backend}', which computes '{soon.name}'{_line(soon)} at all levels at once, as it "
+            "computes it at other points than a field of the same loop that is read at another "
+            "level; compile it for 'numpy'"
+        )
+
+
+def _line(wrong: Mismatch) -> str:
+    return "" if wrong.line is None else f" (line {wrong.line})"
 
 
 def _beside(around: Around) -> str:

@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from dlfield.stencils.cartesian.around import needed
+from dlfield.stencils.cartesian.around import computed, joins_loops, needed
 from dlfield.stencils.cartesian.nodes import (
     Access,
     Assign,
@@ -42,6 +42,7 @@ def footprint_of(
     *,
     levels: int = 1,
     backend: str = "",
+    stages: Stencil | None = None,
 ) -> AffineFootprint:
     """Return the points that a stencil touches.
 
@@ -55,11 +56,19 @@ def footprint_of(
         GT4Py's own word on the fewest levels of a domain.
     backend
         What it is compiled for.
+    stages
+        The stencil behind GT4Py's passes, if they change where it is computed.
     """
     touched = _touched(found, sliced=backend == "numpy")
     off_center = _off_center(found)
     for block, around in zip(_blocks(found), needed(found), strict=True):
         touched.add_beside(block, around)
+    joins = joins_loops(backend)
+    for made in [stages] if joins is None else [found]:
+        if made is not None:
+            for block, around in zip(_blocks(made), computed(made, joins=joins), strict=True):
+                touched.add_beside(block, around)
+    off_center |= {name for name, _ in touched.beside}
     known = {one.name for one in found.fields} - touched.at_run_time
     deepest = (touched.spans[one.name, "K"] for one in found.temporaries)
     levels = max(1, levels, *(max(one.below_end, one.above_start) for one in deepest))
@@ -79,7 +88,7 @@ def footprint_of(
     }
     # GT4Py's "numpy" computes all points of a region, even those outside of the domain. Other
     # backends compute the part inside.
-    smallest = *(_widths(found) if backend == "numpy" else (1, 1)), levels
+    smallest = *(_widths(stages or found) if backend == "numpy" else (1, 1)), levels
     return AffineFootprint(boxes, smallest, _reason(smallest))
 
 
@@ -200,13 +209,15 @@ class _Touched:
 
     def add_beside(self, block: Block, around: Around) -> None:
         """Add what a block touches where it is needed, if GT4Py leaves part of that out."""
-        beside = dict(zip("IJ", (around[:2], around[2:]), strict=True))
-        extents = dict(zip("IJ", block.extents, strict=True))
-        for axis, (below, above) in beside.items():
-            if -below < extents[axis][0] or above > extents[axis][1]:
-                for access in entered(block):
+        west, east, south, north = around
+        far = (-west, east), (-south, north)
+        along_i, along_j = map(_hull, block.extents, far)
+        wide = replace(block, extents=(along_i, along_j))
+        for axis, ends, own in zip("IJ", wide.extents, block.extents, strict=True):
+            if ends != own:
+                for access in entered(wide):
                     offset = access.offset["IJ".index(axis)] or 0
-                    self.beside[access.name, axis].append((below - offset, above + offset))
+                    self.beside[access.name, axis].append((-ends[0] - offset, ends[1] + offset))
 
     def add_region(self, region: Region, block: Block) -> None:
         """Add what is touched in a part of the horizontal plane."""
@@ -219,6 +230,10 @@ class _Touched:
     def include(self, name: str, axis: str, span: Span) -> None:
         """Widen what is noted of a field along an axis."""
         self.spans[name, axis] = _widest(self.spans[name, axis], span)
+
+
+def _hull(one: Extent, other: Extent) -> Extent:
+    return min(one[0], other[0]), max(one[1], other[1])
 
 
 def _widest(one: Span, other: Span) -> Span:
@@ -253,27 +268,13 @@ def _from(bound: Bound | None, *, at_end: bool) -> int | None:
 
 def _widths(found: Stencil) -> tuple[int, int]:
     """Count the points along I and J of the smallest domain in which no region is cut short."""
-    # GT4Py leaves out a temporary field that is not used, and the points that it alone needs.
-    shrinks = not {one.name for one in found.temporaries} <= _used(found)
     widths = [
-        [_width(part, (0, 0) if shrinks else extent) for part, extent in parts]
+        tuple(map(_width, region.bounds, block.extents))
         for block in _blocks(found)
         for region in regions(block, sliced=True)
-        for parts in [zip(region.bounds, block.extents, strict=True)]
     ]
-    along_i, along_j = (max(1, *axis) for axis in zip((1, 1), *widths, strict=True))
+    along_i, along_j = map(max, zip((1, 1), *widths, strict=True))
     return along_i, along_j
-
-
-def _used(found: Stencil) -> set[str]:
-    """Return the names of fields, temporary ones among them, that an output depends on."""
-    flows = [flow for block in _blocks(found) for flow in _flows(block.statements)]
-    used: set[str] = set()
-    pending = {one.name for one in found.fields}
-    while pending:
-        used |= pending
-        pending = {name for target, reads in flows if target in used for name in reads} - used
-    return used
 
 
 def _width(part: Interval, extent: Extent) -> int:

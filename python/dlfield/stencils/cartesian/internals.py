@@ -132,7 +132,7 @@ def _builder_of(stencil: Any) -> Any:
         inspect.getsource(definition)
     except (OSError, TypeError) as error:
         raise NoDefinition(f"{definition}: no source") from error
-    noted = dict(stencil.options)
+    noted = {**stencil.options, "backend_opts": _with_passes(stencil.options["backend_opts"])}
     options = BuildOptions(impl_opts=noted.pop("_impl_opts"), **noted)
     builder = StencilBuilder(definition, backend=stencil.backend, options=options)
     builder._build_data["prepared_def"] = definition
@@ -141,6 +141,17 @@ def _builder_of(stencil: Any) -> Any:
     builder._build_data["externals"] = dict(definition._gtscript_["externals"])  # GT4Py adds some
     builder._build_data["dtypes"] = _types_of_temporaries(definition)
     return builder
+
+
+def _with_passes(options: dict[str, Any]) -> dict[str, Any]:
+    """Return options of a backend with the passes of which GT4Py has noted the names."""
+    from gt4py.cartesian.gtc.passes.oir_pipeline import DefaultPipeline
+
+    names = options.get("oir_pipeline")
+    if not isinstance(names, list):
+        return options
+    skipped = [one for one in DefaultPipeline.all_steps() if one.__name__ not in names]
+    return {**options, "oir_pipeline": DefaultPipeline(skip=skipped)}
 
 
 def _types_of_temporaries(definition: Any) -> dict[str, Any]:
@@ -212,9 +223,8 @@ def _dtype_name(given: Any) -> str:
 
 def keeps_loops(stencil: Any) -> bool:
     """Return whether a stencil was compiled with passes of one's own that join no loops."""
-    passes = stencil.options.get("backend_opts", {}).get("oir_pipeline")
-    names = [getattr(one, "__name__", "") for one in getattr(passes, "steps", ())]
-    return passes is not None and "AdjacentLoopMerging" not in names
+    names = stencil.options.get("backend_opts", {}).get("oir_pipeline")
+    return isinstance(names, list) and "AdjacentLoopMerging" not in names
 
 
 def is_function(value: Any) -> bool:
@@ -229,11 +239,20 @@ def representation_of_definition(definition: Callable[..., Any]) -> nodes.Stenci
     return _lowered(StencilBuilder(definition, backend="numpy"))
 
 
-def _lowered(builder: Any) -> nodes.Stencil:
+def stages_of(stencil: Any) -> nodes.Stencil:
+    """Read a stencil as GT4Py hands it to GridTools, which computes each block as a stage."""
+    from gt4py.cartesian.gtc.passes.oir_pipeline import DefaultPipeline
+
+    builder = _builder_of(stencil)
+    passes = builder.options.backend_opts.get("oir_pipeline", DefaultPipeline())
+    return _lowered(builder, passes.run)
+
+
+def _lowered(builder: Any, passes: Callable[[Any], Any] = lambda lowered: lowered) -> nodes.Stencil:
     from gt4py.cartesian.gtc.gtir_to_oir import GTIRToOIR
     from gt4py.cartesian.gtc.passes.oir_optimizations.utils import compute_horizontal_block_extents
 
-    lowered = GTIRToOIR().visit(builder.gtir)
+    lowered = passes(GTIRToOIR().visit(builder.gtir))
     return _Reader(lowered, compute_horizontal_block_extents(lowered)).stencil(lowered)
 
 
