@@ -166,6 +166,17 @@ def at_other_points(inp: F, out: F):
         out = found + 0.0 * before[1, 0, 0]
 
 
+def ahead_at_other_points(inp: F, out: F):
+    with computation(PARALLEL), interval(...):
+        value = 3.0 * inp
+        found = inp
+    with computation(FORWARD), interval(0, -1):
+        value = inp
+        found = value[0, 0, 1]
+    with computation(PARALLEL), interval(...):
+        out = found + 0.0 * value[1, 0, 0]
+
+
 LEFT_OUT = [
     (joined, "numpy"),
     (joined_downwards, "numpy"),
@@ -226,6 +237,8 @@ def test_bind_refuses_a_stencil_that_reads_what_its_backend_does_not_compute(def
         (in_two_steps, "gt:cpu_kfirst", [5.0, 15.0, 25.0, 25.0]),
         (at_other_points, "debug", [5.0, 15.0, 5.0, 5.0]),
         (at_other_points, "gt:cpu_kfirst", [5.0, 15.0, 5.0, 5.0]),
+        (ahead_at_other_points, "debug", [15.0, 15.0, 15.0, 5.0]),
+        (ahead_at_other_points, "gt:cpu_kfirst", [15.0, 15.0, 15.0, 5.0]),
     ],
     ids=ids,
 )
@@ -234,11 +247,16 @@ def test_what_bind_refuses_is_wrong_in_gt4py(definition, backend, right, monkeyp
     assert not np.array_equal(out[3:6, 3:6], np.broadcast_to(right, (3, 3, 4)))
 
 
+@pytest.mark.parametrize(
+    ("definition", "line"), [(at_other_points, 6), (ahead_at_other_points, 7)], ids=ids
+)
 @pytest.mark.parametrize("backend", ["debug", "gt:cpu_kfirst"])
-def test_bind_refuses_a_stencil_whose_loop_is_not_computed_level_by_level(backend):
-    text = rf"one level after the other, got '{backend}', which computes 'found' \(line 6\) at all"
+def test_bind_refuses_a_stencil_whose_loop_is_not_computed_level_by_level(
+    definition, line, backend
+):
+    text = rf"one level after the other, got '{backend}', which computes 'found' \(line {line}\)"
     with pytest.raises(ValueError, match=text):
-        dlf.bind(compiled(at_other_points, backend))
+        dlf.bind(compiled(definition, backend))
 
 
 def test_bind_refuses_a_stencil_whose_backend_writes_outside_of_the_domain(monkeypatch):
@@ -268,6 +286,7 @@ def test_bind_takes_a_stencil_whose_backend_computes_what_is_read(definition, ba
         (read_ahead, [20.0, 20.0, 20.0, 20.0]),
         (reused, [15.0, 15.0, 15.0, 15.0]),
         (at_other_points, [5.0, 15.0, 5.0, 5.0]),
+        (ahead_at_other_points, [15.0, 15.0, 15.0, 5.0]),
     ],
     ids=ids,
 )

@@ -55,7 +55,8 @@ def adjoint(stencil: Any, wrt: Iterable[str] | None = None) -> Any:
         run time only, writing at other levels, and functions without a derivative. There is never
         a gradient that lacks a term.
     ValueError
-        For names in `wrt` that are no such inputs.
+        For names in `wrt` that are no such inputs, and for a stencil that its backend computes
+        wrong, which `bind` refuses.
     TypeError
         For anything but a stencil of ``gt4py.cartesian``, such as a program of ``gt4py.next``.
 

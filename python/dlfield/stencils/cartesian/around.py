@@ -122,9 +122,9 @@ def out_of_turn(found: Stencil, far: list[Around]) -> Mismatch | None:
     and GridTools compute one at all levels before the next: what one reads of the other at another
     level is then too old, or too new.
     """
-    places = list(_places(found))
-    for (at, one), (to, later) in combinations(enumerate(places), 2):
-        if one.order == "parallel" or one.section != later.section or far[at] == far[to]:
+    loops = [(at, one) for at, one in enumerate(_places(found)) if one.order != "parallel"]
+    for (at, one), (to, later) in combinations(loops, 2):
+        if one.section != later.section or far[at] == far[to]:
             continue
         too_old = [read for read, _ in one.reads if read.name in later.written]
         too_new = [read for read, _ in later.reads if read.name in one.written]
