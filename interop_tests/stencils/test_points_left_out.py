@@ -183,6 +183,7 @@ LEFT_OUT = [
     (carried, "numpy"),
     (carried, "debug"),
     (carried_in_a_plane, "numpy"),
+    (joined, "dace:cpu"),
     (in_two_steps, "gt:cpu_kfirst"),
 ]
 COMPUTED = [
@@ -231,6 +232,7 @@ def test_bind_refuses_a_stencil_that_reads_what_its_backend_does_not_compute(def
     ("definition", "backend", "right"),
     [
         (joined, "numpy", [5.0, 15.0, 5.0, 5.0]),
+        (joined, "dace:cpu", [5.0, 15.0, 5.0, 5.0]),
         (joined_downwards, "numpy", [5.0, 5.0, 5.0, 5.0]),
         (carried, "numpy", [5.0, 15.0, 5.0, 5.0]),
         (carried_in_a_plane, "numpy", [5.0, 15.0, 5.0, 5.0]),
