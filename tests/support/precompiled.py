@@ -46,7 +46,7 @@ def keep_folder(folder, header):
     """Make the folder, and remove compiled programs that anything else has put there."""
     folder.mkdir(parents=True, exist_ok=True)
     keep(folder / ".gt_cache", folder / "filled_by.txt", LIBRARIES, given_flags(header))
-    # What cmake has found out names files of this environment.
+    # The files that cmake writes beside a program have paths of this environment.
     keep(folder / ".gt4py_cache", folder / "next_filled_by.txt", NEXT_LIBRARIES, sys.prefix)
 
 

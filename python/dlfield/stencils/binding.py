@@ -88,8 +88,8 @@ def bind(
         If the compiler fails for a stencil that is compiled now, as a lazy one is.
     ValueError
         If `dims` maps to a name that the stencil does not have, or one of its own; for an unknown
-        kind of mismatch or answer; for a compiled program of gt4py.next that is not understood; for a
-        stencil of gt4py.cartesian that its backend computes wrong.
+        kind of mismatch or answer; for a compiled program of gt4py.next that is not understood; and
+        for a stencil of gt4py.cartesian that its backend computes wrong.
 
     Examples
     --------
