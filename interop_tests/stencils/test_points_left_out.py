@@ -8,7 +8,7 @@ from support.optional import library
 
 library("gt4py.cartesian")
 
-from dlfield.stencils.cartesian.around import computed, joins_loops  # noqa: E402 (after the skip)
+from dlfield.stencils.cartesian.around import computed, joins_loops, told  # noqa: E402 (after the skip)
 from dlfield.stencils.cartesian.internals import representation_of_definition  # noqa: E402
 from gt4py.cartesian import gtscript  # noqa: E402
 from gt4py.cartesian.gtc.passes.oir_optimizations.vertical_loop_merging import (  # noqa: E402
@@ -339,9 +339,7 @@ def test_a_compiled_backend_reads_as_far_as_bind_says():
 )
 def test_points_of_blocks_are_those_of_gt4py_where_it_joins_nothing(definition):
     found = representation_of_definition(definition)
-    blocks = [one for loop in found.loops for part in loop.sections for one in part.blocks]
-    told = [(-a, b, -c, d) for (a, b), (c, d) in (one.extents for one in blocks)]
-    assert computed(found, joins=False) == told
+    assert computed(found, joins=False) == told(found)
 
 
 @pytest.mark.parametrize(

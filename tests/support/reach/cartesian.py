@@ -89,13 +89,10 @@ class Subject:
         stencil.run(**arrays, flag=np.float64(flag), **options)
 
     def read_in_regions_without_points(self, domain):
-        """Give the names of what regions read that GT4Py keeps, and that so small a domain has no
-        point of."""
-        found = representation_of(self.stencil)
-        blocks = (one for loop in found.loops for part in loop.sections for one in part.blocks)
+        """Give the names of what is read in regions that have no point in so small a domain."""
         return {
             access.name
-            for block in blocks
+            for block in representation_of(self.stencil).blocks
             for region in regions(block, sliced=self.backend == "numpy")
             for access in accesses(region)
             if any(map(has_no_point, region.bounds, block.extents, domain))

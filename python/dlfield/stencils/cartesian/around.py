@@ -37,6 +37,7 @@ __all__ = [
     "left_out",
     "needed",
     "out_of_turn",
+    "told",
     "widest",
     "written_outside",
 ]
@@ -116,7 +117,7 @@ def written_outside(stages: Stencil) -> Mismatch | None:
 
 
 def out_of_turn(found: Stencil, far: list[Around]) -> Mismatch | None:
-    """Return the first block that misses its turn in a loop over levels; None if there is none.
+    """Return the first block that reads a value too old or too new; None if there is none.
 
     Where blocks of such a loop are computed at different points, `far` around the domain, "debug"
     and GridTools compute one at all levels before the next: what one reads of the other at another
@@ -141,6 +142,12 @@ _OTHER = {"forward": "backward", "backward": "forward"}
 def needed(found: Stencil) -> list[Around]:
     """Return how far around the domain the values of each block are read, by its number."""
     return _needed(list(_places(found)))
+
+
+def told(found: Stencil) -> list[Around]:
+    """Return how far around the domain GT4Py says that each block is computed, by its number."""
+    extents = (one.extents for one in found.blocks)
+    return [(-west, east, -south, north) for (west, east), (south, north) in extents]
 
 
 def computed(found: Stencil, *, joins: bool | None) -> list[Around]:

@@ -17,6 +17,7 @@ from dlfield.stencils.cartesian.around import (
     joins_loops,
     left_out,
     out_of_turn,
+    told,
     written_outside,
 )
 from dlfield.stencils.cartesian.footprint import (
@@ -144,12 +145,10 @@ def _stages(stencil: CartesianStencil, found: Stencil) -> Stencil | None:
     GridTools computes together what they have merged. On "numpy", a region may be larger than what
     they leave of its block.
     """
-    blocks = [one for loop in found.loops for section in loop.sections for one in section.blocks]
     if stencil.backend.startswith("gt:"):
-        here = [(-a, b, -c, d) for (a, b), (c, d) in (one.extents for one in blocks)]
-        changes = computed(found, joins=None) != here
+        changes = computed(found, joins=None) != told(found)
     else:
-        wide = (one for one in blocks if any(map(any, one.extents)))
+        wide = (one for one in found.blocks if any(map(any, one.extents)))
         changes = stencil.backend == "numpy" and any(any(regions(one)) for one in wide)
     with suppress(UnknownNode):
         return stages_of(stencil) if changes else None
@@ -177,8 +176,8 @@ def _refuse_what_is_wrong(
     if outside is not None:
         raise WronglyComputed(
             f"'{name}': expected a backend that writes '{outside.name}'{_line(outside)} in the "
-            f"domain, got '{backend}', which also writes {_beside(outside.computed)}, as it "
-            "computes a temporary field there that is written beside it; give that another name "
+            f"domain, got '{backend}', which also writes {_beside(outside.computed)}, "
+            "together with a temporary field that is needed there; give that field another name "
             "where it is assigned again, or compile the stencil for 'numpy'"
         )
     if lacking is not None:
@@ -192,9 +191,9 @@ def _refuse_what_is_wrong(
     if soon is not None:
         raise WronglyComputed(
             f"'{name}': expected a backend that computes one level after the other, got "
-            f"'{backend}', which computes '{soon.name}'{_line(soon)} at all levels at once, as it "
-            "computes it at other points than a field of the same loop that is read at another "
-            "level; compile it for 'numpy'"
+            f"'{backend}', which computes '{soon.name}'{_line(soon)} at all levels at once, since "
+            "it is needed at other points than what it reads at another level; compile it for "
+            "'numpy'"
         )
 
 

@@ -61,12 +61,12 @@ def footprint_of(
     """
     touched = _touched(found, sliced=backend == "numpy")
     off_center = _off_center(found)
-    for block, around in zip(_blocks(found), needed(found), strict=True):
+    for block, around in zip(found.blocks, needed(found), strict=True):
         touched.add_beside(block, around)
     joins = joins_loops(backend)
     for made in [stages] if joins is None else [found]:
         if made is not None:
-            for block, around in zip(_blocks(made), computed(made, joins=joins), strict=True):
+            for block, around in zip(made.blocks, computed(made, joins=joins), strict=True):
                 touched.add_beside(block, around)
     off_center |= {name for name, _ in touched.beside}
     known = {one.name for one in found.fields} - touched.at_run_time
@@ -148,10 +148,6 @@ def _boxes(
 def _is_used(info: Any) -> bool:
     """Read GT4Py's AccessKind, which is a flag: NONE, READ, WRITE or both."""
     return "READ" in info.access.name or "WRITE" in info.access.name
-
-
-def _blocks(found: Stencil) -> list[Block]:
-    return [one for loop in found.loops for section in loop.sections for one in section.blocks]
 
 
 def _touched(found: Stencil, *, sliced: bool = False) -> _Touched:
@@ -270,7 +266,7 @@ def _widths(found: Stencil) -> tuple[int, int]:
     """Count the points along I and J of the smallest domain in which no region is cut short."""
     widths = [
         tuple(map(_width, region.bounds, block.extents))
-        for block in _blocks(found)
+        for block in found.blocks
         for region in regions(block, sliced=True)
     ]
     along_i, along_j = map(max, zip((1, 1), *widths, strict=True))

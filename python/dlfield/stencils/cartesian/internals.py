@@ -240,7 +240,7 @@ def representation_of_definition(definition: Callable[..., Any]) -> nodes.Stenci
 
 
 def stages_of(stencil: Any) -> nodes.Stencil:
-    """Read a stencil as GT4Py hands it to GridTools, which computes each block as a stage."""
+    """Read a stencil behind GT4Py's passes: what they merge is one block, a stage of GridTools."""
     from gt4py.cartesian.gtc.passes.oir_pipeline import DefaultPipeline
 
     builder = _builder_of(stencil)

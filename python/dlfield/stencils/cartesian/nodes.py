@@ -260,6 +260,11 @@ class Stencil(Node):
     temporaries: tuple[FieldDeclaration, ...]
     loops: tuple[VerticalLoop, ...]
 
+    @property
+    def blocks(self) -> list[Block]:
+        """All blocks, in their order."""
+        return [one for loop in self.loops for section in loop.sections for one in section.blocks]
+
 
 def accesses(node: Node) -> list[Access]:
     """Return the accesses in a node, those in indices and bounds among them."""
