@@ -385,7 +385,7 @@ aarch64-test: ## Rust tests for aarch64 (NEON) under emulation
 # dist/, everything else is what that machine's Python has. Libraries that may not get along with each
 # other, or take the process down, have a process each.
 GPU_PYTHON ?= python3
-ON_GPU = PYTHONPATH=$(CURDIR)/target/on-gpu OMP_NUM_THREADS=1 $(GPU_PYTHON)
+ON_GPU = PYTHONPATH=$(CURDIR)/target/on-gpu$(PYTHONPATH:%=:%) OMP_NUM_THREADS=1 $(GPU_PYTHON)
 GPU_TESTS := "tests/gpu --ignore=tests/gpu/interop" $(wildcard tests/gpu/interop/test_*.py)
 
 target/on-gpu: $(wildcard dist/*.whl)
@@ -393,9 +393,10 @@ target/on-gpu: $(wildcard dist/*.whl)
 	$(GPU_PYTHON) -m pip install --quiet --no-deps --no-index --target $@ dist/*.whl
 	touch $@
 
+GPU_PYTEST ?=
 gpu-test: target/on-gpu ## tests/gpu on the GPU of this machine, with the wheel in dist/
 	failed=; for tests in $(GPU_TESTS); do \
-		DLFIELD_TEST_CUDA=real $(ON_GPU) -m pytest $$tests || failed=1; \
+		DLFIELD_TEST_CUDA=real $(ON_GPU) -m pytest $(GPU_PYTEST) $$tests || failed=1; \
 	done; test -z "$$failed"
 
 gpu-bench: target/on-gpu ## copies and exchanges on the GPU of this machine, beside their peers

@@ -93,6 +93,26 @@ class Bench:
                     names=self.peers(source=source, target=target),
                 )
 
+    def interiors(self) -> Iterator[Comparison]:
+        """Compare copies of the domain of a field with a halo."""
+        shape, halo = self.shape(8), (3, 3, 0)
+        source = dlf.ones(shape, dims="IJK", halo=halo, device="gpu", managed=None).domain_view
+        for order, layout in (("IJK", (0, 1, 2)), ("JIK", (1, 0, 2)), ("KJI", (2, 1, 0))):
+            options = {"layout": layout, "device": "gpu", "managed": None}
+            target = dlf.zeros(source.shape, dims="IJK", **options)
+            yield Comparison(
+                f"interior of IJK to {order}, float64",
+                "target[...] = source",
+                [
+                    Peer("cuMemcpy(target, plain)", limit=1 / 0.8),
+                    Peer("torch_target.copy_(torch_source)"),
+                    Peer("cupy_target[...] = cupy_source"),
+                ],
+                # The limit is a copy of as many bytes that have no gaps.
+                names=self.peers(source=source, target=target)
+                | {"plain": dlf.zeros(source.shape, device="gpu", managed=None)},
+            )
+
     def transfers(self) -> Iterator[Comparison]:
         """Compare copies between host and device that change no layout."""
         shape = self.shape(8)
@@ -181,6 +201,7 @@ def main() -> None:
     with bench.on_one_stream():
         for area, comparisons in (
             (f"layout-changing copies of {options.mib} MiB", bench.permutations()),
+            (f"copies of a domain, {options.mib} MiB", bench.interiors()),
             (f"between host and device, {options.mib} MiB", bench.transfers()),
         ):
             rows = compare_all(area, comparisons, bench.names, bench.measure)

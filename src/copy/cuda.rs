@@ -18,9 +18,8 @@ use crate::device::DeviceKind;
 use crate::error::{Error, Result};
 use crate::managed::Managed;
 
-/// Maximum number of calls of the driver for one copy, if the alternative is a kernel, or a detour
-/// through a block without gaps.
-const FEW_CALLS: usize = 2;
+/// Maximum number of calls of the driver for one copy, if the alternative is a detour through a block
+/// without gaps.
 const MANY_CALLS: usize = 64;
 
 /// True for memory of a CUDA device.
@@ -66,8 +65,7 @@ pub(super) unsafe fn copy(source: &Managed, target: &Managed) -> Result<()> {
         ));
     };
     let worth_it = |moves: &Moves| match (from, to) {
-        _ if from == to => moves.are_worth_it(FEW_CALLS),
-        // The driver copies rows within one device only.
+        // The driver copies rows within one device only, and takes twice the time of a kernel there.
         (Some(_), Some(_)) => matches!(moves.one, Move::Linear { .. }),
         _ => moves.are_worth_it(MANY_CALLS),
     };

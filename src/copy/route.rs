@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use std::ffi::CStr;
+use std::iter;
 
 use super::plan::{CopyPlan, Loop, Loops};
 use crate::cuda::{Arguments, MAX_WALKS, Walk};
@@ -106,8 +107,11 @@ const KERNELS: [(&CStr, &CStr); 5] = [
     (c"dlfield_copy_16", c"dlfield_transpose_16"),
 ];
 
-/// Side in words of the square that a block transposes at once.
-const TILE: usize = 32;
+/// Words that a block transposes at once: in the order of the target, and in that of the source
+/// (`struct Tile` in the CUDA code).
+const fn tile(word: usize) -> [usize; 2] {
+    if word < 4 { [128, 64] } else { [512 / word, 32] }
+}
 
 /// Extent below which a dimension is not tiled.
 const SHORT: usize = 8;
@@ -133,7 +137,8 @@ pub(super) fn launch(plan: &CopyPlan, addresses: [usize; 2]) -> Launch {
     let (copy, transposition) =
         KERNELS.get(word.trailing_zeros() as usize).copied().unwrap_or(KERNELS[0]);
     let name = if tiled { transposition } else { copy };
-    let size = if tiled { (tiles(&walks), [32, 8]) } else { (blocks(&walks, word), [256, 1]) };
+    let size =
+        if tiled { (tiles(&walks, word), [32, 8]) } else { (blocks(&walks, word), [256, 1]) };
     Launch { loops, name, size, arguments }
 }
 
@@ -178,22 +183,26 @@ fn number(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-fn grid(blocks: usize) -> u32 {
-    // Blocks loop until all work is done; 4096 of them fill the largest devices several times.
-    u32::try_from(blocks.clamp(1, 4096)).unwrap_or(1)
+/// Largest number of blocks of a launch. Blocks loop until all work is done.
+const MAX_GRID: usize = (1 << 31) - 1;
+
+fn grid(blocks: usize, most: usize) -> u32 {
+    u32::try_from(blocks.clamp(1, most)).unwrap_or(1)
 }
 
-fn tiles(walks: &[Loop]) -> u32 {
-    let count = |(at, walk): (usize, &Loop)| {
-        if walks.len() - at <= 2 { walk.count.div_ceil(TILE) } else { walk.count }
-    };
-    grid(walks.iter().enumerate().map(count).fold(1, usize::saturating_mul))
+/// Number of blocks: one for each tile, which is faster than fewer that loop.
+fn tiles(walks: &[Loop], word: usize) -> u32 {
+    let sides = tile(word).into_iter().chain(iter::repeat(1));
+    let counts = walks.iter().rev().zip(sides).map(|(walk, side)| walk.count.div_ceil(side));
+    grid(counts.fold(1, usize::saturating_mul), MAX_GRID)
 }
 
 /// Number of blocks. Each thread copies several elements, more if they are narrow.
 fn blocks(walks: &[Loop], word: usize) -> u32 {
     let at_once = 256 * (16 / word).clamp(1, 4);
-    grid(walks.iter().fold(1, |all: usize, walk| all.saturating_mul(walk.count)).div_ceil(at_once))
+    let elements = walks.iter().fold(1, |all: usize, walk| all.saturating_mul(walk.count));
+    // 4096 blocks fill the largest devices several times.
+    grid(elements.div_ceil(at_once), 4096)
 }
 
 #[cfg(test)]
@@ -253,7 +262,7 @@ mod tests {
         assert_eq!(launch.arguments.dims, 3);
         let [outer, read, written, ..] = launch.arguments.walks;
         assert_eq!((outer.count, read.source, written.target), (9, 8, 8));
-        assert_eq!(launch.size.0, 9 * 2 * 2);
+        assert_eq!(launch.size.0, 9 * 2, "a tile has 64 words of 8 bytes, and 32 rows");
     }
 
     #[test]

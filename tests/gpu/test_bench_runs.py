@@ -47,6 +47,7 @@ def run(tmp_path_factory):
 
 AREAS = {
     "layout-changing copies of 1 MiB": 12,
+    "copies of a domain, 1 MiB": 3,
     "between host and device, 1 MiB": 4,
     "device array -> Storage": 4,
     "Storage -> device array": 6,

@@ -8,6 +8,7 @@ from support.cuda.devices import LEGACY, current, device_view, new_stream, write
 from support.cuda.devices import OnDevice as Foreign
 from support.cuda.driver import call, stats
 from support.cuda.kernel_calls import launch
+from support.cuda.kinds import every_device, two_devices
 from support.errors import refused
 from support.stencils.stand_ins import SHAPE, StandIn, field
 
@@ -260,6 +261,7 @@ def test_a_stencil_of_the_host_computes_in_the_buffer_of_the_host_where_there_is
     assert np.array_equal(device_view(out), VALUES)
 
 
+@two_devices
 def test_memory_of_two_gpus_in_one_call_is_refused():
     _, run = copying(0)
     other = dlf.storage(VALUES, device=("gpu", 1), managed=None)
@@ -278,6 +280,7 @@ class SecondGpu(StandIn):
             call("cuMemcpyDtoDAsync_v2", target, source, VALUES.nbytes, LEGACY)
 
 
+@two_devices
 def test_a_stencil_of_the_second_gpu_computes_there():
     out = dlf.zeros(SHAPE, device=("gpu", 1))
     dlf.bind(SecondGpu(**FIELDS), on_mismatch="copy")(VALUES.copy(), out)
@@ -305,11 +308,12 @@ def test_explain_says_which_memory_is_copied():
     assert "expected memory of a GPU, got cpu" in text
 
 
+@every_device
 @pytest.mark.parametrize("managed", [None, "gt4py", "cuda"])
-def test_functional_makes_its_outputs_on_the_gpu_of_the_inputs(managed):
+def test_functional_makes_its_outputs_on_the_gpu_of_the_inputs(managed, device):
     _, run = copying()
-    made = run.functional(dlf.storage(VALUES, device=("gpu", 1), managed=managed))
-    assert made.device_id == 1
+    made = run.functional(dlf.storage(VALUES, device=("gpu", device), managed=managed))
+    assert made.device_id == device
     assert np.array_equal(values_of(made), VALUES)
 
 

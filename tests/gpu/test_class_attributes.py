@@ -16,6 +16,7 @@ from support.cuda.kinds import (
     HOST_NEWER,
     KINDS,
     every_class,
+    every_device,
     every_kind,
     every_state,
     host_backed,
@@ -272,13 +273,14 @@ def test_the_drawing_of_a_pair_tells_which_buffer_is_newer(state, told):
     assert told in pair(np.zeros((3, 4)), state).plot_layout().svg
 
 
+@every_device
 @every_kind
-def test_a_notebook_is_told_where_the_memory_is(managed):
-    made = dlf.zeros((3, 4), device=("gpu", 1), managed=managed)
+def test_a_notebook_is_told_where_the_memory_is(managed, device):
+    made = dlf.zeros((3, 4), device=("gpu", device), managed=managed)
     place = {
-        "gt4py": "host memory and memory of GPU 1",
-        "cuda": "memory that CUDA manages for GPU 1",
-        None: "memory of GPU 1",
+        "gt4py": f"host memory and memory of GPU {device}",
+        "cuda": f"memory that CUDA manages for GPU {device}",
+        None: f"memory of GPU {device}",
     }[managed]
     assert f">{place}</text>" in made.plot_layout().svg
     assert f"memory</th><td style='text-align:left'>{place}</td>" in made._repr_html_()

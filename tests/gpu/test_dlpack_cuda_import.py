@@ -248,3 +248,40 @@ def test_importing_a_device_capsule_neither_copies_nor_waits(producer):
     after = stats()
     assert (after.copies, after.syncs, after.allocs) == (before.copies, before.syncs, before.allocs)
     assert values_of(storage) == (VALUES + 10).tolist()
+
+
+class OfCupy(OnGpu):
+    """Four numbers in reverse, described as CuPy 14.2 does: -8 // 8 of unsigned numbers."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.own_strides, self.strides = self.strides, (-8,)  # the struct points to its own
+        last = self.memory.address + VALUES.nbytes - 8
+        self.managed.dl_tensor.data = last
+        self.managed.dl_tensor.strides[0] = ((1 << 64) - 8) // 8
+        self.interface = {
+            "shape": (4,),
+            "typestr": "<f8",
+            "data": (last, False),
+            "strides": (-8,),
+            "version": 3,
+        }
+
+    @property
+    def __cuda_array_interface__(self):
+        return self.interface
+
+
+@pytest.mark.parametrize("options", [{}, {"device": "gpu"}], ids=["anywhere", "on a GPU"])
+def test_an_array_in_reverse_comes_by_its_interface_if_its_capsule_is_wrong(producer, options):
+    one = producer(OfCupy)
+    storage = taken(one, **options)
+    assert (storage.door, storage.strides) == ("cuda_array_interface", (-8,))
+    assert values_of(storage) == VALUES[::-1].tolist()
+
+
+def test_a_capsule_that_is_wrong_otherwise_is_refused(producer):
+    one = producer(OfCupy)
+    one.strides = (8,)
+    with pytest.raises(BufferError, match="expected sizes and distances up to"):
+        taken(one)

@@ -22,6 +22,7 @@ def test_pairs_are_copied_on_the_side_with_the_newest_values_which_becomes_newer
     assert np.array_equal(values(target), np.roll(VALUES, 2, axis=1))
 
 
+@pytest.mark.stand_in
 @pytest.mark.parametrize("state", [CLEAN, DEVICE_NEWER], ids=["clean", "device newer"])
 def test_a_pair_into_host_memory_is_brought_to_the_host(state):
     source, target = pair(VALUES, state), dlf.zeros((3, 4))

@@ -8,7 +8,14 @@ import pytest
 
 from support.cuda.buffers import buffers, values
 from support.cuda.devices import OnDevice
-from support.cuda.kinds import CLASSES, DEVICE_NEWER, HOST_NEWER, every_kind, host_backed
+from support.cuda.kinds import (
+    CLASSES,
+    DEVICE_NEWER,
+    HOST_NEWER,
+    every_kind,
+    host_backed,
+    two_devices,
+)
 from support.owners import tracked
 
 VALUES = np.arange(6.0).reshape(2, 3)
@@ -222,6 +229,7 @@ def test_what_a_pair_brings_up_to_date_is_the_buffer_of_the_interface(state):
     np.testing.assert_array_equal(data.there.values(), newer)
 
 
+@two_devices
 @pytest.mark.parametrize("number", [0, 1])
 def test_the_buffer_of_the_gpu_with_the_requested_number_is_taken(number):
     parts = [OnDevice(VALUES, device=number) for number in range(2)]

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dlfield._core import Allocation, as_numpy
+from dlfield._core import as_numpy, as_storage
 from dlfield.operators.function import part_of, turned
 from dlfield.stencils.halos import Halos, Shape
 
@@ -138,7 +138,7 @@ class Adjoint:
         for name, inside, missing in plan.saved:
             given[name] = values = saved[name][inside] if inside else saved[name]
             if missing is not None:
-                given[name] = _edge_padded(values, missing, self.halos.fields[name].dtype)
+                given[name] = self._edge_padded(name, values, missing)
         gradients = {}
         for field, name, zeros, more in plan.gradients:
             fresh = into is None or more
@@ -159,8 +159,28 @@ class Adjoint:
         for field, source in plan.kept:
             cotangent = cotangents.get(field)
             if cotangent is not None and field in gradients:
-                _add_outside(as_numpy(gradients[field]), as_numpy(cotangent), source)
+                _add_outside(self._seen(gradients[field]), self._seen(cotangent), source)
         return gradients
+
+    def _seen(self, array: Any) -> Any:
+        """Return an array over the same memory that can compute."""
+        if self.function.declaration.device is None:
+            return as_numpy(array)
+        return as_storage(array, managed=None)
+
+    def _edge_padded(self, name: str, values: Any, missing: Sequence[tuple[int, ...]]) -> Storage:
+        """Return a copy that continues by its edge, by so many points below and above."""
+        shape = [extent + sum(more) for extent, more in zip(values.shape, missing, strict=True)]
+        padded = self.function.memory(shape, self.halos.fields[name].dtype).empty()
+        target = self._seen(padded)
+        inside = [slice(low, low + n) for n, (low, _) in zip(values.shape, missing, strict=True)]
+        target[tuple(inside)] = self._seen(values)
+        for axis, (low, high) in enumerate(missing):
+            before = (slice(None),) * axis
+            end = shape[axis] - high
+            target[(*before, slice(0, low))] = target[(*before, slice(low, low + 1))]
+            target[(*before, slice(end, None))] = target[(*before, slice(end - 1, end))]
+        return padded
 
     def _own_reach(self) -> dict[str, tuple[int, int]]:
         """Return the reach of the adjoint, which reads as far as S, to both sides."""
@@ -278,7 +298,7 @@ class _AdjointPlan:
             first = self.widths.get(dim, (0, 0))[0]
             source.append(slice(first, first + extent))
         self._settle(name, {dim: low for dim, (low, _) in adjoint.own.items()})
-        zeros = Allocation(shape, field.dtype).zeros
+        zeros = adjoint.function.memory(shape, field.dtype).zeros
         return output, name, zeros, tuple(target), tuple(source)
 
     def _missing(self, name: str) -> tuple[Any, list[tuple[int, int]] | None]:
@@ -321,7 +341,8 @@ class _AdjointPlan:
         ]
         self._settle(name, {dim: low for dim, (low, _) in self.between.items()})
         more = tuple(axis for axis, dim in enumerate(dims) if dim not in own)
-        return field.name, name, Allocation(extents, declared.dtype).zeros, more
+        zeros = adjoint.function.memory(extents, declared.dtype).zeros
+        return field.name, name, zeros, more
 
     def _points(self, field: DeclaredField, dim: str) -> int:
         """Return the points of the domain along a dimension, or the extent of a data dimension."""
@@ -344,19 +365,3 @@ def _add_outside(gradient: Any, cotangent: Any, domain: tuple[slice, ...]) -> No
     outside = cotangent.copy()
     outside[domain] = 0
     gradient += outside
-
-
-def _edge_padded(values: Any, missing: Sequence[tuple[int, ...]], dtype: Any) -> Storage:
-    """Return a copy that continues by its edge, by so many points below and above."""
-    array = as_numpy(values)
-    shape = [extent + sum(more) for extent, more in zip(array.shape, missing, strict=True)]
-    padded = Allocation(shape, dtype).empty()
-    target = padded.to_numpy()
-    inside = [slice(low, low + n) for n, (low, _) in zip(array.shape, missing, strict=True)]
-    target[tuple(inside)] = array
-    for axis, (low, high) in enumerate(missing):
-        before = (slice(None),) * axis
-        end = shape[axis] - high
-        target[(*before, slice(0, low))] = target[(*before, slice(low, low + 1))]
-        target[(*before, slice(end, None))] = target[(*before, slice(end - 1, end))]
-    return padded

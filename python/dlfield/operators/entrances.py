@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from dlfield._core import Allocation
 from dlfield.operators.function import StencilFunction
 from dlfield.stencils.binding import bind
 
@@ -69,10 +70,11 @@ def torch_op(
     >>> op = dlf.torch_op(run, "model::laplacian")  # doctest: +SKIP
     >>> y = op(x)  # doctest: +SKIP
     """
-    from dlfield.operators.in_torch import TorchOp
+    from dlfield.operators.in_torch import MemoryOnGpu, TorchOp
 
     made = _derivative(run, adjoint, "adjoint", names)
-    return TorchOp(StencilFunction(run, halo, dims), name, made, names)
+    memory = Allocation if run.declaration.device is None else MemoryOnGpu
+    return TorchOp(StencilFunction(run, halo, dims, memory), name, made, names)
 
 
 def jax_call(

@@ -5,7 +5,7 @@ Frameworks call it with tensors. It makes the outputs; every check is that of th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -25,6 +25,16 @@ __all__ = ["StencilFunction", "part_of", "turned"]
 _OF_PYTHON = tuple(map(np.dtype, (bool, np.int64, np.float64)))
 
 
+class Memory(Protocol):
+    """What makes arrays of one shape and dtype, as `Allocation` does."""
+
+    def zeros(self) -> Storage:
+        """Allocate a storage of zeros."""
+
+    def empty(self) -> Storage:
+        """Allocate a storage whose values are undefined."""
+
+
 class StencilFunction:
     """A stencil as a function: inputs and scalars in, outputs out.
 
@@ -34,6 +44,9 @@ class StencilFunction:
         The bound stencil.
     halo, dims
         As `Halos` takes them.
+    memory
+        Called with a shape and a dtype, makes the outputs: `Allocation`, in memory of the host, or
+        what has its methods.
 
     Raises
     ------
@@ -42,13 +55,19 @@ class StencilFunction:
         and what `Halos` refuses.
     """
 
-    def __init__(self, run: BoundStencil, halo: Any = None, dims: Any = None) -> None:
+    def __init__(
+        self,
+        run: BoundStencil,
+        halo: Any = None,
+        dims: Any = None,
+        memory: Callable[[Sequence[int], Any], Memory] = Allocation,
+    ) -> None:
         declaration = run.declaration
         if declaration.collections:
             expected = "expected fields and scalars as arguments"
             got = ", ".join(declaration.collections)
             raise TypeError(f"'{declaration.name}': {expected}, got the collections {got}")
-        self.run, self.declaration = run, declaration
+        self.run, self.declaration, self.memory = run, declaration, memory
         self.halos = Halos(declaration, halo, dims)
         if "domain" not in declaration.takes() and declaration.decided_by.startswith("arrays"):
             self._check_not_told()
@@ -217,7 +236,8 @@ class _ForwardPlan:
                 raise ValueError(f"'{function.name}': expected {expected}, got {extents[axis]}")
         shapes_out = halos.output_shapes(extents)
         makers = {
-            field.name: Allocation(shapes_out[field.name], field.dtype) for field in halos.outputs
+            field.name: function.memory(shapes_out[field.name], field.dtype)
+            for field in halos.outputs
         }
         updated = [field.name for field in halos.outputs if field.access == "update"]
         self.zeros = {name: one.zeros for name, one in makers.items() if name not in updated}
@@ -245,11 +265,11 @@ def part_of(
     return tuple(map(slice, first, ends))
 
 
-def _copies(allocation: Allocation) -> Callable[[Any], Storage]:
+def _copies(memory: Memory) -> Callable[[Any], Storage]:
     """Return what copies a field that the stencil reads and writes."""
 
     def copied(values: Any) -> Storage:
-        made = allocation.empty()
+        made = memory.empty()
         made[...] = values
         return made
 

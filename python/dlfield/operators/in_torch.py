@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from dlfield._core import as_storage
 from dlfield.operators.adjoints import Adjoint
 from dlfield.operators.torch_functions import (
     functions,
@@ -25,11 +26,11 @@ from dlfield.stencils.declaration import DeclaredField
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from dlfield._core import Array, BoundStencil
+    from dlfield._core import Array, BoundStencil, Storage
     from dlfield.operators.function import StencilFunction
     from dlfield.stencils.declaration import DeclaredScalar
 
-__all__ = ["TorchOp"]
+__all__ = ["MemoryOnGpu", "TorchOp"]
 
 _TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)
 #: Types of scalars in a schema, by NumPy's kind of their dtype.
@@ -68,6 +69,7 @@ class TorchOp:
                 raise ValueError(f"name: expected names that are free, got {got}; choose another")
         self.function, self.name = function, name
         self.adjoint = None if adjoint is None else Adjoint(function, adjoint, names)
+        self._on_gpu = function.declaration.device is not None
         self._fields = [isinstance(one, DeclaredField) for one in function.arguments.values()]
         self._names = tuple(function.arguments)
         self._tensors = [at for at, is_field in enumerate(self._fields) if is_field]
@@ -174,15 +176,26 @@ class TorchOp:
 
     # -- kernels ---------------------------------------------------------------------------------
 
+    def _refuse_recording(self) -> None:
+        """Refuse to be recorded: who computes on a GPU is waited for, which a graph cannot do."""
+        if self._on_gpu and torch.cuda.is_current_stream_capturing():
+            raise RuntimeError(
+                f"{self.name}: a CUDA graph cannot record a stencil, which the host waits for; "
+                "call it outside of torch.cuda.graph"
+            )
+
     def _compute(self, *args: Any) -> Any:
+        self._refuse_recording()
         made = self.function(dict(zip(self._names, args, strict=True)))
         return made[0].to_torch() if len(made) == 1 else tuple(one.to_torch() for one in made)
 
     def _compute_out(self, *args: Any, **outputs: Any) -> None:
+        self._refuse_recording()
         names = [self._names[at] for at in self._kept]
         self.function.write(dict(zip(names, args, strict=True)) | outputs)
 
     def _compute_backward(self, *args: Any) -> Any:
+        self._refuse_recording()
         adjoint = self.known_adjoint()
         cotangents, rest = args[: len(self._outputs)], args[len(self._outputs) : -1]
         saved = dict(zip([*adjoint.saved, *adjoint.scalars], rest, strict=True))
@@ -196,7 +209,7 @@ class TorchOp:
         tensors = [one for one, is_field in zip(args, self._fields, strict=True) if is_field]
         shapes = self.function.shapes([one.shape for one in tensors])
         made = [
-            tensors[0].new_empty(shape, dtype=_dtype(field))
+            tensors[0].new_empty(shape, dtype=_of_numpy(field.dtype))
             for shape, field in zip(shapes, self.function.outputs, strict=True)
         ]
         return _alone(made)
@@ -207,7 +220,7 @@ class TorchOp:
         fields = self.function.halos.fields
         return _alone(
             [
-                args[0].new_empty(shapes[name], dtype=_dtype(fields[name]))
+                args[0].new_empty(shapes[name], dtype=_of_numpy(fields[name].dtype))
                 for name in self._differentiable
             ]
         )
@@ -267,7 +280,7 @@ class TorchOp:
     # -- registrations ---------------------------------------------------------------------------
 
     def _register(self, namespace: str, short: str) -> None:
-        key = "CPU" if self.function.declaration.device is None else "CUDA"
+        key = "CUDA" if self._on_gpu else "CPU"
         self._library = library = torch.library.Library(namespace, "FRAGMENT")
         inputs = ", ".join(map(_argument, self.function.arguments.values()))
         result = _results(self._outputs)
@@ -314,6 +327,25 @@ class TorchOp:
         return [*arguments, "SymInt[] extents_of_inputs"]
 
 
+class MemoryOnGpu:
+    """Makes storages of one shape and dtype, in memory of torch on its current GPU.
+
+    The pool of torch keeps what is given back. The driver would map new memory for each call, which
+    takes longer than many a stencil.
+    """
+
+    def __init__(self, shape: Sequence[int], dtype: Any) -> None:
+        self._options = {"size": tuple(shape), "dtype": _of_numpy(dtype), "device": "cuda"}
+
+    def zeros(self) -> Storage:
+        """Allocate a storage of zeros."""
+        return as_storage(torch.zeros(**self._options), managed=None)
+
+    def empty(self) -> Storage:
+        """Allocate a storage whose values are undefined."""
+        return as_storage(torch.empty(**self._options), managed=None)
+
+
 def _results(names: Sequence[str]) -> str:
     """Return the results of an operator as a schema writes them."""
     tensors = ", ".join("Tensor" for _ in names)
@@ -336,5 +368,5 @@ def _argument(declared: DeclaredField | DeclaredScalar) -> str:
     return f"{_SCALARS[kind]} {declared.name}"
 
 
-def _dtype(field: DeclaredField) -> torch.dtype:
-    return torch.from_numpy(np.empty(0, np.dtype(field.dtype))).dtype
+def _of_numpy(dtype: np.dtype[Any]) -> torch.dtype:
+    return torch.from_numpy(np.empty(0, dtype)).dtype

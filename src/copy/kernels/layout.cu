@@ -7,13 +7,12 @@
 // whatever element it is a part of.
 //
 // The grid is (any number, 1, 1) and does the whole work whatever the number. The block is
-// (THREADS, 1, 1), and (TILE, TILE_ROWS, 1) for a transposition. Functions without a mark run on the
+// (THREADS, 1, 1), and (WARP, WARPS, 1) for a transposition. Functions without a mark run on the
 // device: `compile.py` says so to the compiler.
 
 using Index = unsigned long long;
 
-enum { MOST_WALKS = 8, THREADS = 256, TILE = 32, TILE_ROWS = 8 };
-static_assert(TILE * TILE_ROWS == THREADS, "one launch bound for all kernels");
+enum { MOST_WALKS = 8, THREADS = 256, WARP = 32, WARPS = THREADS / WARP };
 
 // One loop over elements: how often, and how many bytes each side moves, which may be backwards.
 struct Walk {
@@ -202,38 +201,49 @@ void fill(const Arguments &arguments) {
     });
 }
 
+// A tile has so many elements along the last walk, in which a warp writes, and so many along the one
+// before it, in which a warp reads. Rows of 512 bytes are long enough for the memory, also where they
+// begin between its lines; more than 128 words of them would take too much shared memory.
+template <class Word>
+struct Tile {
+    enum { WIDTH = sizeof(Word) < 4 ? 128 : 512 / sizeof(Word), HEIGHT = sizeof(Word) < 4 ? 64 : 32 };
+};
+
 // Where a tile begins on each side, in bytes from the first element, and how many elements it has
-// along the last walk and along the one before it: TILE, or what is left of them.
+// along the last walk and along the one before it: those of a tile, or what is left of them.
 struct Place {
     long long source, target;
     int width, height;
 };
 
-Index tiles_along(const Walk &walk) {
-    return (Index(walk.count) + TILE - 1) / TILE;
+Index tiles_along(const Walk &walk, int side) {
+    return (Index(walk.count) + side - 1) / side;
 }
 
 // Takes the tile along one walk off a flat number, and gives how many elements it has there.
-int enter(Place &place, Index &number, const Walk &walk) {
-    const Index tiles = tiles_along(walk), first = number % tiles * TILE;
+template <class Number>
+int enter(Place &place, Number &number, const Walk &walk, int side) {
+    const Number tiles = Number(tiles_along(walk, side));
+    const Index first = Index(number % tiles) * side;
     number /= tiles;
     place.source += first * walk.source;
     place.target += first * walk.target;
-    return int(min(walk.count - first, Index(TILE)));
+    return int(min(walk.count - first, Index(side)));
 }
 
 // Numbers count along the last walk fastest: what one tile leaves of a line of the target, the next
 // block writes soon, while the line is still in the cache.
-Place place_of(Index number, const Arguments &arguments) {
+template <class Tile, class Number>
+Place place_of(Number number, const Arguments &arguments) {
     const int last = int(arguments.dims) - 1;
     Place place = {};
-    place.width = enter(place, number, arguments.walks[last]);
-    place.height = enter(place, number, arguments.walks[last - 1]);
+    place.width = enter(place, number, arguments.walks[last], Tile::WIDTH);
+    place.height = enter(place, number, arguments.walks[last - 1], Tile::HEIGHT);
 #pragma unroll 1
     for (int i = last - 2; i >= 0; i--) {
         const Walk &walk = arguments.walks[i];
-        const Index index = number % walk.count;
-        number /= walk.count;
+        const Index index = number % Number(walk.count);
+        number /= Number(walk.count);
         place.source += index * walk.source;
         place.target += index * walk.target;
     }
@@ -244,42 +254,60 @@ Place place_of(Index number, const Arguments &arguments) {
 // shared memory, so that a warp reads neighbours and writes neighbours.
 template <class Word>
 void transpose(const Arguments &arguments) {
+    constexpr int word = sizeof(Word), WIDTH = Tile<Word>::WIDTH, HEIGHT = Tile<Word>::HEIGHT;
     // A column more than needed: without it a column would lie in one bank.
-    __shared__ Word tile[TILE][TILE + 1];
+    __shared__ Word tile[WIDTH][HEIGHT + 1];
     __shared__ Place shared;
     const int last = int(arguments.dims) - 1;
     const Walk &width = arguments.walks[last], &height = arguments.walks[last - 1];
-    Index tiles = tiles_along(width) * tiles_along(height);
+    Index tiles = tiles_along(width, WIDTH) * tiles_along(height, HEIGHT);
 #pragma unroll 1
     for (int i = 0; i < last - 1; i++) {
         tiles *= arguments.walks[i].count;
     }
     const int x = threadIdx.x, y = threadIdx.y;
-    constexpr int word = sizeof(Word);
     const char *from = static_cast<const char *>(arguments.source) + x * word + y * width.source;
     char *to = static_cast<char *>(arguments.target) + x * word + y * height.target;
     for (Index number = blockIdx.x; number < tiles; number += gridDim.x) {
         // One thread divides for all, and does so while the others write the tile before.
         if (x == 0 && y == 0) {
-            shared = place_of(number, arguments);
+            shared = tiles >> 32 ? place_of<Tile<Word>>(number, arguments)
+                                 : place_of<Tile<Word>>(unsigned(number), arguments);
         }
         __syncthreads();
         const Place here = shared;
-        int rows = x < here.height ? here.width - y : 0;
+        // Every load before the first word is put down: memory is far, and the way is paid for once.
+        // So words past the end are put down as well, where nobody reads them.
+        Word held[WIDTH / WARPS][HEIGHT / WARP] = {};
+        const char *source = from + here.source;
 #pragma unroll
-        for (int k = 0; k < TILE; k += TILE_ROWS) {
-            if (k < rows) {
-                tile[y + k][x] =
-                    *reinterpret_cast<const Word *>(from + here.source + k * width.source);
+        for (int i = 0; i < WIDTH / WARPS; i++) {
+#pragma unroll
+            for (int j = 0; j < HEIGHT / WARP; j++) {
+                if (y + i * WARPS < here.width && x + j * WARP < here.height) {
+                    held[i][j] = reinterpret_cast<const Word *>(source)[j * WARP];
+                }
+            }
+            source += WARPS * width.source;
+        }
+#pragma unroll
+        for (int i = 0; i < WIDTH / WARPS; i++) {
+#pragma unroll
+            for (int j = 0; j < HEIGHT / WARP; j++) {
+                tile[y + i * WARPS][x + j * WARP] = held[i][j];
             }
         }
         __syncthreads();
-        rows = x < here.width ? here.height - y : 0;
+        char *target = to + here.target;
 #pragma unroll
-        for (int k = 0; k < TILE; k += TILE_ROWS) {
-            if (k < rows) {
-                *reinterpret_cast<Word *>(to + here.target + k * height.target) = tile[x][y + k];
+        for (int j = 0; j < HEIGHT / WARPS; j++) {
+#pragma unroll
+            for (int i = 0; i < WIDTH / WARP; i++) {
+                if (y + j * WARPS < here.height && x + i * WARP < here.width) {
+                    reinterpret_cast<Word *>(target)[i * WARP] = tile[x + i * WARP][y + j * WARPS];
+                }
             }
+            target += WARPS * height.target;
         }
     }
 }

@@ -31,13 +31,30 @@ pub(in crate::protocol) fn import<'py>(
         let Ok(bare) = obj.cast::<PyCapsule>() else { return Ok(None) };
         return take_bare(bare, request).map(|claims| Some(claims.into()));
     };
-    let claims = match announced(obj, known)? {
-        Some(device) => take_from(&method, device, request)?,
+    match announced(obj, known)? {
+        Some(device) => unless_reversed(obj, take_from(&method, device, request)),
         // The __dlpack__ of an array without memory explains why there is none.
         None => take_from(&method, Device::CPU, request)
-            .map_err(|failure| with_callback(method.py(), failure))?,
-    };
-    Ok(Some(claims.into()))
+            .map(|claims| Some(claims.into()))
+            .map_err(|failure| with_callback(method.py(), failure)),
+    }
+}
+
+/// Leaves an array with negative strides to its CUDA array interface if its capsule is refused: CuPy
+/// 14.2 divides them by the size of an item as unsigned numbers.
+fn unless_reversed<'py>(obj: &Bound<'py, PyAny>, answer: Result<Checked, Failure>) -> Answer<'py> {
+    match answer {
+        Err(Failure::Ours(Error::Buffer(_))) if is_reversed(obj) => Ok(None),
+        answer => answer.map(|claims| Some(claims.into())),
+    }
+}
+
+/// True if an object has a CUDA array interface, and negative strides.
+fn is_reversed(obj: &Bound<'_, PyAny>) -> bool {
+    let read = |name| obj.getattr_opt(name).ok().flatten();
+    let strides = read(intern!(obj.py(), "strides")).and_then(|it| it.extract::<Vec<i64>>().ok());
+    strides.is_some_and(|strides| strides.iter().any(|&stride| stride < 0))
+        && read(intern!(obj.py(), "__cuda_array_interface__")).is_some()
 }
 
 /// Adds the way out to what JAX says of an array whose values it does not know yet.
@@ -76,7 +93,7 @@ pub(in crate::protocol) fn import_from_cuda<'py>(
     }
     match announced(obj, known)? {
         Some(Device { kind: DeviceKind::Cuda, ordinal }) => {
-            take_on_device(&method, ordinal).map(|claims| Some(claims.into()))
+            unless_reversed(obj, take_on_device(&method, ordinal))
         }
         _ => Ok(None),
     }

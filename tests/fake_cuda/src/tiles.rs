@@ -1,11 +1,18 @@
 //! Transpositions, by tiles in shared memory. Names and arithmetic follow
 //! `src/copy/kernels/layout.cu`, for reading both side by side.
 
+use std::collections::HashMap;
+
 use crate::words::{Run, Walk, Word, times};
 
 pub(crate) const BLOCK: [u32; 3] = [32, 8, 1];
-const TILE: u8 = 32;
-const TILE_ROWS: u8 = 8;
+const WARP: u64 = 32;
+const WARPS: u64 = 8;
+
+/// Words of a tile along the last walk, and along the one before it.
+fn tile(word: u64) -> [u64; 2] {
+    if word < 4 { [128, 64] } else { [512 / word, 32] }
+}
 
 /// Start of a tile on each side, and its number of elements along the last two walks.
 #[derive(Clone, Copy, Default, Debug)]
@@ -16,35 +23,34 @@ struct Place {
     height: u64,
 }
 
-fn tiles_along(walk: Walk) -> u64 {
-    walk.count.div_ceil(TILE.into())
-}
-
-/// The walks of a transposition: those along which tiles are counted, and the two of a tile.
+/// The walks of a transposition: those along which tiles are counted, and the two of a tile with its
+/// words along them.
 #[derive(Debug)]
 struct Walks {
     outer: Vec<Walk>,
     height: Walk,
     width: Walk,
+    tile: [u64; 2],
 }
 
 impl Walks {
-    fn new(walks: &[Walk]) -> Result<Self, String> {
+    fn new(walks: &[Walk], word: u64) -> Result<Self, String> {
         let [outer @ .., height, width] = walks else {
             return Err(format!("expected two walks at least, got {}", walks.len()));
         };
-        Ok(Self { outer: outer.to_vec(), height: *height, width: *width })
+        Ok(Self { outer: outer.to_vec(), height: *height, width: *width, tile: tile(word) })
     }
 
     fn tiles(&self) -> u64 {
         let outer: u64 = self.outer.iter().map(|walk| walk.count).product();
-        tiles_along(self.width) * tiles_along(self.height) * outer
+        let [width, height] = self.tile;
+        self.width.count.div_ceil(width) * self.height.count.div_ceil(height) * outer
     }
 
     fn place_of(&self, mut number: u64) -> Result<Place, String> {
-        let mut place = Place::default();
-        place.width = enter(&mut place, &mut number, self.width)?;
-        place.height = enter(&mut place, &mut number, self.height)?;
+        let (mut place, [width, height]) = (Place::default(), self.tile);
+        place.width = enter(&mut place, &mut number, self.width, width)?;
+        place.height = enter(&mut place, &mut number, self.height, height)?;
         for walk in self.outer.iter().rev() {
             let index = number % walk.count;
             number /= walk.count;
@@ -55,24 +61,30 @@ impl Walks {
     }
 }
 
-fn enter(place: &mut Place, number: &mut u64, walk: Walk) -> Result<u64, String> {
-    let first = *number % tiles_along(walk) * u64::from(TILE);
-    *number /= tiles_along(walk);
+fn enter(place: &mut Place, number: &mut u64, walk: Walk, side: u64) -> Result<u64, String> {
+    let tiles = walk.count.div_ceil(side);
+    let first = *number % tiles * side;
+    *number /= tiles;
     place.source += times(first, walk.source)?;
     place.target += times(first, walk.target)?;
-    Ok((walk.count - first).min(TILE.into()))
+    Ok((walk.count - first).min(side))
 }
 
-/// The threads of a block, each with its rows of a tile.
-fn threads() -> impl Iterator<Item = (u8, u8)> {
-    let rows = |y: u8| (y..TILE).step_by(TILE_ROWS.into());
-    let threads = (0..TILE_ROWS).flat_map(|y| (0..TILE).map(move |x| (x, y)));
-    threads.flat_map(move |(x, y)| rows(y).map(move |row| (x, row)))
+/// The words of a tile with so many columns and rows that the threads of a block take, in turn: lanes
+/// along the columns, warps along the rows.
+fn words([columns, rows]: [u64; 2]) -> impl Iterator<Item = (u64, u64)> {
+    let threads = (0..WARPS).flat_map(|y| (0..WARP).map(move |x| (x, y)));
+    threads.flat_map(move |(x, y)| {
+        let rows = (y..rows).step_by(WARPS as usize);
+        rows.flat_map(move |row| {
+            (x..columns).step_by(WARP as usize).map(move |column| (column, row))
+        })
+    })
 }
 
 impl Run<'_> {
     pub(crate) fn transpose(&mut self) -> Result<(), String> {
-        let walks = Walks::new(&self.arguments.walks)?;
+        let walks = Walks::new(&self.arguments.walks, self.word)?;
         let tiles = walks.tiles();
         for block in 0..self.blocks.min(tiles) {
             let mut number = block;
@@ -87,17 +99,17 @@ impl Run<'_> {
     /// The work of a block on a tile: two loops over its threads, because they wait for each other
     /// once.
     fn transpose_tile(&mut self, here: Place, walks: &Walks) -> Result<(), String> {
-        let mut tile: [[Option<Word>; 33]; 32] = [[None; 33]; 32];
-        for (x, row) in threads() {
-            if u64::from(x) < here.height && u64::from(row) < here.width {
-                let offset = here.source + self.inside(x, row, walks.width.source)?;
-                tile[usize::from(row)][usize::from(x)] = Some(self.load(offset)?);
+        let (mut tile, [width, height]) = (HashMap::<(u64, u64), Word>::new(), walks.tile);
+        for (x, y) in words([height, width]) {
+            if x < here.height && y < here.width {
+                let offset = here.source + self.inside(x, y, walks.width.source)?;
+                tile.insert((y, x), self.load(offset)?);
             }
         }
-        for (x, row) in threads() {
-            if u64::from(x) < here.width && u64::from(row) < here.height {
-                let offset = here.target + self.inside(x, row, walks.height.target)?;
-                let word = tile[usize::from(x)][usize::from(row)];
+        for (x, y) in words([width, height]) {
+            if x < here.width && y < here.height {
+                let offset = here.target + self.inside(x, y, walks.height.target)?;
+                let word = tile.get(&(x, y)).copied();
                 self.store(offset, word.ok_or("expected a word in the tile, got none")?)?;
             }
         }
@@ -105,7 +117,7 @@ impl Run<'_> {
     }
 
     /// Offset of an element from the first one of its tile, on the side where `x` moves by words.
-    fn inside(&self, x: u8, row: u8, step: i64) -> Result<i64, String> {
-        Ok(times(x.into(), self.word.cast_signed())? + times(row.into(), step)?)
+    fn inside(&self, x: u64, row: u64, step: i64) -> Result<i64, String> {
+        Ok(times(x, self.word.cast_signed())? + times(row, step)?)
     }
 }

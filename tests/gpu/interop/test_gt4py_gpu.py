@@ -9,7 +9,10 @@ import pytest
 from support.cuda.devices import OnDevice, device_view
 from support.optional import library
 
-pytestmark = pytest.mark.real
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.filterwarnings("default"),  # what GT4Py and dace warn of is theirs
+]
 
 SHAPE = (12, 10, 5)
 

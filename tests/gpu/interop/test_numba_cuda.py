@@ -151,13 +151,13 @@ def test_memory_is_not_freed_under_work_of_numba():
 
 def compiles():
     try:
-        return cuda.is_available()
-    except RuntimeError:  # of a compiler that is not there
+        return cuda.is_available() and bool(cuda.jit("void()")(lambda: None))
+    except (RuntimeError, AttributeError):  # no compiler is there, or NumPy is too new for numba
         return False
 
 
 @pytest.mark.real
-@pytest.mark.filterwarnings("ignore:Grid size")  # a single block
+@pytest.mark.filterwarnings("ignore:.*Grid size")  # a single block
 @every_kind
 def test_a_kernel_of_numba_takes_a_storage_and_changes_it(managed):
     if not compiles():

@@ -49,7 +49,8 @@ def test_every_layout_arrives_at_its_address_and_comes_back(torch, layout, manag
     tensor = layout(lambda shape: torch.zeros(shape, device="cuda"))
     storage = dlf.as_storage(tensor, managed=managed)
     assert address_of(storage) == tensor.data_ptr()
-    assert storage.strides == tuple(4 * stride for stride in tensor.stride())
+    on_gpu = dlf.as_storage(storage, managed=None)  # a pair has the strides of its host buffer
+    assert on_gpu.strides == tuple(4 * stride for stride in tensor.stride())
     back = torch.from_dlpack(storage)
     assert (back.data_ptr(), back.device) == (tensor.data_ptr(), tensor.device)
     assert (back.shape, back.stride()) == (tensor.shape, tensor.stride())
