@@ -30,7 +30,12 @@ from support.processes import one_at_a_time  # noqa: E402
 # ruff: noqa: F841
 
 F = Field[np.float64]
-pytestmark = pytest.mark.filterwarnings("ignore:2D temporaries is an experimental feature")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:2D temporaries is an experimental feature"),
+    # What dace says of `dropped`.
+    pytest.mark.filterwarnings("ignore:WARNING. Use of uninitialized transient"),
+    pytest.mark.filterwarnings("ignore:Tried to remove `None`"),
+]
 
 
 def joined(inp: F, out: F):
@@ -177,6 +182,38 @@ def ahead_at_other_points(inp: F, out: F):
         out = found + 0.0 * value[1, 0, 0]
 
 
+def dropped(inp: F, out: F):
+    with computation(PARALLEL), interval(0, 2):
+        tripled = 3.0 * inp
+        beside = tripled[1, 0, 0] + 1.0
+        out = beside
+    with computation(PARALLEL), interval(2, 3):
+        out = tripled[0, 0, -1]
+    with computation(PARALLEL), interval(3, 4):
+        out = tripled[0, 0, -2]
+
+
+def kept(inp: F, out: F):
+    with computation(PARALLEL), interval(0, 2):
+        tripled = 3.0 * inp
+        beside = tripled[1, 0, 0] + 1.0
+        out = beside
+    with computation(FORWARD), interval(2, 3):
+        out = tripled[0, 0, -1]
+    with computation(FORWARD), interval(3, 4):
+        out = tripled[0, 0, -2]
+
+
+def merged(inp: F, out: F):
+    with computation(PARALLEL), interval(0, 2):
+        tripled = 3.0 * inp
+        out = tripled + 1.0
+    with computation(PARALLEL), interval(2, 3):
+        out = tripled[0, 0, -1]
+    with computation(PARALLEL), interval(3, 4):
+        out = tripled[0, 0, -2]
+
+
 LEFT_OUT = [
     (joined, "numpy"),
     (joined_downwards, "numpy"),
@@ -194,6 +231,10 @@ COMPUTED = [
     (read_ahead, "numpy"),
     (reused, "numpy"),
     (at_other_points, "numpy"),
+    (dropped, "debug"),
+    (kept, "numpy"),
+    (merged, "numpy"),
+    (merged, "gt:cpu_kfirst"),
 ]
 
 
@@ -241,6 +282,9 @@ def test_bind_refuses_a_stencil_that_reads_what_its_backend_does_not_compute(def
         (at_other_points, "gt:cpu_kfirst", [5.0, 15.0, 5.0, 5.0]),
         (ahead_at_other_points, "debug", [15.0, 15.0, 15.0, 5.0]),
         (ahead_at_other_points, "gt:cpu_kfirst", [15.0, 15.0, 15.0, 5.0]),
+        (dropped, "numpy", [16.0, 16.0, 15.0, 15.0]),
+        (dropped, "dace:cpu", [16.0, 16.0, 15.0, 15.0]),
+        (dropped, "gt:cpu_kfirst", [16.0, 16.0, 15.0, 15.0]),
     ],
     ids=ids,
 )
@@ -259,6 +303,13 @@ def test_bind_refuses_a_stencil_whose_loop_is_not_computed_level_by_level(
     text = rf"one level after the other, got '{backend}', which computes 'found' \(line {line}\)"
     with pytest.raises(ValueError, match=text):
         dlf.bind(compiled(definition, backend))
+
+
+@pytest.mark.parametrize("backend", ["numpy", "dace:cpu", "gt:cpu_kfirst"])
+def test_bind_refuses_a_stencil_whose_backend_drops_what_other_levels_read(backend):
+    text = rf"keeps 'tripled' \(line 3\) for other levels.* got '{backend}', which drops it"
+    with pytest.raises(ValueError, match=text):
+        dlf.bind(compiled(dropped, backend))
 
 
 def test_bind_refuses_a_stencil_whose_backend_writes_outside_of_the_domain(monkeypatch):
@@ -289,6 +340,8 @@ def test_bind_takes_a_stencil_whose_backend_computes_what_is_read(definition, ba
         (reused, [15.0, 15.0, 15.0, 15.0]),
         (at_other_points, [5.0, 15.0, 5.0, 5.0]),
         (ahead_at_other_points, [15.0, 15.0, 15.0, 5.0]),
+        (kept, [16.0, 16.0, 15.0, 15.0]),
+        (merged, [16.0, 16.0, 15.0, 15.0]),
     ],
     ids=ids,
 )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from dlfield.derivatives.expressions import NotDifferentiable, plus
 from dlfield.derivatives.program import HERE, Program, Step, Sweep, steps_of
 from dlfield.stencils.cartesian.around import joins_loops, left_out
+from dlfield.stencils.cartesian.lost import perhaps_lost
 from dlfield.stencils.cartesian.nodes import Access, Constant, Operation, accesses, changed
 
 if TYPE_CHECKING:
@@ -99,29 +101,35 @@ def _reads_elsewhere(sweep: Sweep, begun: set[str]) -> bool:
 def compute_enough(program: Program, backend: str) -> None:
     """Make a backend of GT4Py compute every value wherever another one needs it.
 
-    A later sweep that reads what would be left out, into a variable that nothing needs, makes GT4Py
-    compute it. Changes the program in place.
+    A later sweep that reads what would be left out, or dropped, into a variable that nothing needs
+    makes GT4Py compute it. Changes the program in place.
     """
     joins = joins_loops(backend)
-    if joins is None:
-        return
     for _ in [*steps_of(program.sweeps)]:
-        steps = [(at, step) for at, one in enumerate(program.sweeps) for step in one.steps]
-        lacking = left_out(program.stencil("", ()), joins=joins)
-        if lacking is None:
+        found = program.stencil("", ())
+        if backend != "debug" and (dropped := perhaps_lost(found)) is not None:
+            _read_behind(program, dropped, [HERE])
+        elif joins is not None and (lacking := left_out(found, joins=joins)):
+            west, east, south, north = lacking.needed
+            _read_behind(program, lacking.at, [(-west, -south, 0), (east, north, 0)])
+        else:
             return
-        at, step = steps[lacking.at]
-        spare = program.like(step.target, f"{step.target}_around")
-        west, east, south, north = lacking.needed
-        corners = Access(step.target, (-west, -south, 0)), Access(step.target, (east, north, 0))
-        is_bool = program.types[step.target] == "bool"
-        both = Operation("or", corners) if is_bool else plus(*corners)
-        order, levels = _OTHER[program.sweeps[at].order], program.sweeps[at].levels
-        program.sweeps[at + 1 : at + 1] = [
-            Sweep(order, levels, (Step(spare, both),)),
-            Sweep(_OTHER[order], levels, (Step(spare, Access(spare, HERE)),)),  # or GT4Py drops it
-        ]
     raise NotDifferentiable("a value is read beside itself, once more at each level")
+
+
+def _read_behind(program: Program, number: int, places: list[tuple[int, int, int]]) -> None:
+    """Add a sweep behind the step with this number that reads its value at these places."""
+    steps = [(at, step) for at, one in enumerate(program.sweeps) for step in one.steps]
+    at, step = steps[number]
+    spare = program.like(step.target, f"{step.target}_around")
+    read: list[Expression] = [Access(step.target, place) for place in places]
+    is_bool = program.types[step.target] == "bool"
+    every = reduce(lambda *both: Operation("or", both) if is_bool else plus(*both), read)
+    order, levels = _OTHER[program.sweeps[at].order], program.sweeps[at].levels
+    program.sweeps[at + 1 : at + 1] = [
+        Sweep(order, levels, (Step(spare, every),)),
+        Sweep(_OTHER[order], levels, (Step(spare, Access(spare, HERE)),)),  # or GT4Py drops it
+    ]
 
 
 _OTHER: dict[Order, Order] = {"parallel": "backward", "forward": "backward", "backward": "forward"}

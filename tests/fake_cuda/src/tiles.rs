@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use crate::words::{Run, Walk, Word, times};
 
 pub(crate) const BLOCK: [u32; 3] = [32, 8, 1];
-const WARP: u64 = 32;
-const WARPS: u64 = 8;
+const WARP: usize = 32;
+const WARPS: usize = 8;
 
 /// Words of a tile along the last walk, and along the one before it.
 fn tile(word: u64) -> [u64; 2] {
@@ -73,12 +73,10 @@ fn enter(place: &mut Place, number: &mut u64, walk: Walk, side: u64) -> Result<u
 /// The words of a tile with so many columns and rows that the threads of a block take, in turn: lanes
 /// along the columns, warps along the rows.
 fn words([columns, rows]: [u64; 2]) -> impl Iterator<Item = (u64, u64)> {
-    let threads = (0..WARPS).flat_map(|y| (0..WARP).map(move |x| (x, y)));
+    let threads = (0..WARPS as u64).flat_map(|y| (0..WARP as u64).map(move |x| (x, y)));
     threads.flat_map(move |(x, y)| {
-        let rows = (y..rows).step_by(WARPS as usize);
-        rows.flat_map(move |row| {
-            (x..columns).step_by(WARP as usize).map(move |column| (column, row))
-        })
+        let rows = (y..rows).step_by(WARPS);
+        rows.flat_map(move |row| (x..columns).step_by(WARP).map(move |column| (column, row)))
     })
 }
 

@@ -15,19 +15,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from dlfield.stencils.cartesian.levels import ALL, meet, shifted, without
-from dlfield.stencils.cartesian.nodes import Access, Assign, Interval, Region, accesses, known
+from dlfield.stencils.cartesian.nodes import Interval, known
+from dlfield.stencils.cartesian.places import comes_before, loops_of, places_of, sources
 from dlfield.stencils.cartesian.regions import is_outside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from dlfield.stencils.cartesian.levels import Levels
-    from dlfield.stencils.cartesian.nodes import Block, Scalar, Stencil, VerticalLoop
+    from dlfield.stencils.cartesian.nodes import Stencil
+    from dlfield.stencils.cartesian.places import Parts, Place
 
 __all__ = [
     "Around",
@@ -45,8 +42,6 @@ __all__ = [
 #: Points beside the domain: in negative and in positive direction along I, and along J.
 Around = tuple[int, int, int, int]
 
-#: The parts of both axes that a region has.
-_Parts = tuple[Interval, Interval]
 _WHOLE = Interval(None, None)
 
 #: How far beside one end of an axis a region is that belongs to the other end.
@@ -94,7 +89,7 @@ def left_out(found: Stencil, *, joins: bool | None) -> Mismatch | None:
         As `joins_loops` has it.
     """
     pairs = list(zip(needed(found), computed(found, joins=joins), strict=True))
-    for at, one in reversed(list(enumerate(_places(found)))):
+    for at, one in reversed(list(enumerate(places_of(found)))):
         read, has = pairs[at]
         if widest(read, has) != has:
             return Mismatch(at, one.name, one.writes[0].line, read, has)
@@ -108,7 +103,7 @@ def written_outside(stages: Stencil) -> Mismatch | None:
     """
     fields = {one.name for one in stages.fields}
     for at, (one, far) in enumerate(
-        zip(_places(stages), computed(stages, joins=None), strict=True)
+        zip(places_of(stages), computed(stages, joins=None), strict=True)
     ):
         for write in one.writes:
             if write.target.name in fields and any(far):
@@ -123,15 +118,15 @@ def out_of_turn(found: Stencil, far: list[Around]) -> Mismatch | None:
     and GridTools compute one at all levels before the next: what one reads of the other at another
     level is then too old, or too new.
     """
-    loops = [(at, one) for at, one in enumerate(_places(found)) if one.order != "parallel"]
+    loops = [(at, one) for at, one in enumerate(places_of(found)) if one.order != "parallel"]
     for (at, one), (to, later) in combinations(loops, 2):
         if one.section != later.section or far[at] == far[to]:
             continue
         too_old = [read for read, _ in one.reads if read.name in later.written]
         too_new = [read for read, _ in later.reads if read.name in one.written]
-        if any(_comes_before(read.offset[2], one.order) for read in too_old):
+        if any(comes_before(read.offset[2], one.order) for read in too_old):
             return Mismatch(at, one.name, one.writes[0].line, far[to], far[at])
-        if any(_comes_before(read.offset[2], _OTHER[one.order]) for read in too_new):
+        if any(comes_before(read.offset[2], _OTHER[one.order]) for read in too_new):
             return Mismatch(to, later.name, later.writes[0].line, far[at], far[to])
     return None
 
@@ -141,7 +136,7 @@ _OTHER = {"forward": "backward", "backward": "forward"}
 
 def needed(found: Stencil) -> list[Around]:
     """Return how far around the domain the values of each block are read, by its number."""
-    return _needed(list(_places(found)))
+    return _needed(list(places_of(found)))
 
 
 def told(found: Stencil) -> list[Around]:
@@ -152,71 +147,13 @@ def told(found: Stencil) -> list[Around]:
 
 def computed(found: Stencil, *, joins: bool | None) -> list[Around]:
     """Return how far around the domain each block is computed, by its number."""
-    places = list(_places(found))
-    return _by_gridtools(places) if joins is None else _by_gt4py(places, _loops(found, joins=joins))
+    places = list(places_of(found))
+    return (
+        _by_gridtools(places) if joins is None else _by_gt4py(places, loops_of(found, joins=joins))
+    )
 
 
-@dataclass(frozen=True)
-class _Place:
-    """A block, with the order and the levels of its section; `flat` are all fields without K."""
-
-    block: Block
-    order: str
-    section: tuple[int, int]
-    levels: Levels | None
-    flat: frozenset[str]
-
-    @cached_property
-    def writes(self) -> list[Assign]:
-        return [one for one in self.block.walk() if isinstance(one, Assign)]
-
-    @property
-    def name(self) -> str:
-        """The first field that it writes; a condition has no name of the user's."""
-        names = [one.target.name for one in self.writes]
-        return next((one for one in names if "#" not in one), names[0])
-
-    @cached_property
-    def reads(self) -> list[tuple[Access, _Parts | None]]:
-        """Return what it reads, with the parts of both axes where that is in a region."""
-        targets = {id(one.target) for one in self.writes}
-        regions = (one for one in self.block.walk() if isinstance(one, Region))
-        parts = {id(one): region.bounds for region in regions for one in accesses(region)}
-        found = (one for one in accesses(self.block) if id(one) not in targets)
-        return [(one, parts.get(id(one))) for one in found]
-
-    @cached_property
-    def written(self) -> dict[str, bool]:
-        """Return the names of what it writes: True if at all of its points."""
-        always = [one for one in self.block.statements if isinstance(one, Assign)]
-        whole = {one.target.name for one in always if not _is_part(one.target)}
-        return {one.target.name: one.target.name in whole for one in self.writes}
-
-
-def _is_part(target: Access | Scalar) -> bool:
-    """Return True for one of several values of a point."""
-    return isinstance(target, Access) and bool(target.data_index)
-
-
-def _places(found: Stencil) -> Iterator[_Place]:
-    declared = (*found.fields, *found.temporaries)
-    flat = frozenset(one.name for one in declared if "K" not in one.axes)
-    for number, loop in enumerate(found.loops):
-        for at, section in enumerate(loop.sections):
-            levels = _levels(section.interval)
-            for block in section.blocks:
-                yield _Place(block, loop.order, (number, at), levels, flat)
-
-
-def _levels(interval: Interval) -> Levels | None:
-    """Return the levels of an interval; None if they are known at run time only."""
-    if not interval.is_known:
-        return None
-    start, end = (bound and (bound.at_end, known(bound)) for bound in interval.ends)
-    return start or ALL[0], end or ALL[1]
-
-
-def _needed(places: list[_Place]) -> list[Around]:
+def _needed(places: list[Place]) -> list[Around]:
     """Return how far around the domain the values of each block are read."""
     found: list[Around] = [(0, 0, 0, 0)] * len(places)
     if not any(any(one.offset[:2]) for place in places for one, _ in place.reads):
@@ -229,7 +166,7 @@ def _needed(places: list[_Place]) -> list[Around]:
         (at, access.offset[:2], parts, source)
         for at in reversed(range(len(places)))
         for access, parts in places[at].reads
-        for source in _sources(places, writers[access.name], at, access)
+        for source in sources(places, writers[access.name], at, access)
     )
     for _ in places:
         before = list(found)
@@ -240,60 +177,7 @@ def _needed(places: list[_Place]) -> list[Around]:
     return found
 
 
-def _sources(places: list[_Place], writers: list[int], at: int, read: Access) -> Iterator[int]:
-    """Yield the blocks, of those that write a field, whose values a block may read."""
-    here = places[at]
-    level = None if read.name in here.flat else read.offset[2]
-    wanted = None if level is None or here.levels is None else shifted(here.levels, level)
-    for other in reversed(writers):
-        one = places[other]
-        carried = one.section == here.section and _comes_before(level, here.order)
-        if other >= at and not carried:
-            continue
-        if wanted and one.levels and not meet(wanted, one.levels):
-            continue
-        yield other
-        whole = one.written[read.name] and not carried
-        if whole and wanted and one.levels and not without(wanted, [one.levels]):
-            return
-
-
-def _comes_before(level: int | None, order: str) -> bool:
-    """Return True if a loop over levels may have been at another level before."""
-    if level is None:
-        return order != "parallel"
-    return level < 0 if order == "forward" else level > 0 and order == "backward"
-
-
-def _loops(found: Stencil, *, joins: bool) -> list[list[int]]:
-    """Return the blocks of each loop, in the order in which GT4Py asks them."""
-    loops: list[list[int]] = []
-    at = 0
-    before: VerticalLoop | None = None
-    for loop in found.loops:
-        asked: list[int] = []
-        for section in loop.sections:
-            numbers = range(at, at + len(section.blocks))
-            asked += reversed(numbers)
-            at += len(section.blocks)
-        if joins and before is not None and _are_joined(before, loop):
-            loops[-1] += asked
-        else:
-            loops.append(asked)
-        before = loop
-    return loops
-
-
-def _are_joined(one: VerticalLoop, after: VerticalLoop) -> bool:
-    if one.order != after.order:
-        return False
-    first, second = one.sections[-1].interval, after.sections[0].interval
-    if one.order == "backward":
-        return first.start == second.end
-    return first.end == second.start
-
-
-def _by_gt4py(places: list[_Place], loops: list[list[int]]) -> list[Around]:
+def _by_gt4py(places: list[Place], loops: list[list[int]]) -> list[Around]:
     """Return where the backends compute that GT4Py tells where: once through, from the last."""
     wanted: defaultdict[str, Around] = defaultdict(lambda: (0, 0, 0, 0))
     found: list[Around] = [(0, 0, 0, 0)] * len(places)
@@ -307,7 +191,7 @@ def _by_gt4py(places: list[_Place], loops: list[list[int]]) -> list[Around]:
     return found
 
 
-def _by_gridtools(places: list[_Place]) -> list[Around]:
+def _by_gridtools(places: list[Place]) -> list[Around]:
     """Return where GridTools computes: wherever a name that a block writes is read at all."""
     wanted: defaultdict[str, Around] = defaultdict(lambda: (0, 0, 0, 0))
     for place in reversed(places):
@@ -318,7 +202,7 @@ def _by_gridtools(places: list[_Place]) -> list[Around]:
     return [widest(*(wanted[name] for name in place.written)) for place in places]
 
 
-def _seen_from(around: Around, offset: tuple[int, int], parts: _Parts | None) -> Around:
+def _seen_from(around: Around, offset: tuple[int, int], parts: Parts | None) -> Around:
     """Return how far around the domain is read from so far around it."""
     read: list[int] = []
     for below, above, by, part in zip(

@@ -26,6 +26,7 @@ from dlfield.stencils.cartesian.footprint import (
     has_run_time_levels,
 )
 from dlfield.stencils.cartesian.internals import keeps_loops, stages_of
+from dlfield.stencils.cartesian.lost import lost, perhaps_lost
 from dlfield.stencils.cartesian.nodes import UnknownNode
 from dlfield.stencils.cartesian.regions import regions
 from dlfield.stencils.declaration import Declaration, DeclaredField, DeclaredScalar
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dlfield.stencils.cartesian.around import Around, Mismatch
-    from dlfield.stencils.cartesian.nodes import Stencil
+    from dlfield.stencils.cartesian.nodes import Assign, Stencil
     from dlfield.stencils.declaration import Access, AffineFootprint
 
 __all__ = ["CartesianStencil", "WronglyComputed", "declare", "representation"]
@@ -173,6 +174,8 @@ def _refuse_what_is_wrong(
     if backend == "debug" or backend.startswith("gt:"):
         made = stages or found
         soon = out_of_turn(made, computed(made, joins=joins))
+    if backend != "debug" and perhaps_lost(found) is not None:
+        _refuse_what_is_lost(stencil, found)
     if outside is not None:
         raise WronglyComputed(
             f"'{name}': expected a backend that writes '{outside.name}'{_line(outside)} in the "
@@ -197,7 +200,18 @@ def _refuse_what_is_wrong(
         )
 
 
-def _line(wrong: Mismatch) -> str:
+def _refuse_what_is_lost(stencil: CartesianStencil, found: Stencil) -> None:
+    with suppress(UnknownNode):
+        if dropped := lost(found, stages_of(stencil)):
+            raise WronglyComputed(
+                f"'{stencil.options['name']}': expected a backend that keeps "
+                f"'{dropped.target.name}'{_line(dropped)} for other levels, which read it, got "
+                f"'{stencil.backend}', which drops it, and reads whatever the memory holds; write "
+                "the levels that read it in a computation(FORWARD)"
+            )
+
+
+def _line(wrong: Assign | Mismatch) -> str:
     return "" if wrong.line is None else f" (line {wrong.line})"
 
 

@@ -1,0 +1,136 @@
+"""Blocks of statements at their levels: what they read and write, whose values, in which loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from dlfield.stencils.cartesian.levels import ALL, meet, shifted, without
+from dlfield.stencils.cartesian.nodes import Access, Assign, Interval, Region, accesses, known
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dlfield.stencils.cartesian.levels import Levels
+    from dlfield.stencils.cartesian.nodes import Block, Scalar, Stencil, VerticalLoop
+
+__all__ = ["Parts", "Place", "comes_before", "loops_of", "places_of", "sources"]
+
+#: The parts of both axes that a region has.
+Parts = tuple[Interval, Interval]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A block, with the order and the levels of its section; `flat` are all fields without K."""
+
+    block: Block
+    order: str
+    section: tuple[int, int]
+    levels: Levels | None
+    flat: frozenset[str]
+
+    @cached_property
+    def writes(self) -> list[Assign]:
+        """Return its assignments, also those under conditions."""
+        return [one for one in self.block.walk() if isinstance(one, Assign)]
+
+    @property
+    def name(self) -> str:
+        """The first field that it writes; a condition has no name of the user's."""
+        names = [one.target.name for one in self.writes]
+        return next((one for one in names if "#" not in one), names[0])
+
+    @cached_property
+    def reads(self) -> list[tuple[Access, Parts | None]]:
+        """Return what it reads, with the parts of both axes where that is in a region."""
+        targets = {id(one.target) for one in self.writes}
+        regions = (one for one in self.block.walk() if isinstance(one, Region))
+        parts = {id(one): region.bounds for region in regions for one in accesses(region)}
+        found = (one for one in accesses(self.block) if id(one) not in targets)
+        return [(one, parts.get(id(one))) for one in found]
+
+    @cached_property
+    def written(self) -> dict[str, bool]:
+        """Return the names of what it writes: True if at all of its points."""
+        always = [one for one in self.block.statements if isinstance(one, Assign)]
+        whole = {one.target.name for one in always if not _is_part(one.target)}
+        return {one.target.name: one.target.name in whole for one in self.writes}
+
+
+def _is_part(target: Access | Scalar) -> bool:
+    """Return True for one of several values of a point."""
+    return isinstance(target, Access) and bool(target.data_index)
+
+
+def places_of(found: Stencil) -> Iterator[Place]:
+    """Yield the blocks of a stencil in its order."""
+    declared = (*found.fields, *found.temporaries)
+    flat = frozenset(one.name for one in declared if "K" not in one.axes)
+    for number, loop in enumerate(found.loops):
+        for at, section in enumerate(loop.sections):
+            levels = _levels(section.interval)
+            for block in section.blocks:
+                yield Place(block, loop.order, (number, at), levels, flat)
+
+
+def _levels(interval: Interval) -> Levels | None:
+    """Return the levels of an interval; None if they are known at run time only."""
+    if not interval.is_known:
+        return None
+    start, end = (bound and (bound.at_end, known(bound)) for bound in interval.ends)
+    return start or ALL[0], end or ALL[1]
+
+
+def sources(places: list[Place], writers: list[int], at: int, read: Access) -> Iterator[int]:
+    """Yield the blocks, of those that write a field, whose values a block may read."""
+    here = places[at]
+    level = None if read.name in here.flat else read.offset[2]
+    wanted = None if level is None or here.levels is None else shifted(here.levels, level)
+    for other in reversed(writers):
+        one = places[other]
+        carried = one.section == here.section and comes_before(level, here.order)
+        if other >= at and not carried:
+            continue
+        if wanted and one.levels and not meet(wanted, one.levels):
+            continue
+        yield other
+        whole = one.written[read.name] and not carried
+        if whole and wanted and one.levels and not without(wanted, [one.levels]):
+            return
+
+
+def comes_before(level: int | None, order: str) -> bool:
+    """Return True if a loop over levels may have been at another level before."""
+    if level is None:
+        return order != "parallel"
+    return level < 0 if order == "forward" else level > 0 and order == "backward"
+
+
+def loops_of(found: Stencil, *, joins: bool) -> list[list[int]]:
+    """Return the blocks of each loop, in the order in which GT4Py asks them."""
+    loops: list[list[int]] = []
+    at = 0
+    before: VerticalLoop | None = None
+    for loop in found.loops:
+        asked: list[int] = []
+        for section in loop.sections:
+            numbers = range(at, at + len(section.blocks))
+            asked += reversed(numbers)
+            at += len(section.blocks)
+        if joins and before is not None and _are_joined(before, loop):
+            loops[-1] += asked
+        else:
+            loops.append(asked)
+        before = loop
+    return loops
+
+
+def _are_joined(one: VerticalLoop, after: VerticalLoop) -> bool:
+    if one.order != after.order:
+        return False
+    first, second = one.sections[-1].interval, after.sections[0].interval
+    if one.order == "backward":
+        return first.start == second.end
+    return first.end == second.start
