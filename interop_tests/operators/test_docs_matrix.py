@@ -72,6 +72,14 @@ SHOWN = {
         ],
         ["test_a_donated_field_is_updated_in_its_own_memory"],
     ),
+    "on a GPU": (
+        [
+            "test_the_output_is_a_tensor_of_the_gpu_with_the_values",
+            "test_gradients_are_right_on_a_stream_of_torch",
+            "test_a_graph_of_cuda_cannot_record_the_operator",
+        ],
+        ["test_a_stencil_of_the_gpu_is_refused_for_jax"],
+    ),
     "several devices": (None, ["test_shards_along_an_axis_without_reach"]),
     "modes": (["test_no_grad_inference_mode_and_autocast_change_nothing"], None),
     "errors": (
@@ -91,8 +99,8 @@ def rows():
 
 @functools.cache
 def names_of_tests():
-    files = (ROOT / "interop_tests").glob("*/test_*.py")
-    trees = [ast.parse(file.read_text()) for file in files]
+    files = ["interop_tests/*/test_*.py", "tests/gpu/interop/test_*.py"]
+    trees = [ast.parse(file.read_text()) for pattern in files for file in ROOT.glob(pattern)]
     return {node.name for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 

@@ -34,8 +34,8 @@ ONE_COPY = {
     (MANAGED, MANAGED): (0, 0, 1),
 }
 every_way = pytest.mark.parametrize(("source", "target"), ONE_COPY, ids=str)
-#: What rows take: copies as above, and kernels. Within one device a kernel is faster than the driver;
-#: between two they go by memory without gaps.
+#: What rows take: copies as above, and kernels. Within one device a kernel is faster than the
+#: driver; between two they go by memory without gaps.
 OF_ROWS = {
     way: (copies, 0) if HOST in way else ((0, 0, 0), 1)
     for way, copies in ONE_COPY.items()

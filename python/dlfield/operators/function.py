@@ -158,19 +158,19 @@ class StencilFunction:
         named = {field.name: tuple(one) for field, one in zip(self.inputs, shapes, strict=True)}
         for field in self.inputs:
             self.halos.check_shape(field, named[field.name])
-        return self._plan({name: named[name] for name in self.deciding})
+        return self._plan(tuple([named[name] for name in self.deciding]))
 
-    def _plan(self, shapes: Mapping[str, Shape]) -> _ForwardPlan:
-        return self._plans.get(tuple(shapes.values())) or self._new_plan(shapes)
+    def _plan(self, shapes: tuple[Shape, ...]) -> _ForwardPlan:
+        return self._plans.get(shapes) or self._new_plan(shapes)
 
-    def _new_plan(self, shapes: Mapping[str, Shape]) -> _ForwardPlan:
-        plan = self._plans[tuple(shapes.values())] = _ForwardPlan(self, shapes)
+    def _new_plan(self, shapes: tuple[Shape, ...]) -> _ForwardPlan:
+        named = dict(zip(self.deciding, shapes, strict=True))
+        plan = self._plans[shapes] = _ForwardPlan(self, named)
         return plan
 
     def _plan_of(self, values: Mapping[str, Any]) -> _ForwardPlan:
         """Return where a call with these values computes."""
-        shapes = {name: values[name].shape for name in self.deciding}
-        return self._plan(shapes)
+        return self._plan(tuple([values[name].shape for name in self.deciding]))
 
     def __call__(self, values: dict[str, Any]) -> list[Storage]:
         """Call the stencil with inputs and scalars by name, and return new outputs."""

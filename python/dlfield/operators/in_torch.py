@@ -101,6 +101,8 @@ class TorchOp:
             args = tuple(self.function.bound(args, keywords).values())
         if out is not None:
             return self._write(args, out)
+        if self._may_pass(args):
+            return self._compute(*args)
         if torch.compiler.is_compiling():
             return self.op(*args)
         if transforms_are_active():
@@ -108,20 +110,24 @@ class TorchOp:
             return self._new.apply(*args)
         if torch.is_grad_enabled() and self._wants_gradient(args):
             return self._old.apply(*args)
-        return self.eager(args)
+        return self.plain(*args)
 
     def eager(self, args: tuple[Any, ...]) -> Any:
         """Compute without derivatives, past the dispatcher where nobody listens to it."""
         return self._compute(*args) if self._may_pass(args) else self.plain(*args)
 
-    def _may_pass(self, args: tuple[Any, ...]) -> bool:
-        """Tell whether these are plain tensors, of which no mode or subclass wants to know."""
-        if not nobody_listens():
+    def _may_pass(self, args: Sequence[Any], outputs: Sequence[Any] = ()) -> bool:
+        """Tell whether the dispatcher has nothing to do.
+
+        Nobody compiles, transforms, listens or wants a gradient, and tensors are torch's own.
+        """
+        if torch.compiler.is_compiling() or transforms_are_active() or not nobody_listens():
             return False
-        for at in self._tensors:
-            if type(args[at]) is not torch.Tensor or args[at].is_meta:
+        recording = torch.is_grad_enabled()
+        for one in (*[args[at] for at in self._tensors], *outputs):
+            if type(one) is not torch.Tensor or one.is_meta or (recording and one.requires_grad):
                 return False
-        return True
+        return not any(isinstance(args[at], torch.Tensor) for at in self._numbers)
 
     def __repr__(self) -> str:
         return f"<dlfield.torch_op {self.name} of {self.function.run!r}>"
@@ -151,6 +157,22 @@ class TorchOp:
         if len(outputs) != len(self._outputs):
             expected = f"tensors for {', '.join(self._outputs)}"
             raise TypeError(f"out: expected {expected}, got {len(outputs)}")
+        may_pass = self._may_pass(args, outputs)
+        if not may_pass:
+            self._refuse_derivatives(args, outputs)
+        named = dict(zip(self._outputs, outputs, strict=True))
+        for name in self._updated:
+            value = args[self._names.index(name)]
+            if named[name] is not value:
+                named[name].copy_(value)
+        if may_pass:
+            self._into(dict(zip(self._names, args, strict=True)) | named)
+        else:
+            self.out_op(*[args[at] for at in self._kept], **named)
+        return out
+
+    def _refuse_derivatives(self, args: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Refuse a call with out= that torch would have to differentiate."""
         if transforms_are_active():
             raise RuntimeError(
                 f"{self.name}: out= needs tensors outside of torch.func; leave it away"
@@ -162,17 +184,6 @@ class TorchOp:
                 f"{self.name}: functions with out=... support no automatic differentiation, but an "
                 "argument requires a gradient; leave out= away, or use torch.no_grad()"
             )
-        given = args if not self._updated else tuple(args[at] for at in self._kept)
-        named = dict(zip(self._outputs, outputs, strict=True))
-        for name in self._updated:
-            value = args[self._names.index(name)]
-            if named[name] is not value:
-                named[name].copy_(value)
-        compiling = torch.compiler.is_compiling()
-        direct = not compiling and all(type(one) is torch.Tensor for one in outputs)
-        write = self._compute_out if direct and self._may_pass(args) else self.out_op
-        write(*given, **named)
-        return out
 
     # -- kernels ---------------------------------------------------------------------------------
 
@@ -190,9 +201,12 @@ class TorchOp:
         return made[0].to_torch() if len(made) == 1 else tuple(one.to_torch() for one in made)
 
     def _compute_out(self, *args: Any, **outputs: Any) -> None:
-        self._refuse_recording()
         names = [self._names[at] for at in self._kept]
-        self.function.write(dict(zip(names, args, strict=True)) | outputs)
+        self._into(dict(zip(names, args, strict=True)) | outputs)
+
+    def _into(self, values: dict[str, Any]) -> None:
+        self._refuse_recording()
+        self.function.write(values)
 
     def _compute_backward(self, *args: Any) -> Any:
         self._refuse_recording()
