@@ -214,6 +214,34 @@ def merged(inp: F, out: F):
         out = tripled[0, 0, -2]
 
 
+def updated(inp: F, out: F):
+    with computation(PARALLEL), interval(...):
+        flux = 2.0 * inp
+        change = flux[1, 0, 0] - flux
+        flux = flux + change
+        out = flux[1, 0, 0] + flux
+
+
+def limited(inp: F, out: F):
+    with computation(PARALLEL), interval(...):
+        flux = 2.0 * inp
+        change = flux[1, 0, 0] - flux
+        if change > 0.5:
+            flux = 0.0
+        out = flux[1, 0, 0] + flux
+
+
+def one_of_two(inp: F, out: F):
+    with computation(PARALLEL), interval(...):
+        flux = 2.0 * inp
+        change = flux[1, 0, 0] - flux
+        if change > 0.5:  # noqa: SIM108 (what is tested)
+            found = 0.0
+        else:
+            found = flux
+        out = found[1, 0, 0] + found
+
+
 LEFT_OUT = [
     (joined, "numpy"),
     (joined_downwards, "numpy"),
@@ -235,6 +263,8 @@ COMPUTED = [
     (kept, "numpy"),
     (merged, "numpy"),
     (merged, "gt:cpu_kfirst"),
+    (updated, "debug"),
+    (one_of_two, "numpy"),
 ]
 
 
@@ -285,6 +315,8 @@ def test_bind_refuses_a_stencil_that_reads_what_its_backend_does_not_compute(def
         (dropped, "numpy", [16.0, 16.0, 15.0, 15.0]),
         (dropped, "dace:cpu", [16.0, 16.0, 15.0, 15.0]),
         (dropped, "gt:cpu_kfirst", [16.0, 16.0, 15.0, 15.0]),
+        (updated, "numpy", [20.0, 20.0, 20.0, 20.0]),
+        (limited, "numpy", [20.0, 20.0, 20.0, 20.0]),
     ],
     ids=ids,
 )
@@ -305,11 +337,21 @@ def test_bind_refuses_a_stencil_whose_loop_is_not_computed_level_by_level(
         dlf.bind(compiled(definition, backend))
 
 
-@pytest.mark.parametrize("backend", ["numpy", "dace:cpu", "gt:cpu_kfirst"])
-def test_bind_refuses_a_stencil_whose_backend_drops_what_other_levels_read(backend):
-    text = rf"keeps 'tripled' \(line 3\) for other levels.* got '{backend}', which drops it"
+@pytest.mark.parametrize(
+    ("definition", "written", "backend"),
+    [
+        (dropped, r"'tripled' \(line 3\)", "numpy"),
+        (dropped, r"'tripled' \(line 3\)", "dace:cpu"),
+        (dropped, r"'tripled' \(line 3\)", "gt:cpu_kfirst"),
+        (updated, r"'flux' \(line 5\)", "numpy"),
+        (limited, r"'flux' \(line 6\)", "numpy"),
+    ],
+    ids=ids,
+)
+def test_bind_refuses_a_stencil_whose_backend_drops_what_is_read(definition, written, backend):
+    text = rf"keeps {written} for all that reads it, got '{backend}', which computes it anew"
     with pytest.raises(ValueError, match=text):
-        dlf.bind(compiled(dropped, backend))
+        dlf.bind(compiled(definition, backend))
 
 
 def test_bind_refuses_a_stencil_whose_backend_writes_outside_of_the_domain(monkeypatch):
@@ -342,6 +384,7 @@ def test_bind_takes_a_stencil_whose_backend_computes_what_is_read(definition, ba
         (ahead_at_other_points, [15.0, 15.0, 15.0, 5.0]),
         (kept, [16.0, 16.0, 15.0, 15.0]),
         (merged, [16.0, 16.0, 15.0, 15.0]),
+        (one_of_two, [20.0, 20.0, 20.0, 20.0]),
     ],
     ids=ids,
 )

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::host;
 use super::plan::{Loop, plan};
-use super::route::{Launch, Move, Moves, launch, moves};
+use super::route::{Launch, Move, Moves, launch, moves, suits_a_kernel};
 use crate::alloc::{Fill, Plan, allocate, allocate_for};
 use crate::cuda::{
     Arguments, Kind, Pitched, PitchedSide, Stream, copy_linear, copy_peer, copy_planes,
@@ -18,8 +18,9 @@ use crate::device::DeviceKind;
 use crate::error::{Error, Result};
 use crate::managed::Managed;
 
-/// Maximum number of calls of the driver for one copy, if the alternative is a detour through a block
-/// without gaps.
+/// Maximum number of calls of the driver for one copy, if the alternative is a kernel, or a detour
+/// through a block without gaps.
+const FEW_CALLS: usize = 2;
 const MANY_CALLS: usize = 64;
 
 /// True for memory of a CUDA device.
@@ -65,8 +66,15 @@ pub(super) unsafe fn copy(source: &Managed, target: &Managed) -> Result<()> {
         ));
     };
     let worth_it = |moves: &Moves| match (from, to) {
-        // The driver copies rows within one device only, and takes twice the time of a kernel there.
-        (Some(_), Some(_)) => matches!(moves.one, Move::Linear { .. }),
+        _ if matches!(moves.one, Move::Linear { .. }) => true,
+        // Within one device a kernel is faster.
+        _ if from == to => {
+            let managed = is_managed(source) && is_managed(target);
+            let faster = suits_a_kernel(&plan, [source.position(), target.position()]);
+            (managed || !faster) && moves.are_worth_it(FEW_CALLS)
+        }
+        // The driver copies rows within one device only.
+        (Some(_), Some(_)) => false,
         _ => moves.are_worth_it(MANY_CALLS),
     };
     if let Some(moves) = moves(&plan).filter(worth_it) {

@@ -116,6 +116,14 @@ const fn tile(word: usize) -> [usize; 2] {
 /// Extent below which a dimension is not tiled.
 const SHORT: usize = 8;
 
+/// True for rows that a kernel copies faster than the driver (docs/gpu.md): not byte by byte, nor so
+/// many words that a kernel counts in 64 bits.
+pub(super) fn suits_a_kernel(plan: &CopyPlan, addresses: [usize; 2]) -> bool {
+    let word = word(plan, addresses);
+    let count = |words: usize, one: &Loop| words.saturating_mul(one.count);
+    word >= 4 && plan.loops.iter().fold(plan.run / word, count) < 1 << 31
+}
+
 /// Plans a launch for a copy between two addresses, of which only the alignment counts.
 pub(super) fn launch(plan: &CopyPlan, addresses: [usize; 2]) -> Launch {
     let word = word(plan, addresses);
@@ -273,6 +281,20 @@ mod tests {
         assert_eq!(launch(&plan, [256, 512]).name, c"dlfield_copy_8");
         assert_eq!(launch(&plan, [256, 516]).name, c"dlfield_copy_4");
         assert_eq!(launch(&plan, [257, 512]).name, c"dlfield_copy_1");
+    }
+
+    #[test]
+    fn rows_of_bytes_and_very_many_words_are_left_to_the_driver() {
+        let suits = |pitch: i64, item: usize, start: usize, rows: i64| {
+            let side = Layout::new([rows, 480].into(), [pitch, 1].into(), item).unwrap();
+            let dense = Layout::compact([rows, 480].into(), item).unwrap();
+            suits_a_kernel(&plan(&side, &dense).unwrap(), [start, 512])
+        };
+        assert!(suits(500, 8, 256, 1000));
+        assert!(suits(500, 1, 256, 1000), "words of 4 bytes");
+        assert!(!suits(501, 1, 256, 1000));
+        assert!(!suits(500, 1, 257, 1000));
+        assert!(!suits(500, 8, 256, 1 << 30));
     }
 
     #[test]

@@ -34,10 +34,10 @@ ONE_COPY = {
     (MANAGED, MANAGED): (0, 0, 1),
 }
 every_way = pytest.mark.parametrize(("source", "target"), ONE_COPY, ids=str)
-#: What rows take: copies as above, and kernels. Within one device a kernel is faster than the
+#: What rows take: copies as above, and kernels. In memory of one device a kernel is faster than the
 #: driver; between two they go by memory without gaps.
 OF_ROWS = {
-    way: (copies, 0) if HOST in way else ((0, 0, 0), 1)
+    way: (copies, 0) if HOST in way or way == (MANAGED, MANAGED) else ((0, 0, 0), 1)
     for way, copies in ONE_COPY.items()
     if set(way) != {0, 1}
 }
@@ -66,6 +66,13 @@ def test_rows_with_padding_are_one_copy_or_kernel(source, target):
     there = field(target, (50, 43))
     copies, kernels, _ = asked(lambda: assign(there, here))
     assert (copies, kernels) == OF_ROWS[source, target]
+
+
+def test_rows_of_single_bytes_are_left_to_the_driver():
+    here = field(0, (50, 301), dtype="uint8", halo=((0, 0), (1, 0))).domain_view
+    there = field(0, (50, 300), dtype="uint8")
+    copies, kernels, _ = asked(lambda: assign(there, here))
+    assert (copies, kernels) == ((0, 0, 1), 0)
 
 
 @every_way

@@ -280,8 +280,32 @@ def test_an_array_in_reverse_comes_by_its_interface_if_its_capsule_is_wrong(prod
     assert values_of(storage) == VALUES[::-1].tolist()
 
 
-def test_a_capsule_that_is_wrong_otherwise_is_refused(producer):
+class Endless:
+    """A sequence that says it has more entries than any memory holds."""
+
+    def __len__(self):
+        return 1 << 62
+
+    def __getitem__(self, at):
+        return 8
+
+
+@pytest.mark.parametrize(
+    "strides", [(8,), None, "-8", Endless()], ids=["forward", "none", "a text", "endless"]
+)
+def test_a_capsule_that_is_wrong_otherwise_is_refused(producer, strides):
     one = producer(OfCupy)
-    one.strides = (8,)
+    one.strides = strides
     with pytest.raises(BufferError, match="expected sizes and distances up to"):
         taken(one)
+
+
+def test_an_interruption_while_strides_are_asked_for_passes(producer):
+    class Interrupted(OfCupy):
+        def __getattribute__(self, name):
+            if name == "strides" and "interface" in self.__dict__:
+                raise KeyboardInterrupt
+            return super().__getattribute__(name)
+
+    with pytest.raises(KeyboardInterrupt):
+        taken(producer(Interrupted))

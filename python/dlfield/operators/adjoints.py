@@ -17,14 +17,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dlfield._core import as_numpy, as_storage
+from dlfield._core import as_numpy
 from dlfield.operators.function import part_of, turned
 from dlfield.stencils.halos import Halos, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dlfield._core import BoundStencil, Storage
+    from dlfield._core import BoundStencil
     from dlfield.operators.function import StencilFunction
     from dlfield.stencils.declaration import DeclaredField
 
@@ -163,12 +163,10 @@ class Adjoint:
         return gradients
 
     def _seen(self, array: Any) -> Any:
-        """Return an array over the same memory that can compute."""
-        if self.function.declaration.device is None:
-            return as_numpy(array)
-        return as_storage(array, managed=None)
+        """Return what computes in the memory of an array: NumPy on the host, the array on a GPU."""
+        return as_numpy(array) if self.function.declaration.device is None else array
 
-    def _edge_padded(self, name: str, values: Any, missing: Sequence[tuple[int, ...]]) -> Storage:
+    def _edge_padded(self, name: str, values: Any, missing: Sequence[tuple[int, ...]]) -> Any:
         """Return a copy that continues by its edge, by so many points below and above."""
         shape = [extent + sum(more) for extent, more in zip(values.shape, missing, strict=True)]
         padded = self.function.memory(shape, self.halos.fields[name].dtype).empty()
@@ -362,6 +360,6 @@ def checked_names(
 
 def _add_outside(gradient: Any, cotangent: Any, domain: tuple[slice, ...]) -> None:
     """Add a cotangent to a gradient, outside of the domain."""
-    outside = cotangent.copy()
+    outside = 1 * cotangent
     outside[domain] = 0
     gradient += outside

@@ -70,10 +70,10 @@ def torch_op(
     >>> op = dlf.torch_op(run, "model::laplacian")  # doctest: +SKIP
     >>> y = op(x)  # doctest: +SKIP
     """
-    from dlfield.operators.in_torch import MemoryOnGpu, TorchOp
+    from dlfield.operators.in_torch import TorchMemory, TorchOp
 
     made = _derivative(run, adjoint, "adjoint", names)
-    memory = Allocation if run.declaration.device is None else MemoryOnGpu
+    memory = Allocation if run.declaration.device is None else TorchMemory
     return TorchOp(StencilFunction(run, halo, dims, memory), name, made, names)
 
 

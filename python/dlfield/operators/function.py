@@ -15,7 +15,7 @@ from dlfield.stencils.halos import Halos, Shape
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from dlfield._core import Array, BoundStencil, Storage
+    from dlfield._core import Array, BoundStencil
     from dlfield.stencils.declaration import DeclaredField, DeclaredScalar
 
 __all__ = ["StencilFunction", "part_of", "turned"]
@@ -28,11 +28,11 @@ _OF_PYTHON = tuple(map(np.dtype, (bool, np.int64, np.float64)))
 class Memory(Protocol):
     """What makes arrays of one shape and dtype, as `Allocation` does."""
 
-    def zeros(self) -> Storage:
-        """Allocate a storage of zeros."""
+    def zeros(self) -> Any:
+        """Allocate an array of zeros."""
 
-    def empty(self) -> Storage:
-        """Allocate a storage whose values are undefined."""
+    def empty(self) -> Any:
+        """Allocate an array whose values are undefined."""
 
 
 class StencilFunction:
@@ -172,7 +172,7 @@ class StencilFunction:
         """Return where a call with these values computes."""
         return self._plan(tuple([values[name].shape for name in self.deciding]))
 
-    def __call__(self, values: dict[str, Any]) -> list[Storage]:
+    def __call__(self, values: dict[str, Any]) -> list[Any]:
         """Call the stencil with inputs and scalars by name, and return new outputs."""
         plan = self._plan_of(values)
         made = {name: zeros() for name, zeros in plan.zeros.items()}
@@ -265,10 +265,10 @@ def part_of(
     return tuple(map(slice, first, ends))
 
 
-def _copies(memory: Memory) -> Callable[[Any], Storage]:
+def _copies(memory: Memory) -> Callable[[Any], Any]:
     """Return what copies a field that the stencil reads and writes."""
 
-    def copied(values: Any) -> Storage:
+    def copied(values: Any) -> Any:
         made = memory.empty()
         made[...] = values
         return made

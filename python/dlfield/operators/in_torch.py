@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from dlfield._core import as_storage
 from dlfield.operators.adjoints import Adjoint
 from dlfield.operators.torch_functions import (
     functions,
@@ -26,13 +25,15 @@ from dlfield.stencils.declaration import DeclaredField
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from dlfield._core import Array, BoundStencil, Storage
+    from dlfield._core import Array, BoundStencil
     from dlfield.operators.function import StencilFunction
     from dlfield.stencils.declaration import DeclaredScalar
 
-__all__ = ["MemoryOnGpu", "TorchOp"]
+__all__ = ["TorchMemory", "TorchOp"]
 
 _TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)
+#: torch.compile does not record such operators in CUDA graphs; older versions have no word for it.
+_TAGS_ON_GPU = (*_TAGS, *filter(None, [getattr(torch.Tag, "cudagraph_unsafe", None)]))
 #: Types of scalars in a schema, by NumPy's kind of their dtype.
 _SCALARS = {"f": "float", "i": "int", "u": "int", "b": "bool"}
 
@@ -69,7 +70,6 @@ class TorchOp:
                 raise ValueError(f"name: expected names that are free, got {got}; choose another")
         self.function, self.name = function, name
         self.adjoint = None if adjoint is None else Adjoint(function, adjoint, names)
-        self._on_gpu = function.declaration.device is not None
         self._fields = [isinstance(one, DeclaredField) for one in function.arguments.values()]
         self._names = tuple(function.arguments)
         self._tensors = [at for at, is_field in enumerate(self._fields) if is_field]
@@ -77,6 +77,12 @@ class TorchOp:
         self._outputs = [field.name for field in function.outputs]
         self._updated = [one.name for one in function.outputs if one.access == "update"]
         self._kept = [at for at, name in enumerate(self._names) if name not in self._updated]
+        kernels = [self._forward, self._forward_out, self._adjoint_of]
+        self._key, self._tags = "CPU", _TAGS
+        if function.declaration.device is not None:
+            kernels = list(map(self._on_gpu, kernels))
+            self._key, self._tags = "CUDA", _TAGS_ON_GPU
+        self._compute, self._compute_out, self._compute_backward = kernels
         self._register(namespace, short)
         self._old, self._new = functions(self)
 
@@ -165,10 +171,8 @@ class TorchOp:
             value = args[self._names.index(name)]
             if named[name] is not value:
                 named[name].copy_(value)
-        if may_pass:
-            self._into(dict(zip(self._names, args, strict=True)) | named)
-        else:
-            self.out_op(*[args[at] for at in self._kept], **named)
+        write = self._compute_out if may_pass else self.out_op
+        write(*[args[at] for at in self._kept], **named)
         return out
 
     def _refuse_derivatives(self, args: Sequence[Any], outputs: Sequence[Any]) -> None:
@@ -187,35 +191,36 @@ class TorchOp:
 
     # -- kernels ---------------------------------------------------------------------------------
 
-    def _refuse_recording(self) -> None:
-        """Refuse to be recorded: who computes on a GPU is waited for, which a graph cannot do."""
-        if self._on_gpu and torch.cuda.is_current_stream_capturing():
-            raise RuntimeError(
-                f"{self.name}: a CUDA graph cannot record a stencil, which the host waits for; "
-                "call it outside of torch.cuda.graph"
-            )
+    def _on_gpu(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a kernel that makes memory on the GPU of its tensors, and is not recorded."""
 
-    def _compute(self, *args: Any) -> Any:
-        self._refuse_recording()
+        def called(*args: Any, **outputs: Any) -> Any:
+            if torch.cuda.is_current_stream_capturing():
+                raise RuntimeError(
+                    f"{self.name}: a CUDA graph cannot record a stencil, which the host waits for; "
+                    "call it outside of torch.cuda.graph"
+                )
+            tensors = (one for one in args if isinstance(one, torch.Tensor))
+            with torch.cuda.device_of(next(tensors)):
+                return kernel(*args, **outputs)
+
+        return called
+
+    def _forward(self, *args: Any) -> Any:
         made = self.function(dict(zip(self._names, args, strict=True)))
-        return made[0].to_torch() if len(made) == 1 else tuple(one.to_torch() for one in made)
+        return _tensor(made[0]) if len(made) == 1 else tuple(map(_tensor, made))
 
-    def _compute_out(self, *args: Any, **outputs: Any) -> None:
+    def _forward_out(self, *args: Any, **outputs: Any) -> None:
         names = [self._names[at] for at in self._kept]
-        self._into(dict(zip(names, args, strict=True)) | outputs)
+        self.function.write(dict(zip(names, args, strict=True)) | outputs)
 
-    def _into(self, values: dict[str, Any]) -> None:
-        self._refuse_recording()
-        self.function.write(values)
-
-    def _compute_backward(self, *args: Any) -> Any:
-        self._refuse_recording()
+    def _adjoint_of(self, *args: Any) -> Any:
         adjoint = self.known_adjoint()
         cotangents, rest = args[: len(self._outputs)], args[len(self._outputs) : -1]
         saved = dict(zip([*adjoint.saved, *adjoint.scalars], rest, strict=True))
         named = dict(zip(self._outputs, cotangents, strict=True))
         gradients = adjoint(args[-1], named, saved)
-        return _alone([one.to_torch() for one in gradients.values()])
+        return _alone(list(map(_tensor, gradients.values())))
 
     # -- shapes of results, for compilers --------------------------------------------------------
 
@@ -294,7 +299,6 @@ class TorchOp:
     # -- registrations ---------------------------------------------------------------------------
 
     def _register(self, namespace: str, short: str) -> None:
-        key = "CUDA" if self._on_gpu else "CPU"
         self._library = library = torch.library.Library(namespace, "FRAGMENT")
         inputs = ", ".join(map(_argument, self.function.arguments.values()))
         result = _results(self._outputs)
@@ -303,33 +307,24 @@ class TorchOp:
             _argument(one) for name, one in self.function.arguments.items() if name not in updated
         ]
         written = [f"Tensor({chr(97 + at)}!) {name}" for at, name in enumerate(self._outputs)]
-        self._define(library, key, f"{short}({inputs}) -> {result}", self._compute, self._fake)
-        self._define(
-            library, key, f"{short}_plain({inputs}) -> {result}", self._compute, self._fake
-        )
+        self._define(f"{short}({inputs}) -> {result}", self._compute, self._fake)
+        self._define(f"{short}_plain({inputs}) -> {result}", self._compute, self._fake)
         schema = f"{short}.out({', '.join([*others, '*', *written])}) -> ()"
-        self._define(library, key, schema, self._compute_out, lambda *_, **__: None)
+        self._define(schema, self._compute_out, lambda *_, **__: None)
         if self.adjoint is not None:
             takes, gives = ", ".join(self._backward_arguments()), _results(self._differentiable)
             schema = f"{short}_backward({takes}) -> {gives}"
-            self._define(library, key, schema, self._compute_backward, self._fake_backward)
+            self._define(schema, self._compute_backward, self._fake_backward)
         packet = getattr(torch.ops, namespace)
         self.op, self.out_op = getattr(packet, short).default, getattr(packet, short).out
         self.plain = getattr(packet, f"{short}_plain").default
         self.backward = getattr(packet, f"{short}_backward").default if self.adjoint else None
         register_derivatives(self, library, f"{namespace}::{short}")
 
-    @staticmethod
-    def _define(
-        library: torch.library.Library,
-        key: str,
-        schema: str,
-        kernel: Callable[..., Any],
-        fake: Callable[..., Any],
-    ) -> None:
-        name = schema.partition("(")[0]
-        library.define(schema, tags=_TAGS)
-        library.impl(name, kernel, key)
+    def _define(self, schema: str, kernel: Callable[..., Any], fake: Callable[..., Any]) -> None:
+        library, name = self._library, schema.partition("(")[0]
+        library.define(schema, tags=self._tags)
+        library.impl(name, kernel, self._key)
         torch.library.register_fake(f"{library.ns}::{name}", fake, lib=library)
 
     def _backward_arguments(self) -> list[str]:
@@ -341,23 +336,28 @@ class TorchOp:
         return [*arguments, "SymInt[] extents_of_inputs"]
 
 
-class MemoryOnGpu:
-    """Makes storages of one shape and dtype, in memory of torch on its current GPU.
+class TorchMemory:
+    """Makes tensors of one shape and dtype, on torch's current GPU or another device.
 
-    The pool of torch keeps what is given back. The driver would map new memory for each call, which
-    takes longer than many a stencil.
+    On a GPU the pool of torch keeps what is given back. The driver would map new memory for each
+    call, which takes longer than many a stencil.
     """
 
-    def __init__(self, shape: Sequence[int], dtype: Any) -> None:
-        self._options = {"size": tuple(shape), "dtype": _of_numpy(dtype), "device": "cuda"}
+    def __init__(self, shape: Sequence[int], dtype: Any, device: str = "cuda") -> None:
+        self._options = {"size": tuple(shape), "dtype": _of_numpy(dtype), "device": device}
 
-    def zeros(self) -> Storage:
-        """Allocate a storage of zeros."""
-        return as_storage(torch.zeros(**self._options), managed=None)
+    def zeros(self) -> torch.Tensor:
+        """Allocate a tensor of zeros."""
+        return torch.zeros(**self._options)
 
-    def empty(self) -> Storage:
-        """Allocate a storage whose values are undefined."""
-        return as_storage(torch.empty(**self._options), managed=None)
+    def empty(self) -> torch.Tensor:
+        """Allocate a tensor whose values are undefined."""
+        return torch.empty(**self._options)
+
+
+def _tensor(made: Any) -> Any:
+    """Return what memory made: torch's own as it is, a storage as a tensor over it."""
+    return made if isinstance(made, torch.Tensor) else made.to_torch()
 
 
 def _results(names: Sequence[str]) -> str:

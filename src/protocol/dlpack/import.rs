@@ -17,7 +17,7 @@ use crate::interpreter::raised_by;
 use crate::managed::{Checked, Refusal, Untrusted};
 use crate::protocol::door::{Answer, Price, Request};
 use crate::protocol::producer::Recognised;
-use crate::protocol::read::{aligned, capsule, capsule_name, pair};
+use crate::protocol::read::{aligned, capsule, capsule_name, ints, pair};
 
 /// Asks an object with `__dlpack__` for a capsule and takes the tensor out of it. Zero-copy unless
 /// the request allows a copy to the host. The producer's deleter runs when the last view is
@@ -44,17 +44,28 @@ pub(in crate::protocol) fn import<'py>(
 /// 14.2 divides them by the size of an item as unsigned numbers.
 fn unless_reversed<'py>(obj: &Bound<'py, PyAny>, answer: Result<Checked, Failure>) -> Answer<'py> {
     match answer {
-        Err(Failure::Ours(Error::Buffer(_))) if is_reversed(obj) => Ok(None),
+        Err(Failure::Ours(Error::Buffer(_))) if is_reversed(obj)? => Ok(None),
         answer => answer.map(|claims| Some(claims.into())),
     }
 }
 
 /// True if an object has a CUDA array interface, and negative strides.
-fn is_reversed(obj: &Bound<'_, PyAny>) -> bool {
-    let read = |name| obj.getattr_opt(name).ok().flatten();
-    let strides = read(intern!(obj.py(), "strides")).and_then(|it| it.extract::<Vec<i64>>().ok());
-    strides.is_some_and(|strides| strides.iter().any(|&stride| stride < 0))
-        && read(intern!(obj.py(), "__cuda_array_interface__")).is_some()
+fn is_reversed(obj: &Bound<'_, PyAny>) -> Result<bool, Failure> {
+    match negative_strides(obj) {
+        // KeyboardInterrupt and SystemExit are not Exceptions: they pass.
+        Err(Failure::Theirs(error)) if !error.is_instance_of::<PyException>(obj.py()) => {
+            Err(error.into())
+        }
+        answer => Ok(answer.unwrap_or(false)),
+    }
+}
+
+fn negative_strides(obj: &Bound<'_, PyAny>) -> Result<bool, Failure> {
+    if obj.getattr_opt(intern!(obj.py(), "__cuda_array_interface__"))?.is_none() {
+        return Ok(false);
+    }
+    let Some(strides) = obj.getattr_opt(intern!(obj.py(), "strides"))? else { return Ok(false) };
+    Ok(ints("strides", &strides)?.iter().any(|&stride| stride < 0))
 }
 
 /// Adds the way out to what JAX says of an array whose values it does not know yet.

@@ -137,7 +137,7 @@ def managed_tensor(address, plan, shape, item, code):
 
 
 def field(place, shape, **options):
-    """Return a float64 storage on a side, of which all work is done."""
+    """Return a storage on a side, float64 by default, of which all work is done."""
     device = None if place == HOST else ("gpu", place if isinstance(place, int) else 0)
     managed = "cuda" if place == MANAGED else None
     made = dlf.full(shape, 3.5, device=device, managed=managed, **options)

@@ -205,9 +205,9 @@ def _refuse_what_is_lost(stencil: CartesianStencil, found: Stencil) -> None:
         if dropped := lost(found, stages_of(stencil)):
             raise WronglyComputed(
                 f"'{stencil.options['name']}': expected a backend that keeps "
-                f"'{dropped.target.name}'{_line(dropped)} for other levels, which read it, got "
-                f"'{stencil.backend}', which drops it, and reads whatever the memory holds; write "
-                "the levels that read it in a computation(FORWARD)"
+                f"'{dropped.target.name}'{_line(dropped)} for all that reads it, got "
+                f"'{stencil.backend}', which computes it anew for neighbours, drops it, and then "
+                "reads whatever the memory holds; write what reads it in a computation(FORWARD)"
             )
 
 

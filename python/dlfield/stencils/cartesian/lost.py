@@ -1,56 +1,82 @@
 """Values that GT4Py's passes drop though the stencil still reads them.
 
-"OnTheFlyMerging" computes a temporary field again where its own part of a PARALLEL loop reads it,
-and then drops the statement. It does not see that another part of the loop, which was joined with
-this one ("AdjacentLoopMerging"), reads the field at another level: there it is as the memory was.
+"OnTheFlyMerging" computes a temporary field of a PARALLEL loop anew wherever the loop reads it at a
+neighbour, and then drops its statement. It sees neither that another part of the loop, which was
+joined with this one ("AdjacentLoopMerging"), reads the field at another level, nor that a statement
+changes what an earlier one has written: the value from before is then as the memory was. A field
+that a later loop reads is kept.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from dlfield.stencils.cartesian.levels import shifted, without
+from dlfield.stencils.cartesian.nodes import Access, Assign, Region, Scalar
 from dlfield.stencils.cartesian.places import loops_of, places_of, sources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from dlfield.stencils.cartesian.levels import Levels
-    from dlfield.stencils.cartesian.nodes import Assign, Stencil
+    from dlfield.stencils.cartesian.nodes import Node, Statement, Stencil
+    from dlfield.stencils.cartesian.places import Place
 
 __all__ = ["lost", "perhaps_lost"]
 
+HERE = (0, 0, 0)
+
 
 def perhaps_lost(found: Stencil) -> int | None:
-    """Return the last block of which another part of the joined loop reads a temporary field.
+    """Return the last block that writes a temporary field whose value may be dropped.
 
     None if there is none: then passes drop nothing that is read.
     """
-    places, temporaries = list(places_of(found)), {one.name for one in found.temporaries}
+    places, kept = list(places_of(found)), {one.name for one in found.fields}
     for numbers in reversed(loops_of(found, joins=True)):
-        parts = [at for at in numbers if places[at].order == "parallel"]
-        for at in reversed(parts):
-            others = (places[to] for to in parts if places[to].section != places[at].section)
-            read = {access.name for one in others for access, _ in one.reads}
-            if not read.isdisjoint(temporaries & places[at].written.keys()):
+        parts = [places[at] for at in sorted(numbers) if places[at].order == "parallel"]
+        for at in sorted(numbers, reverse=True):
+            if places[at] in parts and any(
+                _may_be_dropped(name, places[at], parts)
+                for name in places[at].written.keys() - kept
+            ):
                 return at
+        kept |= {read.name for at in numbers for read, _ in places[at].reads}
     return None
 
 
+def _may_be_dropped(name: str, here: Place, parts: list[Place]) -> bool:
+    """Return True if another part reads the field, or if it was changed here, what comes behind."""
+    own = [read.name for read, _ in here.reads]
+    changed = name in own or not here.written[name]
+    behind = parts[parts.index(here) + 1 :]
+    return any(
+        name in {read.name for read, _ in one.reads}
+        and (one.section != here.section or (changed and one in behind))
+        for one in parts
+    )
+
+
 def lost(found: Stencil, stages: Stencil) -> Assign | None:
-    """Return the first assignment to a field that passes have dropped; None if there is none.
+    """Return the last assignment to a field that passes have dropped; None if there is none.
 
     Parameters
     ----------
     found, stages
         The stencil before and behind GT4Py's passes.
     """
+    parameters = {one.name for one in found.fields} | {one.name for one in found.scalars}
+    every = [one for block in found.blocks for one in block.statements]
+    never = set(_read_too_soon(every, set(), parameters))
+    fields = parameters | {one.name for one in stages.temporaries}  # what is dropped is a scalar
+    early = (_read_too_soon(block.statements, set(), fields) for block in stages.blocks)
     names = {name for name, *_ in set(_without_value(stages)) - set(_without_value(found))}
-    writes = (write for place in places_of(found) for write in place.writes)
-    return next((write for write in writes if write.target.name in names), None)
+    names |= {re.sub(r"(_gen_\d+)+$", "", name) for one in early for name in one} - never
+    writes = [write for place in places_of(found) for write in place.writes]
+    return next((write for write in reversed(writes) if write.target.name in names), None)
 
 
-def _without_value(found: Stencil) -> Iterator[tuple[str, tuple[Levels, ...]]]:
+def _without_value(found: Stencil) -> Iterator[tuple[str, tuple[object, ...]]]:
     """Yield temporary fields, and levels at which a block reads and no block has written them."""
     places, temporaries = list(places_of(found)), {one.name for one in found.temporaries}
     writers = {
@@ -59,7 +85,7 @@ def _without_value(found: Stencil) -> Iterator[tuple[str, tuple[Levels, ...]]]:
     for at, one in enumerate(places):
         for read in (read for read, _ in one.reads if read.name in temporaries):
             level = 0 if read.name in one.flat else read.offset[2]
-            own = read.name in one.written and read.offset == (0, 0, 0)
+            own = read.name in one.written and read.offset == HERE
             if level is None or one.levels is None or own:
                 continue
             written = [places[to].levels for to in sources(places, writers[read.name], at, read)]
@@ -67,3 +93,24 @@ def _without_value(found: Stencil) -> Iterator[tuple[str, tuple[Levels, ...]]]:
                 continue
             if left := without(shifted(one.levels, level), filter(None, written)):
                 yield read.name, tuple(left)
+
+
+def _read_too_soon(
+    statements: Sequence[Statement], written: set[str], known: set[str]
+) -> Iterator[str]:
+    """Yield the variables that are read before a statement has written them at every point."""
+    for one in statements:
+        if isinstance(one, Assign):
+            yield from _names(one.value) - written - known
+            if not (isinstance(one.target, Access) and one.target.data_index):
+                written.add(one.target.name)
+            continue
+        if not isinstance(one, Region):
+            yield from _names(one.condition) - written - known
+        yield from _read_too_soon(one.body, set(written), known)
+
+
+def _names(read: Node) -> set[str]:
+    """Return the variables that an expression reads at the point which is computed."""
+    variables = [one for one in read.walk() if isinstance(one, (Access, Scalar))]
+    return {one.name for one in variables if getattr(one, "offset", HERE) == HERE}
