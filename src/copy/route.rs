@@ -286,9 +286,10 @@ mod tests {
     #[test]
     fn rows_of_bytes_and_very_many_words_are_left_to_the_driver() {
         let suits = |pitch: i64, item: usize, start: usize, rows: i64| {
-            let side = Layout::new([rows, 480].into(), [pitch, 1].into(), item).unwrap();
-            let dense = Layout::compact([rows, 480].into(), item).unwrap();
-            suits_a_kernel(&plan(&side, &dense).unwrap(), [start, 512])
+            let shape = [rows, 480];
+            let side = Layout::new(shape.as_slice().into(), [pitch, 1].as_slice().into(), item);
+            let dense = Layout::compact(shape.as_slice().into(), item).unwrap();
+            suits_a_kernel(&plan(&side.unwrap(), &dense).unwrap(), [start, 512])
         };
         assert!(suits(500, 8, 256, 1000));
         assert!(suits(500, 1, 256, 1000), "words of 4 bytes");
