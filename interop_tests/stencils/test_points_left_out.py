@@ -32,7 +32,7 @@ from support.processes import one_at_a_time  # noqa: E402
 F = Field[np.float64]
 pytestmark = [
     pytest.mark.filterwarnings("ignore:2D temporaries is an experimental feature"),
-    # What dace says of `dropped`.
+    # dace warns of `dropped` when it compiles it.
     pytest.mark.filterwarnings("ignore:WARNING. Use of uninitialized transient"),
     pytest.mark.filterwarnings("ignore:Tried to remove `None`"),
 ]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["lost", "perhaps_lost"]
 
-HERE = (0, 0, 0)
+_HERE = (0, 0, 0)
 
 
 def perhaps_lost(found: Stencil) -> int | None:
@@ -34,27 +34,26 @@ def perhaps_lost(found: Stencil) -> int | None:
     """
     places, kept = list(places_of(found)), {one.name for one in found.fields}
     for numbers in reversed(loops_of(found, joins=True)):
-        parts = [places[at] for at in sorted(numbers) if places[at].order == "parallel"]
-        for at in sorted(numbers, reverse=True):
-            if places[at] in parts and any(
-                _may_be_dropped(name, places[at], parts)
-                for name in places[at].written.keys() - kept
-            ):
+        loop = [places[at] for at in sorted(numbers)]
+        for at in sorted(numbers, reverse=True) if loop[0].order == "parallel" else ():
+            behind = loop[at - min(numbers) + 1 :]
+            names = places[at].written.keys() - kept
+            if any(_may_be_dropped(name, places[at], loop, behind) for name in names):
                 return at
-        kept |= {read.name for at in numbers for read, _ in places[at].reads}
+        kept |= {read.name for one in loop for read, _ in one.reads}
     return None
 
 
-def _may_be_dropped(name: str, here: Place, parts: list[Place]) -> bool:
-    """Return True if another part reads the field, or if it was changed here, what comes behind."""
-    own = [read.name for read, _ in here.reads]
-    changed = name in own or not here.written[name]
-    behind = parts[parts.index(here) + 1 :]
-    return any(
-        name in {read.name for read, _ in one.reads}
-        and (one.section != here.section or (changed and one in behind))
-        for one in parts
-    )
+def _may_be_dropped(name: str, here: Place, loop: list[Place], behind: list[Place]) -> bool:
+    """Return True if another part of the loop reads a field, or what follows a change of it."""
+    changed = _reads(here, name) or not here.written[name]
+    if changed and any(_reads(one, name) for one in behind if one.section == here.section):
+        return True
+    return any(_reads(one, name) for one in loop if one.section != here.section)
+
+
+def _reads(place: Place, name: str) -> bool:
+    return any(read.name == name for read, _ in place.reads)
 
 
 def lost(found: Stencil, stages: Stencil) -> Assign | None:
@@ -85,7 +84,7 @@ def _without_value(found: Stencil) -> Iterator[tuple[str, tuple[object, ...]]]:
     for at, one in enumerate(places):
         for read in (read for read, _ in one.reads if read.name in temporaries):
             level = 0 if read.name in one.flat else read.offset[2]
-            own = read.name in one.written and read.offset == HERE
+            own = read.name in one.written and read.offset == _HERE
             if level is None or one.levels is None or own:
                 continue
             written = [places[to].levels for to in sources(places, writers[read.name], at, read)]
@@ -113,4 +112,4 @@ def _read_too_soon(
 def _names(read: Node) -> set[str]:
     """Return the variables that an expression reads at the point which is computed."""
     variables = [one for one in read.walk() if isinstance(one, (Access, Scalar))]
-    return {one.name for one in variables if getattr(one, "offset", HERE) == HERE}
+    return {one.name for one in variables if getattr(one, "offset", _HERE) == _HERE}
