@@ -6,10 +6,11 @@ from support.optional import library
 from support.processes import end_of_module, expect_success
 
 library("xarray")
+library("pyarrow")
 library("jax")
 
 
-@pytest.mark.parametrize("suite", ["numpy_dlpack", "numpy_buffers", "xarray"])
+@pytest.mark.parametrize("suite", ["numpy_dlpack", "numpy_buffers", "pyarrow_arrays", "xarray"])
 def test_a_librarys_own_tests_pass_with_storages_but_for_the_listed_deviations(suite):
     expect_success(end_of_module("support.peers", suite, timeout=600), suite)
 

@@ -8,13 +8,25 @@ import json
 import os
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from pathlib import Path
+
+import nanobind
 
 from support.peers.suites import SUITES, Suite
 
 #: Pytest with the suite's own settings left out, which name plugins that are not here.
 PYTEST = ("-m", "pytest", "-q", "-c", os.devnull, "-p", "no:cacheprovider", "-W", "ignore")
+
+
+def compiled(folder: Path, source: str, target: str) -> None:
+    """Compile an extension module of nanobind's tests with the nanobind of the checkout."""
+    robin_map = Path(nanobind.include_dir()).parent / "ext" / "robin_map" / "include"
+    includes = [folder / "include", robin_map, sysconfig.get_path("include")]
+    made = Path(target, f"{Path(source).stem}_ext.so")
+    command = ["g++", "-std=c++17", "-shared", "-fPIC", *(f"-I{one}" for one in includes)]
+    subprocess.run([*command, "src/nb_combined.cpp", source, "-o", made], cwd=folder, check=True)
 
 
 def run(name: str, suite: Suite, folder: Path, *, bare: bool) -> dict:
@@ -27,6 +39,10 @@ def run(name: str, suite: Suite, folder: Path, *, bare: bool) -> dict:
         command += [*suite.options, *(["-k", suite.select] if suite.select else [])]
         command += ["--bare"] if bare else []
         environment = os.environ | suite.environment
+        if suite.extension:
+            compiled(folder, suite.extension, scratch)
+            paths = [environment.get("PYTHONPATH", ""), scratch, str(folder / "tests")]
+            environment["PYTHONPATH"] = os.pathsep.join(paths)
         done = subprocess.run(command, env=environment, cwd=scratch, check=False)
         if counts.exists():
             return json.loads(counts.read_text())

@@ -17,8 +17,9 @@ given = itertools.count()
 
 def storage(array):
     """Return a storage over the memory of an array, and count it."""
+    made = dlf.as_storage(array)
     next(given)
-    return dlf.as_storage(array)
+    return made
 
 
 def stored(array):
@@ -61,6 +62,11 @@ def through_from_dlpack(module):
     for name in ("tvm_ffi", "xp", "jnp"):
         _replace(getattr(module, name, None))
     _replace(getattr(getattr(module, "jax", None), "dlpack", None))
+
+
+def through_numpys_from_dlpack(module):
+    """What a module of tests gives to `np.from_dlpack` goes through a storage first."""
+    _replace(module.np)
 
 
 def _replace(namespace):
@@ -106,3 +112,17 @@ def backends_of_mpi4py(_module):
         flat = property(lambda self: self.numpy.flat)
 
     arrayimpl.ArrayBackends[:] = [ArrayOfStorage]
+
+
+def arrays_of_arrow(module):
+    """What pyarrow makes goes into a storage, and comes back as an array, if one can hold it."""
+    make = module.pa.array
+
+    @functools.wraps(make)
+    def array(*args, **kwargs):
+        made = make(*args, **kwargs)
+        with contextlib.suppress(TypeError, ValueError, BufferError):
+            return make(storage(made))
+        return made
+
+    module.pa.array = array

@@ -21,6 +21,8 @@ class Suite:
     source: str = ""
     #: The version of the checkout.
     version: str = ""
+    #: C++ of an extension module that they test, below the checkout; compiled with nanobind's own.
+    extension: str = ""
     #: An expression that chooses tests.
     select: str = ""
     #: More options of pytest.
