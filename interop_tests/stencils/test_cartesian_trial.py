@@ -26,7 +26,7 @@ def untried(monkeypatch):
     """Forget what was tried and read, before and after."""
     for forget in (trial.not_understood.cache_clear, trial._warn.cache_clear):
         forget()
-    monkeypatch.setattr(reading, "_found", {})
+    monkeypatch.setattr(reading, "_known", {})
     yield
     monkeypatch.undo()
     for forget in (trial.not_understood.cache_clear, trial._warn.cache_clear):
@@ -161,6 +161,13 @@ def test_gt4py_is_tried_once_and_compiles_nothing_for_it(compiled, monkeypatch):
     for stencil in stencils:
         dlf.bind(stencil)
     assert tried == ["sideways", "upwards", "at_run_time"]
+
+
+def test_a_stencil_that_is_bound_again_is_not_read_again(compiled, monkeypatch):
+    stencil = compiled("skewed", "numpy")
+    first = dlf.bind(stencil).declaration
+    monkeypatch.setattr(internals, "_lowered", lambda *_: pytest.fail("read again"))
+    assert dlf.bind(stencil).declaration.reach() == first.reach()
 
 
 def test_a_definition_without_source_is_partly_checked_without_a_warning(compiled):

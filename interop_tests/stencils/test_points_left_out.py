@@ -8,7 +8,8 @@ from support.optional import library
 
 library("gt4py.cartesian")
 
-from dlfield.stencils.cartesian.around import computed, joins_loops, told  # noqa: E402 (after the skip)
+from dlfield.stencils.cartesian import declare  # noqa: E402 (after the skip)
+from dlfield.stencils.cartesian.around import computed, joins_loops, told  # noqa: E402
 from dlfield.stencils.cartesian.internals import representation_of_definition  # noqa: E402
 from gt4py.cartesian import gtscript  # noqa: E402
 from gt4py.cartesian.gtc.passes.oir_optimizations.vertical_loop_merging import (  # noqa: E402
@@ -242,6 +243,13 @@ def one_of_two(inp: F, out: F):
         out = found[1, 0, 0] + found
 
 
+def limited_at_once(inp: F, out: F):
+    with computation(PARALLEL), interval(...):
+        flux = 2.0 * inp
+        flux = flux if flux > 0.5 else 0.0
+        out = flux[1, 0, 0] + flux
+
+
 LEFT_OUT = [
     (joined, "numpy"),
     (joined_downwards, "numpy"),
@@ -265,6 +273,8 @@ COMPUTED = [
     (merged, "gt:cpu_kfirst"),
     (updated, "debug"),
     (one_of_two, "numpy"),
+    (limited_at_once, "numpy"),
+    (limited_at_once, "gt:cpu_kfirst"),
 ]
 
 
@@ -385,6 +395,7 @@ def test_bind_takes_a_stencil_whose_backend_computes_what_is_read(definition, ba
         (kept, [16.0, 16.0, 15.0, 15.0]),
         (merged, [16.0, 16.0, 15.0, 15.0]),
         (one_of_two, [20.0, 20.0, 20.0, 20.0]),
+        (limited_at_once, [20.0, 20.0, 20.0, 20.0]),
     ],
     ids=ids,
 )
@@ -394,6 +405,11 @@ def test_what_bind_takes_is_right_beside_memory_that_nobody_has_written(
     out = run_beside_nothing(compiled(definition, "numpy"), monkeypatch)
     np.testing.assert_array_equal(out[3:6, 3:6], np.broadcast_to(right, (3, 3, 4)))
     assert out.sum() == out[3:6, 3:6].sum()
+
+
+def test_what_a_block_changes_itself_is_known_without_the_passes_that_take_long(monkeypatch):
+    monkeypatch.setattr(declare, "stages_of", lambda _: pytest.fail("ran all passes"))
+    dlf.bind(compiled(limited_at_once, "numpy"))
 
 
 def test_the_error_names_the_variable_its_line_the_points_and_what_to_do():

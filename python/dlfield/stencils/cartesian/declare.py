@@ -7,8 +7,8 @@ as a stencil of one's own for a GPU, is read the same way.
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 from weakref import WeakKeyDictionary
 
 from dlfield._core import preset
@@ -25,7 +25,7 @@ from dlfield.stencils.cartesian.footprint import (
     footprint_of_bounds,
     has_run_time_levels,
 )
-from dlfield.stencils.cartesian.internals import keeps_loops, stages_of
+from dlfield.stencils.cartesian.internals import keeps_loops, merged, stages_of
 from dlfield.stencils.cartesian.lost import lost, perhaps_lost
 from dlfield.stencils.cartesian.nodes import UnknownNode
 from dlfield.stencils.cartesian.regions import regions
@@ -33,7 +33,7 @@ from dlfield.stencils.declaration import Declaration, DeclaredField, DeclaredSca
 
 if TYPE_CHECKING:
     import inspect
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from dlfield.stencils.cartesian.around import Around, Mismatch
     from dlfield.stencils.cartesian.nodes import Assign, Stencil
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CartesianStencil", "WronglyComputed", "declare", "representation"]
 
+_Found = TypeVar("_Found")
 Checked: TypeAlias = Literal["checked", "partly checked"]
 
 #: Keywords of a stencil's own call that are not arguments of its definition.
@@ -123,14 +124,41 @@ def _has_definition(stencil: CartesianStencil) -> bool:
     return hasattr(stencil, "definition_func") or _is_gt4py(stencil)
 
 
+#: What was found of each stencil, by the function that has found it.
+_known: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
+
+
+def _once(function: Callable[[CartesianStencil], _Found]) -> Callable[[CartesianStencil], _Found]:
+    """Return a function that looks at each stencil once."""
+
+    @wraps(function)
+    def found(stencil: CartesianStencil) -> _Found:
+        try:
+            known = _known.setdefault(stencil, {})
+        except TypeError:  # no key of a dict, as a wrapper may be
+            return function(stencil)
+        if function not in known:
+            known[function] = function(stencil)
+        result: _Found = known[function]
+        return result
+
+    return found
+
+
 def _footprint(stencil: CartesianStencil) -> tuple[AffineFootprint, Checked]:
     """Find the points that it touches.
 
     What has no definition and is not GT4Py's says it all in its boundary.
     """
+    if _has_definition(stencil):
+        return _footprint_of_definition(stencil)
+    levels = stencil.domain_info.min_sequential_axis_size
+    return footprint_of_bounds(stencil.field_info, levels=levels, complete=True), "checked"
+
+
+@_once
+def _footprint_of_definition(stencil: CartesianStencil) -> tuple[AffineFootprint, Checked]:
     infos, levels = stencil.field_info, stencil.domain_info.min_sequential_axis_size
-    if not _has_definition(stencil):
-        return footprint_of_bounds(infos, levels=levels, complete=True), "checked"
     found = representation(stencil)
     if found is None:
         return footprint_of_bounds(infos, levels=levels, complete=False), "partly checked"
@@ -202,6 +230,8 @@ def _refuse_what_is_wrong(
 
 def _refuse_what_is_lost(stencil: CartesianStencil, found: Stencil) -> None:
     with suppress(UnknownNode):
+        if perhaps_lost(merged(stencil)) is None:
+            return
         if dropped := lost(found, stages_of(stencil)):
             raise WronglyComputed(
                 f"'{stencil.options['name']}': expected a backend that keeps "
@@ -221,21 +251,12 @@ def _beside(around: Around) -> str:
     return f"{west} and {east} points beside the domain along I, {south} and {north} along J"
 
 
-_found: WeakKeyDictionary[Any, Stencil | None] = WeakKeyDictionary()
-
-
+@_once
 def representation(stencil: CartesianStencil) -> Stencil | None:
-    """Read a stencil, once. None if it has no definition, or one that is not understood."""
+    """Read a stencil. None if it has no definition, or one that is not understood."""
     from dlfield.stencils.cartesian.trial import representation_of
 
-    if not _has_definition(stencil):  # GT4Py need not be installed
-        return None
-    try:
-        if stencil not in _found:
-            _found[stencil] = representation_of(stencil)
-        return _found[stencil]
-    except TypeError:  # no key of a dict, as a wrapper may be
-        return representation_of(stencil)
+    return representation_of(stencil) if _has_definition(stencil) else None  # else without GT4Py
 
 
 def _code(backend: str) -> tuple[bool, bool]:

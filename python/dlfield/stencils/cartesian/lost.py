@@ -45,8 +45,13 @@ def perhaps_lost(found: Stencil) -> int | None:
 
 
 def _may_be_dropped(name: str, here: Place, loop: list[Place], behind: list[Place]) -> bool:
-    """Return True if another part of the loop reads a field, or what follows a change of it."""
-    changed = _reads(here, name) or not here.written[name]
+    """Return True if another part of the loop reads a field, or what follows a change of it.
+
+    What a block changes itself, after it has written it, is computed with it wherever it is needed.
+    """
+    too_soon = set(_read_too_soon(here.block.statements, set(), set()))
+    beside = any(read.name == name and read.offset != _HERE for read, _ in here.reads)
+    changed = name in too_soon or beside or not here.written[name]
     if changed and any(_reads(one, name) for one in behind if one.section == here.section):
         return True
     return any(_reads(one, name) for one in loop if one.section != here.section)
