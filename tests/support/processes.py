@@ -1,6 +1,7 @@
 """Snippets in processes of their own, which import these helpers as tests do."""
 
 import fcntl
+import functools
 import os
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from support.forked import Forks
 
 TESTS = Path(__file__).parents[1]
 
@@ -70,3 +73,17 @@ def run_in_subprocess(code, *, warnings="error"):
     done = end_of(code, "-W", warnings)
     expect_success(done, code)
     return done.stdout.strip()
+
+
+def run_in_fork(code):
+    """As `run_in_subprocess`, in a tenth of the time: Python has started, and imported dlfield."""
+    environment = beside_tests()
+    environment.pop("PYTEST_CURRENT_TEST", None)  # it differs, and means nothing to a snippet
+    done = _forks(tuple(environment.items())).end_of(textwrap.dedent(code), 120)
+    expect_success(done, code)
+    return done.stdout.strip()
+
+
+@functools.cache
+def _forks(environment):
+    return Forks(["-W", "error"], dict(environment))

@@ -8,7 +8,7 @@ import pytest
 
 from support.lying_producers import PyBuffer
 from support.parameters import NUMPY_DTYPES
-from support.processes import run_in_subprocess
+from support.processes import run_in_fork
 
 # Names and numbers of Include/object.h: the flags, and the requests that are made of them.
 REQUESTS = {
@@ -82,7 +82,7 @@ def test_each_request_is_answered_as_by_numpy(dtype, flags, layout):
 
 @pytest.mark.parametrize("name", ["SIMPLE", "WRITABLE", "FORMAT"])
 def test_python_can_ask_whether_plain_bytes_lie_in_fortran_order(name):
-    run_in_subprocess(f"""
+    run_in_fork(f"""
         import ctypes
         import dlfield as dlf
         from support.lying_producers import PyBuffer

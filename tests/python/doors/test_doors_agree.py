@@ -12,7 +12,7 @@ import pytest
 
 from support.dlpack_structs import DLDevice, Producer, contents
 from support.no_driver import without_driver
-from support.processes import run_in_subprocess
+from support.processes import run_in_fork
 
 
 #: Managed memory is memory of a GPU where a driver can bring it there.
@@ -86,7 +86,7 @@ def test_a_lazy_module_that_cannot_be_loaded_does_not_matter(monkeypatch):
 
 @pytest.mark.parametrize(("legacy", "name"), [(True, b"dltensor_versioned"), (False, b"dltensor")])
 def test_a_struct_under_the_name_of_the_other_is_refused_without_a_crash(legacy, name):
-    seen = run_in_subprocess(f"""
+    seen = run_in_fork(f"""
         from support.lying_producers import Handover, Producer, report
         producer = Producer(legacy={legacy})
         report(Handover(producer.raw_capsule({name!r})), producer)

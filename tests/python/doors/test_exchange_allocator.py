@@ -13,7 +13,7 @@ from support.dlpack_structs import contents, release
 from support.exchange_structs import ALLOCATOR, ALLOCATOR_WITHOUT_GIL, Exchange, prototype
 from support.no_driver import NO_DRIVER, without_driver
 from support.parameters import NUMPY_DTYPES
-from support.processes import run_in_subprocess
+from support.processes import run_in_fork
 
 OURS = Exchange(dlf.Storage)
 
@@ -48,7 +48,7 @@ def test_what_the_allocator_gives_belongs_to_the_caller_alone():
 
 
 def test_released_memory_of_the_allocator_is_free():
-    grown = run_in_subprocess("""
+    grown = run_in_fork("""
         import dlfield as dlf
         from support.dlpack_structs import release
         from support.exchange_structs import *
@@ -117,7 +117,7 @@ def test_the_allocator_may_be_called_from_another_thread(kind):
 
 
 def test_a_caller_without_a_set_error_gets_the_answer_alone():
-    printed = run_in_subprocess("""
+    printed = run_in_fork("""
         import dlfield as dlf
         from support.exchange_structs import *
 

@@ -22,7 +22,7 @@ from support.exchange_structs import ATTRIBUTE, NAME, Exchange, Table
 from support.no_driver import NO_DRIVER, without_driver
 from support.optional import library
 from support.parameters import NUMPY_DTYPES
-from support.processes import run_in_subprocess
+from support.processes import run_in_fork
 
 OURS = Exchange(dlf.Storage)
 DTYPES = pytest.mark.parametrize("dtype", NUMPY_DTYPES)
@@ -38,7 +38,7 @@ def described(tensor):
 
 def outcome(statement):
     """Hand a tensor over in a process of its own: what was raised, and how often it was freed."""
-    printed = run_in_subprocess(f"""
+    printed = run_in_fork(f"""
         import json
         import dlfield as dlf
         from support.dlpack_structs import *

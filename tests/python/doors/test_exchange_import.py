@@ -11,7 +11,7 @@ from support.addresses import address_of
 from support.dlpack_structs import READ_ONLY, Producer
 from support.exchange_structs import TRUTH, HeldWithDlpack, hand_out, raising, table, with_table
 from support.no_driver import no_driver, without_driver
-from support.processes import run_in_subprocess
+from support.processes import run_in_fork
 
 DOOR = "dlpack_c_exchange_api"
 Honest = with_table(table())
@@ -149,7 +149,7 @@ LIES = {
 
 def outcome(lie):
     """Let a function spoil the tensor before it gives it away, in a process of its own."""
-    printed = run_in_subprocess(f"""
+    printed = run_in_fork(f"""
         from support.lying_producers import *
         from support.exchange_structs import *
 

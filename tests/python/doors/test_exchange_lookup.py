@@ -9,7 +9,7 @@ import pytest
 from support.addresses import address_of
 from support.exchange_structs import ATTRIBUTE, HeldWithDlpack, hand_out, shown, table, with_table
 from support.owners import Watch
-from support.processes import run_in_subprocess
+from support.processes import run_in_fork
 
 DOOR = "dlpack_c_exchange_api"
 
@@ -17,7 +17,7 @@ DOOR = "dlpack_c_exchange_api"
 def printed_by(code):
     """Run code that may end the process, beside the helpers, and give what it printed."""
     names = "import ctypes, gc\nimport dlfield as dlf\nfrom support.lying_producers import *"
-    return run_in_subprocess(f"{names}\nfrom support.exchange_structs import *\n{code}")
+    return run_in_fork(f"{names}\nfrom support.exchange_structs import *\n{code}")
 
 
 def outcome(made, base="HeldWithDlpack", prepare=""):

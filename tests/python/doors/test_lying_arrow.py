@@ -9,7 +9,7 @@ import json
 
 import pytest
 
-from support.processes import run_in_subprocess
+from support.processes import run_in_fork
 
 ONE, LIST, TABLE = "Producer()", "lists(3)", "batch(Producer(name=b'a'))"
 NESTED, EMPTY = "nested(2, 3)", "Producer(length=0)"
@@ -173,7 +173,7 @@ UNSAID = (
 
 
 def outcome(producer, statement, take="p"):
-    printed = run_in_subprocess(
+    printed = run_in_fork(
         f"""
         from ctypes import addressof
         from support.arrow_structs import *

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from support.arrow_structs import OnDevice, Producer, Stream, batch, lists, shown, tensor
-from support.processes import run_in_subprocess
+from support.processes import run_in_fork
 
 PRODUCERS = {
     "numbers": Producer,
@@ -22,7 +22,7 @@ METHODS = ("__arrow_c_array__", "__arrow_c_device_array__", "__arrow_c_stream__"
 
 
 def run(code):
-    return run_in_subprocess(
+    return run_in_fork(
         "import dlfield as dlf\n"
         "from support.arrow_structs import *\nfrom support.lying_producers import report\n" + code
     )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from support.arrow_structs import BOOL8, EXTENSION, ITS_METADATA, Producer
-from support.processes import run_in_subprocess
+from support.processes import run_in_fork
 
 NUMBERS = {
     "c": ("int8", ctypes.c_int8),
@@ -69,7 +69,7 @@ LONG = ("b'g' * 100_000", "b'+w:' + b'9' * 100_000")
 
 
 def outcome(producer, statement=""):
-    printed = run_in_subprocess(
+    printed = run_in_fork(
         f"""
         from support.arrow_structs import *
         from support.lying_producers import report

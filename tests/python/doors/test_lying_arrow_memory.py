@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.arrow_structs import Producer, encoded, lists, tensor
-from support.processes import run_in_subprocess
+from support.processes import run_in_fork
 
 SETTING = """
 import ctypes, mmap
@@ -30,7 +30,7 @@ def at_the_end(source, size):
 
 
 def run(code):
-    return run_in_subprocess(SETTING + code)
+    return run_in_fork(SETTING + code)
 
 
 def outcome(code):

@@ -15,7 +15,7 @@ from support.arrow_structs import (
     lists,
     tensor,
 )
-from support.processes import run_in_subprocess
+from support.processes import run_in_fork
 
 #: Bytes of key-value metadata that cannot be: a number of pairs or of bytes below zero.
 NEGATIVE = {
@@ -136,7 +136,7 @@ NO_TENSOR_FIELD = {
 
 
 def outcome(producer):
-    printed = run_in_subprocess(
+    printed = run_in_fork(
         f"""
         from support.arrow_structs import *
         from support.lying_producers import report
@@ -199,7 +199,7 @@ def test_a_tensor_whose_shape_cannot_be_is_refused(text):
 
 @pytest.mark.parametrize("how", ["[", '{"a":', '{"shape": [', '{"shape": [3, 2], "dim_names": ['])
 def test_a_tensor_with_brackets_without_end_is_refused_on_a_small_stack(how):
-    printed = run_in_subprocess(f"""
+    printed = run_in_fork(f"""
         import threading
         from support.arrow_structs import *
         from support.lying_producers import report

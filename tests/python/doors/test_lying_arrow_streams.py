@@ -9,11 +9,11 @@ import pytest
 
 from support.arrow_structs import OnDevice, Producer, Stream, shown, tensor
 from support.no_driver import NO_DRIVER, without_driver
-from support.processes import run_in_subprocess
+from support.processes import run_in_fork
 
 
 def outcome(made, statement="", take="p"):
-    printed = run_in_subprocess(
+    printed = run_in_fork(
         f"""
         from support.arrow_structs import *
         from support.lying_producers import report

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from support.lying_producers import lying_view
-from support.processes import run_in_subprocess
+from support.processes import run_in_fork
 
 LIES = (
     # statement about the view that is shown, text
@@ -61,7 +61,7 @@ STRANGE_BUT_TRUE = (
 
 
 def outcome(statement, cls="Forged"):
-    printed = run_in_subprocess(
+    printed = run_in_fork(
         f"""
         import ctypes
         from support.lying_producers import lying_buffer, misaligned, report
@@ -114,7 +114,7 @@ def test_an_exception_left_by_a_release_goes_no_further(lie):
 
 
 def test_an_exception_on_its_way_survives_a_release_that_raises():
-    printed = run_in_subprocess("""
+    printed = run_in_fork("""
         import dlfield as dlf
         from support.lying_buffers import RaisingAtRelease
         try:
@@ -126,7 +126,7 @@ def test_an_exception_on_its_way_survives_a_release_that_raises():
 
 
 def test_writable_memory_is_asked_for_once_and_never_with_indirection():
-    printed = run_in_subprocess("""
+    printed = run_in_fork("""
         import dlfield as dlf
         from support.lying_buffers import Forged
         exporter = Forged()
@@ -181,7 +181,7 @@ def test_a_format_is_read_in_its_own_sizes_and_order(text, itemsize, name):
 )
 def test_a_format_of_another_size_order_or_kind_is_refused(text, itemsize):
     view = f"lying_view(shape=(1,), len={itemsize}, itemsize={itemsize}, format={text.encode()!r})"
-    printed = run_in_subprocess(f"from support.lying_producers import *; report({view})")
+    printed = run_in_fork(f"from support.lying_producers import *; report({view})")
     seen = json.loads(printed)
     assert seen["error"] == "BufferError", seen
     assert repr(text) in seen["text"]
@@ -190,7 +190,7 @@ def test_a_format_of_another_size_order_or_kind_is_refused(text, itemsize):
 if sys.version_info >= (3, 12):  # before, no class of Python's has a buffer
 
     def test_a_release_in_python_that_raises_is_reported_and_goes_no_further():
-        printed = run_in_subprocess("""
+        printed = run_in_fork("""
             import sys
             import dlfield as dlf
 

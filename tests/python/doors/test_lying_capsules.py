@@ -8,13 +8,13 @@ import pytest
 
 from support.dlpack_structs import Handover, Producer
 from support.owners import Watch
-from support.processes import run_in_subprocess
+from support.processes import run_in_fork
 
 BOTH = pytest.mark.parametrize("legacy", [False, True], ids=["versioned", "legacy"])
 
 
 def outcome(statement, shape=(3, 4), *, legacy=False, take="p"):
-    printed = run_in_subprocess(
+    printed = run_in_fork(
         f"""
         from support.lying_producers import *
         import ctypes
@@ -31,7 +31,7 @@ def outcome(statement, shape=(3, 4), *, legacy=False, take="p"):
 @BOTH
 @pytest.mark.parametrize("off", [1, 2, 4])
 def test_numbers_that_are_not_aligned_are_taken_and_read_where_they_are(off, legacy):
-    printed = run_in_subprocess(f"""
+    printed = run_in_fork(f"""
         import ctypes
         import dlfield as dlf
         from support.lying_producers import Producer
@@ -91,7 +91,7 @@ def test_a_refused_capsule_may_be_repaired_and_taken(legacy):
 
 @BOTH
 def test_of_two_threads_that_take_one_capsule_one_wins_a_thousand_times(legacy):
-    printed = run_in_subprocess(f"""
+    printed = run_in_fork(f"""
         import threading
         import dlfield as dlf
         from support.lying_producers import Handover, Producer
@@ -163,7 +163,7 @@ def test_a_producer_that_hands_its_capsule_over_while_it_is_asked_has_none_left(
     ],
 )
 def test_a_producer_that_imports_itself_endlessly_gets_an_exception(attributes):
-    printed = run_in_subprocess(f"""
+    printed = run_in_fork(f"""
         from dlfield import as_storage as ask
 
         class Endless:

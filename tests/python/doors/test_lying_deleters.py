@@ -9,7 +9,7 @@ import textwrap
 
 import pytest
 
-from support.processes import run_in_subprocess
+from support.processes import run_in_fork
 
 LEGACY = pytest.mark.parametrize("legacy", [False, True], ids=["versioned", "legacy"])
 
@@ -26,7 +26,7 @@ EVERY_VIEW = pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
 
 def run(code, *, legacy=False):
     """Run code that has a producer `p`, its struct `m` and its tensor `t`; give what it printed."""
-    return run_in_subprocess(
+    return run_in_fork(
         f"""
 from support.lying_producers import *
 import dlfield as dlf

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from support.processes import run_in_subprocess
+from support.processes import run_in_fork
 
 INTERFACES = (
     # arguments of Interface, error, text
@@ -111,7 +111,7 @@ BUFFERS = (
 
 
 def outcome(lie, more=""):
-    printed = run_in_subprocess(f"from support.lying_producers import *; {more}\nreport({lie})")
+    printed = run_in_fork(f"from support.lying_producers import *; {more}\nreport({lie})")
     return json.loads(printed)
 
 
@@ -210,7 +210,7 @@ i = Interface({key}=(Number(),))
 
 
 def test_memory_that_its_object_frees_outlives_every_view_of_it():
-    printed = run_in_subprocess("""
+    printed = run_in_fork("""
         import ctypes
         import gc
         import dlfield as dlf
@@ -244,7 +244,7 @@ def test_an_array_interface_must_be_a_dict(claimed):
 
 
 def test_a_type_that_lies_about_its_size_is_not_read_beyond_its_end():
-    printed = run_in_subprocess("""
+    printed = run_in_fork("""
         from types import SimpleNamespace
 
         import numpy as np

@@ -6,7 +6,7 @@ import pytest
 from dlfield._core import live_allocations, rebuild_storage
 
 from support.parameters import readable
-from support.processes import run_in_subprocess
+from support.processes import run_in_fork
 
 NOTHING = (None, None, None, 1, None)
 HONEST = {
@@ -195,7 +195,7 @@ def test_no_combination_of_lies_ends_the_process():
             (["K"] * 70, [(1, 1)] * 70, [1] * 70, 8, [1] * 70),
         ],
     }
-    seen = run_in_subprocess(f"""
+    seen = run_in_fork(f"""
         from itertools import product
         from dlfield._core import live_allocations, rebuild_storage
 

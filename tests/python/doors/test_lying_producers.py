@@ -9,7 +9,7 @@ import json
 import pytest
 
 from support.no_driver import NO_DRIVER, without_driver
-from support.processes import run_in_subprocess
+from support.processes import run_in_fork
 
 NAMES_FAULT = (
     # statement, shape of the honest tensor, text
@@ -86,7 +86,7 @@ STRANGE_BUT_TRUE = (
 
 
 def outcome(statement, shape, *, legacy=False, take="p"):
-    printed = run_in_subprocess(
+    printed = run_in_fork(
         f"""
         from support.lying_producers import *
 
