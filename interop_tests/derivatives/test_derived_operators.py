@@ -10,9 +10,21 @@ from support.stencils.seven import diffusion, upwind
 
 library("gt4py.cartesian.gtscript")
 
-from gt4py.cartesian.gtscript import stencil  # noqa: E402 (after the skip)
+from gt4py.cartesian.gtscript import (  # noqa: E402 (after the skip)
+    PARALLEL,
+    Field,
+    K,
+    computation,
+    interval,
+    stencil,
+)
 
 SHAPE = (9, 8, 4)
+
+
+def heated(inp: Field[np.float64], profile: Field[K, np.float64], out: Field[np.float64]):
+    with computation(PARALLEL), interval(...):
+        out = inp + profile * profile  # noqa: F841
 
 
 def values(seed, count=2):
@@ -50,6 +62,28 @@ def test_jax_differentiates_both_ways_through_derived_stencils():
             dlf.bind(stencil("numpy", diffusion)), adjoint="derive", tangent="derive"
         )
         check_grads(call, tuple(map(jax.numpy.asarray, values(2))), order=1, rtol=1e-6)
+
+
+def heated_with_a_tangent_of_the_profile():
+    made = stencil("numpy", heated)
+    run, tangent = dlf.bind(made), dlf.bind(dlf.tangent(made, wrt=["profile"]))
+    assert {field.dims for field in tangent.declaration.fields} == {("K",), ("I", "J", "K")}
+    return run, tangent, {"inp": values(3, 1)[0], "profile": np.arange(1.0, 5.0)}
+
+
+def test_a_tangent_without_an_input_as_wide_as_its_output_is_checked():
+    run, tangent, given = heated_with_a_tangent_of_the_profile()
+    dlf.testing.check_tangent(run, tangent, given, names={"inp": None})
+
+
+def test_jax_takes_a_tangent_without_an_input_as_wide_as_its_output():
+    jax = library("jax")
+    run, tangent, given = heated_with_a_tangent_of_the_profile()
+    with jax.enable_x64(new_val=True):
+        call = dlf.jax_call(run, tangent=tangent, names={"inp": None})
+        inp, profile = map(jax.numpy.asarray, given.values())
+        _, dot = jax.jvp(lambda profile: call(inp, profile), [profile], [profile])
+        np.testing.assert_allclose(dot, np.broadcast_to(2 * given["profile"] ** 2, SHAPE))
 
 
 @pytest.mark.parametrize("make", [lambda run: dlf.torch_op(run, "derived::no", adjoint="deriv")])

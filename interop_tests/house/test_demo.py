@@ -1,5 +1,6 @@
 """What a new user tries first: the demo and the README."""
 
+import functools
 import os
 import re
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 from support.optional import library
 
 ROOT = Path(__file__).resolve().parents[2]
+STRICT = ("-W", "error::UserWarning")  # dlfield's warnings are of this kind
 
 
 def run(*arguments, **variables):
@@ -24,6 +26,7 @@ def run(*arguments, **variables):
     )
 
 
+@functools.cache
 def demo(*options, **variables):
     for name in ("torch", "jax", "xarray", "pyarrow", "gt4py"):
         library(name)
@@ -31,7 +34,7 @@ def demo(*options, **variables):
 
 
 def test_the_demo_finds_every_row_right_and_warns_of_nothing():
-    done = demo("-W", "error::UserWarning")  # dlfield's warnings are of this kind
+    done = demo(*STRICT)
     assert done.returncode == 0, done.stderr
     assert "zero-copy" in done.stdout
     assert "not compiled" not in done.stdout
@@ -39,7 +42,7 @@ def test_the_demo_finds_every_row_right_and_warns_of_nothing():
 
 
 def test_the_demo_shows_where_the_order_of_memory_is_slow():
-    lines = {line.partition("  ")[0]: line for line in demo().stdout.splitlines()}
+    lines = {line.partition("  ")[0]: line for line in demo(*STRICT).stdout.splitlines()}
     assert lines["numpy, C order"].endswith("  gt:cpu_ifirst")
     assert lines["numpy, Fortran order"].endswith("  numpy, gt:cpu_kfirst")
 
@@ -71,7 +74,7 @@ def test_the_python_of_the_readme_and_of_the_first_pages_runs(block, tmp_path):
         library(name)
     program = tmp_path / "readme.py"  # a stencil is read from its file
     program.write_text(block, "utf-8")
-    done = run("-W", "error::UserWarning", str(program))
+    done = run(*STRICT, str(program))
     assert done.returncode == 0, done.stderr
 
 

@@ -91,7 +91,9 @@ class StencilFunction:
         #: How arrays of the caller are turned, where they have to be.
         self.axes = {name: one for name, one in axes.items() if one is not None}
         #: The inputs whose extents decide where a call computes; the call checks the others.
-        self.deciding = self._deciding()
+        #: Outputs that are passed decide along the axes that no input has.
+        self.deciding = self._deciding(self.inputs)
+        self._deciding_too = self._deciding([*self.inputs, *self.outputs])
         self._needs_changes = bool(self.axes or self.casts)
         self._written = [field.name for field in self.outputs]
         self._plans: dict[Any, _ForwardPlan] = {}
@@ -164,7 +166,7 @@ class StencilFunction:
         return self._plans.get(shapes) or self._new_plan(shapes)
 
     def _new_plan(self, shapes: tuple[Shape, ...]) -> _ForwardPlan:
-        named = dict(zip(self.deciding, shapes, strict=True))
+        named = dict(zip(self._deciding_too, shapes, strict=False))  # without outputs, or with them
         plan = self._plans[shapes] = _ForwardPlan(self, named)
         return plan
 
@@ -183,7 +185,8 @@ class StencilFunction:
 
     def write(self, values: dict[str, Any]) -> None:
         """Call the stencil with inputs, scalars and outputs by name."""
-        self._run(self._plan_of(values), values)
+        shapes = tuple([values[name].shape for name in self._deciding_too])
+        self._run(self._plan(shapes), values)
 
     def _run(self, plan: _ForwardPlan, values: dict[str, Any]) -> None:
         if self._needs_changes or plan.inside:
@@ -199,13 +202,13 @@ class StencilFunction:
         for name, cast in self.casts.items():
             values[name] = cast(values[name])
 
-    def _deciding(self) -> list[str]:
+    def _deciding(self, fields: Sequence[DeclaredField]) -> list[str]:
         found: dict[str, str] = {}
-        for field in self.inputs:
+        for field in fields:
             for dim in field.dims:
                 if dim in self.halos.widths:
                     found.setdefault(dim, field.name)
-        return [field.name for field in self.inputs if field.name in found.values()]
+        return list(dict.fromkeys(one.name for one in fields if one.name in found.values()))
 
 
 class _ForwardPlan:

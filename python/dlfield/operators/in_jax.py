@@ -119,7 +119,8 @@ class JaxCall:
 
     def _forward(self, scalars: Mapping[str, Any], arrays: Sequence[Any]) -> tuple[Any, ...]:
         owner = (self.function.run, "forward")
-        return _written(self.function, self._id, owner, scalars, arrays)
+        shapes = self.function.shapes([one.shape for one in arrays])
+        return _written(self.function, self._id, owner, scalars, arrays, shapes)
 
     def _backward(
         self,
@@ -175,7 +176,8 @@ class JaxCall:
         numbers = {one.name: scalars[one.name] for one in tangent.run.scalars}
         arrays = [given[field.name] for field in tangent.run.inputs]
         name, owner = f"tangent {self._id} {self._others[1]}", (self.function.run, tangent.run.run)
-        made = _written(tangent.run, name, (*owner, tangent.called), numbers, arrays)
+        shapes = tangent.shapes([one.shape for one in directions])
+        made = _written(tangent.run, name, (*owner, tangent.called), numbers, arrays, shapes)
         found = dict(zip([field.name for field in tangent.run.outputs], made, strict=True))
         lost = [
             jnp.where(jnp.any(named[name] != 0), jnp.nan, 0.0)
@@ -241,8 +243,9 @@ def _written(
     owner: Any,
     scalars: Mapping[str, Any],
     arrays: Sequence[Any],
+    shapes: Sequence[Any],
 ) -> tuple[Any, ...]:
-    """Return the outputs of a stencil, which XLA calls with memory for them.
+    """Return the outputs of a stencil, of these shapes, which XLA calls with memory for them.
 
     `name` and `owner` are as `called` takes them. A field that is read and written begins with the
     values of the input.
@@ -260,7 +263,7 @@ def _written(
         f"{name} {sorted(scalars.items())}",
         owner,
         compute,
-        _results(function.outputs, function.shapes([one.shape for one in arrays])),
+        _results(function.outputs, shapes),
         arrays,
         ranks=[len(one.dims) for one in (*function.inputs, *function.outputs)],
         asks_writable=function.declaration.asks_writable,

@@ -83,9 +83,9 @@ class Halos:
                     )
 
     def extents(self, shapes: Mapping[str, Shape]) -> dict[str, Any]:
-        """Return the extent along each axis, from the first of these inputs that has it."""
+        """Return the extent along each axis, from the first of these fields that has it."""
         found: dict[str, Any] = {}
-        for field in self.inputs:
+        for field in (*self.inputs, *self.outputs):
             if field.name not in shapes:
                 continue
             for dim, extent in zip(self.dims(field), shapes[field.name], strict=True):
