@@ -10,7 +10,7 @@ use crate::error::Failure;
 use crate::field::{Dims, Field, Labels};
 use crate::layout::Extents;
 use crate::protocol::hooks::Hooks;
-use crate::protocol::{Arrival, is_plain_ndarray};
+use crate::protocol::{Arrival, array_and_dims, is_plain_ndarray};
 use crate::python::storage::PyStorage;
 use crate::stencil::{Access, Argument, Copied, FieldSpec};
 
@@ -21,7 +21,8 @@ pub(super) struct Incoming {
     pub(super) hooks: Hooks,
     /// The door that it came through; `None` for memory that dlfield allocated.
     pub(super) door: Option<&'static str>,
-    /// The user's own NumPy array, if it is one: the stencil may get it, or a copy is copied back.
+    /// The user's own NumPy array, or that in a DataArray: the stencil may get it. What was copied on
+    /// its way in, into which the copy is copied back.
     pub(super) array: Option<Py<PyAny>>,
     /// The import may have run code that is not dlfield's.
     ran_code: bool,
@@ -100,9 +101,13 @@ impl Incoming {
         let hooks = if field.access == Access::Unused { Hooks::default() } else { hooks };
         let Labels { dims, halo, origin } = labels.into_labels();
         let is_copied = matches!(copied, Some(Copied::Original(_)));
-        let is_array = is_copied || is_plain_ndarray(value);
-        let ran_code = is_copied || !(is_array || value.is_instance_of::<PyStorage>());
-        let array = is_array.then(|| value.clone().unbind());
+        let array = if is_copied || is_plain_ndarray(value) {
+            Some(value.clone())
+        } else {
+            array_and_dims(value).ok().flatten().map(|(array, _)| array)
+        };
+        let ran_code = is_copied || (array.is_none() && !value.is_instance_of::<PyStorage>());
+        let array = array.map(Bound::unbind);
         let own = Field { dims, ..Field::default() };
         let dims = own.dims.clone().map(|dims| translate(declared, dims));
         let origin = origin.map(|origin| in_declared_order(field, &own, dims.as_ref(), &origin));

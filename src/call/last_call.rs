@@ -1,14 +1,14 @@
 //! The last call of a bound stencil, for one that comes again. Everything that its plan depends on is
 //! its fingerprint and the basis of its footprint: a call that has the same gets the same plan.
 //!
-//! A call that has come twice with NumPy arrays or storages is made ready: the next one is compared
+//! A call that has come twice with NumPy arrays, storages or DataArrays is made ready: the next one is compared
 //! before anything is imported, and gets the keywords of `run`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 
 use super::declared::{Declared, OFFSET_PROVIDER};
@@ -19,6 +19,7 @@ use super::run::Run;
 use super::values::Values;
 use crate::device::Target;
 use crate::field::Field;
+use crate::protocol::array_and_dims;
 use crate::protocol::buffer::ArrayForm;
 use crate::python::numpy::array_over;
 use crate::python::storage::PyStorage;
@@ -49,8 +50,16 @@ struct Ready {
 struct ReadyArray {
     /// The form of the array that `run` gets.
     form: ArrayForm,
-    /// Labels and axes, if the argument is a storage; `None` if it is an array.
-    storage: Option<ReadyStorage>,
+    argument: ReadyArgument,
+}
+
+/// The argument that the array comes from.
+enum ReadyArgument {
+    /// The array itself.
+    Array,
+    Storage(ReadyStorage),
+    /// A DataArray that holds the array, with these names of its axes.
+    DataArray(Py<PyTuple>),
 }
 
 struct ReadyStorage {
@@ -231,19 +240,23 @@ impl ReadyArray {
         }
         let axes = field.given.map(|(_, plan)| plan.axes.as_slice()).unwrap_or_default();
         let object = value.cast::<PyStorage>().ok().map(|storage| storage.get());
-        let storage = match object {
+        let argument = match object {
             Some(object) if object.storage().plain_host().is_some() => {
-                Some(ReadyStorage { labels: object.storage().field(), axes: axes.into() })
+                let labels = object.storage().field();
+                ReadyArgument::Storage(ReadyStorage { labels, axes: axes.into() })
             }
-            _ if array.is(value) => None,
-            _ => return Ok(None),
+            _ if array.is(value) => ReadyArgument::Array,
+            _ => match array_and_dims(value)? {
+                Some((held, dims)) if array.is(&held) => ReadyArgument::DataArray(dims.unbind()),
+                _ => return Ok(None),
+            },
         };
         let layout = managed.layout().permute(axes)?;
         let Some(form) = ArrayForm::new(&array, &layout) else { return Ok(None) };
         if let Some(object) = object {
             object.keep_array(&array);
         }
-        Ok(Some(Self { form, storage }))
+        Ok(Some(Self { form, argument }))
     }
 
     /// The array that `run` gets for a value, and its address.
@@ -252,9 +265,15 @@ impl ReadyArray {
         print: &ArgumentPrint,
         value: &Bound<'py, PyAny>,
     ) -> Option<(Bound<'py, PyAny>, usize)> {
-        let (array, address) = match &self.storage {
-            None => (value.clone(), self.form.address_of(value)?),
-            Some(storage) => storage.array(&self.form, value)?,
+        let (array, address) = match &self.argument {
+            ReadyArgument::Array => (value.clone(), self.form.address_of(value)?),
+            ReadyArgument::Storage(storage) => storage.array(&self.form, value)?,
+            ReadyArgument::DataArray(known) => {
+                let (array, dims) = array_and_dims(value).ok()??;
+                let same = dims.is(known) || dims.eq(known).unwrap_or(false);
+                let address = self.form.address_of(&array).filter(|_| same)?;
+                (array, address)
+            }
         };
         print.may_lie_at(address).then_some((array, address))
     }

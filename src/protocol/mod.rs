@@ -65,3 +65,5 @@ pub(crate) use entrance::import;
 pub(crate) use inspect::{dims, door_names};
 #[cfg(feature = "python")]
 pub(crate) use producer::{is_noted, is_plain_ndarray, note_written};
+#[cfg(feature = "python")]
+pub(crate) use xarray::array_and_dims;

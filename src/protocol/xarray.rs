@@ -65,6 +65,24 @@ pub(super) fn import<'py>(
     Ok(Some(Offer { memory, labels: labels.into(), hooks }))
 }
 
+/// The array in a DataArray, and the tuple of its names, if no attribute of its class says more.
+///
+/// `None` for all other objects, and for a DataArray that has to be read through its properties. No
+/// code runs that is not xarray's or dlfield's.
+pub(crate) fn array_and_dims<'py>(
+    object: &Bound<'py, PyAny>,
+) -> PyResult<Option<(Bound<'py, PyAny>, Bound<'py, PyTuple>)>> {
+    if !Recognised::met(object).is_some_and(|known| known.is_exactly(Producer::Xarray)) {
+        return Ok(None);
+    }
+    let (py, class) = (object.py(), object.get_type());
+    let says_more = own_interfaces(&class)?.next().is_some()
+        || has_own(&class, intern!(py, "__gt_dims__"))?
+        || class.hasattr(intern!(py, "__gt_origin__"))?;
+    let fields = if says_more { None } else { Fields::read(object)? };
+    Ok(fields.map(|fields| (fields.data, fields.dims)))
+}
+
 /// The values behind the properties of a DataArray with plain memory, read without their Python code,
 /// which is some forty lines for `variable.data` alone. The first DataArray that is read has to show
 /// that its properties give the same.
@@ -72,7 +90,7 @@ struct Fields<'py> {
     /// The array that `variable.data` gives, exactly of NumPy's class.
     data: Bound<'py, PyAny>,
     /// The value of `variable.dims`.
-    dims: Bound<'py, PyAny>,
+    dims: Bound<'py, PyTuple>,
 }
 
 impl<'py> Fields<'py> {
@@ -89,7 +107,8 @@ impl<'py> Fields<'py> {
         let data = variable.getattr_opt(intern!(py, "_data"))?;
         let dims = variable.getattr_opt(intern!(py, "_dims"))?;
         let Some((data, dims)) = data.zip(dims) else { return Ok(None) };
-        if !is_plain_ndarray(&data) || !dims.is_exact_instance_of::<PyTuple>() {
+        let Ok(dims) = dims.cast_into_exact::<PyTuple>() else { return Ok(None) };
+        if !is_plain_ndarray(&data) {
             return Ok(None);
         }
         let found = Self { data, dims };

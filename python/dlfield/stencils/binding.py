@@ -258,7 +258,9 @@ def _introduce(
 
 def take_option(run: BoundStencil, keywords: dict[str, Any], name: str) -> Any:
     """Take an option out of `keywords`, unless the stencil has an argument of that name."""
-    return None if name in run.argument_names else keywords.pop(name, None)
+    if name not in keywords or name in run.argument_names:
+        return None
+    return keywords.pop(name)
 
 
 def compile_or_fail(compile_inside: Callable[[Callable[[str, str], Any]], Any]) -> Any:

@@ -49,6 +49,7 @@ _LAST = "_last_outputs"
 _ANYWHERE: Mapping[str, Any] = {"origin": None, "domain": None}
 #: Classes of numbers, whose value decides about no output.
 _NUMBERS = (bool, int, float, complex)
+_INT = frozenset([int])
 #: Modules of classes of arrays that have shape and device, and no labels.
 _PLAIN = ("torch", "jaxlib._jax", "cupy")
 
@@ -157,8 +158,8 @@ def _key(given: Mapping[str, Any], like: Array, place: Mapping[str, Any]) -> Any
 
 def _frozen(value: Any) -> Any:
     """Return numbers by axis or by name as tuples, which the caller cannot change."""
-    if value is None:
-        return None
+    if value is None or (type(value) is tuple and _INT.issuperset(map(type, value))):
+        return value
     if isinstance(value, Mapping):
         return tuple((name, _frozen(one)) for name, one in value.items())
     return tuple(map(_frozen, value)) if hasattr(value, "__len__") else operator.index(value)
