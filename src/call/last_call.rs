@@ -1,14 +1,14 @@
 //! The last call of a bound stencil, for one that comes again. Everything that its plan depends on is
 //! its fingerprint and the basis of its footprint: a call that has the same gets the same plan.
 //!
-//! A call that has come twice with NumPy arrays, storages or DataArrays is made ready: the next one is compared
-//! before anything is imported, and gets the keywords of `run`.
+//! A call that has come twice with NumPy arrays, storages or DataArrays is made ready: the next one is
+//! compared before anything is imported, and gets the keywords of `run`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use super::declared::{Declared, OFFSET_PROVIDER};
@@ -270,13 +270,18 @@ impl ReadyArray {
             ReadyArgument::Storage(storage) => storage.array(&self.form, value)?,
             ReadyArgument::DataArray(known) => {
                 let (array, dims) = array_and_dims(value).ok()??;
-                let same = dims.is(known) || dims.eq(known).unwrap_or(false);
-                let address = self.form.address_of(&array).filter(|_| same)?;
-                (array, address)
+                let address = self.form.address_of(&array)?;
+                are_the_names(&dims, known).then_some((array, address))?
             }
         };
         print.may_lie_at(address).then_some((array, address))
     }
+}
+
+/// True for the same names. Only texts are compared: other objects could run code of their own.
+fn are_the_names(dims: &Bound<'_, PyTuple>, known: &Py<PyTuple>) -> bool {
+    let are_texts = || dims.iter_borrowed().all(|dim| dim.is_exact_instance_of::<PyString>());
+    dims.is(known) || (are_texts() && dims.eq(known).unwrap_or(false))
 }
 
 impl ReadyStorage {

@@ -53,9 +53,11 @@ class Forks:
             if not select.select([self.process.stdout], [], [], timeout)[0]:
                 self.process.kill()
                 raise subprocess.TimeoutExpired(code, timeout)
-            status = int(self.process.stdout.readline())
+            answer = self.process.stdout.readline()
+            if not answer:
+                raise RuntimeError(f"the process that forks has ended: {self.process.wait()}")
             out, err = (one.read_text("utf-8") for one in printed)
-        return subprocess.CompletedProcess(code, status, out, err)
+        return subprocess.CompletedProcess(code, int(answer), out, err)
 
 
 def serve():
