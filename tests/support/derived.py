@@ -79,15 +79,26 @@ def _compare_tangent(stencil, run, tangent, values, dots, scalars, rtol):
 
 
 def subject(folder, name, backend, rng):
-    """Write random definitions until GT4Py takes one that has an input."""
+    """Write random definitions until GT4Py takes one whose inputs tell the domain."""
     for attempt in range(100):
         path = folder / f"{name}_{attempt}.py"
         path.write_text(definition(rng, name, nonlinear=True), encoding="utf-8")
         try:
-            return compiled(imported(path, name), backend)
+            made = compiled(imported(path, name), backend)
+            if _tells_its_domain(made):
+                return made
         except (ValueError, TypeError, gtscript_error()):  # GT4Py has rules of its own
             continue
     raise RuntimeError(f"{name}: GT4Py takes no definition")
+
+
+def _tells_its_domain(stencil):
+    fields = dlf.bind(stencil).declaration.fields
+    read, written = (
+        {dim for one in fields if one.access in (kind, "update") for dim in one.dims}
+        for kind in ("read", "write")
+    )
+    return written & set("IJK") <= read
 
 
 def batch(backend, seed, first, number, folder):
