@@ -8,9 +8,10 @@ from support.optional import library
 
 library("gt4py.cartesian")
 
-from dlfield.stencils.cartesian import declare  # noqa: E402 (after the skip)
+from dlfield.stencils.cartesian import declare, internals  # noqa: E402 (after the skip)
 from dlfield.stencils.cartesian.around import computed, joins_loops, told  # noqa: E402
 from dlfield.stencils.cartesian.internals import representation_of_definition  # noqa: E402
+from dlfield.stencils.cartesian.lost import perhaps_lost  # noqa: E402
 from gt4py.cartesian import gtscript  # noqa: E402
 from gt4py.cartesian.gtc.passes.oir_optimizations.vertical_loop_merging import (  # noqa: E402
     AdjacentLoopMerging,
@@ -405,6 +406,22 @@ def test_what_bind_takes_is_right_beside_memory_that_nobody_has_written(
     out = run_beside_nothing(compiled(definition, "numpy"), monkeypatch)
     np.testing.assert_array_equal(out[3:6, 3:6], np.broadcast_to(right, (3, 3, 4)))
     assert out.sum() == out[3:6, 3:6].sum()
+
+
+class OwnPasses:
+    """The usual passes, by a class of one's own."""
+
+    def run(self, oir):
+        return DefaultPipeline().run(oir)
+
+
+def test_passes_of_a_class_of_ones_own_that_drop_a_value_are_known():
+    stencil = compiled(limited, "numpy")
+    builder = internals._builder_of(stencil)
+    builder.options.backend_opts["oir_pipeline"] = OwnPasses()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(internals, "_builder_of", lambda _: builder)
+        assert perhaps_lost(internals.merged(stencil)) is not None
 
 
 def test_what_a_block_changes_itself_is_known_without_the_passes_that_take_long(monkeypatch):
