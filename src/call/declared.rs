@@ -144,6 +144,7 @@ impl Declared {
                 smallest_because: affine.reason,
                 typed: get("typed")?.extract()?,
                 target: read_device(&get("device")?)?,
+                in_order: get("in_order")?.extract()?,
                 backend: backend.map_or("", |preset| preset.name),
                 decided_by: decided_by(&get("decided_by")?)?,
                 runs_empty: get("runs_empty")?.extract()?,

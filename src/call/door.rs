@@ -22,7 +22,11 @@ pub(super) fn open(
     value: &Bound<'_, PyAny>,
     reads: bool,
 ) -> Result<Opened, Failure> {
-    match import(value, Request::computation(spec.target)) {
+    let request = match spec.in_order {
+        true => Request::computation_in_order(spec.target),
+        false => Request::computation(spec.target),
+    };
+    match import(value, request) {
         arrival if field.access == Access::Unused => Ok((arrival?, None)),
         Err(Failure::Ours(Error::Device(text))) if spec.target == Target::Host => {
             copy_to_host(spec, field, value, text)

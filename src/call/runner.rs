@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::hooks::first_of;
-use crate::cuda::{device_count, ordinal_of, synchronize};
+use crate::cuda::{Stream, Work, device_count, ordinal_of, synchronize};
 use crate::device::Target;
 use crate::error::Error;
 use crate::managed::Managed;
@@ -40,14 +40,34 @@ impl Runner {
         visit.call(&self.synchronize)
     }
 
-    /// Calls `run`, and waits until it is done, even if it raised.
+    /// Calls `run`, and waits until it is done, even if it raised. `work` in order is not waited for.
     pub(super) fn run(
         &self,
         py: Python<'_>,
         keywords: &Bound<'_, PyDict>,
         exec_info: Option<&Bound<'_, PyAny>>,
+        work: Option<&Work>,
     ) -> PyResult<()> {
-        first_of(py, self.start(py, keywords, exec_info), self.wait(py))
+        if work.is_none() {
+            self.wait_for_user(py)?;
+        }
+        let outcome = self.start(py, keywords, exec_info);
+        let ended = match work {
+            Some(work) => work.leave().map_err(PyErr::from),
+            None => self.wait(py),
+        };
+        first_of(py, outcome, ended)
+    }
+
+    /// Waits for the stream that the user has chosen, of which the stencil knows nothing.
+    fn wait_for_user(&self, py: Python<'_>) -> PyResult<()> {
+        if !matches!(self.target, Target::Gpu(_)) || device_count().is_err() {
+            return Ok(());
+        }
+        match Stream::chosen(ordinal_of(self.target)?) {
+            Some(chosen) => Ok(py.detach(|| chosen.wait())?), // WAIT for the user's work
+            None => Ok(()),
+        }
     }
 
     /// Calls `run`, which does what GT4Py's own call does once it has taken the arguments apart.

@@ -4,15 +4,13 @@
 //! waits instead, and its work is recorded in the timeline of the memory. The address therefore counts as
 //! not exposed, and a result is freed in order, without a wait.
 
-use std::sync::Arc;
-
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use super::operands::Operand;
-use crate::cuda::{Stream, Timeline};
+use crate::cuda::Work;
 use crate::device::Target;
 use crate::managed::Managed;
 use crate::protocol::is_plain_ndarray;
@@ -24,9 +22,7 @@ use crate::python::stream::stream_of;
 pub(super) struct Cupy<'py> {
     module: Bound<'py, PyModule>,
     target: Target,
-    stream: Stream,
-    /// The orders of the work on the memory that CuPy uses.
-    used: Vec<Arc<Timeline>>,
+    own: Work,
 }
 
 impl<'py> Cupy<'py> {
@@ -50,18 +46,13 @@ impl<'py> Cupy<'py> {
             // SAFETY: CuPy's current stream on that GPU, which it keeps while it is current.
             let stream = unsafe { stream_of(&stream, ordinal) }?;
             let target = Target::Gpu(Some(ordinal));
-            let mut own = Self { module, target, stream, used: Vec::new() };
-            let outcome = work(&mut own);
-            own.leave().and(outcome)
+            let mut cupy = Self { module, target, own: Work::on(stream) };
+            let outcome = work(&mut cupy);
+            cupy.own.leave().map_err(PyErr::from).and(outcome)
         });
         let none = py.None();
         device.call_method1(intern!(py, "__exit__"), (&none, &none, &none))?;
         outcome
-    }
-
-    /// Records that work on the stream may use the memory, also if a function has raised.
-    fn leave(&self) -> PyResult<()> {
-        Ok(self.used.iter().try_for_each(|timeline| timeline.leave(self.stream))?)
     }
 
     /// The memory of an operand on the GPU; `None` for a number.
@@ -89,11 +80,8 @@ impl<'py> Cupy<'py> {
         py: Python<'py>,
         memory: &Managed,
     ) -> PyResult<Bound<'py, PyAny>> {
-        if let Some(timeline) = memory.timeline() {
-            timeline.join(self.stream)?; // WAIT of CuPy for work in flight
-            self.used.push(Arc::clone(timeline));
-        }
-        let shown = PyDeviceArray::in_order(memory.clone());
+        self.own.join(memory.timeline())?;
+        let shown = PyDeviceArray::in_order(memory.clone(), false);
         self.module.call_method1(intern!(py, "asarray"), (shown,))
     }
 

@@ -121,11 +121,7 @@ fn enqueue(
     for timeline in timelines.into_iter().flatten() {
         timeline.leave(stream)?;
     }
-    // Others may use host memory without asking dlfield.
-    let is_shared = |side: &Managed| {
-        side.device().is_host() && side.timeline().is_none_or(|timeline| timeline.is_exposed())
-    };
-    if is_shared(source) || is_shared(target) {
+    if source.is_shared_with_host() || target.is_shared_with_host() {
         stream.wait()?; // WAIT since users of the host memory do not know of the copy
     }
     done

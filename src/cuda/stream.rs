@@ -29,6 +29,11 @@ impl Stream {
     /// Handle of the per-thread default stream.
     pub(crate) const PER_THREAD: usize = 2;
 
+    /// The legacy default stream of a device.
+    pub(crate) fn legacy(ordinal: i32) -> Self {
+        Self { handle: Self::LEGACY, ordinal }
+    }
+
     /// Wraps a foreign stream of a known device.
     ///
     /// # Safety
@@ -37,15 +42,19 @@ impl Stream {
         Self { handle, ordinal }
     }
 
+    /// The stream that the user has chosen for this thread's work on a device.
+    pub(crate) fn chosen(ordinal: i32) -> Option<Self> {
+        CHOSEN.with_borrow(|chosen| {
+            chosen.iter().rev().find(|stream| stream.ordinal == ordinal).copied()
+        })
+    }
+
     /// The stream for dlfield's work on this thread: the user's choice, or its own.
     ///
     /// # Errors
     /// [`crate::Error::Device`] if there is no such device.
     pub(crate) fn current(ordinal: i32) -> Result<Self> {
-        let chosen = CHOSEN.with_borrow(|chosen| {
-            chosen.iter().rev().find(|stream| stream.ordinal == ordinal).copied()
-        });
-        chosen.map_or_else(|| Self::own(ordinal), Ok)
+        Self::chosen(ordinal).map_or_else(|| Self::own(ordinal), Ok)
     }
 
     /// dlfield's own stream of a device.

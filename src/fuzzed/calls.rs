@@ -147,6 +147,7 @@ fn stencil(fields: &[Uses], rule: Rule) -> StencilSpec {
         },
         runs_empty: false,
         copy_device: false,
+        in_order: false,
         copy_memory: false,
     }
 }

@@ -71,6 +71,12 @@ impl Managed {
         self.timeline.as_ref()
     }
 
+    /// True if others may use the memory on the host at any time: they know nothing of work in
+    /// flight, which has to be waited for.
+    pub(crate) fn is_shared_with_host(&self) -> bool {
+        self.device().is_host() && self.timeline().is_none_or(|timeline| timeline.is_exposed())
+    }
+
     /// Waits for all work in flight on the memory that dlfield knows of.
     ///
     /// # Errors

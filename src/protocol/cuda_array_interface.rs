@@ -108,12 +108,13 @@ pub(crate) fn describe<'py>(
 }
 
 /// The interface of a buffer for a consumer whose work the timeline of the memory will know. Its
-/// stream has to follow that timeline, and may write the memory.
+/// stream has to follow that timeline.
 pub(crate) fn in_order<'py>(
     py: Python<'py>,
     managed: &Managed,
+    readonly: bool,
 ) -> PyResult<Option<Bound<'py, PyDict>>> {
-    of_address(py, managed, managed.position(), false)
+    of_address(py, managed, managed.position(), readonly)
 }
 
 fn of_address<'py>(

@@ -48,8 +48,9 @@ pub(crate) enum Price {
 pub(crate) enum Purpose {
     /// Now: the buffer of a storage is up to date when the import returns.
     Values,
-    /// In a computation to come: the hooks bring the buffer up to date just before.
-    Computation,
+    /// In a computation to come: the hooks bring the buffer up to date just before. With `in_order`
+    /// that is put into the order of the work on it, and the host does not wait.
+    Computation { in_order: bool },
 }
 
 impl Reach {
@@ -77,7 +78,14 @@ impl Request {
 
     /// Memory for a computation on `target`.
     pub(crate) fn computation(target: Target) -> Self {
-        Self { reach: Reach::of(target), price: Price::Share, purpose: Purpose::Computation }
+        let purpose = Purpose::Computation { in_order: false };
+        Self { reach: Reach::of(target), price: Price::Share, purpose }
+    }
+
+    /// Memory for a computation on `target` that comes after the work in flight, and that the work
+    /// after it waits for.
+    pub(crate) fn computation_in_order(target: Target) -> Self {
+        Self { purpose: Purpose::Computation { in_order: true }, ..Self::computation(target) }
     }
 
     /// True if memory of a device is as welcome as memory of the host: dlfield can copy it itself.
@@ -99,7 +107,7 @@ impl Request {
     /// True if a claim about a device counts though no CUDA driver can confirm it: a computation on
     /// a GPU of another make.
     pub(super) fn trusts_device(self) -> bool {
-        matches!((self.reach, self.purpose), (Reach::Gpu(_), Purpose::Computation))
+        matches!((self.reach, self.purpose), (Reach::Gpu(_), Purpose::Computation { .. }))
             && !is_available()
     }
 }

@@ -37,8 +37,8 @@ pub(super) fn import<'py>(
 fn buffer(storage: &Storage, request: Request) -> Result<Managed> {
     let (host, device) = (storage.host_as_is(), storage.device_as_is());
     let memory = match (request.purpose, request.reach, request.price) {
-        (Purpose::Computation, Reach::Host, _) => host.unwrap_or(storage.managed()),
-        (Purpose::Computation, ..) => device.unwrap_or(storage.managed()),
+        (Purpose::Computation { .. }, Reach::Host, _) => host.unwrap_or(storage.managed()),
+        (Purpose::Computation { .. }, ..) => device.unwrap_or(storage.managed()),
         (_, Reach::Gpu(_), _) if device.is_some() => storage.device()?,
         (_, Reach::Host, Price::Copy) if host.is_none() => storage.newest()?,
         (_, Reach::Host, Price::Copy) => storage.host()?,
@@ -56,8 +56,12 @@ fn hooks(obj: &Bound<'_, PyAny>, storage: &Storage, request: Request) -> PyResul
     if request.purpose == Purpose::Values || storage.plain_host().is_some() {
         return Ok(Hooks::default());
     }
+    let in_order = request.purpose == Purpose::Computation { in_order: true };
     match request.reach {
         Reach::Host => Hooks::from_methods(obj, "device_to_host", "set_host_modified"),
+        _ if in_order => {
+            Hooks::from_methods(obj, "_host_to_device_in_order", "set_device_modified")
+        }
         _ => Hooks::from_methods(obj, "host_to_device", "set_device_modified"),
     }
 }

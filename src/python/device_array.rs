@@ -23,8 +23,8 @@ impl PyDeviceArray {
     }
 
     /// An array for work that the caller records in the timeline of the memory.
-    pub(crate) fn in_order(managed: Managed) -> Self {
-        Self { in_order: true, ..Self::new(managed, false) }
+    pub(crate) fn in_order(managed: Managed, readonly: bool) -> Self {
+        Self { in_order: true, ..Self::new(managed, readonly) }
     }
 }
 
@@ -34,7 +34,7 @@ impl PyDeviceArray {
     #[getter(__cuda_array_interface__)]
     fn interface<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let interface = match self.in_order {
-            true => cuda_array_interface::in_order(py, &self.managed)?,
+            true => cuda_array_interface::in_order(py, &self.managed, self.readonly)?,
             false => cuda_array_interface::export(py, &self.managed, self.readonly)?,
         };
         Ok(interface.ok_or_else(|| {

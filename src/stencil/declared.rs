@@ -134,6 +134,8 @@ pub(crate) struct StencilSpec {
     pub(crate) typed: bool,
     /// Device that it computes on.
     pub(crate) target: Target,
+    /// True if it leaves its work on the default stream of its GPU, and nobody waits for it.
+    pub(crate) in_order: bool,
     /// Name of the backend that `FieldSpec::fast` is about, for messages.
     pub(crate) backend: &'static str,
     /// The part that decides where it computes.

@@ -160,6 +160,18 @@ impl Storage {
         }
     }
 
+    /// Copies the host's buffer to the device if it is newer, before other work that is in order
+    /// with the device's buffer. The host does not wait for the device.
+    ///
+    /// # Errors
+    /// What CUDA refuses.
+    pub(crate) fn host_to_device_in_order(&self) -> Result<()> {
+        match &self.buffers {
+            Buffers::Mirrored(pair) | Buffers::DeviceOf(pair) => pair.to_device(false),
+            _ => Ok(()),
+        }
+    }
+
     /// Copies the device's buffer to the host if it is newer, or in any case with `force`, and
     /// waits for it. Storages with one buffer wait for the work that is in flight on it.
     ///

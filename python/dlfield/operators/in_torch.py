@@ -197,7 +197,7 @@ class TorchOp:
         def called(*args: Any, **outputs: Any) -> Any:
             if torch.cuda.is_current_stream_capturing():
                 raise RuntimeError(
-                    f"{self.name}: a CUDA graph cannot record a stencil, which the host waits for; "
+                    f"{self.name}: a CUDA graph cannot record a stencil, which takes no stream; "
                     "call it outside of torch.cuda.graph"
                 )
             tensors = (one for one in args if isinstance(one, torch.Tensor))

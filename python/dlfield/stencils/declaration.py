@@ -326,6 +326,9 @@ class Declaration:
         differs works, but is slow. None: no preference.
     device
         Device that it computes on: None for the host, "gpu" or ("gpu", number).
+    in_order
+        True if `run` puts its work on the legacy default stream of its GPU and does not wait for
+        it. dlfield does not either: work before and after waits on the GPU.
     own_call
         Called instead of `run` if times are asked for, with ``domain``, ``origin`` and
         ``exec_info``, because it keeps more of them.
@@ -366,6 +369,7 @@ class Declaration:
     asks_writable: bool = False
     backend: str | None = None
     device: str | tuple[str, int] | None = None
+    in_order: bool = False
     own_call: Callable[..., Any] | None = None
     decided_by: DecidedBy = "fields"
     footprint: AffineFootprint | FindFootprint = field(default_factory=lambda: AffineFootprint({}))

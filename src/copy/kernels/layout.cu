@@ -12,7 +12,7 @@
 
 using Index = unsigned long long;
 
-enum { MOST_WALKS = 8, THREADS = 256, WARP = 32, WARPS = THREADS / WARP };
+enum { MOST_WALKS = 8, THREADS = 256, WARP = 32, WARPS = THREADS / WARP, NEIGHBOURS = 2 };
 
 // One loop over elements: how often, and how many bytes each side moves, which may be backwards.
 struct Walk {
@@ -231,21 +231,40 @@ int enter(Place &place, Number &number, const Walk &walk, int side) {
     return int(min(walk.count - first, Index(side)));
 }
 
+template <class Number>
+void move(Place &place, Number index, const Walk &walk) {
+    place.source += Index(index) * walk.source;
+    place.target += Index(index) * walk.target;
+}
+
 // Numbers count along the last walk fastest: what one tile leaves of a line of the target, the next
-// block writes soon, while the line is still in the cache.
+// block writes soon, while the line is still in the cache. Then they count NEIGHBOURS steps of the
+// third walk from the end, most often from row to row of the target, which lie one after another,
+// and only then the tiles of the walk along which the source lies without gaps.
 template <class Tile, class Number>
 Place place_of(Number number, const Arguments &arguments) {
     const int last = int(arguments.dims) - 1;
+    const Walk &high = arguments.walks[last - 1];
     Place place = {};
     place.width = enter(place, number, arguments.walks[last], Tile::WIDTH);
-    place.height = enter(place, number, arguments.walks[last - 1], Tile::HEIGHT);
+    Number tile = number;
+    if (last >= 2) {
+        const Walk &walk = arguments.walks[last - 2];
+        const Number tiles = Number(tiles_along(high, Tile::HEIGHT));
+        Number within = number % (tiles * Number(walk.count));
+        number /= tiles * Number(walk.count);
+        const Number first = within / (tiles * NEIGHBOURS) * NEIGHBOURS;
+        const Number together = min(Number(NEIGHBOURS), Number(walk.count) - first);
+        within -= first * tiles;
+        move(place, first + within % together, walk);
+        tile = within / together;
+    }
+    place.height = enter(place, tile, high, Tile::HEIGHT);
 #pragma unroll 1
-    for (int i = last - 2; i >= 0; i--) {
+    for (int i = last - 3; i >= 0; i--) {
         const Walk &walk = arguments.walks[i];
-        const Index index = number % Number(walk.count);
+        move(place, number % Number(walk.count), walk);
         number /= Number(walk.count);
-        place.source += index * walk.source;
-        place.target += index * walk.target;
     }
     return place;
 }

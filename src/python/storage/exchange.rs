@@ -211,6 +211,11 @@ impl PyStorage {
         Ok(py.detach(|| self.storage().host_to_device(force))?)
     }
 
+    /// As `host_to_device`, without a wait: for work that is in order with the device buffer.
+    fn _host_to_device_in_order(&self, py: Python<'_>) -> PyResult<()> {
+        Ok(py.detach(|| self.storage().host_to_device_in_order())?)
+    }
+
     /// Mark the device buffer as written (GDP-3). No effect if there is one buffer.
     fn set_device_modified(&self, py: Python<'_>) {
         py.detach(|| self.storage().set_dirty(Dirty::Device));

@@ -92,6 +92,7 @@ pub(super) fn stencil() -> StencilSpec {
         decided_by: DecidedBy::Fields,
         runs_empty: false,
         copy_device: false,
+        in_order: false,
         copy_memory: false,
     }
 }

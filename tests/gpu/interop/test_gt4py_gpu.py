@@ -6,7 +6,8 @@ import dlfield as dlf
 import numpy as np
 import pytest
 
-from support.cuda.devices import OnDevice, device_view
+from support.cuda.devices import LEGACY, OnDevice, delay, device_view, is_done, new_stream
+from support.cuda.order import in_flight, seen_from
 from support.optional import library
 
 pytestmark = [
@@ -17,9 +18,11 @@ pytestmark = [
 SHAPE = (12, 10, 5)
 
 
-@pytest.fixture(scope="module", params=["gt:gpu", "dace:gpu"])
-def laplacian(request):
-    """Return a stencil that was compiled for a GPU."""
+every_backend = pytest.fixture(scope="module", params=["gt:gpu", "dace:gpu"])
+
+
+def compiled(backend, **options):
+    """Return a stencil for a GPU."""
     gtscript = library("gt4py.cartesian.gtscript")
     library("cupy")
     if shutil.which("nvcc") is None:
@@ -29,7 +32,17 @@ def laplacian(request):
         with computation(PARALLEL), interval(...):  # noqa: F821 -- words of gtscript
             out = inp[-1, 0, 0] + inp[1, 0, 0] + inp[0, -1, 0] + inp[0, 1, 0] - 4.0 * inp  # noqa: F841
 
-    return gtscript.stencil(backend=request.param)(definition)
+    return gtscript.stencil(backend=backend, **options)(definition)
+
+
+@every_backend
+def laplacian(request):
+    return compiled(request.param)
+
+
+@every_backend
+def unwaited(request):
+    return compiled(request.param, name="unwaited", device_sync=False)
 
 
 def expected(values):
@@ -63,3 +76,42 @@ def test_arrays_of_the_host_go_to_a_compiled_stencil_and_come_back(laplacian):
             values, out, origin=(1, 1, 0), domain=(SHAPE[0] - 2, SHAPE[1] - 2, SHAPE[2])
         )
     assert np.allclose(out[1:-1, 1:-1], expected(values))
+
+
+INSIDE = {"origin": (1, 1, 0), "domain": (SHAPE[0] - 2, SHAPE[1] - 2, SHAPE[2])}
+
+
+def test_a_stencil_compiled_without_a_wait_is_at_work_when_its_call_returns(unwaited):
+    values, out = np.random.default_rng(4).random(SHAPE), OnDevice(np.zeros(SHAPE))
+    run, inp = dlf.bind(unwaited), OnDevice(values)
+    run(inp, out, **INSIDE)
+    delay(LEGACY)
+    run(inp, out, **INSIDE)
+    assert not is_done(LEGACY)
+    assert np.allclose(out.values()[1:-1, 1:-1], expected(values))
+
+
+def test_a_stencil_compiled_without_a_wait_is_in_order_with_other_streams(unwaited):
+    values, on = np.random.default_rng(5).random(SHAPE), new_stream()
+    late = in_flight(np.zeros(SHAPE), values, on=new_stream)
+    out = OnDevice(np.zeros(SHAPE), stream=on)
+    delay(LEGACY)
+    dlf.bind(unwaited)(late, out, **INSIDE)
+    got = seen_from(on, out.address, SHAPE)
+    assert np.allclose(got[1:-1, 1:-1], expected(values))
+
+
+def test_steps_of_a_stencil_compiled_without_a_wait_come_one_after_the_other(unwaited):
+    values = np.random.default_rng(6).random((130, 120, 40))
+    inside = {"origin": (1, 1, 0), "domain": (128, 118, 40)}
+    one, other = (dlf.storage(values, device="gpu") for _ in range(2))
+    run, by_numpy, swapped = dlf.bind(unwaited), values.copy(), values.copy()
+    for _ in range(10):
+        run(one, other, **inside)
+        with dlf.use_stream(new_stream()):
+            other[...] = other * 0.1
+        one, other = other, one
+        swapped[1:-1, 1:-1] = expected(by_numpy)
+        swapped *= 0.1
+        by_numpy, swapped = swapped, by_numpy
+    assert np.allclose(one.to_numpy(), by_numpy)

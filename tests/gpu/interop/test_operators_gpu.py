@@ -58,7 +58,7 @@ def spread_adjoint(out_bar, inp, c, inp_bar, c_bar):
     c_bar()[...] = RATE * out_bar() * (inp(1) - 2.0 * inp(0, -1))
 
 
-def with_cupy():
+def with_cupy(**backend_opts):
     library("cupy")
     forward = WithCupy(
         spread, inp=field("READ", boundary=AROUND), c=field("READ"), out=field("WRITE")
@@ -71,7 +71,13 @@ def with_cupy():
         inp_bar=field("WRITE"),
         c_bar=field("WRITE"),
     )
+    for one in (forward, adjoint):
+        one.options["backend_opts"] = backend_opts
     return dlf.bind(forward), dlf.bind(adjoint), ()
+
+
+def in_order():
+    return with_cupy(device_sync=False)
 
 
 def compiled():
@@ -97,7 +103,7 @@ def torch():
 _numbers = count()
 
 
-@pytest.fixture(params=[with_cupy, compiled])
+@pytest.fixture(params=[with_cupy, in_order, compiled])
 def spreading(request, torch):
     """Return an operator, and a function that calls it with the numbers it takes."""
     forward, adjoint, numbers = request.param()

@@ -108,6 +108,7 @@ def declare(stencil: CartesianStencil) -> Declaration:
         asks_writable=typed,
         backend=stencil.backend,
         device=device,
+        in_order=device is not None and _is_left_to_its_stream(stencil),
         own_call=own and partial(own, validate_args=False),  # the checks are made by then
         footprint=footprint,
         checked=checked,
@@ -118,6 +119,12 @@ def declare(stencil: CartesianStencil) -> Declaration:
 def _is_gt4py(stencil: CartesianStencil) -> bool:
     """Tell whether it is GT4Py's: then its own call computes as `run` does and notes more times."""
     return any(base.__module__.startswith("gt4py.") for base in type(stencil).__mro__)
+
+
+def _is_left_to_its_stream(stencil: CartesianStencil) -> bool:
+    """Tell whether it was compiled not to wait for its GPU, where it has the default stream."""
+    options = stencil.options.get("backend_opts") or {}
+    return options.get("device_sync") is False and not hasattr(stencil, "synchronize")
 
 
 def _has_definition(stencil: CartesianStencil) -> bool:

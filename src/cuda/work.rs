@@ -1,0 +1,58 @@
+//! Work of another library on one stream.
+
+use std::sync::Arc;
+
+use super::stream::Stream;
+use super::timeline::Timeline;
+use crate::error::Result;
+
+/// Work that another library puts on a stream, in order with all work on the memory that it uses.
+pub(crate) struct Work {
+    stream: Stream,
+    /// The stream of the user's that it belongs to.
+    within: Option<Stream>,
+    /// The orders of the work on that memory.
+    used: Vec<Arc<Timeline>>,
+}
+
+impl Work {
+    pub(crate) fn on(stream: Stream) -> Self {
+        Self { stream, within: None, used: Vec::new() }
+    }
+
+    /// Work that belongs to the stream that the user has chosen, put on another one.
+    ///
+    /// # Errors
+    /// [`crate::Error::Device`] if the driver fails.
+    pub(crate) fn away_on(stream: Stream) -> Result<Self> {
+        let within = Stream::chosen(stream.ordinal());
+        if let Some(chosen) = within {
+            stream.follow(chosen)?; // WAIT of the other library for the user's work
+        }
+        Ok(Self { within, ..Self::on(stream) })
+    }
+
+    /// Lets the stream wait for what is in flight on memory, which it may use from now on. The host
+    /// does not wait.
+    ///
+    /// # Errors
+    /// [`crate::Error::Device`] if the driver fails.
+    pub(crate) fn join(&mut self, timeline: Option<&Arc<Timeline>>) -> Result<()> {
+        if let Some(timeline) = timeline {
+            timeline.join(self.stream)?; // WAIT of the other library for work in flight
+            self.used.push(Arc::clone(timeline));
+        }
+        Ok(())
+    }
+
+    /// Records that the current work on the stream may use the memory, also if the library failed.
+    ///
+    /// # Errors
+    /// [`crate::Error::Device`] if the driver fails.
+    pub(crate) fn leave(&self) -> Result<()> {
+        if let Some(chosen) = self.within {
+            chosen.follow(self.stream)?; // WAIT of the user for the other library's work
+        }
+        self.used.iter().try_for_each(|timeline| timeline.leave(self.stream))
+    }
+}
