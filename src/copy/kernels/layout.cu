@@ -220,21 +220,20 @@ Index tiles_along(const Walk &walk, int side) {
     return (Index(walk.count) + side - 1) / side;
 }
 
+template <class Number>
+void go(Place &place, Number index, const Walk &walk) {
+    place.source += Index(index) * walk.source;
+    place.target += Index(index) * walk.target;
+}
+
 // Takes the tile along one walk off a flat number, and gives how many elements it has there.
 template <class Number>
 int enter(Place &place, Number &number, const Walk &walk, int side) {
     const Number tiles = Number(tiles_along(walk, side));
     const Index first = Index(number % tiles) * side;
     number /= tiles;
-    place.source += first * walk.source;
-    place.target += first * walk.target;
+    go(place, first, walk);
     return int(min(walk.count - first, Index(side)));
-}
-
-template <class Number>
-void move(Place &place, Number index, const Walk &walk) {
-    place.source += Index(index) * walk.source;
-    place.target += Index(index) * walk.target;
 }
 
 // Numbers count along the last walk fastest: what one tile leaves of a line of the target, the next
@@ -256,14 +255,14 @@ Place place_of(Number number, const Arguments &arguments) {
         const Number first = within / (tiles * NEIGHBOURS) * NEIGHBOURS;
         const Number together = min(Number(NEIGHBOURS), Number(walk.count) - first);
         within -= first * tiles;
-        move(place, first + within % together, walk);
+        go(place, first + within % together, walk);
         tile = within / together;
     }
     place.height = enter(place, tile, high, Tile::HEIGHT);
 #pragma unroll 1
     for (int i = last - 3; i >= 0; i--) {
         const Walk &walk = arguments.walks[i];
-        move(place, number % Number(walk.count), walk);
+        go(place, number % Number(walk.count), walk);
         number /= Number(walk.count);
     }
     return place;

@@ -8,6 +8,7 @@ use crate::words::{Run, Walk, Word, times};
 pub(crate) const BLOCK: [u32; 3] = [32, 8, 1];
 const WARP: usize = 32;
 const WARPS: usize = 8;
+const NEIGHBOURS: u64 = 2;
 
 /// Words of a tile along the last walk, and along the one before it.
 fn tile(word: u64) -> [u64; 2] {
@@ -50,23 +51,38 @@ impl Walks {
     fn place_of(&self, mut number: u64) -> Result<Place, String> {
         let (mut place, [width, height]) = (Place::default(), self.tile);
         place.width = enter(&mut place, &mut number, self.width, width)?;
-        place.height = enter(&mut place, &mut number, self.height, height)?;
-        for walk in self.outer.iter().rev() {
-            let index = number % walk.count;
+        let (mut tile, mut outer) = (number, self.outer.as_slice());
+        if let [further @ .., walk] = outer {
+            let tiles = self.height.count.div_ceil(height);
+            let mut within = number % (tiles * walk.count);
+            number /= tiles * walk.count;
+            let first = within / (tiles * NEIGHBOURS) * NEIGHBOURS;
+            let together = NEIGHBOURS.min(walk.count - first);
+            within -= first * tiles;
+            go(&mut place, first + within % together, *walk)?;
+            tile = within / together;
+            outer = further;
+        }
+        place.height = enter(&mut place, &mut tile, self.height, height)?;
+        for walk in outer.iter().rev() {
+            go(&mut place, number % walk.count, *walk)?;
             number /= walk.count;
-            place.source += times(index, walk.source)?;
-            place.target += times(index, walk.target)?;
         }
         Ok(place)
     }
+}
+
+fn go(place: &mut Place, index: u64, walk: Walk) -> Result<(), String> {
+    place.source += times(index, walk.source)?;
+    place.target += times(index, walk.target)?;
+    Ok(())
 }
 
 fn enter(place: &mut Place, number: &mut u64, walk: Walk, side: u64) -> Result<u64, String> {
     let tiles = walk.count.div_ceil(side);
     let first = *number % tiles * side;
     *number /= tiles;
-    place.source += times(first, walk.source)?;
-    place.target += times(first, walk.target)?;
+    go(place, first, walk)?;
     Ok((walk.count - first).min(side))
 }
 
