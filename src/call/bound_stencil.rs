@@ -64,7 +64,7 @@ impl BoundStencil {
         // 1. Read.
         let values = Values::read(declared, passed)?;
         if let Some(keywords) = self.last_call.keywords(py, declared, &values)? {
-            return runner.run(py, &keywords, exec_info, None);
+            return runner.run(py, &keywords, exec_info);
         }
         let fields = IncomingFields::import(py, declared, &values, true)?;
         // 2. Resolve and check.

@@ -50,7 +50,7 @@ fn copy_to_host(
     }
     if device_count().is_ok() {
         // Copied after everything is acquired, and back, like any other copy.
-        return Ok((import(value, Request::SHARED)?, Some(Copied::ToHost(text))));
+        return Ok((import(value, Request::TO_BE_COPIED)?, Some(Copied::ToHost(text))));
     }
     if field.access.writes() {
         let reason = "an output there cannot be copied back without CUDA";

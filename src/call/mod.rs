@@ -23,6 +23,7 @@ mod runner;
 mod warnings;
 mod planned;
 mod staged;
+mod in_order;
 mod run;
 mod last_call;
 mod plan;

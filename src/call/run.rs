@@ -6,10 +6,10 @@ use pyo3::types::{PyDict, PyTuple};
 
 use super::declared::OFFSET_PROVIDER;
 use super::hooks::first_of;
+use super::in_order::InOrder;
 use super::incoming::Incoming;
 use super::planned::{Planned, PlannedField};
 use super::staged::Staged;
-use crate::cuda::{Stream, Work, device_count, ordinal_of};
 use crate::device::Target;
 use crate::managed::Managed;
 use crate::python::device_array::PyDeviceArray;
@@ -21,8 +21,8 @@ pub(super) struct Run<'a, 'py> {
     pub(super) call: &'a Planned<'a, 'py>,
     /// Arrays in the declared order of axes, scalars, origin and domain.
     pub(super) keywords: Bound<'py, PyDict>,
-    /// The work of a stencil that leaves it on the stream of its GPU.
-    work: Option<Work>,
+    /// For a stencil that leaves its work on the stream of its GPU.
+    in_order: Option<InOrder>,
 }
 
 impl<'a, 'py> Run<'a, 'py> {
@@ -32,14 +32,14 @@ impl<'a, 'py> Run<'a, 'py> {
         staged: &Staged<'_>,
     ) -> PyResult<Self> {
         let (declared, keywords) = (call.declared, PyDict::new(py));
-        let mut work = in_order(call)?;
+        let mut in_order = InOrder::new(call)?;
         for (&(at, _), value) in declared.scalars.iter().zip(&call.values.scalars) {
             keywords.set_item(declared.name(py, at), value)?;
         }
         let origins = PyDict::new(py);
         for field in call.fields() {
             let name = declared.name(py, field.name_at);
-            keywords.set_item(name, array(py, call, field, staged, &mut work)?)?;
+            keywords.set_item(name, array(py, call, field, staged, &mut in_order)?)?;
             let origin = match field.given {
                 Some((_, plan)) => PyTuple::new(py, &plan.origin)?,
                 None => PyTuple::new(py, vec![0; field.spec.dims.len()])?,
@@ -51,7 +51,7 @@ impl<'a, 'py> Run<'a, 'py> {
         }
         keywords.set_item(intern!(py, "_domain_"), call.domain(py)?)?;
         keywords.set_item(intern!(py, "_origin_"), origins)?;
-        Ok(Self { call, keywords, work })
+        Ok(Self { call, keywords, in_order })
     }
 
     /// Runs the stencil, if it has anything to do.
@@ -59,14 +59,12 @@ impl<'a, 'py> Run<'a, 'py> {
         if !self.call.runs() {
             return Ok(());
         }
-        let outcome = self.call.runner.run(py, &self.keywords, exec_info, self.work());
+        let (runner, keywords) = (self.call.runner, &self.keywords);
+        let outcome = match &self.in_order {
+            Some(in_order) => in_order.run(self.call, keywords, exec_info),
+            None => runner.run(py, keywords, exec_info),
+        };
         first_of(py, outcome, self.revoke(py))
-    }
-
-    /// The work that the host need not wait for: what it shares with the GPU, it may use at once.
-    fn work(&self) -> Option<&Work> {
-        let shared = self.call.fields.given().any(|one| one.argument.managed.is_shared_with_host());
-        self.work.as_ref().filter(|_| !shared)
     }
 
     /// Makes views of read-only memory read-only again: a traceback may keep them.
@@ -90,31 +88,22 @@ impl<'a, 'py> Run<'a, 'py> {
     }
 }
 
-/// The work on the default stream of its GPU that a stencil starts and leaves there, if it does.
-fn in_order(call: &Planned<'_, '_>) -> PyResult<Option<Work>> {
-    let spec = &call.declared.spec;
-    if !spec.in_order || device_count().is_err() {
-        return Ok(None);
-    }
-    Ok(Some(Work::away_on(Stream::legacy(ordinal_of(spec.target)?))?))
-}
-
 /// The array that `run` gets for a field: a copy, the user's own array if it will do, or a view.
 fn array<'py>(
     py: Python<'py>,
     call: &Planned<'_, 'py>,
     field: PlannedField<'_>,
     staged: &Staged<'_>,
-    work: &mut Option<Work>,
+    going_on: &mut Option<InOrder>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let target = call.declared.spec.target;
     let Some((incoming, plan)) = field.given else {
         return field
             .unused
-            .map_or(Ok(None), |incoming| unused(py, call, field.spec, incoming, work));
+            .map_or(Ok(None), |incoming| unused(py, call, field.spec, incoming, going_on));
     };
     if let Some(copy) = staged.given(field.at) {
-        return view(py, target, copy, false, work).map(Some);
+        return view(py, target, copy, false, going_on).map(Some);
     }
     let (managed, readonly) = (&incoming.argument.managed, call.is_readonly(incoming));
     let in_order = plan.axes.iter().enumerate().all(|(at, &axis)| at == axis);
@@ -122,8 +111,8 @@ fn array<'py>(
         Some(own) if in_order && call.undisturbed && readonly == managed.readonly() => {
             Ok(Some(own.bind(py).clone()))
         }
-        _ if in_order => view(py, target, managed, readonly, work).map(Some),
-        _ => view(py, target, &managed.permute(&plan.axes)?, readonly, work).map(Some),
+        _ if in_order => view(py, target, managed, readonly, going_on).map(Some),
+        _ => view(py, target, &managed.permute(&plan.axes)?, readonly, going_on).map(Some),
     }
 }
 
@@ -134,7 +123,7 @@ fn unused<'py>(
     call: &Planned<'_, 'py>,
     spec: &FieldSpec,
     incoming: &Incoming,
-    work: &mut Option<Work>,
+    going_on: &mut Option<InOrder>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let (target, argument) = (call.declared.spec.target, &incoming.argument);
     if !target.reaches(argument.managed.device()) {
@@ -144,7 +133,7 @@ fn unused<'py>(
     let axes: Option<Vec<usize>> = spec.dims.iter().map(find).collect();
     let by_name = axes.and_then(|axes| argument.managed.permute(&axes).ok());
     let managed = by_name.as_ref().unwrap_or(&argument.managed);
-    view(py, target, managed, call.is_readonly(incoming), work).map(Some)
+    view(py, target, managed, call.is_readonly(incoming), going_on).map(Some)
 }
 
 fn view<'py>(
@@ -152,15 +141,12 @@ fn view<'py>(
     target: Target,
     managed: &Managed,
     readonly: bool,
-    work: &mut Option<Work>,
+    going_on: &mut Option<InOrder>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let array = match (target, work) {
+    let array = match (target, going_on) {
         (Target::Host, _) => return array_over(py, managed, readonly),
         (Target::Gpu(_), None) => PyDeviceArray::new(managed.clone(), readonly),
-        (Target::Gpu(_), Some(work)) => {
-            work.join(managed.timeline())?;
-            PyDeviceArray::in_order(managed.clone(), readonly)
-        }
+        (Target::Gpu(_), Some(going_on)) => going_on.array(managed, readonly)?,
     };
     Ok(Bound::new(py, array)?.into_any())
 }

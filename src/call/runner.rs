@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::hooks::first_of;
-use crate::cuda::{Stream, Work, device_count, ordinal_of, synchronize};
+use crate::cuda::{Stream, device_count, ordinal_of, synchronize};
 use crate::device::Target;
 use crate::error::Error;
 use crate::managed::Managed;
@@ -40,23 +40,15 @@ impl Runner {
         visit.call(&self.synchronize)
     }
 
-    /// Calls `run`, and waits until it is done, even if it raised. `work` in order is not waited for.
+    /// Calls `run`, and waits until it is done, even if it raised.
     pub(super) fn run(
         &self,
         py: Python<'_>,
         keywords: &Bound<'_, PyDict>,
         exec_info: Option<&Bound<'_, PyAny>>,
-        work: Option<&Work>,
     ) -> PyResult<()> {
-        if work.is_none() {
-            self.wait_for_user(py)?;
-        }
-        let outcome = self.start(py, keywords, exec_info);
-        let ended = match work {
-            Some(work) => work.leave().map_err(PyErr::from),
-            None => self.wait(py),
-        };
-        first_of(py, outcome, ended)
+        self.wait_for_user(py)?;
+        first_of(py, self.start(py, keywords, exec_info), self.wait(py))
     }
 
     /// Waits for the stream that the user has chosen, of which the stencil knows nothing.
@@ -72,7 +64,7 @@ impl Runner {
 
     /// Calls `run`, which does what GT4Py's own call does once it has taken the arguments apart.
     /// With `exec_info`, the stencil's own call if it has one, which keeps more times.
-    fn start(
+    pub(super) fn start(
         &self,
         py: Python<'_>,
         keywords: &Bound<'_, PyDict>,
@@ -96,7 +88,7 @@ impl Runner {
 
     /// Waits until the work that `run` started is done: by the stencil's own means, or for
     /// everything on the GPU.
-    fn wait(&self, py: Python<'_>) -> PyResult<()> {
+    pub(super) fn wait(&self, py: Python<'_>) -> PyResult<()> {
         if let Some(wait) = &self.synchronize {
             return wait.call0(py).map(drop);
         }

@@ -4,6 +4,9 @@
 //! waits instead, and its work is recorded in the timeline of the memory. The address therefore counts as
 //! not exposed, and a result is freed in order, without a wait.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -81,7 +84,7 @@ impl<'py> Cupy<'py> {
         memory: &Managed,
     ) -> PyResult<Bound<'py, PyAny>> {
         self.own.join(memory.timeline())?;
-        let shown = PyDeviceArray::in_order(memory.clone(), false);
+        let shown = PyDeviceArray::in_order(memory.clone(), false, Arc::new(AtomicBool::new(true)));
         self.module.call_method1(intern!(py, "asarray"), (shown,))
     }
 

@@ -45,14 +45,23 @@ impl Work {
         Ok(())
     }
 
+    /// Records that others have the addresses of the memory.
+    pub(crate) fn expose(&self) {
+        self.used.iter().for_each(|timeline| timeline.expose());
+    }
+
     /// Records that the current work on the stream may use the memory, also if the library failed.
     ///
     /// # Errors
-    /// [`crate::Error::Device`] if the driver fails.
+    /// [`crate::Error::Device`]: the first failure of the driver, which leaves the rest in order.
     pub(crate) fn leave(&self) -> Result<()> {
-        if let Some(chosen) = self.within {
-            chosen.follow(self.stream)?; // WAIT of the user for the other library's work
-        }
-        self.used.iter().try_for_each(|timeline| timeline.leave(self.stream))
+        let left = |outcome: Result<()>, timeline: &Arc<Timeline>| {
+            let next = timeline.leave(self.stream);
+            outcome.and(next)
+        };
+        let outcome = self.used.iter().fold(Ok(()), left);
+        let Some(chosen) = self.within else { return outcome };
+        let next = chosen.follow(self.stream); // WAIT of the user for the other library's work
+        outcome.and(next)
     }
 }

@@ -66,6 +66,9 @@ impl Request {
     /// Memory shared wherever it is.
     pub(crate) const SHARED: Self =
         Self { reach: Reach::Anywhere, price: Price::Share, purpose: Purpose::Values };
+    /// Memory shared wherever it is, for a computation that gets a copy of it.
+    pub(crate) const TO_BE_COPIED: Self =
+        Self { purpose: Purpose::Computation { in_order: false }, ..Self::SHARED };
     /// Memory on the host, at the price of a copy.
     pub(crate) const COPIED_TO_HOST: Self =
         Self { reach: Reach::Host, price: Price::Copy, ..Self::SHARED };

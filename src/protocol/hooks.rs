@@ -18,6 +18,8 @@ pub(crate) struct Hooks(Option<Box<Functions>>);
 struct Functions {
     /// The object.
     owner: Py<PyAny>,
+    /// All functions are dlfield's.
+    own: bool,
     acquire: Option<Py<PyAny>>,
     touch: Option<Py<PyAny>>,
     release: Option<Py<PyAny>>,
@@ -37,6 +39,7 @@ impl Hooks {
     ) -> PyResult<Self> {
         Ok(Self::of(Functions {
             owner: owner.clone().unbind(),
+            own: false,
             acquire: function(interface, "acquire")?,
             touch: function(interface, "touch")?,
             release: function(interface, "release")?,
@@ -53,6 +56,7 @@ impl Hooks {
             acquire: Some(owner.getattr(acquire)?.unbind()),
             touch: Some(owner.getattr(touch)?.unbind()),
             release: None,
+            own: true,
             owner: owner.clone().unbind(),
         }))
     }
@@ -67,6 +71,11 @@ impl Hooks {
         self.0.is_none()
     }
 
+    /// True if there are none but those of dlfield's own objects.
+    pub(crate) fn are_own(&self) -> bool {
+        self.0.as_ref().is_none_or(|functions| functions.own)
+    }
+
     /// Adds the functions of `inner` that are missing.
     pub(in crate::protocol) fn or(self, inner: Self) -> Self {
         let (own, inner) = match (self.0, inner.0) {
@@ -75,6 +84,7 @@ impl Hooks {
         };
         Self::of(Functions {
             owner: own.owner,
+            own: own.own && inner.own,
             acquire: own.acquire.or(inner.acquire),
             touch: own.touch.or(inner.touch),
             release: own.release.or(inner.release),

@@ -28,7 +28,7 @@ pub(super) fn import<'py>(
     };
     let labels = Labelled::AsField(storage.field());
     let whole = (request.purpose == Purpose::Values).then(|| Box::new(storage.clone()));
-    let hooks = hooks(obj, storage, request)?;
+    let hooks = hooks(obj, storage, &memory, request)?;
     let memory = Memory::Storage { memory, storage: whole, door };
     Ok(Some(Offer { memory, labels, hooks }))
 }
@@ -51,17 +51,25 @@ fn buffer(storage: &Storage, request: Request) -> Result<Managed> {
     Ok(memory.clone())
 }
 
-/// The hooks that bring the buffer for a computation up to date, and mark it as written.
-fn hooks(obj: &Bound<'_, PyAny>, storage: &Storage, request: Request) -> PyResult<Hooks> {
+/// The hooks that bring the buffer that a computation gets up to date, and mark it as written.
+fn hooks(
+    obj: &Bound<'_, PyAny>,
+    storage: &Storage,
+    buffer: &Managed,
+    request: Request,
+) -> PyResult<Hooks> {
     if request.purpose == Purpose::Values || storage.plain_host().is_some() {
         return Ok(Hooks::default());
     }
-    let in_order = request.purpose == Purpose::Computation { in_order: true };
-    match request.reach {
-        Reach::Host => Hooks::from_methods(obj, "device_to_host", "set_host_modified"),
-        _ if in_order => {
-            Hooks::from_methods(obj, "_host_to_device_in_order", "set_device_modified")
-        }
-        _ => Hooks::from_methods(obj, "host_to_device", "set_device_modified"),
-    }
+    let on_host = match storage.is_unified() {
+        true => request.reach == Reach::Host,
+        false => buffer.device().is_host(),
+    };
+    let acquire = match request.purpose {
+        _ if on_host => "device_to_host",
+        Purpose::Computation { in_order: true } => "_host_to_device_in_order",
+        _ => "host_to_device",
+    };
+    let touch = if on_host { "set_host_modified" } else { "set_device_modified" };
+    Hooks::from_methods(obj, acquire, touch)
 }

@@ -1,5 +1,8 @@
 //! Memory of a GPU as stencils and CuPy take it.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -13,18 +16,19 @@ use crate::protocol::cuda_array_interface;
 pub(crate) struct PyDeviceArray {
     managed: DropAttached<Managed>,
     readonly: bool,
-    /// True if the timeline of the memory knows all work of the array's consumer.
-    in_order: bool,
+    /// True as long as the timeline of the memory knows all work of the array's consumer.
+    in_order: Option<Arc<AtomicBool>>,
 }
 
 impl PyDeviceArray {
     pub(crate) fn new(managed: Managed, readonly: bool) -> Self {
-        Self { managed: DropAttached::new(managed), readonly, in_order: false }
+        Self { managed: DropAttached::new(managed), readonly, in_order: None }
     }
 
-    /// An array for work that the caller records in the timeline of the memory.
-    pub(crate) fn in_order(managed: Managed, readonly: bool) -> Self {
-        Self { in_order: true, ..Self::new(managed, readonly) }
+    /// An array for work that the caller records in the timeline of the memory, as long as
+    /// `is_known` says so.
+    pub(crate) fn in_order(managed: Managed, readonly: bool, is_known: Arc<AtomicBool>) -> Self {
+        Self { in_order: Some(is_known), ..Self::new(managed, readonly) }
     }
 }
 
@@ -33,7 +37,8 @@ impl PyDeviceArray {
     /// `stream` is dlfield's where it has work in flight, unless that is in order anyway.
     #[getter(__cuda_array_interface__)]
     fn interface<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let interface = match self.in_order {
+        let known = self.in_order.as_ref().map(|known| known.load(Ordering::Relaxed));
+        let interface = match known.unwrap_or(false) {
             true => cuda_array_interface::in_order(py, &self.managed, self.readonly)?,
             false => cuda_array_interface::export(py, &self.managed, self.readonly)?,
         };

@@ -213,6 +213,39 @@ def test_nothing_is_allocated_or_copied_for_a_call_that_is_refused():
     assert (after.allocs, after.copies) == (before.allocs, before.copies)
 
 
+def test_an_output_that_is_the_host_side_of_a_pair_is_newer_there():
+    _, run = copying(on_mismatch="copy")
+    out = pair(np.zeros(SHAPE), "device")
+    run(ON_GPU["GPUStorage"](VALUES), dlf.as_storage(out, device="cpu"))
+    assert out.sync_state.state == dlf.SyncState.SYNC_HOST_DIRTY
+    assert np.array_equal(out.to_numpy(), VALUES)
+
+
+def test_an_input_that_is_the_host_side_of_a_pair_is_up_to_date():
+    _, run = copying(on_mismatch="copy")
+    inp, out = pair(np.zeros(SHAPE), "host"), np.zeros(SHAPE)
+    side = dlf.as_storage(inp, device="cpu")
+    inp[...] = Foreign(VALUES)
+    run(side, out)
+    assert np.array_equal(out, VALUES)
+
+
+def test_a_stencil_of_the_host_writes_the_side_of_a_pair_that_is_on_a_gpu():
+    run, out = host_stencil(on_mismatch="copy"), pair(np.zeros(SHAPE), "host")
+    run(VALUES.copy(), dlf.as_storage(out, managed=None))
+    assert out.sync_state.state == dlf.SyncState.SYNC_DEVICE_DIRTY
+    assert np.array_equal(out.to_numpy(), VALUES)
+
+
+def test_a_stencil_of_the_host_reads_the_side_of_a_pair_that_is_on_a_gpu_up_to_date():
+    run, inp, out = host_stencil(on_mismatch="copy"), pair(-VALUES, "device"), np.zeros(SHAPE)
+    side = dlf.as_storage(inp, managed=None)
+    with inp.host() as array:
+        array[...] = VALUES
+    run(side, out)
+    assert np.array_equal(out, VALUES)
+
+
 @pytest.mark.source(
     "GDP-3",
     "Data Interface",

@@ -6,37 +6,14 @@ import dlfield as dlf
 import numpy as np
 import pytest
 
-from support.cuda.devices import LEGACY, delay, is_done, new_stream, write_late
+from support.cuda.devices import LEGACY, is_done, new_stream, write_late
 from support.cuda.devices import OnDevice as Foreign
 from support.cuda.driver import call
-from support.cuda.kernel_calls import launch
+from support.cuda.handed import address_of
 from support.cuda.order import in_flight, own_stream, seen_from
 from support.cuda.places import asked
+from support.cuda.unwaited import SHAPE, VALUES, ZEROS, Unwaited, on_gpu, values_of
 from support.errors import refused
-from support.stencils.stand_ins import SHAPE, StandIn, field
-
-VALUES = np.arange(60.0).reshape(SHAPE)
-ZEROS = np.zeros(SHAPE)
-
-
-class Unwaited(StandIn):
-    """Copies `inp` to `out` on its GPU, late, in the legacy default stream."""
-
-    device = "gpu"
-
-    def __init__(self, **options):
-        super().__init__(inp=field("READ"), out=field("WRITE"), **options)
-        self.options["backend_opts"] = {"device_sync": False}
-
-    def run(self, *, _domain_, _origin_, exec_info, inp, out):
-        delay(LEGACY)
-        arrays = [one.__cuda_array_interface__ for one in (inp, out)]
-        source, target = (
-            one["strides"] or np.empty(one["shape"], one["typestr"]).strides for one in arrays
-        )
-        walks = list(zip(inp.shape, source, target, strict=True))
-        launch("copy", 8, walks, source=arrays[0]["data"][0], target=arrays[1]["data"][0])
-        self.raises.pass_("run")
 
 
 @pytest.fixture(autouse=True)
@@ -44,19 +21,6 @@ def idle():
     """Leave nothing in flight to the next test."""
     yield
     call("cuCtxSynchronize")
-
-
-def on_gpu(values, managed=None):
-    """Give a storage with these values on its GPU, and nothing in flight."""
-    storage = dlf.storage(values, device="gpu", managed=managed)
-    storage.host_to_device()
-    call("cuCtxSynchronize")
-    return storage
-
-
-def values_of(storage):
-    """Give the values, wherever they are."""
-    return dlf.storage(storage, device="cpu").to_numpy()
 
 
 every_kind = pytest.mark.parametrize("managed", [None, "gt4py"])
@@ -160,6 +124,14 @@ def test_the_work_on_a_stream_that_the_user_has_chosen_is_in_order(device_sync):
         dlf.bind(stencil)(inp, out)
     assert np.array_equal(seen_from(on, out.address, SHAPE), VALUES)
     del kept
+
+
+def test_the_stream_that_the_user_has_chosen_sees_what_was_written():
+    inp, out, on = on_gpu(VALUES), on_gpu(ZEROS), new_stream()
+    there = address_of(out)
+    with dlf.use_stream(on):
+        dlf.bind(Unwaited())(inp, out)
+    assert np.array_equal(seen_from(on, there, SHAPE), VALUES)
 
 
 def test_the_newer_side_of_a_pair_goes_to_the_gpu_before():

@@ -82,22 +82,24 @@ INSIDE = {"origin": (1, 1, 0), "domain": (SHAPE[0] - 2, SHAPE[1] - 2, SHAPE[2])}
 
 
 def test_a_stencil_compiled_without_a_wait_is_at_work_when_its_call_returns(unwaited):
-    values, out = np.random.default_rng(4).random(SHAPE), OnDevice(np.zeros(SHAPE))
-    run, inp = dlf.bind(unwaited), OnDevice(values)
+    values = np.random.default_rng(4).random(SHAPE)
+    inp, out = (dlf.storage(one, device="gpu", managed=None) for one in (values, np.zeros(SHAPE)))
+    run = dlf.bind(unwaited)
     run(inp, out, **INSIDE)
     delay(LEGACY)
     run(inp, out, **INSIDE)
     assert not is_done(LEGACY)
-    assert np.allclose(out.values()[1:-1, 1:-1], expected(values))
+    assert np.allclose(device_view(out)[1:-1, 1:-1], expected(values))
 
 
 def test_a_stencil_compiled_without_a_wait_is_in_order_with_other_streams(unwaited):
     values, on = np.random.default_rng(5).random(SHAPE), new_stream()
     late = in_flight(np.zeros(SHAPE), values, on=new_stream)
-    out = OnDevice(np.zeros(SHAPE), stream=on)
+    memory = OnDevice(np.zeros(SHAPE), stream=on)
+    out = dlf.as_storage(memory, managed=None)
     delay(LEGACY)
     dlf.bind(unwaited)(late, out, **INSIDE)
-    got = seen_from(on, out.address, SHAPE)
+    got = seen_from(on, memory.address, SHAPE)
     assert np.allclose(got[1:-1, 1:-1], expected(values))
 
 
