@@ -59,9 +59,14 @@ impl Work {
             let next = timeline.leave(self.stream);
             outcome.and(next)
         };
-        let outcome = self.used.iter().fold(Ok(()), left);
-        let Some(chosen) = self.within else { return outcome };
-        let next = chosen.follow(self.stream); // WAIT of the user for the other library's work
-        outcome.and(next)
+        let (outcome, last) = (self.used.iter().fold(Ok(()), left), self.hand_back());
+        outcome.and(last)
+    }
+
+    fn hand_back(&self) -> Result<()> {
+        match self.within {
+            Some(chosen) => chosen.follow(self.stream), // WAIT of the user for the other library
+            None => Ok(()),
+        }
     }
 }
