@@ -5,7 +5,7 @@
 //! *primary* context of each device, as torch, CuPy, JAX and numba do.
 //!
 //! ```text
-//! calls ──▶ driver (probed once) ──▶ context ──▶ stream, event ──▶ timeline ──▶ block
+//! calls ──▶ driver (probed once) ──▶ context ──▶ stream, event ──▶ timeline ──▶ block, work
 //!                                      └──▶ transfer, kernel
 //! ```
 //!

@@ -61,13 +61,11 @@ fn hooks(
     if request.purpose == Purpose::Values || storage.plain_host().is_some() {
         return Ok(Hooks::default());
     }
-    let on_host = match storage.is_unified() {
-        true => request.reach == Reach::Host,
-        false => buffer.device().is_host(),
-    };
+    let shared = storage.is_unified();
+    let on_host = if shared { request.reach == Reach::Host } else { buffer.device().is_host() };
     let acquire = match request.purpose {
         _ if on_host => "device_to_host",
-        Purpose::Computation { in_order: true } => "_host_to_device_in_order",
+        Purpose::Computation { in_order: true } if !shared => "_host_to_device_in_order",
         _ => "host_to_device",
     };
     let touch = if on_host { "set_host_modified" } else { "set_device_modified" };

@@ -168,8 +168,7 @@ impl Storage {
     pub(crate) fn host_to_device_in_order(&self) -> Result<()> {
         match &self.buffers {
             Buffers::Mirrored(pair) | Buffers::DeviceOf(pair) => pair.to_device(false),
-            Buffers::Device(_) => Ok(()),
-            buffers => buffers.managed().wait(), // WAIT before the host reads or writes
+            _ => Ok(()),
         }
     }
 

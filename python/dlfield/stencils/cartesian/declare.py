@@ -56,8 +56,10 @@ class CartesianStencil(Protocol):
     """Attributes that are read off a stencil of ``gt4py.cartesian.gtscript.stencil``.
 
     One that computes on a GPU has ``device`` besides (``"gpu"`` or ``("gpu", number)``), and may
-    have ``synchronize()``, which waits until what `run` started is done. For a device that dlfield
-    cannot copy to it may have ``to_device(array)``, which gives a copy of a NumPy array there, and
+    have ``synchronize()``, which waits until what `run` started is done. With
+    ``options["backend_opts"]["device_sync"]`` False and without ``synchronize``, `run` leaves its
+    work on the legacy default stream, where dlfield orders it. For a device that dlfield cannot
+    copy to it may have ``to_device(array)``, which gives a copy of a NumPy array there, and
     ``to_host(data, array)``, which copies such an object into a NumPy array.
     """
 
