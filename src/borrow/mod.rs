@@ -19,3 +19,5 @@ pub(crate) use request::{BorrowConflict, BorrowRequest};
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod explored;

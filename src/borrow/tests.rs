@@ -8,7 +8,7 @@ use crate::alloc::{Fill, allocate, plan};
 use crate::dtype::DType;
 use crate::managed::Managed;
 
-fn field() -> Managed {
+pub(super) fn field() -> Managed {
     allocate(&plan(&[4, 6], DType::Float64, &[0, 1], 1, &[]).unwrap(), Fill::Zeros).unwrap()
 }
 
@@ -42,7 +42,7 @@ fn views_without_a_common_byte_have_a_writer_each() {
 }
 
 /// The lists of two modules.
-fn two_lists() -> (&'static OwnBorrows, &'static OwnBorrows) {
+pub(super) fn two_lists() -> (&'static OwnBorrows, &'static OwnBorrows) {
     // Reachable for good, as the lists of modules are: the sanitizer looks for what is lost.
     static MADE: Mutex<Vec<&OwnBorrows>> = Mutex::new(Vec::new());
     let make = || -> &'static OwnBorrows { Box::leak(Box::new(OwnBorrows::new())) };
@@ -51,7 +51,7 @@ fn two_lists() -> (&'static OwnBorrows, &'static OwnBorrows) {
     made.into()
 }
 
-struct SharedList(&'static OwnBorrows);
+pub(super) struct SharedList(pub(super) &'static OwnBorrows);
 
 impl BorrowList for SharedList {
     fn enter(&self, request: BorrowRequest) -> Result<u64, BorrowConflict> {

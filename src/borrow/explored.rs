@@ -1,0 +1,207 @@
+//! Every sequence of a few steps by three holders, beside a model that knows elements by number.
+
+use super::list::{Borrow, OwnBorrows};
+use super::request::{BorrowConflict, BorrowRequest};
+use super::tests::{SharedList, field, two_lists};
+use crate::managed::Managed;
+
+const HOLDERS: usize = 3;
+/// Parts of a field of 4 x 6 elements: two halves whose rows interleave, and a row of both.
+const PARTS: usize = 3;
+
+fn parts() -> [Managed; PARTS] {
+    let field = field();
+    [(1, 0, 3), (1, 3, 3), (0, 2, 1)].map(|(axis, first, n)| field.narrow(axis, first, n).unwrap())
+}
+
+fn share_elements(one: usize, other: usize) -> bool {
+    one == other || one == 2 || other == 2
+}
+
+/// A request for a part.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Wanted {
+    part: usize,
+    writes: bool,
+}
+
+const WANTED: [Wanted; 2 * PARTS] = {
+    let mut all = [Wanted { part: 0, writes: false }; 2 * PARTS];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = Wanted { part: at / 2, writes: at % 2 == 1 };
+        at += 1;
+    }
+    all
+};
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Step {
+    /// By the holder with this number, from the list of a module.
+    Borrow(usize, usize, Wanted),
+    Release(usize),
+    /// The second module uses the list of the first from now on.
+    Share,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Held {
+    module: usize,
+    wanted: Wanted,
+    /// Lists that know it, by module.
+    known: [bool; 2],
+}
+
+/// What the lists have to say.
+#[derive(Debug, Clone, Default)]
+struct Model {
+    held: [Option<Held>; HOLDERS],
+    /// In the order in which they were made.
+    order: Vec<usize>,
+    shared: bool,
+}
+
+impl Model {
+    fn live(&self) -> impl Iterator<Item = &Held> {
+        self.order.iter().filter_map(|&holder| self.held[holder].as_ref())
+    }
+
+    fn check(&self, list: usize, wanted: Wanted) -> Result<(), BorrowConflict> {
+        let meets = |held: &&Held| {
+            held.known[list]
+                && (held.wanted.writes || wanted.writes)
+                && share_elements(held.wanted.part, wanted.part)
+        };
+        match self.live().find(meets) {
+            None => Ok(()),
+            Some(held) if held.wanted.writes => Err(BorrowConflict::IsWritten),
+            Some(_) => Err(BorrowConflict::IsRead),
+        }
+    }
+
+    fn answer(&self, module: usize, wanted: Wanted) -> Result<(), BorrowConflict> {
+        self.check(module, wanted)?;
+        if self.shared { self.check(0, wanted) } else { Ok(()) }
+    }
+
+    fn make(&mut self, step: Step) {
+        match step {
+            Step::Borrow(holder, module, wanted) => {
+                let list = if self.shared { 0 } else { module };
+                let known = [list == 0, list == 1];
+                self.held[holder] = Some(Held { module, wanted, known });
+                self.order.push(holder);
+            }
+            Step::Release(holder) => {
+                self.held[holder] = None;
+                self.order.retain(|&one| one != holder);
+            }
+            Step::Share => {
+                self.shared = true;
+                for holder in self.order.clone() {
+                    let free = self.held[holder]
+                        .is_some_and(|one| one.module == 1 && self.check(0, one.wanted).is_ok());
+                    if let (true, Some(held)) = (free, &mut self.held[holder]) {
+                        held.known[0] = true;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Two borrows that exclude each other are alive at once only where one of them is from before the
+    /// lists became one, and conflicted then.
+    fn excludes_writers(&self) -> bool {
+        let live: Vec<&Held> = self.live().collect();
+        live.iter().enumerate().all(|(at, one)| {
+            live[..at].iter().all(|other| {
+                let meet = (one.wanted.writes || other.wanted.writes)
+                    && share_elements(one.wanted.part, other.wanted.part);
+                !meet || [one, other].iter().any(|one| !one.known[0])
+            })
+        })
+    }
+
+    /// The steps that can come next. Holders are alike: the first free one borrows.
+    fn next(&self, modules: usize) -> Vec<Step> {
+        let mut steps = Vec::new();
+        if let Some(free) = self.held.iter().position(Option::is_none) {
+            let of = |module| WANTED.map(|wanted| (module, wanted));
+            let all = (0..modules).flat_map(of);
+            let granted = all.filter(|&(module, wanted)| self.answer(module, wanted).is_ok());
+            steps.extend(granted.map(|(module, wanted)| Step::Borrow(free, module, wanted)));
+        }
+        let held = (0..HOLDERS).filter(|&holder| self.held[holder].is_some());
+        steps.extend(held.map(Step::Release));
+        steps.extend((modules > 1 && !self.shared).then_some(Step::Share));
+        steps
+    }
+}
+
+/// Makes the steps, and asks before each of them for every part.
+fn replay(
+    parts: &[Managed; PARTS],
+    lists: [&'static OwnBorrows; 2],
+    modules: usize,
+    steps: &[Step],
+) {
+    let mut held: [Option<Borrow>; HOLDERS] = Default::default();
+    let mut model = Model::default();
+    let ask = |module: usize, wanted: Wanted| {
+        lists[module].borrow(BorrowRequest::new(&parts[wanted.part], wanted.writes))
+    };
+    for step in steps {
+        for (module, wanted) in (0..modules).flat_map(|one| WANTED.map(|wanted| (one, wanted))) {
+            let (got, expected) = (ask(module, wanted).map(drop), model.answer(module, wanted));
+            assert_eq!(got, expected, "{wanted:?} of module {module}, {model:?}, {steps:?}");
+        }
+        match *step {
+            Step::Borrow(holder, module, wanted) => held[holder] = ask(module, wanted).ok(),
+            Step::Release(holder) => held[holder] = None,
+            Step::Share => lists[1].share(Box::new(SharedList(lists[0]))),
+        }
+        model.make(*step);
+        assert!(model.excludes_writers(), "{model:?}, {steps:?}");
+    }
+}
+
+/// Makes every sequence of so many steps, and returns their number.
+fn explore(modules: usize, length: usize) -> usize {
+    fn further(
+        model: &Model,
+        modules: usize,
+        left: usize,
+        made: &mut Vec<Step>,
+        f: &mut impl FnMut(&[Step]),
+    ) {
+        if left == 0 {
+            return f(made);
+        }
+        for step in model.next(modules) {
+            let mut next = model.clone();
+            next.make(step);
+            made.push(step);
+            further(&next, modules, left - 1, made, f);
+            made.pop();
+        }
+    }
+    let (parts, mut lists, mut number) = (parts(), two_lists(), 0);
+    further(&Model::default(), modules, length, &mut Vec::new(), &mut |steps| {
+        replay(&parts, lists.into(), modules, steps);
+        if steps.contains(&Step::Share) {
+            lists = two_lists(); // a list is shared for good
+        }
+        number += 1;
+    });
+    number
+}
+
+#[test]
+fn every_sequence_of_eight_steps_is_answered_as_by_a_model() {
+    assert!(explore(1, 8) > 10_000);
+}
+
+#[test]
+fn every_sequence_of_five_steps_is_answered_as_by_a_model_also_when_two_modules_join_their_lists() {
+    assert!(explore(2, 5) > 10_000);
+}
