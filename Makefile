@@ -43,7 +43,7 @@ $(HEADERS): tests/support/precompiled.py $(VENV)/.stamp-test
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help prepare demo halo-demo fortran-demo picture gallery test test-long-way site-test test-pythons test-free-threaded test-oldest test-newest newest-tests pages check check-rust check-python workflows deny bench soak fuzz docs gt4py-suite peers ghex asan valgrind cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
+.PHONY: help demo halo-demo fortran-demo picture gallery test test-long-way site-test test-pythons test-free-threaded test-oldest test-newest newest-tests pages check check-rust check-python workflows deny bench soak fuzz docs gt4py-suite peers ghex asan valgrind cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
@@ -127,8 +127,7 @@ ghex: $(EXTENSION) $(GHEX)/.stamp $(HEADERS) ## tests of the halo exchange by GH
 
 packages = $$($(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 
-TEST_NEEDS := $(EXTENSION) $(VENV)/.stamp-test $(HEADERS) $(VENV)/.stamp-site $(STAND_IN) $(RUST_KERNEL) $(MPICH)/.stamp $(SITE)
-test: $(TEST_NEEDS) ## Rust tests, doc tests, pytest
+test: $(EXTENSION) $(VENV)/.stamp-test $(HEADERS) $(VENV)/.stamp-site $(STAND_IN) $(RUST_KERNEL) $(MPICH)/.stamp $(SITE) ## Rust tests, doc tests, pytest
 	cargo test --features $(CRATE_FEATURES)
 	cargo test --no-default-features --features ndarray,arrow --lib
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(IN_PARALLEL) interop_tests tests/python
@@ -246,11 +245,6 @@ workflows: $(VENV)/.stamp-dev ## syntax and safety of the workflows
 deny: ## licences, sources, versions and advisories of the crates
 	command -v cargo-deny || cargo install --locked cargo-deny
 	cargo deny --all-features check
-
-# What the tests need: `make -j3 check prepare` installs it while the compiler is at work. The two environments
-# have large packages in common, which are fetched once.
-prepare: $(TEST_NEEDS)
-	$(if $(NEWEST),$(MAKE) $(NEWEST_VENV)/.stamp)
 
 check: check-rust check-python ## formatting, lints, documentation, types
 

@@ -89,6 +89,11 @@ def read_on_the_host(world):
     assert np.array_equal(values_of(world.fields["a"]), world.values["a"])
 
 
+def read_the_pair_on_the_host(world):
+    """Read the newer side of a pair, which may be the other one."""
+    assert np.array_equal(world.fields["pair"].to_numpy(), world.values["pair"])
+
+
 def replace(world):
     """Free a field that may be in use, and make another, perhaps at its address."""
     world.fields["a"] = dlf.zeros(SHAPE, device="gpu", managed=None)
@@ -119,6 +124,7 @@ EVERY = {
             fill,
             write_on_the_host,
             read_on_the_host,
+            read_the_pair_on_the_host,
             replace,
             write_by_the_producer,
             read_by_the_producer,
