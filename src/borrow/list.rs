@@ -192,8 +192,8 @@ impl OwnBorrows {
         }
         let list = self.shared.get();
         for one in live.iter_mut() {
-            // If the borrow conflicts there, both exist already. New ones are refused until both
-            // end.
+            // If the borrow conflicts there, both exist already. This list alone knows it then, and
+            // refuses new ones until it ends; the other list refuses them until its own one ends.
             one.shared_number = list.and_then(|list| list.enter(one.request.clone()).ok());
         }
     }
