@@ -52,7 +52,7 @@ struct Held {
     known: [bool; 2],
 }
 
-/// What the lists have to say.
+/// The borrows that are alive, and what the lists answer to requests.
 #[derive(Debug, Clone, Default)]
 struct Model {
     held: [Option<Held>; HOLDERS],

@@ -1,5 +1,6 @@
-//! Stencils that leave their work on the default stream of their GPU (`device_sync=False`). What comes
-//! before and after waits there, and the host does not, unless somebody could meet the stencil at work.
+//! Stencils that leave their work on the default stream of their GPU (`device_sync=False`). Work before
+//! and after it is ordered on the GPU. The host waits only where somebody may use the memory without
+//! knowing of that order.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -134,7 +134,7 @@ pub(crate) struct StencilSpec {
     pub(crate) typed: bool,
     /// Device that it computes on.
     pub(crate) target: Target,
-    /// True if it leaves its work on the default stream of its GPU, and nobody waits for it.
+    /// True if its work may go on, on the default stream of its GPU, when `run` has returned.
     pub(crate) in_order: bool,
     /// Name of the backend that `FieldSpec::fast` is about, for messages.
     pub(crate) backend: &'static str,
