@@ -9,7 +9,7 @@ use crate::error::Result;
 /// Work that another library puts on a stream, in order with all work on the memory that it uses.
 pub(crate) struct Work {
     stream: Stream,
-    /// The stream of the user's that it belongs to.
+    /// The stream that the user has chosen, if the work belongs there.
     within: Option<Stream>,
     /// The orders of the work on that memory.
     used: Vec<Arc<Timeline>>,

@@ -49,7 +49,7 @@ pub(crate) enum Purpose {
     /// Now: the buffer of a storage is up to date when the import returns.
     Values,
     /// In a computation to come: the hooks bring the buffer up to date just before. With `in_order`
-    /// that is put into the order of the work on it, and the host does not wait.
+    /// they enqueue a copy that is needed, and the host does not wait for it.
     Computation { in_order: bool },
 }
 

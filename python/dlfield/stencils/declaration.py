@@ -328,7 +328,7 @@ class Declaration:
         Device that it computes on: None for the host, "gpu" or ("gpu", number).
     in_order
         True if `run` puts its work on the legacy default stream of its GPU and does not wait for
-        it. dlfield does not either: work before and after waits on the GPU.
+        it. Then dlfield does not wait either, but orders the work before and after it on the GPU.
     own_call
         Called instead of `run` if times are asked for, with ``domain``, ``origin`` and
         ``exec_info``, because it keeps more of them.
