@@ -40,6 +40,7 @@ __all__ = [
     "DeviceCopyWarning",
     "DeviceUnavailable",
     "FieldPlan",
+    "FunctionalPlan",
     "GPUStorage",
     "GTNoSuchBufferError",
     "GivenArray",
@@ -1692,6 +1693,51 @@ def call_functional(
 
     Warnings name the line of the caller's caller, which called `run.functional(...)`.
     """
+
+@final
+class FunctionalPlan:
+    """What makes the outputs of functional calls, and where these compute.
+
+    Nothing here depends on the memory of the arguments: it serves every call whose arguments have
+    the same outlines.
+    """
+
+    def __new__(
+        cls,
+        run: BoundStencil,
+        outputs: dict[str, Any],
+        *,
+        order: Sequence[str] = [],
+        origin: _CallOrigin | None = None,
+        domain: _AlongAxes | None = None,
+        convert: Callable[[Storage], Any] | None = None,
+        together: Callable[[tuple[Any, ...]], Any] | None = None,
+        asked: tuple[Any, ...] | None = None,
+    ) -> FunctionalPlan: ...
+    @property
+    def may_be_kept(self) -> bool:
+        """Return whether it serves calls that come again."""
+    def serves(
+        self,
+        run: BoundStencil,
+        given: dict[str, Any],
+        origin: _CallOrigin | None,
+        domain: _AlongAxes | None,
+        like: str | None,
+    ) -> bool:
+        """Return whether a call with these arguments, by name, would get the same plan."""
+    def __call__(
+        self,
+        run: BoundStencil,
+        given: dict[str, Any],
+        exec_info: dict[str, Any] | None = None,
+    ) -> Any:
+        """Compute with arguments by name, and return the outputs.
+
+        Warnings name the line of the caller's caller.
+        """
+    def in_order(self, run: BoundStencil, *values: Any) -> Any:
+        """Compute with the arguments of `order`, and return the outputs."""
 
 def is_bound_call(stencil: object) -> bool:
     """Return whether the innermost call of a bound stencil on this thread is one of `stencil`."""

@@ -72,7 +72,7 @@ def check_adjoint(
     pair = Adjoint(function, adjoint, names)
     forward = None if tangent is None else Tangent(function, tangent, names)
     extents = [extent for field in function.inputs for extent in values[field.name].shape]
-    outputs = _arrays(function, function(dict(values)))
+    outputs = _outputs(function, values)
     for name in pair.gradients:
         direction = _direction(values[name], random)
         derivative = _derivative(function, forward, values, {name: direction})
@@ -129,10 +129,15 @@ def _derivative(
     ((name, direction),) = directions.items()
     step = float(np.finfo(direction.dtype).eps) ** (1 / 3)
     above, below = (
-        _arrays(function, function({**values, name: values[name] + sign * step * direction}))
+        _outputs(function, {**values, name: values[name] + sign * step * direction})
         for sign in (1, -1)
     )
     return {out: (above[out] - below[out]) / (2 * step) for out in above}
+
+
+def _outputs(function: StencilFunction, values: Mapping[str, Any]) -> Arrays:
+    made = function.new(*(values[name] for name in function.arguments))
+    return _arrays(function, made if isinstance(made, tuple) else (made,))
 
 
 def _arrays(function: StencilFunction, made: Any) -> Arrays:

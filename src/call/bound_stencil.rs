@@ -57,12 +57,23 @@ impl BoundStencil {
         exec_info: Option<&Bound<'_, PyAny>>,
         stack_level: i32,
     ) -> PyResult<()> {
-        let (py, Self { declared, runner, .. }) = (passed.args.py(), self);
-        let (_inside, _running) = (Inside::enter(py), Running::enter(&self.stencil));
+        let _inside = Inside::enter(passed.args.py());
+        // 1. Read.
+        let values = Values::read(&self.declared, passed)?;
+        self.call_with(passed.args.py(), values, exec_info, stack_level)
+    }
+
+    /// The steps of a call whose values have been read.
+    pub(super) fn call_with(
+        &self,
+        py: Python<'_>,
+        values: Values<'_>,
+        exec_info: Option<&Bound<'_, PyAny>>,
+        stack_level: i32,
+    ) -> PyResult<()> {
+        let (_running, Self { declared, runner, .. }) = (Running::enter(&self.stencil), self);
         let exec_info =
             exec_info.or(declared.partial.exec_info.as_ref().map(|given| given.bind(py)));
-        // 1. Read.
-        let values = Values::read(declared, passed)?;
         if let Some(keywords) = self.last_call.keywords(py, declared, &values)? {
             return runner.run(py, &keywords, exec_info);
         }
@@ -351,47 +362,5 @@ impl BoundStencil {
         let _inside = Inside::enter(py);
         let outputs = py.import("dlfield.stencils.halos")?.getattr("outputs")?;
         outputs.call1((slf, shapes, halo, dims))
-    }
-
-    /// Call the stencil with outputs that are made here, and return them.
-    ///
-    /// Parameters
-    /// ----------
-    /// *args, **kwargs
-    ///     As for a call, without the outputs: arguments without a name are the inputs in the order of
-    ///     the definition, or all arguments. A field that is read and written is copied, and so is an
-    ///     output that you pass: points that the stencil does not write keep their values. `origin`,
-    ///     `domain` and `exec_info` as for a call; instead of these, `halo`: the points around the
-    ///     domain in arrays that have no halo of their own. `like` selects the framework of the
-    ///     results: "numpy", "torch", "jax", "cupy", "xarray" or "storage", or an array of it; by
-    ///     default that of the first field argument.
-    ///
-    /// Returns
-    /// -------
-    /// array or tuple of arrays
-    ///     The outputs in the order of the definition; a single one by itself, those of a collection
-    ///     as one. A new output has the points of the domain and around it the widest halo of the
-    ///     fields, filled with zeros. Its dimensions are ordered as in the first field argument if that
-    ///     has the same, and its memory as the backend prefers. A DataArray gets the dims and
-    ///     coordinates of the first field argument; one that was passed for an output keeps its own.
-    ///
-    /// Raises
-    /// ------
-    /// TypeError
-    ///     For arguments without a name that are more than the inputs and fewer than all.
-    /// ValueError
-    ///     If a new output has a dimension that no given field has, and there is no `domain`. For an
-    ///     unknown `like`.
-    #[pyo3(signature = (*args, **kwargs))]
-    fn functional<'py>(
-        slf: &Bound<'py, Self>,
-        args: &Bound<'py, PyTuple>,
-        kwargs: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let py = slf.py();
-        let _inside = Inside::enter(py);
-        let call =
-            py.import(intern!(py, "dlfield.stencils.functional"))?.getattr(intern!(py, "call"))?;
-        call.call((slf, args, kwargs), None)
     }
 }

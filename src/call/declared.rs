@@ -283,7 +283,7 @@ fn unit(name: &Bound<'_, PyAny>, dims: &[Dim]) -> PyResult<Option<usize>> {
 }
 
 /// Position of a name in the order of the arguments.
-fn position(py: Python<'_>, names: &[Py<PyString>], name: &str) -> PyResult<usize> {
+pub(super) fn position(py: Python<'_>, names: &[Py<PyString>], name: &str) -> PyResult<usize> {
     names.iter().position(|one| one.bind(py) == name).ok_or_else(|| {
         PyValueError::new_err(format!(
             "bind: expected '{name}' among the stencil's arguments, got none"

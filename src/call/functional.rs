@@ -1,11 +1,111 @@
-//! Functions that the functional form of a call is made of: see `dlfield.stencils.functional`.
+//! The functional form of a call: its outputs are made, and given back.
 
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::bound_stencil::BoundStencil;
+use super::declared::OFFSET_PROVIDER;
+use super::functional_plan::FunctionalPlan;
 use super::plan::PyCallPlan;
-use super::values::{Passed, dict_by_name};
+use super::values::{Passed, by_name, dict_by_name, place};
+use crate::interpreter::Inside;
+
+/// The attribute of a bound stencil that keeps the plan of its last functional call.
+const KEPT: &str = "_last_functional";
+/// Options of a functional call that no plan is kept for, or not by this file.
+const OTHER_OPTIONS: [&str; 4] = ["like", "halo", "exec_info", OFFSET_PROVIDER];
+
+/// The outputs of a call that is the last one again; `None` for one that needs another plan, and for
+/// one with options of `OTHER_OPTIONS`.
+fn again<'py>(
+    run: &Bound<'py, BoundStencil>,
+    args: &Bound<'py, PyTuple>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let (py, declared) = (run.py(), &run.get().declared);
+    let attributes = run.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()?;
+    let Some(Ok(plan)) =
+        attributes.get_item(intern!(py, KEPT))?.map(Bound::cast_into::<FunctionalPlan>)
+    else {
+        return Ok(None);
+    };
+    let Some(asked) = &plan.get().asked else { return Ok(None) };
+    let (mut origin, mut domain, mut named) = (None, None, None);
+    if let Some(given) = kwargs {
+        for option in OTHER_OPTIONS {
+            if given.contains(option)? {
+                return Ok(None);
+            }
+        }
+        let own = given.copy()?;
+        (origin, domain) = (taken(&own, "origin")?, taken(&own, "domain")?);
+        named = Some(own);
+    }
+    let named = by_name(declared, args, named.as_ref(), true)?;
+    let options = place(declared, py, origin.as_ref(), domain.as_ref(), true)?;
+    if !asked.is_of(&named, &options, None)? {
+        return Ok(None);
+    }
+    plan.get().compute(run, named, None, None, 1).map(Some)
+}
+
+/// Takes an option out of keywords.
+fn taken<'py>(own: &Bound<'py, PyDict>, option: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let value = own.get_item(option)?;
+    if value.is_some() {
+        own.del_item(option)?;
+    }
+    Ok(value.filter(|value| !value.is_none()))
+}
+
+#[pymethods]
+impl BoundStencil {
+    /// Call the stencil with outputs that are made here, and return them.
+    ///
+    /// Parameters
+    /// ----------
+    /// *args, **kwargs
+    ///     As for a call, without the outputs: arguments without a name are the inputs in the order of
+    ///     the definition, or all arguments. A field that is read and written is copied, and so is an
+    ///     output that you pass: points that the stencil does not write keep their values. `origin`,
+    ///     `domain` and `exec_info` as for a call; instead of these, `halo`: the points around the
+    ///     domain in arrays that have no halo of their own. `like` selects the framework of the
+    ///     results: "numpy", "torch", "jax", "cupy", "xarray" or "storage", or an array of it; by
+    ///     default that of the first field argument.
+    ///
+    /// Returns
+    /// -------
+    /// array or tuple of arrays
+    ///     The outputs in the order of the definition; a single one by itself, those of a collection
+    ///     as one. A new output has the points of the domain and around it the widest halo of the
+    ///     fields, filled with zeros. Its dimensions are ordered as in the first field argument if that
+    ///     has the same, and its memory as the backend prefers. A DataArray gets the dims and
+    ///     coordinates of the first field argument; one that was passed for an output keeps its own.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     For arguments without a name that are more than the inputs and fewer than all.
+    /// ValueError
+    ///     If a new output has a dimension that no given field has, and there is no `domain`. For an
+    ///     unknown `like`.
+    #[pyo3(signature = (*args, **kwargs))]
+    fn functional<'py>(
+        slf: &Bound<'py, Self>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let _inside = Inside::enter(py);
+        if let Some(outputs) = again(slf, args, kwargs)? {
+            return Ok(outputs);
+        }
+        let call =
+            py.import(intern!(py, "dlfield.stencils.functional"))?.getattr(intern!(py, "call"))?;
+        call.call((slf, args, kwargs), None)
+    }
+}
 
 /// As `BoundStencil.arguments`, for a call whose outputs may be missing.
 ///

@@ -294,8 +294,7 @@ impl ReadyStorage {
     ) -> Option<(Bound<'py, PyAny>, usize)> {
         let object = value.cast::<PyStorage>().ok()?.get();
         let (host, field) = (object.storage().plain_host()?, object.storage().field());
-        let said = |field: &Field| (field.dims.clone(), field.halo.clone(), field.origin.clone());
-        if !Arc::ptr_eq(&field, &self.labels) && said(&field) != said(&self.labels) {
+        if !Arc::ptr_eq(&field, &self.labels) && !field.has_labels_of(&self.labels) {
             return None;
         }
         let kept = object.kept_array(value.py());

@@ -29,6 +29,8 @@ mod last_call;
 mod plan;
 mod running;
 mod bound_stencil;
+mod outline;
+mod functional_plan;
 mod functional;
 mod next_field;
 mod next_run;
@@ -45,6 +47,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<plan::PyFieldPlan>()?;
     module.add_class::<plan::PyGivenArray>()?;
     module.add_class::<bound_stencil::BoundStencil>()?;
+    module.add_class::<functional_plan::FunctionalPlan>()?;
     module.add_class::<next_run::NextRun>()?;
     module.add_function(wrap_pyfunction!(preset::preset, module)?)?;
     module.add_function(wrap_pyfunction!(running::is_bound_call, module)?)?;

@@ -34,31 +34,53 @@ pub(super) struct Values<'py> {
 impl<'py> Values<'py> {
     pub(super) fn read(declared: &Declared, passed: &Passed<'_, 'py>) -> PyResult<Self> {
         let &Passed { args, kwargs, origin, domain, functional } = passed;
-        let (py, partial) = (args.py(), &declared.partial);
         let named = by_name(declared, args, kwargs, functional)?;
-        let origin = origin.or(partial.origin.as_ref().map(|given| given.bind(py)));
-        let domain = domain.or(partial.domain.as_ref().map(|given| given.bind(py)));
-        let options = options::read(declared, origin, domain, functional)?;
-        check_complete(args.py(), declared, &named, functional)?;
-        let scalars = scalars::read(args.py(), declared, &named)?;
-        let connectivities = connectivities(declared, args.py(), kwargs)?;
+        let options = place(declared, args.py(), origin, domain, functional)?;
+        let given = given_connectivities(declared, kwargs)?;
+        Self::of(declared, args.py(), named, given, options)
+    }
+
+    /// The values of a call whose arguments have their names. `connectivities`: those that it gives.
+    pub(super) fn of(
+        declared: &Declared,
+        py: Python<'py>,
+        named: Vec<Option<Bound<'py, PyAny>>>,
+        connectivities: Option<Bound<'py, PyAny>>,
+        options: CallOptions,
+    ) -> PyResult<Self> {
+        check_complete(py, declared, &named, options.functional)?;
+        let scalars = scalars::read(py, declared, &named)?;
+        let default = declared.connectivities.as_ref();
+        let connectivities = default.map(|own| match connectivities {
+            Some(given) => given,
+            None => own.bind(py).clone(),
+        });
         Ok(Self { named, scalars, connectivities, options })
     }
 }
 
-/// The connectivities that a call gives, else those of the declaration.
-fn connectivities<'py>(
+/// Where a call computes, as it says or as `functools.partial` did before.
+pub(super) fn place<'py>(
     declared: &Declared,
     py: Python<'py>,
+    origin: Option<&Bound<'py, PyAny>>,
+    domain: Option<&Bound<'py, PyAny>>,
+    functional: bool,
+) -> PyResult<CallOptions> {
+    let partial = &declared.partial;
+    let origin = origin.or(partial.origin.as_ref().map(|given| given.bind(py)));
+    let domain = domain.or(partial.domain.as_ref().map(|given| given.bind(py)));
+    options::read(declared, origin, domain, functional)
+}
+
+/// The connectivities that a call gives, to a stencil that takes some.
+fn given_connectivities<'py>(
+    declared: &Declared,
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let Some(default) = &declared.connectivities else { return Ok(None) };
-    let given = match kwargs {
-        Some(kwargs) => kwargs.get_item(intern!(py, OFFSET_PROVIDER))?,
-        None => None,
-    };
-    let given = given.filter(|given| !given.is_none());
-    Ok(Some(given.unwrap_or_else(|| default.bind(py).clone())))
+    let Some(kwargs) = declared.connectivities.as_ref().and(kwargs) else { return Ok(None) };
+    let given = kwargs.get_item(intern!(kwargs.py(), OFFSET_PROVIDER))?;
+    Ok(given.filter(|given| !given.is_none()))
 }
 
 /// The arguments without a name, each in its place. Those of a functional call are the inputs, or all.
@@ -181,8 +203,7 @@ pub(super) fn dict_by_name<'py>(
             named.set_item(name, value)?;
         }
     }
-    let takes = declared.connectivities.as_ref().and(kwargs);
-    if let Some(given) = takes.map(|given| given.get_item(OFFSET_PROVIDER)).transpose()?.flatten() {
+    if let Some(given) = given_connectivities(declared, kwargs)? {
         named.set_item(OFFSET_PROVIDER, given)?;
     }
     Ok(named)

@@ -62,6 +62,12 @@ impl Field {
         self.order.as_ref().is_some_and(|order| *self == *unlabelled(order.len()))
     }
 
+    /// True for a field with the same names, halo and origin.
+    pub(crate) fn has_labels_of(&self, other: &Self) -> bool {
+        let (same_dims, same_halo) = (self.dims == other.dims, self.halo == other.halo);
+        same_dims && same_halo && self.origin == other.origin
+    }
+
     /// Checks every part against the shape.
     ///
     /// # Errors

@@ -116,16 +116,23 @@ pub(crate) fn int(what: &str, value: &Bound<'_, PyAny>) -> Result<i64, Failure> 
 
 /// Reads a sequence of ints.
 pub(crate) fn ints(what: &str, value: &Bound<'_, PyAny>) -> Result<Extents, Failure> {
+    if let Ok(tuple) = value.cast_exact::<PyTuple>() {
+        return ints_of(what, tuple); // a quarter of the instructions of an iterator
+    }
     let Some(entries) = entries(value) else {
         return Err(wrong_type(what, "a sequence of ints", value).into());
     };
     entries.take(MAX_NDIM + 1).map(|entry| int(what, &entry?)).collect()
 }
 
+fn ints_of(what: &str, tuple: &Bound<'_, PyTuple>) -> Result<Extents, Failure> {
+    tuple.iter_borrowed().take(MAX_NDIM + 1).map(|entry| int(what, &entry)).collect()
+}
+
 /// Reads ints as NumPy reads a shape: a single int is a sequence of one.
 pub(crate) fn ints_or_int(what: &str, value: &Bound<'_, PyAny>) -> Result<Extents, Failure> {
     if let Ok(tuple) = value.cast_exact::<PyTuple>() {
-        return tuple.iter_borrowed().take(MAX_NDIM + 1).map(|entry| int(what, &entry)).collect();
+        return ints_of(what, tuple);
     }
     let _inside = Inside::enter(value.py()); // asking for a mapping runs Python code
     if entries(value).is_some() {

@@ -17,14 +17,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dlfield._core import as_numpy
-from dlfield.operators.function import part_of, turned
+from dlfield._core import BoundStencil, FunctionalPlan, as_numpy
+from dlfield.operators.function import fresh, part_of, turned
 from dlfield.stencils.halos import Halos, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dlfield._core import BoundStencil
     from dlfield.operators.function import StencilFunction
     from dlfield.stencils.declaration import DeclaredField
 
@@ -130,8 +129,8 @@ class Adjoint:
         if plan is None:
             plan = self._plans[key] = _AdjointPlan(self, self.function.cut(key))
         given: dict[str, Any] = {name: saved[name] for name in self.scalars}
-        for output, name, zeros, target, source in plan.cotangents:
-            given[name] = padded = zeros()
+        for output, name, memory, target, source in plan.cotangents:
+            given[name] = padded = memory.zeros()
             cotangent = cotangents.get(output)
             if cotangent is not None:
                 padded[target] = cotangent[source]
@@ -139,12 +138,28 @@ class Adjoint:
             given[name] = values = saved[name][inside] if inside else saved[name]
             if missing is not None:
                 given[name] = self._edge_padded(name, values, missing)
-        gradients = {}
-        for field, name, zeros, more in plan.gradients:
-            fresh = into is None or more
-            gradients[field] = given[name] = zeros() if fresh else (into or {})[field]
         for name, cast in self.casts.items():
             given[name] = cast(given[name])
+        if plan.new is not None and into is None:
+            made = plan.new.in_order(self.run, *given.values())
+            made = made if isinstance(made, tuple) else (made,)
+            gradients = dict(zip(self.gradients, made, strict=True))
+        else:
+            gradients = self._computed(plan, given, into)
+        for field, source in plan.kept:
+            cotangent = cotangents.get(field)
+            if cotangent is not None and field in gradients:
+                _add_outside(self._seen(gradients[field]), self._seen(cotangent), source)
+        return gradients
+
+    def _computed(
+        self, plan: _AdjointPlan, given: dict[str, Any], into: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        """Return the gradients where arrays are given for them, turned, cut or summed."""
+        gradients = {}
+        for field, name, memory, more in plan.gradients:
+            fresh = into is None or more
+            gradients[field] = given[name] = memory.zeros() if fresh else (into or {})[field]
         for name, axes in self.axes.items():
             if name in given:
                 given[name] = turned(given[name], axes)
@@ -156,10 +171,6 @@ class Adjoint:
                 gradients[field] = gradients[field].sum(more)
                 if into is not None:
                     into[field][...] = gradients[field].to_numpy()
-        for field, source in plan.kept:
-            cotangent = cotangents.get(field)
-            if cotangent is not None and field in gradients:
-                _add_outside(self._seen(gradients[field]), self._seen(cotangent), source)
         return gradients
 
     def _seen(self, array: Any) -> Any:
@@ -278,6 +289,13 @@ class _AdjointPlan:
                 dims = adjoint.halos.fields[name].dims
                 self.inside[name] = part_of(dims, self.origins[name], sizes)
                 self.origins[name] = (0,) * len(dims)
+        #: Calls the adjoint with new gradients; None where arrays are turned, cut or summed.
+        self.new: FunctionalPlan | None = None
+        summed = any(more for _, _, _, more in self.gradients)
+        if not (adjoint.axes or self.inside or summed) and type(adjoint.run) is BoundStencil:
+            made = {name: fresh(memory) for _, name, memory, _ in self.gradients}
+            order = [*adjoint.scalars, *adjoint.cotangents.values(), *adjoint.saved]
+            self.new = FunctionalPlan(adjoint.run, made, order=order, **self.options)
 
     def _settle(self, name: str, around: Mapping[str, int]) -> None:
         """Note the index of the first point at which the adjoint computes."""
@@ -296,8 +314,8 @@ class _AdjointPlan:
             first = self.widths.get(dim, (0, 0))[0]
             source.append(slice(first, first + extent))
         self._settle(name, {dim: low for dim, (low, _) in adjoint.own.items()})
-        zeros = adjoint.function.memory(shape, field.dtype).zeros
-        return output, name, zeros, tuple(target), tuple(source)
+        memory = adjoint.function.memory(shape, field.dtype)
+        return output, name, memory, tuple(target), tuple(source)
 
     def _missing(self, name: str) -> tuple[Any, list[tuple[int, int]] | None]:
         adjoint = self.adjoint
@@ -339,8 +357,8 @@ class _AdjointPlan:
         ]
         self._settle(name, {dim: low for dim, (low, _) in self.between.items()})
         more = tuple(axis for axis, dim in enumerate(dims) if dim not in own)
-        zeros = adjoint.function.memory(extents, declared.dtype).zeros
-        return field.name, name, zeros, more
+        memory = adjoint.function.memory(extents, declared.dtype)
+        return field.name, name, memory, more
 
     def _points(self, field: DeclaredField, dim: str) -> int:
         """Return the points of the domain along a dimension, or the extent of a data dimension."""

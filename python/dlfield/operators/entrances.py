@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from dlfield._core import Allocation
+from dlfield._core import Storage
 from dlfield.operators.function import StencilFunction
 from dlfield.stencils.binding import bind
 
@@ -73,8 +73,11 @@ def torch_op(
     from dlfield.operators.in_torch import TorchMemory, TorchOp
 
     made = _derivative(run, adjoint, "adjoint", names)
-    memory = Allocation if run.declaration.device is None else TorchMemory
-    return TorchOp(StencilFunction(run, halo, dims, memory), name, made, names)
+    if run.declaration.device is None:
+        function = StencilFunction(run, halo, dims, convert=Storage.to_torch)
+    else:
+        function = StencilFunction(run, halo, dims, TorchMemory)
+    return TorchOp(function, name, made, names)
 
 
 def jax_call(

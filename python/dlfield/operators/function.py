@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from dlfield._core import Allocation
+from dlfield._core import Allocation, BoundStencil, FunctionalPlan
 from dlfield.stencils.halos import Halos, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from dlfield._core import Array, BoundStencil
+    from dlfield._core import Array
     from dlfield.stencils.declaration import DeclaredField, DeclaredScalar
 
-__all__ = ["StencilFunction", "part_of", "turned"]
+__all__ = ["StencilFunction", "fresh", "part_of", "turned"]
 
 
 #: Types of NumPy for which a stencil takes Python's numbers.
@@ -47,6 +47,9 @@ class StencilFunction:
     memory
         Called with a shape and a dtype, makes the outputs: `Allocation`, in memory of the host, or
         what has its methods.
+    convert
+        Called with an output, returns what a call returns of it: an array of a framework. By default
+        the output is returned as it was made.
 
     Raises
     ------
@@ -61,13 +64,14 @@ class StencilFunction:
         halo: Any = None,
         dims: Any = None,
         memory: Callable[[Sequence[int], Any], Memory] = Allocation,
+        convert: Callable[[Any], Any] | None = None,
     ) -> None:
         declaration = run.declaration
         if declaration.collections:
             expected = "expected fields and scalars as arguments"
             got = ", ".join(declaration.collections)
             raise TypeError(f"'{declaration.name}': {expected}, got the collections {got}")
-        self.run, self.declaration, self.memory = run, declaration, memory
+        self.run, self.declaration, self.memory, self.convert = run, declaration, memory, convert
         self.halos = Halos(declaration, halo, dims)
         if "domain" not in declaration.takes() and declaration.decided_by.startswith("arrays"):
             self._check_not_told()
@@ -94,8 +98,12 @@ class StencilFunction:
         #: Outputs that are passed decide along the axes that no input has.
         self.deciding = self._deciding(self.inputs)
         self._deciding_too = self._deciding([*self.inputs, *self.outputs])
-        self._needs_changes = bool(self.axes or self.casts)
+        self.needs_changes = bool(self.axes or self.casts)
         self._written = [field.name for field in self.outputs]
+        order, further = list(self.arguments), self._deciding_too[len(self.deciding) :]
+        #: Places of those among the arguments, and of those among the outputs.
+        self._deciding_at = [order.index(name) for name in self.deciding]
+        self._deciding_outputs_at = [self._written.index(name) for name in further]
         self._plans: dict[Any, _ForwardPlan] = {}
 
     @property
@@ -160,36 +168,53 @@ class StencilFunction:
         named = {field.name: tuple(one) for field, one in zip(self.inputs, shapes, strict=True)}
         for field in self.inputs:
             self.halos.check_shape(field, named[field.name])
-        return self._plan(tuple([named[name] for name in self.deciding]))
-
-    def _plan(self, shapes: tuple[Shape, ...]) -> _ForwardPlan:
-        return self._plans.get(shapes) or self._new_plan(shapes)
+        shapes_of_deciding = tuple([named[name] for name in self.deciding])
+        return self._plans.get(shapes_of_deciding) or self._new_plan(shapes_of_deciding)
 
     def _new_plan(self, shapes: tuple[Shape, ...]) -> _ForwardPlan:
         named = dict(zip(self._deciding_too, shapes, strict=False))  # without outputs, or with them
         plan = self._plans[shapes] = _ForwardPlan(self, named)
         return plan
 
-    def _plan_of(self, values: Mapping[str, Any]) -> _ForwardPlan:
-        """Return where a call with these values computes."""
-        return self._plan(tuple([values[name].shape for name in self.deciding]))
+    def new(self, *args: Any) -> Any:
+        """Call the stencil with inputs and scalars in their order, and return new outputs.
 
-    def __call__(self, values: dict[str, Any]) -> list[Any]:
-        """Call the stencil with inputs and scalars by name, and return new outputs."""
-        plan = self._plan_of(values)
-        made = {name: zeros() for name, zeros in plan.zeros.items()}
-        for name, copied in plan.copied.items():
-            made[name] = copied(values[name])
+        One is returned by itself, others as a tuple.
+        """
+        shapes = tuple([args[at].shape for at in self._deciding_at])
+        plan = self._plans.get(shapes) or self._new_plan(shapes)
+        if plan.new is not None:
+            return plan.new.in_order(self.run, *args)
+        values = dict(zip(self.arguments, args, strict=True))
+        made = {name: one.zeros() for name, one in plan.zeros.items()}
+        made |= {name: copied(values[name]) for name, copied in plan.copied.items()}
         self._run(plan, {**values, **made})
-        return [made[name] for name in self._written] if plan.copied else list(made.values())
+        convert = self.convert or (lambda one: one)
+        results = tuple([convert(made[name]) for name in self._written])
+        return results[0] if len(results) == 1 else results
 
     def write(self, values: dict[str, Any]) -> None:
         """Call the stencil with inputs, scalars and outputs by name."""
-        shapes = tuple([values[name].shape for name in self._deciding_too])
-        self._run(self._plan(shapes), values)
+        args = [values[name] for name in self.arguments]
+        self.write_in_order(args, [values[name] for name in self._written])
+
+    def write_in_order(self, args: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Call the stencil with inputs and scalars in their order, and the outputs in theirs.
+
+        An output takes the place of an argument that the stencil reads and writes.
+        """
+        shapes = tuple([args[at].shape for at in self._deciding_at])
+        for at in self._deciding_outputs_at:
+            shapes += (outputs[at].shape,)
+        plan = self._plans.get(shapes) or self._new_plan(shapes)
+        if plan.write is not None:
+            plan.write.in_order(self.run, *args, *outputs)
+            return
+        values = dict(zip(self.arguments, args, strict=True))
+        self._run(plan, values | dict(zip(self._written, outputs, strict=True)))
 
     def _run(self, plan: _ForwardPlan, values: dict[str, Any]) -> None:
-        if self._needs_changes or plan.inside:
+        if self.needs_changes or plan.inside:
             self._change(plan, values)
         self.run(**values, **plan.options)
 
@@ -217,7 +242,10 @@ class _ForwardPlan:
     Attributes
     ----------
     zeros, copied
-        Make each output, by name: of zeros, or a copy of the values that it takes.
+        What makes each output, by name: memory of zeros, or a copy of the values that it takes.
+    new, write
+        Call the stencil with new outputs, and with those of the caller; None where arrays are turned
+        or cut, or numbers converted.
     options
         Options of the call.
     inside
@@ -243,8 +271,10 @@ class _ForwardPlan:
             for field in halos.outputs
         }
         updated = [field.name for field in halos.outputs if field.access == "update"]
-        self.zeros = {name: one.zeros for name, one in makers.items() if name not in updated}
+        self.zeros = {name: one for name, one in makers.items() if name not in updated}
         self.copied = {name: _copies(makers[name]) for name in updated}
+        self.new: FunctionalPlan | None = None
+        self.write: FunctionalPlan | None = None
         origins = {name: halos.origin(field) for name, field in halos.fields.items()}
         self.inside: dict[str, tuple[slice, ...]] = {}
         takes = function.declaration.takes()
@@ -258,6 +288,11 @@ class _ForwardPlan:
         place: Any = tuple(halos.widths[axis][0] for axis in function.declaration.axes)
         known = {"origin": place, "domain": self.domain}
         self.options = {name: known[name] for name in takes}
+        if not function.needs_changes and type(function.run) is BoundStencil:
+            made = {name: self.copied.get(name) or fresh(one) for name, one in makers.items()}
+            run, order, convert = function.run, list(function.arguments), function.convert
+            self.new = FunctionalPlan(run, made, order=order, **self.options, convert=convert)
+            self.write = FunctionalPlan(run, {}, order=[*order, *makers], **self.options)
 
 
 def part_of(
@@ -266,6 +301,11 @@ def part_of(
     """Return the part of an array with so many points along each dimension, from the first ones."""
     ends = [at + sizes[dim] for at, dim in zip(first, dims, strict=True)]
     return tuple(map(slice, first, ends))
+
+
+def fresh(memory: Memory) -> Allocation | Callable[[Any], Any]:
+    """Return what makes a new output, whatever is passed for it."""
+    return memory if isinstance(memory, Allocation) else lambda _: memory.zeros()
 
 
 def _copies(memory: Memory) -> Callable[[Any], Any]:

@@ -251,13 +251,16 @@ def _written(
     values of the input.
     """
     inputs, outputs = ([one.name for one in each] for each in (function.inputs, function.outputs))
-    fresh = [field.name for field in function.outputs if field.access == "write"]
+    fresh = [at for at, field in enumerate(function.outputs) if field.access == "write"]
+    order = [inputs.index(name) if name in inputs else None for name in function.arguments]
+    numbers = [scalars.get(name) for name in function.arguments]
 
     def compute(*memory: Any) -> None:
-        values = dict(zip([*inputs, *outputs], memory, strict=True))
-        for output in fresh:
-            values[output].fill(0)
-        function.write({**scalars, **values})
+        made = memory[len(inputs) :]
+        for at in fresh:
+            made[at].fill(0)
+        args = [one if at is None else memory[at] for at, one in zip(order, numbers, strict=True)]
+        function.write_in_order(args, made)
 
     return called(
         f"{name} {sorted(scalars.items())}",

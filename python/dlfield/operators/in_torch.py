@@ -34,6 +34,7 @@ __all__ = ["TorchMemory", "TorchOp"]
 _TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)
 #: torch.compile does not record such operators in CUDA graphs; older versions have no word for it.
 _TAGS_ON_GPU = (*_TAGS, *filter(None, [getattr(torch.Tag, "cudagraph_unsafe", None)]))
+_INT = frozenset([int])
 #: Types of scalars in a schema, by NumPy's kind of their dtype.
 _SCALARS = {"f": "float", "i": "int", "u": "int", "b": "bool"}
 
@@ -75,8 +76,23 @@ class TorchOp:
         self._tensors = [at for at, is_field in enumerate(self._fields) if is_field]
         self._numbers = [at for at, is_field in enumerate(self._fields) if not is_field]
         self._outputs = [field.name for field in function.outputs]
-        self._updated = [one.name for one in function.outputs if one.access == "update"]
-        self._kept = [at for at, name in enumerate(self._names) if name not in self._updated]
+        #: Places of what is read and written, among the outputs and among the arguments.
+        self._updated = [
+            (at, self._names.index(one.name))
+            for at, one in enumerate(function.outputs)
+            if one.access == "update"
+        ]
+        updated = [at for _, at in self._updated]
+        self._kept = [at for at in range(len(self._names)) if at not in updated]
+        names, known = self._names, self.adjoint
+        #: Of what an adjoint takes: whether it is an argument, and its place among these or outputs.
+        self._saved = [
+            (name in names, (names if name in names else self._outputs).index(name))
+            for name in (known.saved if known else [])
+        ]
+        self._saved_numbers = [names.index(name) for name in (known.scalars if known else [])]
+        #: Extents of inputs that have been found to have a derivative.
+        self._differentiated: set[tuple[int, ...]] = set()
         kernels = [self._forward, self._forward_out, self._adjoint_of]
         self._key, self._tags = "CPU", _TAGS
         if function.declaration.device is not None:
@@ -122,18 +138,34 @@ class TorchOp:
         """Compute without derivatives, past the dispatcher where nobody listens to it."""
         return self._compute(*args) if self._may_pass(args) else self.plain(*args)
 
+    def eager_backward(self, *args: Any) -> Any:
+        """Compute gradients, past the dispatcher where nobody listens to it."""
+        if not torch.compiler.is_compiling() and nobody_listens():
+            tensors = args[: len(self._outputs) + len(self._saved)]
+            if all(type(one) is torch.Tensor and not one.is_meta for one in tensors):
+                return self._compute_backward(*args)
+        with torch._C._AutoDispatchBelowAutograd():
+            return self.backward(*args)
+
     def _may_pass(self, args: Sequence[Any], outputs: Sequence[Any] = ()) -> bool:
         """Tell whether the dispatcher has nothing to do.
 
         Nobody compiles, transforms, listens or wants a gradient, and tensors are torch's own.
         """
-        if torch.compiler.is_compiling() or transforms_are_active() or not nobody_listens():
+        if torch.compiler.is_compiling() or not nobody_listens():
             return False
         recording = torch.is_grad_enabled()
-        for one in (*[args[at] for at in self._tensors], *outputs):
+        for at in self._tensors:
+            one = args[at]
             if type(one) is not torch.Tensor or one.is_meta or (recording and one.requires_grad):
                 return False
-        return not any(isinstance(args[at], torch.Tensor) for at in self._numbers)
+        for one in outputs:
+            if type(one) is not torch.Tensor or one.is_meta or (recording and one.requires_grad):
+                return False
+        for at in self._numbers:  # noqa: SIM110 (a generator takes twice the time)
+            if isinstance(args[at], torch.Tensor):
+                return False
+        return True
 
     def __repr__(self) -> str:
         return f"<dlfield.torch_op {self.name} of {self.function.run!r}>"
@@ -166,13 +198,15 @@ class TorchOp:
         may_pass = self._may_pass(args, outputs)
         if not may_pass:
             self._refuse_derivatives(args, outputs)
-        named = dict(zip(self._outputs, outputs, strict=True))
-        for name in self._updated:
-            value = args[self._names.index(name)]
-            if named[name] is not value:
-                named[name].copy_(value)
-        write = self._compute_out if may_pass else self.out_op
-        write(*[args[at] for at in self._kept], **named)
+        for at, own in self._updated:
+            if outputs[at] is not args[own]:
+                outputs[at].copy_(args[own])
+        if may_pass and self._key == "CPU":
+            self.function.write_in_order(args, outputs)
+        else:
+            write = self._compute_out if may_pass else self.out_op
+            named = dict(zip(self._outputs, outputs, strict=True))
+            write(*[args[at] for at in self._kept], **named)
         return out
 
     def _refuse_derivatives(self, args: Sequence[Any], outputs: Sequence[Any]) -> None:
@@ -207,8 +241,7 @@ class TorchOp:
         return called
 
     def _forward(self, *args: Any) -> Any:
-        made = self.function(dict(zip(self._names, args, strict=True)))
-        return _tensor(made[0]) if len(made) == 1 else tuple(map(_tensor, made))
+        return self.function.new(*args)
 
     def _forward_out(self, *args: Any, **outputs: Any) -> None:
         names = [self._names[at] for at in self._kept]
@@ -260,21 +293,17 @@ class TorchOp:
 
     def to_save(self, args: Sequence[Any], outputs: Any) -> tuple[list[Any], list[Any], list[Any]]:
         """Return the tensors, numbers and extents that the backward operator takes."""
-        shapes = [
-            extent
-            for one, is_field in zip(args, self._fields, strict=True)
-            if is_field
-            for extent in one.shape
-        ]
+        shapes = [extent for at in self._tensors for extent in args[at].shape]
         if self.adjoint is None:
             return [], [], shapes
-        self.function.check_extents(self.function.cut(shapes))
+        known = _INT.issuperset(map(type, shapes))  # symbols of a compiler have no hash
+        if not (known and tuple(shapes) in self._differentiated):
+            self.function.check_extents(self.function.cut(shapes))
+            if known:
+                self._differentiated.add(tuple(shapes))
         made = (outputs,) if isinstance(outputs, torch.Tensor) else outputs
-        known = dict(zip(self._outputs, made, strict=True)) | dict(
-            zip(self._names, args, strict=True)
-        )
-        tensors = [known[name] for name in self.adjoint.saved]
-        return tensors, [known[name] for name in self.adjoint.scalars], shapes
+        tensors = [(args if own else made)[at] for own, at in self._saved]
+        return tensors, [args[at] for at in self._saved_numbers], shapes
 
     def gradients(self, needed: Sequence[bool], found: Sequence[Any]) -> tuple[Any, ...]:
         """Return a gradient for each argument; None for numbers, and for those nobody asks for."""

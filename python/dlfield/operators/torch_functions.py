@@ -29,16 +29,17 @@ def transforms_are_active() -> bool:
 
 
 def nobody_listens() -> bool:
-    """Tell whether no mode wants to see operators, as tracers and counters do."""
-    return not _listeners() and _tracing() is None
+    """Tell whether no mode or transformation wants to see operators, as tracers and counters do."""
+    return (
+        not _listeners()
+        and _tracing() is None
+        and not _transforms()
+        and getattr(forward_ad, "_current_level", 0) < 0
+    )
 
 
 def functions(op: Any) -> tuple[Any, Any]:
     """Return the two forms of `torch.autograd.Function`: the fast one, and that of torch.func."""
-
-    def below_autograd(*args: Any) -> Any:
-        with torch._C._AutoDispatchBelowAutograd():
-            return op.backward(*args)
 
     class Old(torch.autograd.Function):  # type: ignore[misc] # it has no types
         @staticmethod
@@ -50,7 +51,7 @@ def functions(op: Any) -> tuple[Any, Any]:
         @staticmethod
         def backward(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
             # With create_graph=True torch may differentiate again, which `Backward` refuses.
-            call = Backward.apply if torch.is_grad_enabled() else below_autograd
+            call = Backward.apply if torch.is_grad_enabled() else op.eager_backward
             return _differentiate(op, ctx, call, gradients)
 
     class Backward(torch.autograd.Function):  # type: ignore[misc] # it has no types

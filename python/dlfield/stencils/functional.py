@@ -6,16 +6,15 @@ bound stencil.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dlfield._core import (
     Allocation,
+    FunctionalPlan,
     Storage,
     arguments_functional,
     as_storage,
-    call_functional,
     get_dims,
     plan_functional,
     storage,
@@ -26,32 +25,29 @@ from dlfield.stencils.next.internals import connectivity, is_field
 from dlfield.stencils.next.tables import Tables, checked_provider
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from dlfield._core import Array, BoundStencil, CallPlan, FieldPlan, StorageOptions
     from dlfield.stencils.declaration import DeclaredField
 
 __all__ = ["call"]
 
-#: How a storage becomes an array of each framework. None of them copies.
-_MAKERS: dict[str, Callable[[Storage], Any]] = {
-    "cupy": lambda made: made.to_cupy(),
-    "jax": lambda made: made.to_jax(),
-    "numpy": lambda made: made.to_numpy(),
-    "storage": lambda made: made,
-    "torch": lambda made: made.to_torch(),
-    "xarray": lambda made: made.to_numpy(),
+#: How a storage becomes an array of each framework, None as it is. None of them copies.
+_MAKERS: dict[str, Callable[[Storage], Any] | None] = {
+    "cupy": Storage.to_cupy,
+    "jax": Storage.to_jax,
+    "numpy": Storage.to_numpy,
+    "storage": None,
+    "torch": Storage.to_torch,
+    "xarray": Storage.to_numpy,
 }
 
-#: Where a bound stencil keeps the outputs of its last call.
-_LAST = "_last_outputs"
+#: Where a bound stencil keeps the plan of its last call, for those that come again.
+_KEPT = "_last_functional"
 #: The options of a call that gives none.
 _ANYWHERE: Mapping[str, Any] = {"origin": None, "domain": None}
-#: Classes of numbers, whose value decides about no output.
+#: Classes of numbers.
 _NUMBERS = (bool, int, float, complex)
-_INT = frozenset([int])
-#: Modules of classes of arrays that have shape and device, and no labels.
-_PLAIN = ("torch", "jaxlib._jax", "cupy")
 
 
 def call(run: BoundStencil, args: tuple[Any, ...], keywords: Mapping[str, Any] | None) -> Any:
@@ -69,33 +65,27 @@ def call(run: BoundStencil, args: tuple[Any, ...], keywords: Mapping[str, Any] |
         name = _framework(like, first)
         like = first if name == "jax" and like is None else name  # JAX has several devices
         given = _with_halo(run, given, halo, place)
-    outputs = _last_outputs(run, given, like, place)
-    made = outputs.make(given)
-    call_functional(run, given | made, **outputs.place, exec_info=exec_info)
-    parts = {name: outputs.result(name, storage, given) for name, storage in made.items()}
-    results = _together(parts, outputs.plan.collections)
-    return results[0] if len(results) == 1 else results
+    return _plan(run, given, like, place)(run, given, exec_info)
 
 
-def _last_outputs(
-    run: BoundStencil,
-    given: dict[str, Any],
-    like: Array,
-    place: Mapping[str, Any],
-) -> _Outputs:
-    """Return the outputs of the last call, or new ones if anything they follow from differs.
+def _plan(
+    run: BoundStencil, given: dict[str, Any], like: Array, place: Mapping[str, Any]
+) -> FunctionalPlan:
+    """Return the plan of the last call, or a new one if anything it follows from differs.
 
     A call checks its arguments in any case.
     """
-    key = _key(given, like, place)
-    known: tuple[Any, _Outputs] | None = run.__dict__.get(_LAST)
-    if known is not None and key is not None and known[0] == key:
-        return known[1]
+    may_be_kept = like is None or isinstance(like, str)
+    kept: FunctionalPlan | None = run.__dict__.get(_KEPT)
+    if kept is not None and may_be_kept and kept.serves(run, given, **place, like=like):
+        return kept
     plan, told = planned(run, given, place)
-    outputs = _Outputs(plan, given, like, told)
-    if key is not None and told is place:  # else the caller may exchange the tables
-        run.__dict__[_LAST] = key, outputs
-    return outputs
+    may_be_kept &= told is place  # else the caller may exchange the tables
+    asked = (given, place["origin"], place["domain"], like) if may_be_kept else None
+    made = _Outputs(plan, given, like, told).functional_plan(run, given, asked)
+    if made.may_be_kept:
+        run.__dict__[_KEPT] = made
+    return made
 
 
 def planned(
@@ -138,44 +128,6 @@ def _domain(plan: CallPlan, points: Iterable[int]) -> Any:
         return tuple(points)
     ends = zip(plan.axes, plan.start, points, strict=True)
     return {axis: (start, start + count) for axis, start, count in ends}
-
-
-def _key(given: Mapping[str, Any], like: Array, place: Mapping[str, Any]) -> Any:
-    """Return all that a plan of outputs follows from; None if that cannot be told quickly."""
-    if not (like is None or isinstance(like, str)):
-        return None
-    try:
-        key: list[Any] = [like, *map(_frozen, (place["origin"], place["domain"]))]
-    except TypeError:
-        return None
-    for name, value in given.items():
-        labels = _labels(value)
-        if labels is None:
-            return None
-        key += (name, labels)
-    return key
-
-
-def _frozen(value: Any) -> Any:
-    """Return numbers by axis or by name as tuples, which the caller cannot change."""
-    if value is None or (type(value) is tuple and _INT.issuperset(map(type, value))):
-        return value
-    if isinstance(value, Mapping):
-        return tuple((name, _frozen(one)) for name, one in value.items())
-    return tuple(map(_frozen, value)) if hasattr(value, "__len__") else operator.index(value)
-
-
-def _labels(value: Any) -> Any:
-    """Return shape, labels and device of an array of a known type, or the type of a number."""
-    kind = type(value)
-    if isinstance(value, Storage):
-        origin = getattr(value, "default_origin", None)
-        return kind, value.shape, value.dims, value.halo, origin, value.device
-    if kind in _NUMBERS:
-        return kind
-    if kind.__module__ == "numpy":
-        return (kind, value.shape) if kind.__name__ == "ndarray" else None
-    return (kind, value.shape, value.device) if kind.__module__ in _PLAIN else None
 
 
 def _is_array(value: Any) -> bool:
@@ -235,25 +187,23 @@ def _framework(like: Array, first: Any) -> str:
     return found or "numpy"
 
 
-def _together(parts: Mapping[str, Any], collections: Mapping[str, Any]) -> tuple[Any, ...]:
+def _together(
+    names: tuple[str, ...], collections: Mapping[str, Any], arrays: tuple[Any, ...]
+) -> Any:
     """Put the parts of each collection of outputs together, where it has no others."""
-    if not collections:
-        return tuple(parts.values())
+    parts = dict(zip(names, arrays, strict=True))
     results = dict(parts)
     for collection in collections.values():
-        names = list(collection.flat())
-        if parts.keys() >= set(names):
-            results[names[0]] = collection.built(parts)
-            for name in names[1:]:
+        own = list(collection.flat())
+        if parts.keys() >= set(own):
+            results[own[0]] = collection.built(parts)
+            for name in own[1:]:
                 del results[name]
-    return tuple(results.values())
+    return next(iter(results.values())) if len(results) == 1 else tuple(results.values())
 
 
 class _Outputs:
-    """Makes the outputs of a call, and gives them back as arrays of a framework.
-
-    Nothing here depends on the memory of the arguments: it serves every call with the same labels.
-    """
+    """What makes the outputs of a call, and gives them back as arrays of a framework."""
 
     def __init__(
         self,
@@ -268,7 +218,8 @@ class _Outputs:
         model = given[self.first] if like is None and self.first is not None else like
         self.framework = _framework(like, None if self.first is None else given[self.first])
         self.convert = _MAKERS[self.framework]
-        self._jax_device = _device_of(model) if self.framework == "jax" else None
+        if self.framework == "jax" and (device := _device_of(model)) is not None:
+            self.convert = partial(_on_device, device)
         written = plan.fields.items()
         #: The outputs, in the order of the definition.
         self.fields = {name: one for name, one in written if one.access in ("write", "update")}
@@ -288,7 +239,7 @@ class _Outputs:
         #: Where the call computes.
         self.place = {name: known[name] for name in plan.takes}
         order = () if self.first is None else _dims(plan.fields[self.first])
-        self.make_one = {
+        self.memory = {
             name: self._zeros(one, order) if one.given is None else self._copy(one)
             for name, one in self.fields.items()
         }
@@ -309,15 +260,24 @@ class _Outputs:
             missing = f"a field that has {dim}, as the output '{name}' has"
             raise ValueError(f"domain: needs {missing}; pass domain=, or an array for it")
 
-    def make(self, given: Mapping[str, Any]) -> dict[str, Storage]:
-        """Copy the outputs that were given, and make storages of zeros for the others."""
-        return {name: make(given.get(name)) for name, make in self.make_one.items()}
+    def functional_plan(
+        self, run: BoundStencil, given: Mapping[str, Any], asked: tuple[Any, ...] | None
+    ) -> FunctionalPlan:
+        """Return the plan of the call; `asked` as for `FunctionalPlan`."""
+        collections, convert, together = self.plan.collections, self.convert, None
+        if self.framework == "xarray":
+            convert, together = None, self._labelled_together(given)
+        elif collections:
+            together = partial(_together, tuple(self.fields), collections)
+        return FunctionalPlan(
+            run, self.memory, **self.place, convert=convert, together=together, asked=asked
+        )
 
     def _copy(self, field: FieldPlan) -> Callable[[Any], Storage]:
         demands = self._demands(field, _dims(field))
         return lambda value: storage(value, **demands)
 
-    def _zeros(self, field: FieldPlan, order: tuple[str, ...]) -> Callable[[Any], Storage]:
+    def _zeros(self, field: FieldPlan, order: tuple[str, ...]) -> Allocation:
         plan, dims = self.plan, order if set(order) == set(field.dims) else field.dims
         extents = {str(number): extent for number, extent in enumerate(field.data_shape)}
         halos = dict.fromkeys(extents, (0, 0))
@@ -329,8 +289,7 @@ class _Outputs:
             halos[axis] = halo if any(around) else (0, 0)
         options = self._demands(field, dims) | {"defaults": plan.backend or "C"}
         options |= {"dims": dims, "halo": [halos[one] for one in dims]}
-        zeros = Allocation([extents[one] for one in dims], field.dtype, **options).zeros
-        return lambda _: zeros()
+        return Allocation([extents[one] for one in dims], field.dtype, **options)
 
     def _demands(self, field: FieldPlan, dims: tuple[str, ...]) -> StorageOptions:
         """Give the demands of the stencil on memory as options, for dimensions in this order."""
@@ -344,27 +303,31 @@ class _Outputs:
             demands["alignment_size"] = 1
         return demands
 
-    def result(self, name: str, made: Storage, given: Mapping[str, Any]) -> Any:
-        """Give an output to the framework, as an array over the memory."""
-        array = self.convert(made)
-        if self._jax_device is not None and array.device != self._jax_device:
-            import jax
+    def _labelled_together(self, given: Mapping[str, Any]) -> Callable[[tuple[Storage, ...]], Any]:
+        """Return what makes DataArrays of the outputs of a call with these arguments."""
+        import xarray as xr
 
-            array = jax.device_put(array, self._jax_device)
-        if self.framework != "xarray":
-            return array
-        model = None if self.first is None else given[self.first]
-        return self._labelled(array, made, name, given.get(name), model)
+        own = {name: one for name, one in given.items() if isinstance(one, xr.DataArray)}
+        model = own.get(self.first or "")
+
+        def together(made: tuple[Storage, ...]) -> Any:
+            arrays = [
+                self._labelled(one.to_numpy(), one, name, own.get(name), model)
+                for name, one in zip(self.fields, made, strict=True)
+            ]
+            return _together(tuple(self.fields), self.plan.collections, tuple(arrays))
+
+        return together
 
     def _labelled(self, array: Array, made: Storage, name: str, own: Any, model: Array) -> Any:
         """Give a DataArray like the one passed for it, else labelled as the first field."""
         import xarray as xr
 
         field = self.plan.fields[name]
-        if isinstance(own, xr.DataArray):
+        if own is not None:
             return own.copy(data=array)
         dims = (made.dims or ()) if field.given is None else _dims(field)
-        if self.first is None or not isinstance(model, xr.DataArray):
+        if self.first is None or model is None:
             return xr.DataArray(array, dims=dims)
         theirs = self.plan.fields[self.first]
         names = dict(zip(_dims(theirs), model.dims, strict=True))
@@ -380,6 +343,14 @@ class _Outputs:
             if all(_inside(window.get(dim), model.sizes[dim]) for dim in coord.dims)
         }
         return xr.DataArray(array, dims=[names.get(dim, dim) for dim in dims], coords=coords)
+
+
+def _on_device(device: Any, made: Storage) -> Any:  # of JAX
+    """Return an array of JAX over the memory, or on another device a copy."""
+    import jax
+
+    array = made.to_jax()
+    return array if array.device == device else jax.device_put(array, device)
 
 
 def _device_of(model: Array) -> Any:  # of JAX

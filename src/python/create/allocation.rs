@@ -36,7 +36,7 @@ impl Allocation {
     }
 
     /// Allocate a storage of zeros.
-    fn zeros(&self, py: Python<'_>) -> PyResult<Py<PyStorage>> {
+    pub(crate) fn zeros(&self, py: Python<'_>) -> PyResult<Py<PyStorage>> {
         allocated(py, &self.shape, self.dtype, &self.spec, Fill::Zeros)
     }
 
