@@ -1707,7 +1707,7 @@ class FunctionalPlan:
         run: BoundStencil,
         outputs: dict[str, Any],
         *,
-        order: Sequence[str] = [],
+        order: Sequence[str] = ...,
         origin: _CallOrigin | None = None,
         domain: _AlongAxes | None = None,
         convert: Callable[[Storage], Any] | None = None,

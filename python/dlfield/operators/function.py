@@ -48,8 +48,8 @@ class StencilFunction:
         Called with a shape and a dtype, makes the outputs: `Allocation`, in memory of the host, or
         what has its methods.
     convert
-        Called with an output, returns what a call returns of it: an array of a framework. By default
-        the output is returned as it was made.
+        Makes an array of a framework of each output. By default outputs are returned as they were
+        made.
 
     Raises
     ------
@@ -244,8 +244,8 @@ class _ForwardPlan:
     zeros, copied
         What makes each output, by name: memory of zeros, or a copy of the values that it takes.
     new, write
-        Call the stencil with new outputs, and with those of the caller; None where arrays are turned
-        or cut, or numbers converted.
+        The calls with new outputs, and with those of the caller. None where arrays are turned or
+        cut, or numbers converted: there every call does it.
     options
         Options of the call.
     inside

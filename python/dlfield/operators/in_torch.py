@@ -52,6 +52,7 @@ class TorchOp:
 
     op: Any
     out_op: Any
+    backward: Any
 
     def __init__(
         self,
@@ -84,13 +85,12 @@ class TorchOp:
         ]
         updated = [at for _, at in self._updated]
         self._kept = [at for at in range(len(self._names)) if at not in updated]
-        names, known = self._names, self.adjoint
-        #: Of what an adjoint takes: whether it is an argument, and its place among these or outputs.
-        self._saved = [
-            (name in names, (names if name in names else self._outputs).index(name))
-            for name in (known.saved if known else [])
-        ]
-        self._saved_numbers = [names.index(name) for name in (known.scalars if known else [])]
+        known = self.adjoint
+        #: What the adjoint takes: True and a place among the arguments, or False and one among the
+        #: outputs.
+        self._saved = [self._place(name) for name in (known.saved if known else [])]
+        scalars = known.scalars if known else []
+        self._saved_numbers = [self._names.index(name) for name in scalars]
         #: Extents of inputs that have been found to have a derivative.
         self._differentiated: set[tuple[int, ...]] = set()
         kernels = [self._forward, self._forward_out, self._adjoint_of]
@@ -101,6 +101,10 @@ class TorchOp:
         self._compute, self._compute_out, self._compute_backward = kernels
         self._register(namespace, short)
         self._old, self._new = functions(self)
+
+    def _place(self, name: str) -> tuple[bool, int]:
+        given = name in self._names
+        return given, (self._names if given else self._outputs).index(name)
 
     def __call__(self, *args: Any, out: Array = None, **keywords: Any) -> Any:
         """Call the stencil with its inputs and scalars, in the order of the definition.

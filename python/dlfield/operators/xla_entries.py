@@ -115,14 +115,14 @@ def _register() -> None:
 
 def _for_each(compute: Callable[..., None], ranks: Sequence[int]) -> Callable[..., None]:
     """Return a function that calls another for each element of a batch."""
+    rank = ranks[-1]
 
     def entry(*arrays: Array) -> None:
-        last = len(arrays) - 1
-        lead = arrays[last].shape[: arrays[last].ndim - ranks[last]]
-        if not lead:
+        lead = arrays[-1].ndim - rank
+        if lead == 0:
             compute(*arrays)
             return
-        for index in np.ndindex(lead):
+        for index in np.ndindex(arrays[-1].shape[:lead]):
             compute(*(_element(one, rank, index) for one, rank in zip(arrays, ranks, strict=True)))
 
     return entry

@@ -1,8 +1,13 @@
 """The program of these tests, built once for each process."""
 
+import signal
+
 import pytest
 
 from support.fortran import Program
+
+# What a shell starts in the background ignores Ctrl-C, and so would the programs of these tests.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
