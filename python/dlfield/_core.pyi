@@ -1716,7 +1716,7 @@ class FunctionalPlan:
     ) -> FunctionalPlan: ...
     @property
     def may_be_kept(self) -> bool:
-        """Return whether it serves calls that come again."""
+        """Return whether it serves the calls that come again."""
     def serves(
         self,
         run: BoundStencil,

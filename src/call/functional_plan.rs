@@ -17,8 +17,10 @@ use crate::stencil::CallOptions;
 /// A value for each name of a declaration.
 type Named<'py> = Vec<Option<Bound<'py, PyAny>>>;
 
-/// What makes the outputs of functional calls, and where these compute. Nothing here depends on the
-/// memory of the arguments: it serves every call whose arguments have the same outlines.
+/// What makes the outputs of functional calls, and where these compute.
+///
+/// Nothing here depends on the memory of the arguments: it serves every call whose arguments have
+/// the same outlines.
 #[pyclass(frozen, module = "dlfield._core")]
 pub(super) struct FunctionalPlan {
     options: CallOptions,

@@ -15,6 +15,7 @@ import torch
 
 from dlfield.operators.adjoints import Adjoint
 from dlfield.operators.torch_functions import (
+    below_autograd,
     functions,
     nobody_listens,
     register_derivatives,
@@ -148,8 +149,7 @@ class TorchOp:
             tensors = args[: len(self._outputs) + len(self._saved)]
             if all(type(one) is torch.Tensor and not one.is_meta for one in tensors):
                 return self._compute_backward(*args)
-        with torch._C._AutoDispatchBelowAutograd():
-            return self.backward(*args)
+        return below_autograd(self.backward, args)
 
     def _may_pass(self, args: Sequence[Any], outputs: Sequence[Any] = ()) -> bool:
         """Tell whether the dispatcher has nothing to do.
@@ -300,10 +300,10 @@ class TorchOp:
         shapes = [extent for at in self._tensors for extent in args[at].shape]
         if self.adjoint is None:
             return [], [], shapes
-        known = _INT.issuperset(map(type, shapes))  # symbols of a compiler have no hash
-        if not (known and tuple(shapes) in self._differentiated):
+        are_ints = _INT.issuperset(map(type, shapes))  # symbols of a compiler have no hash
+        if not (are_ints and tuple(shapes) in self._differentiated):
             self.function.check_extents(self.function.cut(shapes))
-            if known:
+            if are_ints:
                 self._differentiated.add(tuple(shapes))
         made = (outputs,) if isinstance(outputs, torch.Tensor) else outputs
         tensors = [(args if own else made)[at] for own, at in self._saved]

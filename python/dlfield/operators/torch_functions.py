@@ -15,7 +15,13 @@ from torch.autograd import forward_ad
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["functions", "nobody_listens", "register_derivatives", "transforms_are_active"]
+__all__ = [
+    "below_autograd",
+    "functions",
+    "nobody_listens",
+    "register_derivatives",
+    "transforms_are_active",
+]
 
 #: What torch tells about itself without a public name. Without it, the slow way is always right.
 _transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
@@ -36,6 +42,12 @@ def nobody_listens() -> bool:
         and not _transforms()
         and getattr(forward_ad, "_current_level", 0) < 0
     )
+
+
+def below_autograd(operator: Callable[..., Any], args: Sequence[Any]) -> Any:
+    """Call an operator, which records nothing for derivatives."""
+    with torch._C._AutoDispatchBelowAutograd():
+        return operator(*args)
 
 
 def functions(op: Any) -> tuple[Any, Any]:
