@@ -38,6 +38,17 @@ def test_gradients_in_another_order_of_the_axes():
     assert torch.autograd.gradcheck(lambda a, b: op(a, b, RATE), tensors(shape=(2, 5, 4)))
 
 
+def test_gradients_of_a_batch_are_those_of_each_element():
+    """Such a batch comes as one tensor of torch's own class that has no memory."""
+    op = operator()
+    inp, c = tensors()
+    made = op(inp, c, RATE)
+    batch = torch.stack([torch.ones_like(made), torch.linspace(0, 1, 3) * torch.ones_like(made)])
+    together = torch.autograd.grad(made, (inp, c), batch, retain_graph=True, is_grads_batched=True)
+    each = [torch.autograd.grad(made, (inp, c), one, retain_graph=True) for one in batch]
+    assert all(map(torch.equal, together, map(torch.stack, zip(*each, strict=True))))
+
+
 VIEWS = {
     "permuted": lambda one: one.permute(2, 1, 0),
     "sliced": lambda one: one[1:],

@@ -17,6 +17,7 @@ from dlfield.operators.adjoints import Adjoint
 from dlfield.operators.torch_functions import (
     below_autograd,
     functions,
+    have_memory,
     nobody_listens,
     register_derivatives,
     transforms_are_active,
@@ -145,10 +146,9 @@ class TorchOp:
 
     def eager_backward(self, *args: Any) -> Any:
         """Compute gradients, past the dispatcher where nobody listens to it."""
-        if not torch.compiler.is_compiling() and nobody_listens():
-            tensors = args[: len(self._outputs) + len(self._saved)]
-            if all(type(one) is torch.Tensor and not one.is_meta for one in tensors):
-                return self._compute_backward(*args)
+        tensors = args[: len(self._outputs) + len(self._saved)]
+        if not torch.compiler.is_compiling() and nobody_listens() and have_memory(tensors):
+            return self._compute_backward(*args)
         return below_autograd(self.backward, args)
 
     def _may_pass(self, args: Sequence[Any], outputs: Sequence[Any] = ()) -> bool:

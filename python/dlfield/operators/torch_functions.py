@@ -13,11 +13,12 @@ import torch
 from torch.autograd import forward_ad
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 __all__ = [
     "below_autograd",
     "functions",
+    "have_memory",
     "nobody_listens",
     "register_derivatives",
     "transforms_are_active",
@@ -27,6 +28,7 @@ __all__ = [
 _transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 _tracing = getattr(torch._C, "_get_tracing_state", lambda: None)
 _listeners = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
+_has_storage = getattr(torch._C, "_has_storage", lambda _: False)
 
 
 def transforms_are_active() -> bool:
@@ -41,6 +43,17 @@ def nobody_listens() -> bool:
         and _tracing() is None
         and not _transforms()
         and getattr(forward_ad, "_current_level", 0) < 0
+    )
+
+
+def have_memory(tensors: Iterable[Any]) -> bool:
+    """Tell whether all are tensors of torch's own class, and none stands for others.
+
+    The gradients of a batch (``is_grads_batched=True``) come as one tensor of that class without
+    memory.
+    """
+    return all(
+        type(one) is torch.Tensor and not one.is_meta and _has_storage(one) for one in tensors
     )
 
 
