@@ -49,6 +49,18 @@ def test_gradients_of_a_batch_are_those_of_each_element():
     assert all(map(torch.equal, together, map(torch.stack, zip(*each, strict=True))))
 
 
+def test_a_cotangent_with_a_pending_negation_is_resolved():
+    """Torch makes such a cotangent behind a conjugate."""
+    op = operator()
+    inp, c = tensors()
+    made = op(inp, c, RATE)
+    weights = torch.linspace(1, 2, 3, dtype=torch.float64) * torch.ones_like(made)
+    negated = torch.complex(torch.zeros_like(weights), weights).conj().imag
+    assert negated.is_neg()
+    got = torch.autograd.grad(made, (inp, c), negated, retain_graph=True)
+    assert all(map(torch.equal, got, torch.autograd.grad(made, (inp, c), -weights)))
+
+
 VIEWS = {
     "permuted": lambda one: one.permute(2, 1, 0),
     "sliced": lambda one: one[1:],
@@ -268,6 +280,12 @@ def test_a_number_that_requires_a_gradient_is_to_be_a_field():
         ("spread", "spread", None, ("adjoint of 'spread'", "needs the argument 'out_bar'")),
         ("spread", "spread_adjoint", {"x": "y"}, ("names", "'x'")),
         ("spread", "spread_adjoint", {"out": "cotangent"}, ("'out_bar'",)),
+        (
+            "spread",
+            "spread_adjoint",
+            {"c": "inp_bar"},
+            ("an argument of its own", "'inp_bar' for two"),
+        ),
         ("from_above", "divide_adjoint", None, ("along K", "(0, 1)")),
     ],
 )

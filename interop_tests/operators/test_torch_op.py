@@ -137,6 +137,17 @@ def test_opcheck_passes_with_out(op):
     torch.library.opcheck(op.out_op, (inp, c, RATE), {"out": torch.zeros_like(inp)})
 
 
+def test_a_field_that_is_read_and_written_takes_the_extents_of_out():
+    """The argument is broadcast into it, and the stencil computes at all of its points."""
+    total, t = (torch.zeros(4, 1, 1, dtype=torch.float64) for _ in range(2))
+    three, two = (torch.tensor(one, dtype=torch.float64) for one in (3.0, 2.0))
+    op = operator("squeeze", adjoint=None)
+    for given in (three.reshape(1, 1, 1), three):
+        op(given, two.reshape(1), out=(t, total))
+        assert t.flatten().tolist() == [9.0] * 4
+        assert total.flatten().tolist() == [6.0] * 4
+
+
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 def test_a_compiled_program_is_one_graph_and_computes_the_same(op, dynamic):
     compiled = torch.compile(lambda a, b: op(2 * a, b, RATE) + 1, fullgraph=True, dynamic=dynamic)

@@ -39,7 +39,7 @@ pub(super) struct BoundStencil {
     ///
     /// It has `fields` and `scalars` with their names, dims, dtypes and access, `reach()`, and more.
     #[pyo3(get)]
-    declaration: Py<PyAny>,
+    pub(super) declaration: Py<PyAny>,
     /// The keywords of `dlfield.stencils.binding.rebind` that bind it again.
     options: Py<PyDict>,
     pub(super) declared: Declared,

@@ -13,7 +13,7 @@ use crate::interpreter::Inside;
 
 /// The attribute of a bound stencil that keeps the plan of its last functional call.
 const KEPT: &str = "_last_functional";
-/// Options of a functional call that no plan is kept for, or not by this file.
+/// A call with one of these is left to `dlfield.stencils.functional`.
 const OTHER_OPTIONS: [&str; 4] = ["like", "halo", "exec_info", OFFSET_PROVIDER];
 
 /// The outputs of a call that is the last one again; `None` for one that needs another plan, and for
@@ -30,7 +30,7 @@ fn again<'py>(
     else {
         return Ok(None);
     };
-    let Some(asked) = &plan.get().asked else { return Ok(None) };
+    let Some(asked) = plan.get().asked_of(run) else { return Ok(None) };
     let (mut origin, mut domain, mut named) = (None, None, None);
     if let Some(given) = kwargs {
         for option in OTHER_OPTIONS {

@@ -23,6 +23,9 @@ type Named<'py> = Vec<Option<Bound<'py, PyAny>>>;
 /// the same outlines.
 #[pyclass(frozen, module = "dlfield._core")]
 pub(super) struct FunctionalPlan {
+    /// The declaration of the stencil that it is for.
+    declaration: Py<PyAny>,
+    /// Where a call computes, with outputs of its own.
     options: CallOptions,
     /// Positions of the values that `in_order` takes, among the names of the declaration.
     order: Vec<usize>,
@@ -32,7 +35,7 @@ pub(super) struct FunctionalPlan {
     /// Makes the result of the tuple of the outputs; without it a single one stands by itself.
     together: Option<Py<PyAny>>,
     /// `None` for a plan that serves one call.
-    pub(super) asked: Option<Asked>,
+    asked: Option<Asked>,
 }
 
 struct Output {
@@ -49,6 +52,7 @@ enum Memory {
 
 /// The call that a plan was made for.
 pub(super) struct Asked {
+    /// Where it computes as the caller said it, before outputs were made.
     options: CallOptions,
     like: Option<String>,
     /// One for each name of the declaration.
@@ -108,6 +112,12 @@ impl Asked {
 }
 
 impl FunctionalPlan {
+    /// The call that the plan was made for; `None` for a plan that serves one call, and for that of
+    /// another stencil.
+    pub(super) fn asked_of(&self, run: &Bound<'_, BoundStencil>) -> Option<&Asked> {
+        self.asked.as_ref().filter(|_| self.declaration.is(&run.get().declaration))
+    }
+
     /// Computes with outputs that are made here, and returns them.
     pub(super) fn compute<'py>(
         &self,
@@ -205,6 +215,7 @@ impl FunctionalPlan {
             made.push(Output { at, memory: Memory::read(&memory) });
         }
         Ok(Self {
+            declaration: run.get().declaration.clone_ref(py),
             order: order.iter().map(|name| at(name)).collect::<PyResult<_>>()?,
             options: place(declared, py, origin, domain, false)?,
             outputs: made,
@@ -234,7 +245,7 @@ impl FunctionalPlan {
         like: Option<&str>,
     ) -> PyResult<bool> {
         let _inside = Inside::enter(run.py());
-        let Some(asked) = &self.asked else { return Ok(false) };
+        let Some(asked) = self.asked_of(run) else { return Ok(false) };
         if given.contains(OFFSET_PROVIDER)? {
             return Ok(false);
         }
@@ -278,6 +289,7 @@ impl FunctionalPlan {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.declaration)?;
         for output in &self.outputs {
             match &output.memory {
                 Memory::Zeros(allocation) => visit.call(allocation)?,

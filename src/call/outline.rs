@@ -35,7 +35,8 @@ pub(super) enum Outline {
 }
 
 impl Outline {
-    /// `None` for an argument that has more to it, or that is not known.
+    /// `None` for all others, such as DataArrays, fields of gt4py.next and subclasses, whose labels
+    /// this file does not read.
     pub(super) fn of(value: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
         let (py, class) = (value.py(), value.get_type());
         if is_number(value) {

@@ -84,6 +84,12 @@ class Adjoint:
         self.cotangents = self._role("bar", function.outputs, ("read",))
         self.gradients = self._role("grad", function.inputs, ("write", "update"))
         roles = [*self.cotangents.values(), *self.gradients.values()]
+        twice = next((one for one in roles if roles.count(one) > 1), None)
+        if twice is not None:
+            expected = "an argument of its own for each field"
+            raise ValueError(
+                f"adjoint of '{function.name}': expected {expected}, got '{twice}' for two"
+            )
         unused = {one.name for one in self.declaration.fields if one.access == "unused"}
         others = [one for one in self.declaration.order if one not in roles and one not in unused]
         known = {*function.arguments, *(field.name for field in function.outputs)}
@@ -158,8 +164,8 @@ class Adjoint:
         """Return the gradients where arrays are given for them, turned, cut or summed."""
         gradients = {}
         for field, name, memory, more in plan.gradients:
-            fresh = into is None or more
-            gradients[field] = given[name] = memory.zeros() if fresh else (into or {})[field]
+            is_new = into is None or more
+            gradients[field] = given[name] = memory.zeros() if is_new else (into or {})[field]
         for name, axes in self.axes.items():
             if name in given:
                 given[name] = turned(given[name], axes)

@@ -100,6 +100,12 @@ class StencilFunction:
         self._deciding_too = self._deciding([*self.inputs, *self.outputs])
         self.needs_changes = bool(self.axes or self.casts)
         self._written = [field.name for field in self.outputs]
+        #: Places of what is read and written, among the outputs and among the arguments.
+        self._updated = [
+            (at, list(self.arguments).index(one.name))
+            for at, one in enumerate(self.outputs)
+            if one.access == "update"
+        ]
         order, further = list(self.arguments), self._deciding_too[len(self.deciding) :]
         #: Places of those among the arguments, and of those among the outputs.
         self._deciding_at = [order.index(name) for name in self.deciding]
@@ -203,6 +209,10 @@ class StencilFunction:
 
         An output takes the place of an argument that the stencil reads and writes.
         """
+        if self._updated:
+            args = list(args)
+            for at, own in self._updated:
+                args[own] = outputs[at]
         shapes = tuple([args[at].shape for at in self._deciding_at])
         for at in self._deciding_outputs_at:
             shapes += (outputs[at].shape,)

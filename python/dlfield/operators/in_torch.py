@@ -15,9 +15,9 @@ import torch
 
 from dlfield.operators.adjoints import Adjoint
 from dlfield.operators.torch_functions import (
+    are_plain,
     below_autograd,
     functions,
-    have_memory,
     nobody_listens,
     register_derivatives,
     transforms_are_active,
@@ -147,7 +147,7 @@ class TorchOp:
     def eager_backward(self, *args: Any) -> Any:
         """Compute gradients, past the dispatcher where nobody listens to it."""
         tensors = args[: len(self._outputs) + len(self._saved)]
-        if not torch.compiler.is_compiling() and nobody_listens() and have_memory(tensors):
+        if not torch.compiler.is_compiling() and nobody_listens() and are_plain(tensors):
             return self._compute_backward(*args)
         return below_autograd(self.backward, args)
 

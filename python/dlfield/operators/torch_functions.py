@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 __all__ = [
+    "are_plain",
     "below_autograd",
     "functions",
-    "have_memory",
     "nobody_listens",
     "register_derivatives",
     "transforms_are_active",
@@ -28,7 +28,9 @@ __all__ = [
 _transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 _tracing = getattr(torch._C, "_get_tracing_state", lambda: None)
 _listeners = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
-_has_storage = getattr(torch._C, "_has_storage", lambda _: False)
+_keys = getattr(torch._C, "_dispatch_keys", None)
+#: What a tensor in host memory is to the dispatcher, and nothing else.
+_PLAIN = None if _keys is None else _keys(torch.empty(0)).raw_repr()
 
 
 def transforms_are_active() -> bool:
@@ -46,14 +48,14 @@ def nobody_listens() -> bool:
     )
 
 
-def have_memory(tensors: Iterable[Any]) -> bool:
-    """Tell whether all are tensors of torch's own class, and none stands for others.
+def are_plain(tensors: Iterable[Any]) -> bool:
+    """Tell whether all are tensors in host memory that hold their values.
 
-    The gradients of a batch (``is_grads_batched=True``) come as one tensor of that class without
-    memory.
+    Others are resolved by the dispatcher: pending negations and conjugations, zeros without memory,
+    and the gradients of a batch (``is_grads_batched=True``), which come as one tensor.
     """
-    return all(
-        type(one) is torch.Tensor and not one.is_meta and _has_storage(one) for one in tensors
+    return _keys is not None and all(
+        type(one) is torch.Tensor and _keys(one).raw_repr() == _PLAIN for one in tensors
     )
 
 

@@ -1,5 +1,6 @@
 """Functional calls that come again: each is compared with that of a stencil that is bound anew."""
 
+import functools
 import os
 
 import dlfield as dlf
@@ -13,6 +14,7 @@ from support.errors import refused
 from support.optional import library
 
 READ = Field[np.float64, Access["in"], Boundary[((1, 0), (0, 1), (0, 0))]]
+PLAIN = Field[np.float64, Access["in"]]
 WRITTEN = Field[np.float64, Access["out"]]
 STATE = Field[np.float64]
 
@@ -38,7 +40,7 @@ def read_only(made):
     return made
 
 
-#: Arguments of every kind that there is, fitting and not; each is made anew.
+#: Arguments that fit and that do not; each is made anew.
 ARRAYS = {
     "array": lambda: array((5, 4, 2)),
     "wider": lambda: array((5, 6, 2)),
@@ -144,6 +146,16 @@ def test_outputs_of_calls_that_come_again_are_memory_of_their_own():
     run = dlf.bind(difference)
     made = [run.functional(array((5, 4, 2)), array((5, 4, 2)), halo=(1, 1, 0)) for _ in range(4)]
     assert len({one.ctypes.data for outputs in made for one in outputs}) == 8
+
+
+def test_a_stencil_that_wraps_another_has_a_plan_of_its_own():
+    def double(a: PLAIN, b: WRITTEN):
+        b[...] = 2 * a
+
+    one, other = dlf.bind(difference), dlf.bind(double)
+    one.functional(array((5, 4, 2)), array((5, 4, 2)), origin=(1, 0, 0), domain=(4, 3, 2))
+    functools.update_wrapper(other, one)  # takes over its attributes
+    assert np.array_equal(other.functional(array((5, 4, 2))), 2 * array((5, 4, 2)))
 
 
 def test_a_plan_refuses_an_output_that_the_stencil_does_not_have():
