@@ -33,7 +33,7 @@ NOT_OF_GT4PY = {
     "xarray/files.py": {"_data", "_meta"},
     "operators/torch_functions.py": {
         *("_AutoDispatchBelowAutograd", "_C", "_are_functorch_transforms_active"),
-        *("_current_level", "_get_tracing_state", "_len_torch_dispatch_stack"),
+        *("_current_level", "_get_tracing_state", "_dispatch_keys", "_len_torch_dispatch_stack"),
     },
     "storages/sides.py": {"_device_side", "_finish", "_storage"},
     "doctor/trial.py": {"_exit"},
