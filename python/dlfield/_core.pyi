@@ -1696,7 +1696,7 @@ def call_functional(
 
 @final
 class FunctionalPlan:
-    """What makes the outputs of functional calls, and where these compute.
+    """How functional calls make their outputs, and where they compute.
 
     Nothing here depends on the memory of the arguments: it serves every call whose arguments have
     the same outlines.

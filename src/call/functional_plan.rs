@@ -17,7 +17,7 @@ use crate::stencil::CallOptions;
 /// A value for each name of a declaration.
 type Named<'py> = Vec<Option<Bound<'py, PyAny>>>;
 
-/// What makes the outputs of functional calls, and where these compute.
+/// How functional calls make their outputs, and where they compute.
 ///
 /// Nothing here depends on the memory of the arguments: it serves every call whose arguments have
 /// the same outlines.
@@ -25,7 +25,7 @@ type Named<'py> = Vec<Option<Bound<'py, PyAny>>>;
 pub(super) struct FunctionalPlan {
     /// The declaration of the stencil that it is for.
     declaration: Py<PyAny>,
-    /// Where a call computes, with outputs of its own.
+    /// Origin and domain of the call, whose outputs are made.
     options: CallOptions,
     /// Positions of the values that `in_order` takes, among the names of the declaration.
     order: Vec<usize>,
@@ -46,13 +46,13 @@ struct Output {
 
 enum Memory {
     Zeros(Py<Allocation>),
-    /// What a function makes of the value that was passed, or of `None`.
+    /// A function of the value that was passed for the output, or of `None`.
     Made(Py<PyAny>),
 }
 
 /// The call that a plan was made for.
 pub(super) struct Asked {
-    /// Where it computes as the caller said it, before outputs were made.
+    /// Origin and domain as the caller gave them.
     options: CallOptions,
     like: Option<String>,
     /// One for each name of the declaration.

@@ -59,7 +59,7 @@ impl<'py> Values<'py> {
     }
 }
 
-/// Where a call computes, as it says or as `functools.partial` did before.
+/// Reads origin and domain of a call, or of the `functools.partial` that was bound.
 pub(super) fn place<'py>(
     declared: &Declared,
     py: Python<'py>,

@@ -40,12 +40,7 @@ def transforms_are_active() -> bool:
 
 def nobody_listens() -> bool:
     """Tell whether no mode or transformation wants to see operators, as tracers and counters do."""
-    return (
-        not _listeners()
-        and _tracing() is None
-        and not _transforms()
-        and getattr(forward_ad, "_current_level", 0) < 0
-    )
+    return not _listeners() and _tracing() is None and not transforms_are_active()
 
 
 def are_plain(tensors: Iterable[Any]) -> bool:

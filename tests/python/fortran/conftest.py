@@ -6,7 +6,7 @@ import pytest
 
 from support.fortran import Program
 
-# What a shell starts in the background ignores Ctrl-C, and so would the programs of these tests.
+# A program that a shell starts in the background ignores Ctrl-C. Those of these tests must not.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
