@@ -140,7 +140,7 @@ test: $(EXTENSION) $(VENV)/.stamp-test $(HEADERS) $(VENV)/.stamp-site $(STAND_IN
 LONG_WAYS := $(patsubst %,tests/python/*/test_%.py,call_again call_again_footprint call_checks call_origins call_scalars call_warnings \
 	functional functional_again \
 	operators reductions as_storage buffer_protocol dlpack_import dlpack_export negotiation_export array_interface exchange_import) \
-	$(patsubst %,interop_tests/*/test_%.py,call_again_xarray xarray xarray_fields xarray_labels next_kept)
+	$(patsubst %,interop_tests/*/test_%.py,call_again_torch call_again_xarray torch_out_again xarray xarray_fields xarray_labels next_kept)
 LONG_WAY_TESTS := DLFIELD_SHORT_WAYS=0 $(BIN)/python -m pytest $(IN_PARALLEL) $(LONG_WAYS)
 test-long-way: $(EXTENSION) $(VENV)/.stamp-test $(HEADERS) ## tests of exchange and calls without the short ways of docs/design.md
 	$(LONG_WAY_TESTS)

@@ -1713,6 +1713,7 @@ class FunctionalPlan:
         convert: Callable[[Storage], Any] | None = None,
         together: Callable[[tuple[Any, ...]], Any] | None = None,
         asked: tuple[Any, ...] | None = None,
+        shapes: dict[str, Sequence[int]] | None = None,
     ) -> FunctionalPlan: ...
     @property
     def may_be_kept(self) -> bool:
@@ -1738,6 +1739,12 @@ class FunctionalPlan:
         """
     def in_order(self, run: BoundStencil, *values: Any) -> Any:
         """Compute with the arguments of `order`, and return the outputs."""
+    def repeat(self, run: BoundStencil, *values: Any) -> bool:
+        """Compute with the arguments of `order`, if the stencil was last called in the same way.
+
+        Fields are tensors of torch, outputs too, with the layouts of that call and the extents of
+        `shapes`. For any other call return False; nothing is computed then.
+        """
 
 def is_bound_call(stencil: object) -> bool:
     """Return whether the innermost call of a bound stencil on this thread is one of `stencil`."""

@@ -23,6 +23,7 @@ use super::staged::Staged;
 use super::values::{Passed, Values, dict_by_name};
 use super::warnings::SlowWarned;
 use crate::interpreter::Inside;
+use crate::layout::Extents;
 use crate::stencil::resolve;
 
 /// A stencil that takes arrays of any framework. Made by `dlfield.bind`.
@@ -71,12 +72,11 @@ impl BoundStencil {
         exec_info: Option<&Bound<'_, PyAny>>,
         stack_level: i32,
     ) -> PyResult<()> {
-        let (_running, Self { declared, runner, .. }) = (Running::enter(&self.stencil), self);
-        let exec_info =
-            exec_info.or(declared.partial.exec_info.as_ref().map(|given| given.bind(py)));
-        if let Some(keywords) = self.last_call.keywords(py, declared, &values)? {
-            return runner.run(py, &keywords, exec_info);
+        if self.repeat(py, &values, exec_info, &[])? {
+            return Ok(());
         }
+        let (_running, Self { declared, runner, .. }) = (Running::enter(&self.stencil), self);
+        let exec_info = exec_info.or(declared.partial.exec_info(py));
         let fields = IncomingFields::import(py, declared, &values, true)?;
         // 2. Resolve and check.
         let (plan, again) = self.last_call.plan(py, declared, &values, &fields)?;
@@ -102,6 +102,19 @@ impl BoundStencil {
         };
         // 9. Release.
         release(py, acquired, compute())
+    }
+
+    /// The call, if it is the last one again; see `LastCall::repeat`.
+    pub(super) fn repeat(
+        &self,
+        py: Python<'_>,
+        values: &Values<'_>,
+        exec_info: Option<&Bound<'_, PyAny>>,
+        shapes: &[(usize, Extents)],
+    ) -> PyResult<bool> {
+        let (_running, Self { declared, runner, .. }) = (Running::enter(&self.stencil), self);
+        let exec_info = exec_info.or(declared.partial.exec_info(py));
+        self.last_call.repeat(py, declared, runner, values, exec_info, shapes)
     }
 
     /// Calls a function of `dlfield.stencils.memory`.

@@ -1,6 +1,8 @@
 //! The plan of functional calls: what makes their outputs, and where they compute. It is found by
 //! `dlfield.stencils.functional`, and kept for the calls that come again.
 
+use std::collections::HashMap;
+
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
@@ -10,9 +12,11 @@ use super::declared::{Declared, OFFSET_PROVIDER, position};
 use super::outline::Outline;
 use super::values::{Values, by_name, place};
 use crate::interpreter::Inside;
+use crate::layout::Extents;
+use crate::protocol::is_plain_tensor;
 use crate::python::create::Allocation;
 use crate::short_ways::short_ways;
-use crate::stencil::CallOptions;
+use crate::stencil::{CallOptions, FieldSpec};
 
 /// A value for each name of a declaration.
 type Named<'py> = Vec<Option<Bound<'py, PyAny>>>;
@@ -30,6 +34,8 @@ pub(super) struct FunctionalPlan {
     /// Positions of the values that `in_order` takes, among the names of the declaration.
     order: Vec<usize>,
     outputs: Vec<Output>,
+    /// Extents of some arguments, by their position among the fields, of the calls that it serves.
+    shapes: Vec<(usize, Extents)>,
     /// Makes an array of a framework of a storage; without it the storages are the outputs.
     convert: Option<Py<PyAny>>,
     /// Makes the result of the tuple of the outputs; without it a single one stands by itself.
@@ -118,6 +124,17 @@ impl FunctionalPlan {
         self.asked.as_ref().filter(|_| self.declaration.is(&run.get().declaration))
     }
 
+    /// The values of `order`, each in its place among the names of the declaration.
+    fn named<'py>(&self, declared: &Declared, values: &Bound<'py, PyTuple>) -> Named<'py> {
+        let mut named = vec![None; declared.names.len()];
+        for (&at, value) in self.order.iter().zip(values) {
+            if let Some(slot) = named.get_mut(at) {
+                *slot = Some(value);
+            }
+        }
+        named
+    }
+
     /// Computes with outputs that are made here, and returns them.
     pub(super) fn compute<'py>(
         &self,
@@ -192,8 +209,10 @@ impl FunctionalPlan {
     ///     Makes the result of the tuple of outputs. By default the tuple, or the only output.
     /// asked : tuple, optional
     ///     The call that this is for: the arguments by name, `origin`, `domain` and `like`.
+    /// shapes : dict, optional
+    ///     Extents, by name, of the arrays that `repeat` takes; of all that decide where a call computes.
     #[new]
-    #[pyo3(signature = (run, outputs, *, order = vec![], origin = None, domain = None, convert = None, together = None, asked = None))]
+    #[pyo3(signature = (run, outputs, *, order = vec![], origin = None, domain = None, convert = None, together = None, asked = None, shapes = None))]
     #[expect(clippy::too_many_arguments, reason = "named by Python's caller")]
     fn new(
         run: &Bound<'_, BoundStencil>,
@@ -204,11 +223,16 @@ impl FunctionalPlan {
         convert: Option<Py<PyAny>>,
         together: Option<Py<PyAny>>,
         asked: Option<&Bound<'_, PyTuple>>,
+        shapes: Option<HashMap<String, Vec<i64>>>,
     ) -> PyResult<Self> {
         let py = run.py();
         let _inside = Inside::enter(py);
         let declared = &run.get().declared;
         let at = |name: &str| position(py, &declared.names, name);
+        let fields = declared.spec.fields.iter().enumerate();
+        let shape_of = |(at, field): (usize, &FieldSpec)| {
+            Some((at, Extents::from_slice(shapes.as_ref()?.get(&field.name)?)))
+        };
         let mut made = Vec::with_capacity(outputs.len());
         for (name, memory) in outputs {
             let at = at(&name.cast_into::<PyString>()?.to_cow()?)?;
@@ -219,6 +243,7 @@ impl FunctionalPlan {
             order: order.iter().map(|name| at(name)).collect::<PyResult<_>>()?,
             options: place(declared, py, origin, domain, false)?,
             outputs: made,
+            shapes: fields.filter_map(shape_of).collect(),
             convert,
             together,
             asked: match asked.filter(|_| short_ways()) {
@@ -279,13 +304,33 @@ impl FunctionalPlan {
         values: &Bound<'py, PyTuple>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let _inside = Inside::enter(run.py());
-        let mut named: Named<'py> = vec![None; run.get().declared.names.len()];
-        for (&at, value) in self.order.iter().zip(values) {
-            if let Some(slot) = named.get_mut(at) {
-                *slot = Some(value);
-            }
+        self.compute(run, self.named(&run.get().declared, values), None, None, 2)
+    }
+
+    /// Compute with the arguments of `order`, if the stencil was last called in the same way.
+    ///
+    /// Fields are tensors of torch, outputs too, with the layouts of that call and the extents of
+    /// `shapes`. For any other call return False; nothing is computed then.
+    #[pyo3(signature = (run, *values))]
+    fn repeat<'py>(
+        &self,
+        run: &Bound<'py, BoundStencil>,
+        values: &Bound<'py, PyTuple>,
+    ) -> PyResult<bool> {
+        let (py, stencil) = (run.py(), run.get());
+        let _inside = Inside::enter(py);
+        let declared = &stencil.declared;
+        let is_own = self.declaration.is(&stencil.declaration) && self.outputs.is_empty();
+        if !is_own || values.len() != self.order.len() {
+            return Ok(false);
         }
-        self.compute(run, named, None, None, 2)
+        let named = self.named(declared, values);
+        let given = |&at: &usize| named.get(at).and_then(Option::as_ref);
+        if !declared.fields_at.iter().filter_map(given).all(is_plain_tensor) {
+            return Ok(false);
+        }
+        let values = Values::of(declared, py, named, None, self.options.clone())?;
+        stencil.repeat(py, &values, None, &self.shapes)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

@@ -85,7 +85,12 @@ impl IncomingFields {
     /// True if every array still is as it was imported: no foreign code has run since, and none
     /// will before the stencil does.
     pub(super) fn are_undisturbed(&self) -> bool {
-        self.given().all(|field| field.hooks.is_empty() && !field.ran_code)
+        self.have_no_hooks() && self.given().all(|field| !field.ran_code)
+    }
+
+    /// True if no array wants a function called around a run.
+    pub(super) fn have_no_hooks(&self) -> bool {
+        self.given().all(|field| field.hooks.is_empty())
     }
 }
 
@@ -159,7 +164,7 @@ fn in_declared_order(
 }
 
 /// Names the argument: in the text of dlfield's own error, in a note on the producer's.
-fn named(py: Python<'_>, name: &str, failure: Failure) -> PyErr {
+pub(super) fn named(py: Python<'_>, name: &str, failure: Failure) -> PyErr {
     match failure {
         Failure::Ours(error) => error.about(&format!("argument '{name}'")).into(),
         Failure::Theirs(error) => {

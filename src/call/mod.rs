@@ -25,6 +25,7 @@ mod planned;
 mod staged;
 mod in_order;
 mod run;
+mod ready;
 mod last_call;
 mod plan;
 mod running;

@@ -32,6 +32,10 @@ impl Partial {
         Ok(Self { leading, arguments: Some(given.unbind()), origin, domain, exec_info })
     }
 
+    pub(super) fn exec_info<'py>(&self, py: Python<'py>) -> Option<&Bound<'py, PyAny>> {
+        self.exec_info.as_ref().map(|given| given.bind(py))
+    }
+
     pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.arguments)?;
         let options = [&self.origin, &self.domain, &self.exec_info];

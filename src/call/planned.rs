@@ -24,6 +24,8 @@ pub(super) struct Planned<'a, 'py> {
     pub(super) plan: Arc<CallPlan>,
     /// The user's own arrays may be handed in, since no foreign code has run since their import.
     pub(super) undisturbed: bool,
+    /// It is a call that warns, whether or not it has now.
+    pub(super) warns: bool,
 }
 
 /// A field of the stencil in a call.
@@ -53,7 +55,7 @@ impl<'a, 'py> Planned<'a, 'py> {
     ) -> PyResult<Self> {
         runner.check_copies(py, &plan)?;
         let undisturbed = fields.are_undisturbed();
-        Ok(Self { declared, runner, values, fields, plan, undisturbed })
+        Ok(Self { declared, runner, values, fields, plan, undisturbed, warns: false })
     }
 
     /// The domain as the stencil takes it.
@@ -68,7 +70,8 @@ impl<'a, 'py> Planned<'a, 'py> {
         slow_warned: &SlowWarned,
         stack_level: i32,
     ) -> PyResult<()> {
-        self.undisturbed &= !warn(py, &self.plan, slow_warned, stack_level)?;
+        self.warns = warn(py, &self.plan, slow_warned, stack_level)?;
+        self.undisturbed &= !self.warns;
         Ok(())
     }
 

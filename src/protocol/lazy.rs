@@ -15,7 +15,7 @@ use std::ffi::c_void;
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyCFunction, PyType};
+use pyo3::types::{PyCFunction, PyTuple, PyType};
 use pyo3::{ffi, intern};
 
 use crate::error::{Error, Failure};
@@ -96,9 +96,16 @@ pub(super) fn refuse_lazy(
 pub(super) fn note_written(tensor: &Bound<'_, PyAny>) -> PyResult<()> {
     static INCREMENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = tensor.py();
-    let find =
-        || PyResult::Ok(py.import("torch.autograd.graph")?.getattr("increment_version")?.unbind());
-    INCREMENT.get_or_try_init(py, find)?.call1(py, (tensor,)).map(drop)
+    INCREMENT.get_or_try_init(py, || increment(py))?.call1(py, ((tensor,),)).map(drop)
+}
+
+/// The function of torch that takes a tuple of tensors. The public one is a frame of Python around a
+/// function in C, which is called instead if it takes a tuple.
+fn increment(py: Python<'_>) -> PyResult<Py<PyAny>> {
+    let public = py.import("torch.autograd.graph")?.getattr("increment_version")?;
+    let inner = py.import("torch._C")?.getattr("_increment_version");
+    let taken = inner.and_then(|inner| inner.call1((PyTuple::empty(py),)).map(|_| inner));
+    Ok(taken.unwrap_or(public).unbind())
 }
 
 impl Questions {

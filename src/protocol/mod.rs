@@ -64,6 +64,6 @@ pub(crate) use entrance::import;
 #[cfg(feature = "python")]
 pub(crate) use inspect::{dims, door_names};
 #[cfg(feature = "python")]
-pub(crate) use producer::{is_noted, is_plain_ndarray, note_written};
+pub(crate) use producer::{is_noted, is_plain_ndarray, is_plain_tensor, note_written};
 #[cfg(feature = "python")]
 pub(crate) use xarray::array_and_dims;

@@ -177,7 +177,7 @@ pub(crate) fn note_written(array: &Bound<'_, PyAny>) -> PyResult<()> {
 }
 
 /// True for a `torch.Tensor`, except subclasses.
-fn is_torchs_own(obj: &Bound<'_, PyAny>) -> bool {
+pub(crate) fn is_plain_tensor(obj: &Bound<'_, PyAny>) -> bool {
     let [_, _, torch, ..] = &KNOWN;
     torch.is_class_of(obj)
 }
@@ -232,8 +232,8 @@ impl Producer {
     ) -> Result<Option<Bound<'py, PyAny>>, Failure> {
         match self {
             Self::Torch => {
-                recorded::check(obj, is_torchs_own(obj))?;
-                lazy::without_gradient(obj, is_torchs_own(obj))
+                recorded::check(obj, is_plain_tensor(obj))?;
+                lazy::without_gradient(obj, is_plain_tensor(obj))
             }
             Self::Masked => refuse_masked(obj).map(|()| None),
             Self::Time => Err(time_refused("a time").into()),
@@ -264,7 +264,7 @@ impl Producer {
         managed: &Managed,
     ) -> Result<(), Failure> {
         match self {
-            Self::Torch => lazy::refuse_lazy(obj, is_torchs_own(obj), managed),
+            Self::Torch => lazy::refuse_lazy(obj, is_plain_tensor(obj), managed),
             _ => Ok(()),
         }
     }

@@ -7,6 +7,7 @@ use crate::device::Device;
 use crate::dtype::DType;
 use crate::field::{Dims, Halo};
 use crate::layout::{Extents, Layout};
+use crate::managed::Managed;
 
 /// The properties of a call that its plan depends on, except the basis of its footprint.
 #[derive(Debug)]
@@ -60,14 +61,19 @@ impl Fingerprint {
         };
         let place =
             |argument: &'a Argument| (argument.managed.layout(), argument.managed.position());
-        self.has(options)
+        self.has(options, &[])
             && self.arguments.iter().all(fits)
             && are_all_apart(spec, arguments.map(|argument| argument.map(place)))
     }
 
-    /// True if these are the options of the call.
-    pub(crate) fn has(&self, options: &CallOptions) -> bool {
-        self.options == *options
+    /// True if these are the options of the call, and the extents of some of its arguments, by their
+    /// position among the fields.
+    pub(crate) fn has(&self, options: &CallOptions, shapes: &[(usize, Extents)]) -> bool {
+        let has_shape = |(at, shape): &(usize, Extents)| {
+            let print = self.arguments.get(*at).and_then(Option::as_ref);
+            print.is_some_and(|print| print.layout.shape() == shape.as_slice())
+        };
+        self.options == *options && shapes.iter().all(has_shape)
     }
 
     /// One for each field of the stencil; `None` for one that was missing.
@@ -95,16 +101,20 @@ impl ArgumentPrint {
     }
 
     fn fits(&self, argument: &Argument) -> bool {
-        let managed = &argument.managed;
         argument.copied.is_none()
-            && self.dtype == managed.dtype()
-            && self.device == managed.device()
-            && self.readonly == managed.readonly()
-            && self.may_lie_at(managed.position())
-            && self.layout == *managed.layout()
+            && self.is_of(&argument.managed)
+            && self.may_lie_at(argument.managed.position())
             && self.dims == argument.dims
             && self.halo == argument.halo
             && self.origin == argument.origin
+    }
+
+    /// True for memory with these properties, wherever it lies and whatever its labels are.
+    pub(crate) fn is_of(&self, managed: &Managed) -> bool {
+        self.dtype == managed.dtype()
+            && self.device == managed.device()
+            && self.readonly == managed.readonly()
+            && self.layout == *managed.layout()
     }
 
     /// True if an address lies as far behind a boundary.

@@ -111,6 +111,8 @@ class StencilFunction:
         self._deciding_at = [order.index(name) for name in self.deciding]
         self._deciding_outputs_at = [self._written.index(name) for name in further]
         self._plans: dict[Any, _ForwardPlan] = {}
+        #: The plan of the last `write_in_order`, whose `repeat` takes arguments and outputs.
+        self.last_write: FunctionalPlan | None = None
 
     @property
     def name(self) -> str:
@@ -218,6 +220,7 @@ class StencilFunction:
             shapes += (outputs[at].shape,)
         plan = self._plans.get(shapes) or self._new_plan(shapes)
         if plan.write is not None:
+            self.last_write = plan.write
             plan.write.in_order(self.run, *args, *outputs)
             return
         values = dict(zip(self.arguments, args, strict=True))
@@ -302,7 +305,8 @@ class _ForwardPlan:
             made = {name: self.copied.get(name) or fresh(one) for name, one in makers.items()}
             run, order, convert = function.run, list(function.arguments), function.convert
             self.new = FunctionalPlan(run, made, order=order, **self.options, convert=convert)
-            self.write = FunctionalPlan(run, {}, order=[*order, *makers], **self.options)
+            order += list(makers)
+            self.write = FunctionalPlan(run, {}, order=order, **self.options, shapes=dict(shapes))
 
 
 def part_of(
