@@ -212,8 +212,11 @@ class TorchOp:
             expected = f"tensors for {', '.join(self._outputs)}"
             raise TypeError(f"out: expected {expected}, got {len(outputs)}")
         last = self.function.last_write
-        repeats = last is not None and self._may_repeat(args)
-        if repeats and last.repeat(self.function.run, *args, *outputs):
+        if (
+            last is not None
+            and self._may_repeat(args)
+            and last.repeat(self.function.run, *args, *outputs)
+        ):
             return out
         may_pass = self._may_pass(args, outputs)
         if not may_pass:
