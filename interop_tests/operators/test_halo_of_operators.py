@@ -3,6 +3,7 @@
 import dlfield as dlf
 import numpy as np
 import pytest
+from dlfield.operators.function import StencilFunction
 
 from support.errors import refused
 from support.optional import library
@@ -117,3 +118,39 @@ def test_a_gradient_where_the_derivative_is_zero_is_found():
     values = {"inp": np.random.default_rng(0).random(SHAPE)}
     with refused(AssertionError, "gradient of 'inp'"):
         dlf.testing.check_adjoint(bound("lowest_free"), bound("lowest_free_wrong"), values)
+
+
+HALOS = [None, 2, {"I": (1, 2), "J": 1, "K": (0, 1)}, {"I": (0, 1), "J": (2, 0)}]
+
+
+@pytest.mark.parametrize("halo", HALOS, ids=str)
+@pytest.mark.parametrize("dims", ["IJK", "KJI"])
+def test_of_a_large_output_that_a_call_covers_the_halo_alone_is_cleared(halo, dims):
+    made = StencilFunction(bound("spread"), halo, dims)
+    shape = tuple({"I": 40, "J": 32, "K": 30}[dim] for dim in dims)
+    output = np.ones(shape)
+    made.clear(0, output)
+    widths = [made.halos.widths[dim] for dim in dims]
+    inside = tuple(slice(low, n - high) for (low, high), n in zip(widths, shape, strict=True))
+    expected = np.zeros(shape)
+    expected[inside] = 1
+    np.testing.assert_array_equal(output, expected)
+
+
+@pytest.mark.parametrize("name", ["chosen_beside", "lowest"])
+def test_a_large_output_that_a_call_may_leave_as_it_was_is_cleared_whole(compiled, name):
+    output = np.ones((40, 32, 30))
+    StencilFunction(dlf.bind(compiled(name, "numpy"))).clear(0, output)
+    assert not output.any()
+
+
+def test_outputs_in_memory_of_xla_that_was_used_before_are_zero_in_the_halo():
+    made, shape = call(), (300, 20, 8)
+    used = jax.jit(lambda: jnp.ones(shape))
+    for _ in range(5):
+        del_me = [used().block_until_ready() for _ in range(4)]
+        del del_me
+        out = np.asarray(made(jnp.ones(shape), jnp.ones(shape), 1.5))
+        assert not out[-1].any()
+        assert not out[:, 0].any()
+        assert (out[:-1, 1:] == -0.5).all()

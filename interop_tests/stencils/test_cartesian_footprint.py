@@ -129,6 +129,27 @@ def test_a_field_is_pointwise_if_nothing_is_computed_from_another_point_of_it(fo
     assert found == POINTWISE[name]
 
 
+COVERED = {
+    "split": {"left", "right"},
+    "choose": {"out"},
+    "cumulate": {"out"},
+    "lowest": set(),
+    "far_above": {"out"},
+    "component": set(),
+    "doubled_edge": {"out"},
+    "doubled_until": {"out"},
+    "chosen_beside": set(),
+    "raised_below_doubled_above": set(),
+    "scaled": {"field"},
+}
+
+
+@pytest.mark.parametrize("name", COVERED)
+def test_a_field_is_covered_if_it_is_written_without_a_condition_at_all_levels(footprint, name):
+    found = footprint(name).fields.items()
+    assert {field for field, one in found if one.covered} == COVERED[name]
+
+
 def test_a_statement_keeps_its_expression_and_its_line(compiled):
     found = representation_of(compiled("doubled_until", "numpy"))
     loop = next(one for one in found.walk() if isinstance(one, nodes.Loop))

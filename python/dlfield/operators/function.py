@@ -25,6 +25,10 @@ __all__ = ["StencilFunction", "fresh", "part_of", "turned"]
 _OF_PYTHON = tuple(map(np.dtype, (bool, np.int64, np.float64)))
 
 
+#: Bytes of an array from which on it pays to clear parts of it instead of all.
+_WORTH_PARTS = 1 << 18
+
+
 class Memory(Protocol):
     """What makes arrays of one shape and dtype, as `Allocation` does."""
 
@@ -100,6 +104,8 @@ class StencilFunction:
         self._deciding_too = self._deciding([*self.inputs, *self.outputs])
         self.needs_changes = bool(self.axes or self.casts)
         self._written = [field.name for field in self.outputs]
+        #: For each output the parts that a call may leave as they are.
+        self._left = [self._left_of(one) for one in self.outputs]
         #: Places of what is read and written, among the outputs and among the arguments.
         self._updated = [
             (at, list(self.arguments).index(one.name))
@@ -225,6 +231,25 @@ class StencilFunction:
             return
         values = dict(zip(self.arguments, args, strict=True))
         self._run(plan, values | dict(zip(self._written, outputs, strict=True)))
+
+    def clear(self, at: int, output: Array) -> None:
+        """Fill an output, by number, with zeros where the call that follows may not write it."""
+        if output.nbytes < _WORTH_PARTS:
+            output.fill(0)
+            return
+        for part in self._left[at]:
+            output[part] = 0
+
+    def _left_of(self, field: DeclaredField) -> list[tuple[slice, ...]]:
+        if not self.declaration.covers(field.name):
+            return [()]
+        parts, inside = [], []
+        for dim in self.halos.dims(field):
+            low, high = self.halos.widths.get(dim, (0, 0))
+            ends = [slice(0, low)] * (low > 0) + [slice(-high, None)] * (high > 0)
+            parts += [(*inside, end) for end in ends]
+            inside.append(slice(low, -high or None))
+        return parts
 
     def _run(self, plan: _ForwardPlan, values: dict[str, Any]) -> None:
         if self.needs_changes or plan.inside:

@@ -258,7 +258,7 @@ def _written(
     def compute(*memory: Any) -> None:
         made = memory[len(inputs) :]
         for at in fresh:
-            made[at].fill(0)
+            function.clear(at, made[at])
         args = [one if at is None else memory[at] for at, one in zip(order, numbers, strict=True)]
         function.write_in_order(args, made)
 

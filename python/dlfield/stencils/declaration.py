@@ -103,6 +103,8 @@ class FieldFootprint:
     overtaken_by
         Names of the fields that are written before this one is read for the last time: it must not
         be one memory with them, even if both are pointwise.
+    covered
+        True if a call writes every point of the domain, whatever the values are.
     """
 
     reads: tuple[Span, ...] | None
@@ -110,6 +112,7 @@ class FieldFootprint:
     complete: bool = True
     pointwise: bool = False
     overtaken_by: tuple[str, ...] = ()
+    covered: bool = False
 
 
 @dataclass(frozen=True)
@@ -405,6 +408,11 @@ class Declaration:
                     low, high = widest[axis]
                     widest[axis] = max(low, span.below), max(high, span.above)
         return widest
+
+    def covers(self, name: str) -> bool:
+        """Return whether each call is known to write every point of the domain of a field."""
+        known = isinstance(self.footprint, AffineFootprint) and self.footprint.fields.get(name)
+        return bool(known) and known.covered
 
     def takes(self) -> tuple[str, ...]:
         """Return which of origin and domain a call may be given."""

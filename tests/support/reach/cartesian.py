@@ -66,8 +66,13 @@ class Subject:
         infos = self.stencil.field_info.items()
         self.used = [name for name, info in infos if info.access.name != "NONE"]
         self.fewest = self.stencil.domain_info.min_sequential_axis_size
+        covers = self.run.declaration.covers
+        self.covered = [one for one in self.used if covers(one) and self.only_writes(one)]
         self.has_region = REGION in path.read_text(encoding="utf-8")
         self.touched = functools.cache(self._touched)
+
+    def only_writes(self, name):
+        return self.stencil.field_info[name].access.name == "WRITE"
 
     def _touched(self, domain):
         """Give the points of each field that are touched, by either branch, in boxes; and whether
@@ -185,7 +190,21 @@ def check(subject, call):
     assert fits, f"a call is taken that touches {touched}, temporary fields outside: {left}"
     subject.compute(subject.stencil, whole, domain, call["flag"])
     unchanged(arrays, {name: whole[name][at] for name, at in cut.items()})
+    check_covered(subject, domain, call["flag"])
     return "taken"
+
+
+def check_covered(subject, domain, flag):
+    """Compute into other values: nothing of them is left in the domain of a covered field."""
+    results = []
+    for value in (-1e30, 1e30):
+        arrays = ample(domain, 0)
+        for name in subject.covered:
+            arrays[name].fill(value)
+        subject.compute(subject.stencil, arrays, domain, flag)
+        points = tuple(slice(AMPLE, AMPLE + n) for n in domain)
+        results.append({name: arrays[name][points] for name in subject.covered})
+    unchanged(*results)
 
 
 def made(subject, call, arrays):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from dlfield.stencils.cartesian.around import computed, joins_loops, needed
+from dlfield.stencils.cartesian.levels import ALL, without
 from dlfield.stencils.cartesian.nodes import (
     Access,
     Assign,
@@ -22,6 +23,7 @@ from dlfield.stencils.cartesian.nodes import (
     Region,
     accesses,
 )
+from dlfield.stencils.cartesian.places import places_of
 from dlfield.stencils.cartesian.regions import entered, is_outside, regions
 from dlfield.stencils.declaration import AffineFootprint, FieldFootprint, Span
 
@@ -72,7 +74,7 @@ def footprint_of(
     known = {one.name for one in found.fields} - touched.at_run_time
     deepest = (touched.spans[one.name, "K"] for one in found.temporaries)
     levels = max(1, levels, *(max(one.below_end, one.above_start) for one in deepest))
-    overtaken = _overtaken(found, levels)
+    overtaken, covered = _overtaken(found, levels), _covered(found)
     boxes = {
         name: FieldFootprint(
             *_boxes(
@@ -83,6 +85,7 @@ def footprint_of(
             complete=name in known or not _is_used(info),
             pointwise=name in known - off_center,
             overtaken_by=tuple(sorted(overtaken.get(name, ()))),
+            covered=name in covered,
         )
         for name, info in infos.items()
     }
@@ -329,6 +332,16 @@ def _overtaken(found: Stencil, levels: int) -> dict[str, set[str]]:
                     overtaken[name].add(other)
         before += [(name, section.interval) for name, _ in flows if name in axes]
     return {name: overtaken[name] - {name} for name in axes}
+
+
+def _covered(found: Stencil) -> set[str]:
+    """Return the names of fields that are written at every point of any domain."""
+    left = {one.name: [ALL] for one in found.fields}
+    for place in places_of(found):
+        for name in (name for name, whole in place.written.items() if whole and name in left):
+            if place.levels == ALL or (place.levels and name not in place.flat):
+                left[name] = [part for one in left[name] for part in without(one, [place.levels])]
+    return {name for name, levels in left.items() if not levels}
 
 
 def _are_apart(one: Interval, other: Interval, levels: int) -> bool:

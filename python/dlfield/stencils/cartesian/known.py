@@ -71,9 +71,13 @@ class Known:
 
 
 def _field(
-    *spans: Span, complete: bool = True, pointwise: bool = False, overtaken_by: tuple[str, ...] = ()
+    *spans: Span,
+    complete: bool = True,
+    pointwise: bool = False,
+    overtaken_by: tuple[str, ...] = (),
+    covered: bool = False,
 ) -> FieldFootprint:
-    return FieldFootprint(spans, None, complete, pointwise, overtaken_by)
+    return FieldFootprint(spans, None, complete, pointwise, overtaken_by, covered)
 
 
 def _of(name: str, i: int = 0, j: int = 0, k: int = 0) -> Access:
@@ -90,7 +94,7 @@ KNOWN = (
                 "inp": _field(
                     Span(above_start=9, most_above=7), Span(below_end=3, most_below=3), Span()
                 ),
-                "out": _field(*_HERE, pointwise=True),
+                "out": _field(*_HERE, pointwise=True, covered=True),
             },
             smallest=(2, 1, 1),
             reason="as many as a region needs on the backend 'numpy'",
@@ -110,7 +114,7 @@ KNOWN = (
                     Span(below_end=6, most_below=4, above_start=6, most_above=5),
                     overtaken_by=("out",),  # of a domain of two levels
                 ),
-                "out": _field(Span(), Span(), Span(below_end=2, above_start=1)),
+                "out": _field(Span(), Span(), Span(below_end=2, above_start=1), covered=True),
             },
             smallest=(1, 1, 1),
         ),
