@@ -243,7 +243,8 @@ class StencilFunction:
     def _left_of(self, field: DeclaredField) -> list[tuple[slice, ...]]:
         if not self.declaration.covers(field.name):
             return [()]
-        parts, inside = [], []
+        parts: list[tuple[slice, ...]] = []
+        inside: list[slice] = []
         for dim in self.halos.dims(field):
             low, high = self.halos.widths.get(dim, (0, 0))
             ends = [slice(0, low)] * (low > 0) + [slice(-high, None)] * (high > 0)

@@ -411,8 +411,10 @@ class Declaration:
 
     def covers(self, name: str) -> bool:
         """Return whether each call is known to write every point of the domain of a field."""
-        known = isinstance(self.footprint, AffineFootprint) and self.footprint.fields.get(name)
-        return bool(known) and known.covered
+        if not isinstance(self.footprint, AffineFootprint):
+            return False
+        known = self.footprint.fields.get(name)
+        return known is not None and known.covered
 
     def takes(self) -> tuple[str, ...]:
         """Return which of origin and domain a call may be given."""
