@@ -34,6 +34,24 @@ def test_a_pruned_field_may_come_from_any_framework_and_be_read_only(run):
         assert (out == VALUES).all()
 
 
+@pytest.mark.parametrize("given", [{}, {"edge": None}, {"edge": "no array"}], ids=str)
+def test_a_pruned_field_may_be_left_out_or_none_or_anything_at_every_call(run, given):
+    for _ in range(4):
+        out = np.zeros(SHAPE)
+        run(inp=VALUES, out=out, **given)
+        assert (out == VALUES).all()
+
+
+def test_a_pruned_field_is_no_argument_of_functional_calls_and_operators(run):
+    torch, jnp = library("torch"), library("jax.numpy")
+    name = f"dlfield_tests::pruned_{run.declaration.backend}".replace(":cpu", "")
+    op, tensor = dlf.torch_op(run, name), torch.from_numpy(VALUES)
+    for _ in range(4):
+        assert (run.functional(VALUES) == VALUES).all()
+        assert torch.equal(op(tensor), tensor)
+    assert (dlf.jax_call(run)(jnp.asarray(VALUES)) == VALUES).all()
+
+
 def test_a_pruned_field_is_neither_acquired_nor_touched(run):
     log = []
     run(VALUES, Told(log, "edge", np.ones(SHAPE)), np.zeros(SHAPE))

@@ -35,7 +35,7 @@ pub(super) struct Ready {
     has_tensors: bool,
     /// Positions among the arguments of the tensors that are written.
     written: Vec<usize>,
-    /// Every keyword of `run`, without the arrays and the scalars.
+    /// Every keyword of `run`, without the arguments that a call gives.
     keywords: Py<PyDict>,
     origins: Py<PyDict>,
 }
@@ -99,8 +99,10 @@ impl Ready {
             arrays.push(ready);
         }
         let keywords = run.keywords.copy()?;
-        for name in &call.declared.names {
-            keywords.set_item(name, py.None())?;
+        let scalars = call.declared.scalars.iter().map(|&(at, _)| at);
+        let fields = call.fields().filter(|field| field.given.is_some());
+        for at in scalars.chain(fields.map(|field| field.name_at)) {
+            keywords.set_item(call.declared.name(py, at), py.None())?;
         }
         let origins = run.keywords.get_item(intern!(py, "_origin_"))?;
         let Some(Ok(origins)) = origins.map(Bound::cast_into::<PyDict>) else { return Ok(None) };
@@ -181,7 +183,9 @@ impl Ready {
             keywords.set_item(declared.name(py, *at), value)?;
         }
         for (&at, found) in declared.fields_at.iter().zip(found) {
-            keywords.set_item(declared.name(py, at), found.as_ref().map(|found| &found.0))?;
+            if let Some((array, _)) = found {
+                keywords.set_item(declared.name(py, at), array)?;
+            }
         }
         if let Some(connectivities) = &values.connectivities {
             keywords.set_item(intern!(py, OFFSET_PROVIDER), connectivities)?;

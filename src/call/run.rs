@@ -1,5 +1,7 @@
 //! Steps 5 and 6 of a call: from a plan and its copies to the stencil's `run`.
 
+use std::iter::repeat_n;
+
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -9,12 +11,15 @@ use super::hooks::first_of;
 use super::in_order::InOrder;
 use super::incoming::Incoming;
 use super::planned::{Planned, PlannedField};
-use super::staged::Staged;
+use super::staged::{Staged, copy_to_device};
+use crate::cuda::device_count;
 use crate::device::Target;
 use crate::managed::Managed;
+use crate::protocol::{Request, import};
 use crate::python::device_array::PyDeviceArray;
-use crate::python::numpy::array_over;
+use crate::python::numpy::{array_over, dtype_to};
 use crate::stencil::FieldSpec;
+use crate::storage::Spec;
 
 /// A run that has all its arguments.
 pub(super) struct Run<'a, 'py> {
@@ -95,45 +100,70 @@ fn array<'py>(
     field: PlannedField<'_>,
     staged: &Staged<'_>,
     going_on: &mut Option<InOrder>,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
+) -> PyResult<Bound<'py, PyAny>> {
     let target = call.declared.spec.target;
     let Some((incoming, plan)) = field.given else {
-        return field
-            .unused
-            .map_or(Ok(None), |incoming| unused(py, call, field.spec, incoming, going_on));
+        return match field.unused {
+            Some(incoming) => unused(py, call, field.spec, incoming, going_on),
+            None => spare(py, call, field.spec, going_on),
+        };
     };
     if let Some(copy) = staged.given(field.at) {
-        return view(py, target, copy, false, going_on).map(Some);
+        return view(py, target, copy, false, going_on);
     }
     let (managed, readonly) = (&incoming.argument.managed, call.is_readonly(incoming));
     let in_order = plan.axes.iter().enumerate().all(|(at, &axis)| at == axis);
     match &incoming.array {
         Some(own) if in_order && call.undisturbed && readonly == managed.readonly() => {
-            Ok(Some(own.bind(py).clone()))
+            Ok(own.bind(py).clone())
         }
-        _ if in_order => view(py, target, managed, readonly, going_on).map(Some),
-        _ => view(py, target, &managed.permute(&plan.axes)?, readonly, going_on).map(Some),
+        _ if in_order => view(py, target, managed, readonly, going_on),
+        _ => view(py, target, &managed.permute(&plan.axes)?, readonly, going_on),
     }
 }
 
-/// The array of a field that GT4Py has left out of its code, whose arguments it still unpacks;
-/// `None` if the stencil does not reach the memory.
+/// The array of a field that GT4Py has left out of its code, whose arguments it still unpacks; a
+/// spare one if the stencil does not reach the memory.
 fn unused<'py>(
     py: Python<'py>,
     call: &Planned<'_, 'py>,
     spec: &FieldSpec,
     incoming: &Incoming,
     going_on: &mut Option<InOrder>,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
+) -> PyResult<Bound<'py, PyAny>> {
     let (target, argument) = (call.declared.spec.target, &incoming.argument);
     if !target.reaches(argument.managed.device()) {
-        return Ok(None);
+        return spare(py, call, spec, going_on);
     }
     let find = |wanted| argument.dims.as_ref()?.iter().position(|dim| dim == wanted);
     let axes: Option<Vec<usize>> = spec.dims.iter().map(find).collect();
     let by_name = axes.and_then(|axes| argument.managed.permute(&axes).ok());
     let managed = by_name.as_ref().unwrap_or(&argument.managed);
-    view(py, target, managed, call.is_readonly(incoming), going_on).map(Some)
+    view(py, target, managed, call.is_readonly(incoming), going_on)
+}
+
+/// An array of one point for a field that GT4Py has left out of its code, and that is missing. On a
+/// GPU without a driver it is `None`.
+fn spare<'py>(
+    py: Python<'py>,
+    call: &Planned<'_, 'py>,
+    spec: &FieldSpec,
+    going_on: &mut Option<InOrder>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let target = call.declared.spec.target;
+    if target != Target::Host && device_count().is_err() {
+        return Ok(py.None().into_bound(py)); // no memory can be had there
+    }
+    let points = spec.dims.len().saturating_sub(spec.data_shape.len());
+    let shape: Vec<i64> = repeat_n(1, points).chain(spec.data_shape.iter().copied()).collect();
+    let zeros = py.import(intern!(py, "numpy"))?.getattr(intern!(py, "zeros"))?;
+    let array = zeros.call1((shape, dtype_to(py, spec.dtype)?))?;
+    if target == Target::Host {
+        return Ok(array);
+    }
+    let memory = import(&array, Request::SHARED)?.memory;
+    let (copied, _) = copy_to_device(py, call.runner, target, &memory, &Spec::default())?;
+    view(py, target, &copied, false, going_on)
 }
 
 fn view<'py>(

@@ -129,7 +129,7 @@ fn copy_on_host(
 }
 
 /// A copy on the device of the stencil, by the stencil's own means if it has them.
-fn copy_to_device(
+pub(super) fn copy_to_device(
     py: Python<'_>,
     runner: &Runner,
     target: Target,

@@ -377,3 +377,12 @@ def test_a_stencil_that_says_nothing_computes_where_the_backend_of_gt4py_does():
     run = dlf.bind(StandIn(backend="gt:gpu", **FIELDS))
     with refused(BufferError, "expected memory of GPU 0, got cpu"):
         run(VALUES, np.zeros(SHAPE))
+
+
+@pytest.mark.parametrize("given", [{}, {"spare": None}, {"spare": np.zeros(SHAPE)}], ids=str)
+def test_a_field_that_is_not_used_and_not_on_the_gpu_is_an_array_of_one_point_there(given):
+    stencil = StandIn(backend="gt:gpu", **FIELDS, spare=field("NONE", "float32"))
+    fields = {name: dlf.zeros(SHAPE, device="gpu", managed=None) for name in FIELDS}
+    dlf.bind(stencil)(**fields, **given)
+    interface = stencil.seen["spare"].__cuda_array_interface__
+    assert (interface["shape"], interface["typestr"]) == ((1, 1, 1), "<f4")
