@@ -7,7 +7,7 @@ from dlfield.operators.function import StencilFunction
 
 from support.errors import refused
 from support.optional import library
-from support.stencils.differentiable import bound, call, operator
+from support.stencils.differentiable import bound, call, operator, spread_reference
 
 torch = library("torch")
 jax = library("jax")
@@ -154,3 +154,16 @@ def test_outputs_in_memory_of_xla_that_was_used_before_are_zero_in_the_halo():
         assert not out[-1].any()
         assert not out[:, 0].any()
         assert (out[:-1, 1:] == -0.5).all()
+
+
+def test_calls_by_xla_of_other_extents_and_numbers_are_computed_where_they_are():
+    made, run = call(), bound("spread")
+    shapes = [(6, 5, 3), (7, 5, 3), (6, 5, 3), (6, 6, 3), (6, 5, 4)]
+    for shape in [one for one in shapes for _ in range(4)]:
+        random = np.random.default_rng(sum(shape))
+        inp, c = random.random(shape), random.random(shape)
+        for s in (1.5, 0.25):
+            expected = spread_reference(inp, c, s)
+            np.testing.assert_allclose(made(inp, c, s), expected, rtol=1e-12)
+        # The bound stencil by itself, elsewhere.
+        run(inp, c, np.zeros(shape), s=s, origin=(1, 1, 0), domain=(2, 2, 1))

@@ -1742,8 +1742,8 @@ class FunctionalPlan:
     def repeat(self, run: BoundStencil, *values: Any) -> bool:
         """Compute with the arguments of `order`, if the stencil was last called in the same way.
 
-        Fields are tensors of torch, outputs too, with the layouts of that call and the extents of
-        `shapes`. For any other call return False; nothing is computed then.
+        Fields are all tensors of torch, or all arrays of NumPy, outputs too, with the layouts of that
+        call and the extents of `shapes`. For any other call return False; nothing is computed then.
         """
 
 def is_bound_call(stencil: object) -> bool:

@@ -13,7 +13,7 @@ use super::outline::Outline;
 use super::values::{Values, by_name, place};
 use crate::interpreter::Inside;
 use crate::layout::Extents;
-use crate::protocol::is_plain_tensor;
+use crate::protocol::{is_plain_ndarray, is_plain_tensor};
 use crate::python::create::Allocation;
 use crate::short_ways::short_ways;
 use crate::stencil::{CallOptions, FieldSpec};
@@ -309,8 +309,8 @@ impl FunctionalPlan {
 
     /// Compute with the arguments of `order`, if the stencil was last called in the same way.
     ///
-    /// Fields are tensors of torch, outputs too, with the layouts of that call and the extents of
-    /// `shapes`. For any other call return False; nothing is computed then.
+    /// Fields are all tensors of torch, or all arrays of NumPy, outputs too, with the layouts of that
+    /// call and the extents of `shapes`. For any other call return False; nothing is computed then.
     #[pyo3(signature = (run, *values))]
     fn repeat<'py>(
         &self,
@@ -326,7 +326,8 @@ impl FunctionalPlan {
         }
         let named = self.named(declared, values);
         let given = |&at: &usize| named.get(at).and_then(Option::as_ref);
-        if !declared.fields_at.iter().filter_map(given).all(is_plain_tensor) {
+        let mut fields = declared.fields_at.iter().filter_map(given);
+        if !fields.clone().all(is_plain_ndarray) && !fields.all(is_plain_tensor) {
             return Ok(false);
         }
         let values = Values::of(declared, py, named, None, self.options.clone())?;

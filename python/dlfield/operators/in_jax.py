@@ -6,6 +6,7 @@ whose linear part has the tangent and the adjoint (`linear`).
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -251,16 +252,18 @@ def _written(
     values of the input.
     """
     inputs, outputs = ([one.name for one in each] for each in (function.inputs, function.outputs))
+    places = {name: at for at, name in enumerate([*inputs, *outputs, *scalars])}  # the last counts
+    chosen = itemgetter(*map(places.__getitem__, [*function.arguments, *outputs]))
     fresh = [at for at, field in enumerate(function.outputs) if field.access == "write"]
-    order = [inputs.index(name) if name in inputs else None for name in function.arguments]
-    numbers = [scalars.get(name) for name in function.arguments]
+    first, count, numbers = len(inputs), len(function.arguments), tuple(scalars.values())
 
     def compute(*memory: Any) -> None:
-        made = memory[len(inputs) :]
         for at in fresh:
-            function.clear(at, made[at])
-        args = [one if at is None else memory[at] for at, one in zip(order, numbers, strict=True)]
-        function.write_in_order(args, made)
+            function.clear(at, memory[first + at])
+        values = chosen((*memory, *numbers))
+        last = function.last_write
+        if last is None or not last.repeat(function.run, *values):
+            function.write_in_order(values[:count], values[count:])
 
     return called(
         f"{name} {sorted(scalars.items())}",
