@@ -137,10 +137,16 @@ def test_of_a_large_output_that_a_call_covers_the_halo_alone_is_cleared(halo, di
     np.testing.assert_array_equal(output, expected)
 
 
-@pytest.mark.parametrize("name", ["chosen_beside", "lowest"])
+@pytest.mark.parametrize("name", ["chosen_beside", "lowest", "written_above"])
 def test_a_large_output_that_a_call_may_leave_as_it_was_is_cleared_whole(compiled, name):
     output = np.ones((40, 32, 30))
     StencilFunction(dlf.bind(compiled(name, "numpy"))).clear(0, output)
+    assert not output.any()
+
+
+def test_a_large_plane_is_cleared_whole_since_a_domain_may_have_no_levels(compiled):
+    output = np.ones((400, 300))
+    StencilFunction(dlf.bind(compiled("highest_plane", "numpy"))).clear(0, output)
     assert not output.any()
 
 

@@ -97,6 +97,40 @@ def test_a_tensor_in_the_place_of_a_number_and_an_array_in_that_of_a_tensor_are_
         ready(dlf.as_storage(inp), c, RATE, out=torch.zeros_like(c))
 
 
+@pytest.mark.parametrize("which", [(0,), (2,), (0, 1, 2)], ids=["an input", "the output", "all"])
+def test_a_tensor_without_memory_is_treated_as_in_a_first_call(ready, which):
+    def told(op):
+        given = [*tensors(), torch.zeros(SHAPE, dtype=torch.float64)]
+        given = [one.to("meta") if at in which else one for at, one in enumerate(given)]
+        try:
+            return op(given[0], given[1], RATE, out=given[2]).device
+        except RuntimeError as error:
+            return str(error).replace(op.name, "the operator")
+
+    assert told(ready) == told(operator())
+
+
+def test_a_number_that_is_refused_comes_after_what_autograd_refuses(ready):
+    inp, c = tensors()
+    with refused(RuntimeError, "out=", "requires a gradient"):
+        ready(inp.requires_grad_(), c, "no number", out=torch.zeros_like(c))
+
+
+@pytest.mark.filterwarnings("ignore:Guards may run slower:RuntimeWarning")
+def test_compiled_code_does_not_ask_for_the_last_call():
+    op = operator()
+    compiled = torch.compile(
+        lambda a, b, o: 2 * op(a, b, RATE, out=o), backend="aot_eager", fullgraph=True
+    )
+    inp, c = tensors()
+    out = torch.zeros_like(inp)
+    compiled(inp, c, out)
+    check(op)
+    with torch.compiler.set_stance("fail_on_recompile"):
+        compiled(inp, c, out)
+    torch.testing.assert_close(out[:-1, 1:], inside(inp, c))
+
+
 def test_who_listens_to_the_dispatcher_sees_a_call_that_comes_again(ready):
     class Listening(TorchDispatchMode):
         def __torch_dispatch__(self, func, _types, args=(), kwargs=None):

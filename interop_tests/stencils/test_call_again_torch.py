@@ -151,6 +151,12 @@ def test_an_output_that_overlaps_an_input_is_refused_after_calls_without_overlap
         run(whole[:3], whole[1:], tensors[2])
 
 
+def test_of_two_arguments_that_are_refused_the_first_is_named():
+    _, run = again([np.zeros(SHAPE), made(), made()])
+    with refused(BufferError, "argument 'a': torch tensor: expected one without a gradient"):
+        run(made(requires_grad=True), made(device="meta"), made())
+
+
 class Meddling(torch.overrides.TorchFunctionMode):
     """Does something at the first question that torch is asked."""
 

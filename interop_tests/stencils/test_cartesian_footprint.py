@@ -134,6 +134,7 @@ COVERED = {
     "choose": {"out"},
     "cumulate": {"out"},
     "lowest": set(),
+    "written_above": set(),
     "far_above": {"out"},
     "component": set(),
     "doubled_edge": {"out"},

@@ -1743,7 +1743,8 @@ class FunctionalPlan:
         """Compute with the arguments of `order`, if the stencil was last called in the same way.
 
         Fields are all tensors of torch, or all arrays of NumPy, outputs too, with the layouts of that
-        call and the extents of `shapes`. For any other call return False; nothing is computed then.
+        call and the extents of `shapes`. For any other call, and one that would be refused, return
+        False; nothing is computed then.
         """
 
 def is_bound_call(stencil: object) -> bool:

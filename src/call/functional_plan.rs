@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use pyo3::exceptions::PyException;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
@@ -310,7 +311,8 @@ impl FunctionalPlan {
     /// Compute with the arguments of `order`, if the stencil was last called in the same way.
     ///
     /// Fields are all tensors of torch, or all arrays of NumPy, outputs too, with the layouts of that
-    /// call and the extents of `shapes`. For any other call return False; nothing is computed then.
+    /// call and the extents of `shapes`. For any other call, and one that would be refused, return
+    /// False; nothing is computed then.
     #[pyo3(signature = (run, *values))]
     fn repeat<'py>(
         &self,
@@ -330,7 +332,10 @@ impl FunctionalPlan {
         if !fields.clone().all(is_plain_ndarray) && !fields.all(is_plain_tensor) {
             return Ok(false);
         }
-        let values = Values::of(declared, py, named, None, self.options.clone())?;
+        let values = match Values::of(declared, py, named, None, self.options.clone()) {
+            Err(error) if error.is_instance_of::<PyException>(py) => return Ok(false),
+            values => values?,
+        };
         stencil.repeat(py, &values, None, &self.shapes)
     }
 

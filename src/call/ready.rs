@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use pyo3::exceptions::PyException;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
@@ -116,7 +117,7 @@ impl Ready {
     /// The call, if each argument has its fingerprint and no output overlaps another argument.
     ///
     /// # Errors
-    /// Exceptions of torch. What dlfield itself refuses is left to a call that is planned.
+    /// An interrupt. Every other error is left to a call that is planned, which meets the first one.
     pub(super) fn call<'py>(
         &self,
         py: Python<'py>,
@@ -263,7 +264,7 @@ impl ReadyArray {
     /// was.
     ///
     /// # Errors
-    /// Exceptions of torch.
+    /// As [`Ready::call`].
     fn array<'py>(
         &self,
         print: &ArgumentPrint,
@@ -274,8 +275,10 @@ impl ReadyArray {
             ReadyArgument::Storage(storage) => storage.array(&self.form, value),
             ReadyArgument::DataArray(known) => self.of_data_array(known, value),
             ReadyArgument::Tensor(axes) => match of_tensor(axes, print, value) {
-                Err(Failure::Ours(_)) => None,
-                found => found?,
+                Err(Failure::Theirs(error)) if !error.is_instance_of::<PyException>(value.py()) => {
+                    return Err(error.into());
+                }
+                found => found.ok().flatten(),
             },
         };
         Ok(found.filter(|&(_, address)| print.may_lie_at(address)))

@@ -241,7 +241,9 @@ class StencilFunction:
             output[part] = 0
 
     def _left_of(self, field: DeclaredField) -> list[tuple[slice, ...]]:
-        if not self.declaration.covers(field.name):
+        # A domain that is empty along an axis that the field lacks is not computed.
+        has_all_axes = set(self.declaration.axes) <= set(field.dims)
+        if not (has_all_axes and self.declaration.covers(field.name)):
             return [()]
         parts: list[tuple[slice, ...]] = []
         inside: list[slice] = []

@@ -174,7 +174,7 @@ class TorchOp:
     def _may_repeat(self, args: Sequence[Any]) -> bool:
         """Tell whether the dispatcher has nothing to do, if tensors are those of a repeated call.
 
-        Such a call asks each tensor what `_may_pass` asks.
+        Such a call asks each tensor what `_may_pass` asks, and is not made for others.
         """
         if self._updated or torch.compiler.is_compiling() or not nobody_listens():
             return False
@@ -211,13 +211,10 @@ class TorchOp:
         if len(outputs) != len(self._outputs):
             expected = f"tensors for {', '.join(self._outputs)}"
             raise TypeError(f"out: expected {expected}, got {len(outputs)}")
-        last = self.function.last_write
-        if (
-            last is not None
-            and self._may_repeat(args)
-            and last.repeat(self.function.run, *args, *outputs)
-        ):
-            return out
+        if self._may_repeat(args):  # a compiler sees no more than that
+            last = self.function.last_write
+            if last is not None and last.repeat(self.function.run, *args, *outputs):
+                return out
         may_pass = self._may_pass(args, outputs)
         if not may_pass:
             self._refuse_derivatives(args, outputs)

@@ -109,6 +109,15 @@ def lowest(inp: Field[np.float64], out: Field[np.float64]):
         out = inp[0, 0, 1]  # noqa: F841
 
 
+def written_above(inp: Field[np.float64], out: Field[np.float64]):
+    """Write the level above the one that is computed: nothing writes the lowest."""
+    with computation(FORWARD):
+        with interval(0, -1):
+            out[0, 0, 1] = inp
+        with interval(-1, None):
+            out = inp
+
+
 def far_above(inp: Field[np.float64], out: Field[np.float64]):
     """Read level 6 whatever the domain; GT4Py says that no level is read above it."""
     with computation(PARALLEL):
@@ -298,6 +307,12 @@ def counted(inp: Field[np.float64], total: Field[IJ, np.float64]):
     """Write a plane again for every level."""
     with computation(FORWARD), interval(...):
         total = total + inp
+
+
+def highest_plane(inp: Field[np.float64], out: Field[IJ, np.float64]):
+    """Write a plane at every level: the highest one stays."""
+    with computation(FORWARD), interval(...):
+        out = inp  # noqa: F841
 
 
 def scaled_plane(inp: Field[IJ, np.float64], out: Field[IJ, np.float64]):

@@ -55,8 +55,14 @@ class Place:
     def written(self) -> dict[str, bool]:
         """Return the names of what it writes: True if at all of its points."""
         always = [one for one in self.block.statements if isinstance(one, Assign)]
-        whole = {one.target.name for one in always if not _is_part(one.target)}
+        whole = {one.target.name for one in always if not _is_part(one.target)} - self.moved
         return {one.target.name: one.target.name in whole for one in self.writes}
+
+    @cached_property
+    def moved(self) -> set[str]:
+        """Return the names of what it writes at another level than the one that it computes."""
+        targets = [one.target for one in self.writes if isinstance(one.target, Access)]
+        return {one.name for one in targets if one.offset[2] != 0}
 
 
 def _is_part(target: Access | Scalar) -> bool:
@@ -93,11 +99,12 @@ def sources(places: list[Place], writers: list[int], at: int, read: Access) -> I
         carried = one.section == here.section and comes_before(level, here.order)
         if other >= at and not carried:
             continue
-        if wanted and one.levels and not meet(wanted, one.levels):
+        levels = None if read.name in one.moved else one.levels
+        if wanted and levels and not meet(wanted, levels):
             continue
         yield other
         whole = one.written[read.name] and not carried
-        if whole and wanted and one.levels and not without(wanted, [one.levels]):
+        if whole and wanted and levels and not without(wanted, [levels]):
             return
 
 
