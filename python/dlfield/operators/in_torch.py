@@ -211,7 +211,7 @@ class TorchOp:
         if len(outputs) != len(self._outputs):
             expected = f"tensors for {', '.join(self._outputs)}"
             raise TypeError(f"out: expected {expected}, got {len(outputs)}")
-        if self._may_repeat(args):  # a compiler sees no more than that
+        if self._may_repeat(args):  # asked first: compiled code must not depend on the last call
             last = self.function.last_write
             if last is not None and last.repeat(self.function.run, *args, *outputs):
                 return out
