@@ -211,7 +211,8 @@ impl FunctionalPlan {
     /// asked : tuple, optional
     ///     The call that this is for: the arguments by name, `origin`, `domain` and `like`.
     /// shapes : dict, optional
-    ///     Extents, by name, of the arrays that `repeat` takes; of all that decide where a call computes.
+    ///     Extents of fields by name, which `repeat` compares: those of all fields that decide where the
+    ///     call computes.
     #[new]
     #[pyo3(signature = (run, outputs, *, order = vec![], origin = None, domain = None, convert = None, together = None, asked = None, shapes = None))]
     #[expect(clippy::too_many_arguments, reason = "named by Python's caller")]

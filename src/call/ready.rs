@@ -196,6 +196,7 @@ impl Ready {
     }
 }
 
+/// Layout and address of an array that was found.
 fn place<'a>((ready, found): (&'a Option<ReadyArray>, &Option<Found<'_>>)) -> Option<Place<'a>> {
     Some((ready.as_ref()?.form.layout(), found.as_ref()?.1))
 }
@@ -228,7 +229,8 @@ impl ReadyArray {
             return Ok(None); // it claims to be writable for one call
         }
         let axes = field.given.map(|(_, plan)| plan.axes.as_slice()).unwrap_or_default();
-        // A call with tensors gets a view even of the user's own array, which need not be one.
+        // Beside tensors `run` got a view of the user's own array. The next call gets the array itself,
+        // which is compared when everything has been imported.
         let own = incoming.array.as_ref().filter(|_| axes.is_sorted());
         let array = match own {
             Some(own) => Some(own.bind(py).clone()),
