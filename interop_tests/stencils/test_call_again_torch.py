@@ -171,7 +171,9 @@ class Meddling(torch.overrides.TorchFunctionMode):
 
 
 @pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")
-@pytest.mark.parametrize("at", [0, 2], ids=["before", "behind"])
+@pytest.mark.parametrize(
+    "at", [pytest.param(0, id="before"), pytest.param(2, id="behind", marks=short_way)]
+)
 def test_an_array_that_changes_while_a_tensor_is_imported_is_not_taken_for_what_it_was(at):
     array = np.zeros(SHAPE)
     arguments = [np.zeros(SHAPE), array, np.zeros(SHAPE)]
