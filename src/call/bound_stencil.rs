@@ -65,6 +65,7 @@ impl BoundStencil {
     }
 
     /// The steps of a call whose values have been read.
+    #[inline]
     pub(super) fn call_with(
         &self,
         py: Python<'_>,
@@ -72,9 +73,20 @@ impl BoundStencil {
         exec_info: Option<&Bound<'_, PyAny>>,
         stack_level: i32,
     ) -> PyResult<()> {
-        if self.repeat(py, &values, exec_info, &[])? {
-            return Ok(());
+        match self.repeat(py, &values, exec_info, &[])? {
+            true => Ok(()),
+            false => self.call_planned(py, values, exec_info, stack_level),
         }
+    }
+
+    /// The steps of a call that is not the last one again.
+    fn call_planned(
+        &self,
+        py: Python<'_>,
+        values: Values<'_>,
+        exec_info: Option<&Bound<'_, PyAny>>,
+        stack_level: i32,
+    ) -> PyResult<()> {
         let (_running, Self { declared, runner, .. }) = (Running::enter(&self.stencil), self);
         let exec_info = exec_info.or(declared.partial.exec_info(py));
         let fields = IncomingFields::import(py, declared, &values, true)?;

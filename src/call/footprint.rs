@@ -108,6 +108,7 @@ impl Basis {
     ///
     /// # Errors
     /// Those of a connectivity.
+    #[inline]
     pub(super) fn holds(&self, py: Python<'_>, values: &Values<'_>) -> PyResult<bool> {
         self.0.as_ref().map_or(Ok(true), |depends| depends.holds(py, values))
     }

@@ -11,7 +11,7 @@ use pyo3::exceptions::PyException;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 use super::declared::{Declared, OFFSET_PROVIDER};
 use super::hooks::first_of;
@@ -108,7 +108,6 @@ impl Ready {
         let origins = run.keywords.get_item(intern!(py, "_origin_"))?;
         let Some(Ok(origins)) = origins.map(Bound::cast_into::<PyDict>) else { return Ok(None) };
         keywords.set_item(intern!(py, "_origin_"), py.None())?;
-        keywords.set_item(intern!(py, "exec_info"), py.None())?;
         let (keywords, origins) = (keywords.unbind(), origins.copy()?.unbind());
         let has_tensors = arrays.iter().flatten().any(ReadyArray::is_tensor);
         Ok(Some(Self { arrays, has_tensors, written, keywords, origins }))
@@ -125,7 +124,8 @@ impl Ready {
         declared: &Declared,
         values: &Values<'py>,
     ) -> PyResult<Option<ReadyCall<'_, 'py>>> {
-        let mut found: AllFound<'py> = smallvec![None; self.arrays.len()];
+        let mut found = AllFound::new();
+        found.resize(self.arrays.len(), None);
         // An import may let other threads run, or code of the user's: what is only compared comes
         // after all of them.
         let imports: &[bool] = if self.has_tensors { &[true, false] } else { &[false] };
@@ -134,7 +134,9 @@ impl Ready {
                 return Ok(None);
             }
         }
-        if !are_all_apart(&declared.spec, self.arrays.iter().zip(&found).map(place)) {
+        let mut places = SmallVec::<[_; 16]>::new();
+        places.extend(self.arrays.iter().zip(&found).map(place));
+        if !are_all_apart(&declared.spec, places.iter().copied()) {
             return Ok(None);
         }
         let keywords = self.keywords(py, declared, values, &found)?;

@@ -56,6 +56,7 @@ impl<'a, 'py> Run<'a, 'py> {
         }
         keywords.set_item(intern!(py, "_domain_"), call.domain(py)?)?;
         keywords.set_item(intern!(py, "_origin_"), origins)?;
+        keywords.set_item(intern!(py, "exec_info"), py.None())?;
         Ok(Self { call, keywords, in_order })
     }
 

@@ -40,7 +40,8 @@ impl Runner {
         visit.call(&self.synchronize)
     }
 
-    /// Calls `run`, and waits until it is done, even if it raised.
+    /// Calls `run`, and waits until it is done, even if it raised. The arguments are those of
+    /// [`Self::start`].
     pub(super) fn run(
         &self,
         py: Python<'_>,
@@ -63,7 +64,8 @@ impl Runner {
     }
 
     /// Calls `run`, which does what GT4Py's own call does once it has taken the arguments apart.
-    /// With `exec_info`, the stencil's own call if it has one, which keeps more times.
+    /// `keywords` are all that it takes, with None for `exec_info`. With `exec_info`, the stencil's own
+    /// call if it has one, which keeps more times.
     pub(super) fn start(
         &self,
         py: Python<'_>,
@@ -78,7 +80,9 @@ impl Runner {
                 keywords.set_item(theirs, value)?;
             }
         }
-        keywords.set_item(intern!(py, "exec_info"), exec_info)?;
+        if let Some(exec_info) = exec_info {
+            keywords.set_item(intern!(py, "exec_info"), exec_info)?;
+        }
         match own_call {
             Some(call) => call.bind(py).call((), Some(keywords))?,
             None => self.object.bind(py).call_method(intern!(py, "run"), (), Some(keywords))?,

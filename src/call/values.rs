@@ -41,6 +41,7 @@ impl<'py> Values<'py> {
     }
 
     /// The values of a call whose arguments have their names. `connectivities`: those that it gives.
+    #[inline]
     pub(super) fn of(
         declared: &Declared,
         py: Python<'py>,
@@ -118,6 +119,9 @@ pub(super) fn by_name<'py>(
     functional: bool,
 ) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
     let mut values = by_position(declared, args, functional)?;
+    if declared.parts.is_empty() && declared.partial.arguments.is_none() && kwargs.is_none() {
+        return Ok(values);
+    }
     let mut parts = vec![None; if declared.parts.is_empty() { 0 } else { declared.names.len() }];
     let given = declared.partial.arguments.as_ref();
     let given = given.map(|given| given.bind(args.py()).iter());

@@ -73,7 +73,9 @@ pub(crate) fn are_all_apart<'a>(
     given().filter(|(_, (field, _))| field.access.writes()).all(|(at, (_, output))| {
         let Some((own, own_at)) = output else { return true };
         given().all(|(other_at, (field, other))| {
-            let other = other.filter(|_| other_at != at && field.access != Access::Unused);
+            let is_compared = other_at < at && field.access.writes();
+            let is_other = other_at != at && !is_compared && field.access != Access::Unused;
+            let other = other.filter(|_| is_other);
             other.is_none_or(|(other, other_at)| !may_overlap(own, own_at, other, other_at))
         })
     })

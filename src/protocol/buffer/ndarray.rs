@@ -141,7 +141,7 @@ pub(crate) fn shape_and_dtype(array: &Bound<'_, PyAny>) -> Option<(Extents, DTyp
 
 /// The fields and the number of the type of an array of exactly NumPy's class, whose items are
 /// aligned and in native byte order.
-#[inline]
+#[inline(always)]
 fn plain_fields(array: &Bound<'_, PyAny>) -> Option<(ArrayFields, c_int)> {
     if !is_plain_ndarray(array) || !is_numpys(array) {
         return None;
