@@ -283,7 +283,7 @@ def test_a_kink_has_the_derivative_of_the_branch_that_was_taken(text, tmp_path):
     checked(of_expression(tmp_path, text, "kink"))
 
 
-def of_expression(folder, text, name, kind="np.float64"):
+def of_expression(folder, text, name, kind="np.float64", **options):
     """Compile ``out = <text>``."""
     from support.reach.files import imported
 
@@ -293,7 +293,16 @@ def of_expression(folder, text, name, kind="np.float64"):
         f"def {name}(inp: Field[{kind}], other: Field[np.int64], out: Field[{kind}]):\n"
         f"    with computation(PARALLEL), interval(...):\n        out = {text} + 0.0 * other\n"
     )
-    return stencil(backend="numpy", definition=imported(path, name))
+    return stencil(backend="numpy", definition=imported(path, name), **options)
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+def test_a_derived_stencil_of_short_literals_writes_no_type_of_whole_numbers(tmp_path, bits):
+    text = "(inp * inp if other > 2 else inp)"
+    made = of_expression(tmp_path, text, f"whole_{bits}", literal_float_precision=bits)
+    source = dlf.adjoint_source(made)
+    assert "int64(" not in source
+    assert "int32(" not in source
 
 
 def single(inp: F32, c: F32, out: F32):

@@ -16,6 +16,7 @@ from support.stencils.cartesian import SKEWED_HALO, mixed_reference, skewed_refe
 
 SHAPE = (5, 6, 4)
 VALUES = np.random.default_rng(0).random(SHAPE)
+WRITTEN = Field[np.float64, Access["out"]]
 NAMES = {"lon": "I", "lat": "J", "level": "K"}
 
 #: Where `skewed` computes on a field of SHAPE, and what it gives there.
@@ -373,6 +374,16 @@ def test_a_program_that_writes_a_part_leaves_zeros_in_the_rest(bound_next):
     assert not np.asarray(result)[..., -1].any()
 
 
+def test_a_number_before_the_fields_does_not_tell_the_framework_of_results():
+    def times(factor: np.float32, inp: Field[np.float64], out: WRITTEN):
+        out[...] = factor * inp
+
+    torch, run = library("torch"), dlf.bind(times)
+    for options in ({}, {"halo": 0}):
+        _, result = run.functional(np.float32(2), torch_of(VALUES), **options)
+        assert isinstance(result, torch.Tensor)
+
+
 def test_a_result_of_jax_is_on_the_device_of_the_first_field():
     library("jax")
     code = """
@@ -388,5 +399,8 @@ run = dlf.bind(doubled, fields={"inp": inp, "out": out})
 third = jax.device_put(jax.numpy.ones(3), jax.devices()[3])
 assert run.functional(third).devices() == third.devices()
 assert run.functional(dlf.ones(3), like=third).devices() == third.devices()
+for halo in (0, {}):
+    assert run.functional(third, halo=halo).devices() == third.devices()
+    assert run.functional(dlf.ones(3), like=third, halo=halo).devices() == third.devices()
 """
     expect_success(end_of(code, XLA_FLAGS="--xla_force_host_platform_device_count=4"), code)

@@ -61,7 +61,7 @@ __all__ = [
     "as_numpy",
     "as_storage",
     "build_features",
-    "call_functional",
+    "call_by_name",
     "check_among",
     "check_names",
     "class_options",
@@ -862,13 +862,13 @@ class Storage:
             Without JAX.
         """
     def to_arrow(self, *, copy: bool = False) -> Any:
-        """Return a pyarrow Array over the buffer of the host, which it keeps. Copies only on demand.
+        """Return a pyarrow Array over the host's buffer, brought up to date. It keeps the buffer alive.
 
-        One dimension gives an array of numbers (bool: `arrow.bool8`), several a
+        One dimension gives an array of numbers (bool: `arrow.bool8`). Several dimensions give a
         FixedShapeTensorArray: a list along the axis that is outermost in memory, of tensors whose
-        `dim_names` are the other dims. An Array has no place for the name of the list's own axis,
-        nor for the halo: see `to_arrow_batch`. Arrow takes its data for constant: do not write the
-        storage afterwards.
+        `dim_names` are the other dims. An Array cannot hold the name of the list's own axis or the
+        halo: see `to_arrow_batch`. Arrow treats its data as constant: do not write to the storage
+        afterwards.
 
         Parameters
         ----------
@@ -889,8 +889,8 @@ class Storage:
         """Return a pyarrow RecordBatch with one column over the buffer of the host, or over a copy.
 
         The metadata of the column has all dims, the halo and the order of the axes. An Arrow IPC
-        file keeps them: `dlf.as_storage(batch)` of a batch that was read is the same field,
-        read-only. Parameters and errors are those of `to_arrow`.
+        file keeps them: for a batch that was read from it, `dlf.as_storage(batch)` returns the same
+        field, read-only. `name` names the column; the rest is as in `to_arrow`.
         """
     def to_cupy(self) -> Any:
         """Give a CuPy array over the buffer of the GPU, up to date (GDP-3). Zero-copy.
@@ -930,15 +930,18 @@ class Storage:
         written; both hold a reference to the storage. Absent for bfloat16 and float8.
         """
     def __arrow_c_schema__(self) -> CapsuleType:
-        """Return a capsule with the type of the array of `to_arrow()`. BufferError as there."""
+        """Return a capsule with the type of the array that `to_arrow()` makes.
+
+        Raises BufferError as `to_arrow()` does.
+        """
     def __arrow_c_device_array__(
         self, requested_schema: CapsuleType | None = None, **kwargs: Any
     ) -> tuple[CapsuleType, CapsuleType]:
         """Return capsules with schema and array, on the device that `__dlpack_device__` names.
 
         Zero-copy; the array holds a reference. A consumer of GPU memory waits for `sync_event`. The
-        requested schema is ignored, as the interface allows. BufferError as for `to_arrow()`,
-        NotImplementedError for a keyword that is not None.
+        requested schema is ignored, as the interface allows. Raises BufferError as `to_arrow()`
+        does, and NotImplementedError for an unknown keyword that is not None.
         """
     def __dlpack_device__(self) -> tuple[int, int]:
         """Give DLPack's device: (1, 0) for host memory, (2, n) for a GPU.
@@ -997,7 +1000,7 @@ class HostBackedStorage(Storage):
         """Return capsules with schema and array over the buffer of the host, brought up to date.
 
         Zero-copy; the array holds a reference. The requested schema is ignored, as the interface
-        allows. BufferError as for `to_arrow()`.
+        allows. Raises BufferError as `to_arrow()` does.
         """
     def tobytes(self, order: Literal["C", "F", "A"] = "C") -> bytes:
         """Copy the values without padding in order "C", "F" or "A", as NumPy and CuPy do."""
@@ -1467,10 +1470,10 @@ class BoundStencil:
             As for a call, without the outputs: arguments without a name are the inputs in the order of
             the definition, or all arguments. A field that is read and written is copied, and so is an
             output that you pass: points that the stencil does not write keep their values. `origin`,
-            `domain` and `exec_info` as for a call; instead of these, `halo`: the points around the
-            domain in arrays that have no halo of their own. `like` selects the framework of the
-            results: "numpy", "torch", "jax", "cupy", "xarray" or "storage", or an array of it; by
-            default that of the first field argument.
+            `domain` and `exec_info` are as for a call. Instead of `origin` and `domain`, `halo` gives
+            the points around the domain in arrays that have no halo of their own. `like` selects the
+            framework of the results: "numpy", "torch", "jax", "cupy", "xarray" or "storage", or an
+            array of it. The default is the framework of the first field argument.
 
         Returns
         -------
@@ -1484,10 +1487,11 @@ class BoundStencil:
         Raises
         ------
         TypeError
-            For arguments without a name that are more than the inputs and fewer than all.
+            For arguments without a name that are more than the inputs and fewer than all. For
+            `halo` with `origin` or `domain`.
         ValueError
-            If a new output has a dimension that no given field has, and there is no `domain`. For an
-            unknown `like`.
+            If a new output has a dimension that no given field has, and neither `domain` nor a
+            connectivity gives its extent. For an unknown `like`.
         """
 
 @final
@@ -1681,7 +1685,7 @@ def plan_functional(
 ) -> CallPlan:
     """As `BoundStencil.plan`, for a call whose outputs may be missing."""
 
-def call_functional(
+def call_by_name(
     run: BoundStencil,
     kwargs: dict[str, Any],
     *,
@@ -1691,7 +1695,7 @@ def call_functional(
 ) -> None:
     """Call a bound stencil by the names of its arguments.
 
-    Warnings name the line of the caller's caller, which called `run.functional(...)`.
+    Warnings name the line of the caller's caller.
     """
 
 @final

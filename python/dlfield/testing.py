@@ -1,8 +1,8 @@
 """Checks of derivatives: of an adjoint by the dot product, of a tangent by differences.
 
-``<w, J v>`` and ``<J* w, v>`` are equal for every v and w if the adjoint is right. Values of the
-fields are the caller's: a limiter at a kink, or a solver with a random matrix, has no quotient of
-differences.
+``<w, J v>`` and ``<J* w, v>`` are equal for every v and w if the adjoint is right. The caller
+chooses the values of the fields: at the kink of a limiter, or in a solver with a random matrix, a
+quotient of differences says nothing.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ def check_adjoint(
     seed
         Seed of the random directions.
     rtol
-        Relative difference that passes. Quotients of differences are right to about 1e-9 in
-        float64, and to 1e-4 in float32.
+        Relative difference that passes. Quotients of differences are accurate to about 1e-9
+        in float64, and to 1e-4 in float32.
 
     Raises
     ------
     AssertionError
-        If the products differ: names the input whose gradient is wrong, with both products.
+        If the products differ. The text names the input of the wrong gradient, and both products.
     ValueError
         As `dlfield.torch_op`.
 
@@ -141,7 +141,7 @@ def _outputs(function: StencilFunction, values: Mapping[str, Any]) -> Arrays:
 
 
 def _arrays(function: StencilFunction, made: Any) -> Arrays:
-    """Return outputs as arrays that are zero outside of the domain."""
+    """Return outputs by name, as arrays that `_inside` has cleared outside of the domain."""
     names = [field.name for field in function.outputs]
     return {
         name: _inside(function, name, one.to_numpy()) for name, one in zip(names, made, strict=True)
@@ -149,7 +149,7 @@ def _arrays(function: StencilFunction, made: Any) -> Arrays:
 
 
 def _inside(function: StencilFunction, name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return a copy that is zero outside of the domain; a field in place keeps its values there."""
+    """Return a copy, zero outside of the domain unless the field is both read and written."""
     if function.halos.fields[name].access == "update":
         return array.copy()
     dims = function.halos.dims(function.halos.fields[name])
@@ -168,7 +168,7 @@ def _direction(values: Any, random: np.random.Generator) -> npt.NDArray[Any]:
 
 
 def _weights(derivative: npt.NDArray[Any], random: np.random.Generator) -> npt.NDArray[Any]:
-    """Return a direction near the derivative, with something also where that is zero."""
+    """Return a direction near the derivative, with noise also where the derivative is zero."""
     scale = float(np.max(np.abs(derivative), initial=0)) or 1.0
     noise = 0.1 * scale * random.standard_normal(derivative.shape)
     weights: npt.NDArray[Any] = derivative * random.uniform(0.5, 1.5, derivative.shape) + noise

@@ -14,9 +14,9 @@ const ON: u8 = 2;
 /// Argument of [`set_huge_pages`]; 0 before the first call.
 static CHOSEN: AtomicU8 = AtomicU8::new(0);
 
-/// True if large fields request huge pages: the argument of [`set_huge_pages`], else false if the
-/// environment's `DLFIELD_HUGE_PAGES` is 0, off, no or false, else true. Pages are small if the
-/// system has no huge ones.
+/// True if large fields request huge pages. The last [`set_huge_pages`] decides. Without one, they
+/// do unless the environment variable `DLFIELD_HUGE_PAGES` is 0, off, no or false. Pages are small if
+/// the system has no huge ones.
 #[must_use]
 pub fn huge_pages() -> bool {
     static DEFAULT: OnceLock<bool> = OnceLock::new();

@@ -1,4 +1,6 @@
-//! The functional form of a call: its outputs are made, and given back.
+//! The functional form of a call, which makes its outputs and returns them. A call that comes again
+//! runs here by the plan that was kept (`functional_plan`); any other goes to
+//! `dlfield.stencils.functional`.
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -16,8 +18,8 @@ const KEPT: &str = "_last_functional";
 /// A call with one of these is left to `dlfield.stencils.functional`.
 const OTHER_OPTIONS: [&str; 4] = ["like", "halo", "exec_info", OFFSET_PROVIDER];
 
-/// The outputs of a call that is the last one again; `None` for one that needs another plan, and for
-/// one with options of `OTHER_OPTIONS`.
+/// Makes a call that repeats the last one, and returns its outputs. `None` for a call that needs
+/// another plan, or has one of `OTHER_OPTIONS`.
 fn again<'py>(
     run: &Bound<'py, BoundStencil>,
     args: &Bound<'py, PyTuple>,
@@ -69,10 +71,10 @@ impl BoundStencil {
     ///     As for a call, without the outputs: arguments without a name are the inputs in the order of
     ///     the definition, or all arguments. A field that is read and written is copied, and so is an
     ///     output that you pass: points that the stencil does not write keep their values. `origin`,
-    ///     `domain` and `exec_info` as for a call; instead of these, `halo`: the points around the
-    ///     domain in arrays that have no halo of their own. `like` selects the framework of the
-    ///     results: "numpy", "torch", "jax", "cupy", "xarray" or "storage", or an array of it; by
-    ///     default that of the first field argument.
+    ///     `domain` and `exec_info` are as for a call. Instead of `origin` and `domain`, `halo` gives
+    ///     the points around the domain in arrays that have no halo of their own. `like` selects the
+    ///     framework of the results: "numpy", "torch", "jax", "cupy", "xarray" or "storage", or an
+    ///     array of it. The default is the framework of the first field argument.
     ///
     /// Returns
     /// -------
@@ -86,10 +88,11 @@ impl BoundStencil {
     /// Raises
     /// ------
     /// TypeError
-    ///     For arguments without a name that are more than the inputs and fewer than all.
+    ///     For arguments without a name that are more than the inputs and fewer than all. For
+    ///     `halo` with `origin` or `domain`.
     /// ValueError
-    ///     If a new output has a dimension that no given field has, and there is no `domain`. For an
-    ///     unknown `like`.
+    ///     If a new output has a dimension that no given field has, and neither `domain` nor a
+    ///     connectivity gives its extent. For an unknown `like`.
     #[pyo3(signature = (*args, **kwargs))]
     fn functional<'py>(
         slf: &Bound<'py, Self>,
@@ -135,10 +138,10 @@ pub(super) fn plan_functional<'py>(
 
 /// Call a bound stencil by the names of its arguments.
 ///
-/// Warnings name the line of the caller's caller, which called `run.functional(...)`.
+/// Warnings name the line of the caller's caller.
 #[pyfunction]
 #[pyo3(signature = (run, kwargs, *, origin = None, domain = None, exec_info = None))]
-pub(super) fn call_functional<'py>(
+pub(super) fn call_by_name<'py>(
     run: &Bound<'py, BoundStencil>,
     kwargs: &Bound<'py, PyDict>,
     origin: Option<&Bound<'py, PyAny>>,

@@ -1,6 +1,6 @@
-//! Step 5 of a call, first half: copies of arguments that are on another device, or not laid out
-//! as the stencil needs them. They are made once everything is acquired, and copied back before
-//! anything is touched.
+//! Step 5 of a call, first half, and step 7: copies of arguments that are on another device, or not
+//! laid out as the stencil needs them. They are made once everything is acquired, and copied back
+//! before anything is touched.
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -89,8 +89,8 @@ impl StagedCopy<'_> {
             (None, None) => self.passed.is_same_as(passed),
             (one, other) => one == other && self.passed.layout() == passed.layout(),
         };
-        let boundary = wanted.alignment.unwrap_or(1) > 1;
-        let aligned = !boundary || self.wanted.field.aligned_index == wanted.field.aligned_index;
+        let is_padded = wanted.alignment.unwrap_or(1) > 1;
+        let aligned = !is_padded || self.wanted.field.aligned_index == wanted.field.aligned_index;
         let laid_out =
             (&self.wanted.layout, self.wanted.alignment) == (&wanted.layout, wanted.alignment);
         same && laid_out && aligned
@@ -100,8 +100,8 @@ impl StagedCopy<'_> {
         if let Some(object) = &self.object {
             return runner.to_host(py, object, &self.passed);
         }
-        // SAFETY: the copy belongs to this call, whose stencil has ended; the values of the memory
-        // that was passed are the user's to guard against other threads, as in NumPy.
+        // SAFETY: the copy belongs to this call, whose stencil has ended. The user guards the
+        // memory that was passed against other threads, as in NumPy.
         py.detach(|| unsafe { copy(&self.given, &self.passed) })?;
         let original = self.incoming.argument.original().and(self.incoming.array.as_ref());
         if let Some(original) = original {
@@ -128,7 +128,8 @@ fn copy_on_host(
     Ok(copy_with(py, passed, wanted)?.managed().clone())
 }
 
-/// A copy on the device of the stencil, by the stencil's own means if it has them.
+/// Copies memory to the device of the stencil, by the stencil's own means if it has them. Then also
+/// returns the object that holds the copy.
 pub(super) fn copy_to_device(
     py: Python<'_>,
     runner: &Runner,

@@ -38,8 +38,8 @@ type Values<'py> = SmallVec<[Bound<'py, PyAny>; 4]>;
 type Outputs<'py> = SmallVec<[Operand<'py>; 2]>;
 
 impl<'py> Call<'_, 'py> {
-    /// Computes; `None` if another operand is to decide what happens. Nothing is written if it is
-    /// refused.
+    /// Computes the results; `None` if another operand is to decide what happens. A refused call
+    /// writes nothing.
     pub(super) fn run(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let _inside = Inside::enter(py);
         let mask = self.mask.as_ref();
@@ -61,8 +61,8 @@ impl<'py> Call<'_, 'py> {
         result(py, &outputs).map(Some)
     }
 
-    /// Lets Dask compute if an operand is one of its arrays: with storages, as it does with arrays of
-    /// NumPy.
+    /// Lets Dask compute if an operand is one of its arrays. Dask takes storages as it takes arrays
+    /// of NumPy. `None` for other operands, and for a call with a mask or outputs.
     fn in_chunks(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         if self.mask.is_some() || self.out.iter().any(Option::is_some) {
             return Ok(None);
@@ -103,7 +103,7 @@ impl<'py> Call<'_, 'py> {
         Ok(Some(outputs))
     }
 
-    /// Joins the operands; the caller's outputs, and new storages where there is none.
+    /// Joins the operands into `joined`. Returns the caller's outputs, and new storages for the rest.
     fn outputs(
         &self,
         py: Python<'py>,
@@ -119,7 +119,8 @@ impl<'py> Call<'_, 'py> {
         let dtypes = self.dtypes(py, lift.inputs())?;
         let arrays = lift.operands.iter().filter(|operand| operand.labels().is_some());
         let ranks: SmallVec<[Option<Extents>; 4]> = arrays.map(Operand::ranks).collect();
-        let mask = usize::from(lift.mask().and_then(Operand::labels).is_some()); // only its names count
+        // A mask has a say in dims and layout, but its halo, origin and alignment do not count.
+        let mask = usize::from(lift.mask().and_then(Operand::labels).is_some());
         let labels = labels.get(..labels.len().saturating_sub(mask)).unwrap_or_default();
         let one = |(output, dtype): (&Option<Operand<'py>>, &_)| match output {
             Some(output) => Ok(output.clone()),
@@ -131,7 +132,7 @@ impl<'py> Call<'_, 'py> {
         lift.outputs.iter().zip(&dtypes).map(one).collect()
     }
 
-    /// The types of the results, by NumPy's rules: those of a call without elements.
+    /// The types of the results by NumPy's rules, which a call without elements tells.
     fn dtypes(&self, py: Python<'py>, inputs: &[Operand<'py>]) -> PyResult<Types> {
         let kinds = inputs.iter().map(Operand::kind).collect::<Option<_>>();
         let kinds = kinds.filter(|_| self.options.is_none());
@@ -166,7 +167,7 @@ impl<'py> Call<'_, 'py> {
         let mask = lift.mask().and_then(|_| values.pop());
         values.extend(arrays);
         let outcome = match (values.as_slice(), mask, &self.options) {
-            // An out by position is deprecated of these two, since NumPy 2.4.
+            // Since NumPy 2.4, these two deprecate an `out` that is passed by position.
             ([a, b, out], None, None) if matches!(self.name, "numpy.maximum" | "numpy.minimum") => {
                 let options = [(intern!(py, "out"), out)].into_py_dict(py)?;
                 self.function.call((a, b), Some(&options))
@@ -249,8 +250,8 @@ fn each(answer: Bound<'_, PyAny>) -> Values<'_> {
     }
 }
 
-/// The first storage, if all operands and outputs are numbers, and storages with its shape and field,
-/// and there is no mask.
+/// The first storage, if every other operand and output is a number or a storage of the same shape
+/// and field, and there is no mask.
 fn alike<'a>(lift: &'a Lift<'_, '_>) -> Option<(&'a Managed, &'a Arc<Field>)> {
     let mut first: Option<(&Managed, &Arc<Field>)> = None;
     for operand in lift.operands.iter().chain(lift.outputs.iter().flatten()) {
@@ -266,7 +267,7 @@ fn alike<'a>(lift: &'a Lift<'_, '_>) -> Option<(&'a Managed, &'a Arc<Field>)> {
     first.filter(|_| lift.mask().is_none())
 }
 
-/// The axes of an operand that has the dimensions of the result.
+/// The axes of an operand that has the dimensions of the result in the same order.
 static IN_ORDER: [Option<usize>; MAX_NDIM] = {
     let mut axes = [None; MAX_NDIM];
     let mut axis = 0;
@@ -277,8 +278,8 @@ static IN_ORDER: [Option<usize>; MAX_NDIM] = {
     axes
 };
 
-/// Each operand with the axis of each dimension of the result. Without `joined` all operands have
-/// these dimensions.
+/// Pairs each operand with its axis for each dimension of the result. Without `joined`, all
+/// operands have the dimensions of the result.
 fn with_axes<'a, 'py>(
     operands: &'a [Operand<'py>],
     joined: Option<&'a Joined>,
@@ -292,8 +293,8 @@ fn with_axes<'a, 'py>(
     })
 }
 
-/// The array of the output that is the operand itself. CuPy copies an operand whose elements are
-/// those of an output, unless both are one object.
+/// The array of the output that is the operand itself, if there is one. CuPy would copy an operand
+/// that shares elements with an output, unless both are the same object.
 fn in_place<'a, 'py>(
     memory: &Managed,
     axes: &[Option<usize>],
@@ -305,8 +306,8 @@ fn in_place<'a, 'py>(
     at.and_then(|at| arrays.get(at))
 }
 
-/// An array of CuPy over an operand: over a copy if it shares elements with an output, for which
-/// CuPy looks in memory of its own alone.
+/// An array of CuPy over an operand, or over a copy if the operand shares elements with an output.
+/// CuPy itself notices that only in memory of its own.
 fn read<'py>(
     cupy: &mut Cupy<'py>,
     py: Python<'py>,
@@ -325,7 +326,7 @@ fn read<'py>(
 /// The error of a function that does not work element by element.
 pub(super) fn not_elementwise(name: &str) -> Error {
     Error::Type(format!(
-        "{name}: expected a function that works element by element, got one of matrices, whose \
+        "{name}: expected a function that works element by element, got one for matrices, whose \
          dimensions have no names; use to_numpy() of the storages"
     ))
 }

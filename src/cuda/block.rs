@@ -1,5 +1,5 @@
-//! Blocks of memory from the driver: device memory, page-locked host memory, managed memory; and
-//! which of them lies at an address.
+//! Blocks of memory from the driver (device memory, page-locked host memory, managed memory), and
+//! the kind of memory at an address.
 
 use std::sync::Arc;
 
@@ -30,8 +30,8 @@ pub(crate) struct Block {
     address: u64,
     ordinal: i32,
     pooled: bool,
-    /// The driver's number of the allocation, if it has one. It tells a new allocation at the same
-    /// address apart, after the context was reset.
+    /// The driver's number of the allocation, if it has one. After a reset of the context, it tells
+    /// this allocation from a new one at the same address.
     identity: Option<u64>,
     timeline: Arc<Timeline>,
 }
@@ -125,8 +125,8 @@ impl Drop for Block {
     }
 }
 
-/// Allocates from the pool. The memory exists once the stream has reached the allocation, which the
-/// timeline records.
+/// Allocates from the pool. The memory exists once the stream has reached the allocation. The
+/// timeline records that point.
 fn pool(bytes: usize, ordinal: i32, timeline: &Timeline) -> Result<DriverResult<u64>> {
     let own = Stream::own(ordinal)?;
     // SAFETY: dlfield's own stream, which is never destroyed.
@@ -135,15 +135,18 @@ fn pool(bytes: usize, ordinal: i32, timeline: &Timeline) -> Result<DriverResult<
     Ok(made)
 }
 
+// Attributes of an address, and a value of the first one.
 const MEMORY_TYPE: u32 = 2;
+const ON_HOST: u32 = 1;
+const BUFFER_ID: u32 = 7;
 const IS_MANAGED: u32 = 8;
 const DEVICE_ORDINAL: u32 = 9;
-const ON_HOST: u32 = 1;
+// Attributes of a device.
 const MANAGED_MEMORY: u32 = 83;
 const MEMORY_POOLS: u32 = 115;
-const BUFFER_ID: u32 = 7;
+// Flags of an allocation.
 const ATTACH_GLOBAL: u32 = 1;
-/// For all devices; not write-combined, and so fast to read.
+/// Page-locked for all devices. Without the flag for write-combined memory, the host reads it fast.
 const PORTABLE: u32 = 1;
 
 fn supports(ordinal: i32, attribute: u32) -> Result<bool> {
@@ -156,8 +159,8 @@ fn check_managed(ordinal: i32) -> Result<()> {
     }
     let count = device_count()?;
     Err(Error::Device(format!(
-        "managed: expected a device with managed memory for 'cuda', got GPU {ordinal} (of {count}) \
-         without; keep a pair of buffers with 'gt4py' instead"
+        "managed: expected a device with managed memory for 'cuda', got GPU {ordinal} (of \
+         {count}), which has none; keep a pair of buffers with 'gt4py' instead"
     )))
 }
 

@@ -9,31 +9,32 @@ use crate::error::Result;
 /// Work that another library puts on a stream, in order with all work on the memory that it uses.
 pub(crate) struct Work {
     stream: Stream,
-    /// The stream that the user has chosen, if the work belongs there.
-    within: Option<Stream>,
-    /// The orders of the work on that memory.
+    /// The stream that the user has chosen, if the work is to be in order with it.
+    chosen: Option<Stream>,
+    /// The timelines of the memory that the work uses.
     used: Vec<Arc<Timeline>>,
 }
 
 impl Work {
     pub(crate) fn on(stream: Stream) -> Self {
-        Self { stream, within: None, used: Vec::new() }
+        Self { stream, chosen: None, used: Vec::new() }
     }
 
-    /// Work that belongs to the stream that the user has chosen, put on another one.
+    /// Starts work on a stream other than the one that the user has chosen, if any. `stream` waits
+    /// for the chosen one here; the chosen one waits for the work in [`Work::leave`].
     ///
     /// # Errors
     /// [`crate::Error::Device`] if the driver fails.
     pub(crate) fn away_on(stream: Stream) -> Result<Self> {
-        let within = Stream::chosen(stream.ordinal());
-        if let Some(chosen) = within {
+        let chosen = Stream::chosen(stream.ordinal());
+        if let Some(chosen) = chosen {
             stream.follow(chosen)?; // WAIT of the other library for the user's work
         }
-        Ok(Self { within, ..Self::on(stream) })
+        Ok(Self { chosen, ..Self::on(stream) })
     }
 
-    /// Lets the stream wait for what is in flight on memory, which it may use from now on. The host
-    /// does not wait.
+    /// Makes the stream wait for the work in flight on memory, which the other library may use from
+    /// now on. The host does not wait.
     ///
     /// # Errors
     /// [`crate::Error::Device`] if the driver fails.
@@ -50,10 +51,10 @@ impl Work {
         self.used.iter().for_each(|timeline| timeline.expose());
     }
 
-    /// Records that the current work on the stream may use the memory, also if the library failed.
+    /// Records that the current work on the stream may use the memory, even if the library failed.
     ///
     /// # Errors
-    /// [`crate::Error::Device`]: the first failure of the driver, which leaves the rest in order.
+    /// [`crate::Error::Device`]: the first failure of the driver. The rest is recorded all the same.
     pub(crate) fn leave(&self) -> Result<()> {
         let left = |outcome: Result<()>, timeline: &Arc<Timeline>| {
             let next = timeline.leave(self.stream);
@@ -64,7 +65,7 @@ impl Work {
     }
 
     fn hand_back(&self) -> Result<()> {
-        match self.within {
+        match self.chosen {
             Some(chosen) => chosen.follow(self.stream), // WAIT of the user for the other library
             None => Ok(()),
         }

@@ -1,8 +1,8 @@
-//! Errors by kind.
+//! Errors by kind, and the quoting of foreign text for their messages.
 //!
-//! A message has the shape `<what>: expected <x>, got <y>; <way out>`, lower case and without a
+//! A message has the form `<what>: expected <x>, got <y>; <way out>`, in lower case and without a
 //! full stop. The variant names the *kind* of failure, which is all that a caller can act on. The
-//! Python skin turns each kind into one exception class.
+//! table of Python exceptions is in `python`.
 
 use std::borrow::Cow;
 
@@ -41,7 +41,8 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// Prepends `prefix: `, which names the argument that the error is about.
+    /// Prepends `prefix: `, which names the argument or function that the error is about.
+    /// [`Error::OutOfMemory`] has no text of its own, and stays as it is.
     #[must_use]
     pub fn about(self, prefix: &str) -> Self {
         self.with_text(|text| format!("{prefix}: {text}"))
@@ -80,7 +81,7 @@ pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Quotes foreign text for a message, shortened and with escapes for control characters.
+/// Quotes foreign text for a message, shortened and with escapes for what is not printable.
 pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", escaped(&shortened(text)))
 }
@@ -88,7 +89,7 @@ pub(crate) fn quoted(text: &str) -> String {
 /// The longest name in a message, in characters.
 const LONGEST_NAME: usize = 40;
 
-/// A name for a message: cut, and with escapes for what does not show as it is.
+/// Prepares a name for a message: cuts a long one, and escapes what is not printable.
 pub(crate) fn shown_name(name: &str) -> Cow<'_, str> {
     match name.char_indices().nth(LONGEST_NAME) {
         None => escaped(name),
@@ -105,8 +106,8 @@ pub(crate) fn quoted_name(name: &str) -> String {
     format!("'{}'", shown.replace('\'', "\\'"))
 }
 
-/// Escapes what is not printable as Python does: control characters, marks of direction, and all
-/// spaces but the usual one.
+/// Escapes backslashes and what is not printable, as Python's `repr` does: control characters,
+/// marks of direction, and all spaces but the usual one.
 fn escaped(text: &str) -> Cow<'_, str> {
     let printable = |one: char| matches!(one, ' '..='~') || one.escape_debug().count() == 1;
     if text.chars().all(|one| printable(one) && one != '\\') {

@@ -1,4 +1,5 @@
-//! Layouts, and dimensions of several operands.
+//! Rules of `layout` and `field` for fuzz targets: selections, overlaps, and the dimensions of
+//! several operands.
 #![forbid(unsafe_code)]
 
 use crate::error::Result;
@@ -20,20 +21,20 @@ pub fn may_overlap(a: (&Layout, usize), b: (&Layout, usize)) -> bool {
     layout::may_overlap(a.0, a.1, b.0, b.1)
 }
 
-/// Dimensions of a result, and for each operand the axis of each of them; `None` where it is repeated.
+/// The dimensions of a result, and the axes of the operands that belong to them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Joint {
     /// Names; `None` if no operand has any.
     pub dims: Option<Dims>,
     /// Extents.
     pub shape: Extents,
-    /// One entry for each operand.
+    /// For each operand, its axis for each dimension of the result; `None` where it is repeated.
     pub axes: Vec<Vec<Option<usize>>>,
     /// The labels of the result.
     pub field: Field,
 }
 
-/// Joins the dimensions of operands, each a shape and, of a storage, the field.
+/// Joins the dimensions of operands. An operand is a shape, with the field if it is a storage.
 ///
 /// # Errors
 /// [`Error::Argument`](crate::Error::Argument) for operands that do not belong together.
@@ -55,7 +56,7 @@ pub fn join_within(
     Joined::within(target, &operands).map(|joined| joint(joined, &operands))
 }
 
-/// The axis of a value for each dimension of the target that it is assigned to.
+/// Returns the axis of a value for each dimension of a target; `None` where the value is repeated.
 ///
 /// # Errors
 /// [`Error::Argument`](crate::Error::Argument) for names and extents that do not fit.

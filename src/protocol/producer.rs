@@ -135,6 +135,7 @@ impl Recognised {
     }
 
     /// Recognises an object by its class.
+    #[inline]
     pub(super) fn new(obj: &Bound<'_, PyAny>) -> PyResult<Self> {
         if let Some(known) = Self::met(obj) {
             return Ok(known);

@@ -1,12 +1,13 @@
-//! Entries for the usual calls of a few functions, which pass the arguments on by position.
+//! Entries: each stands in front of a function, and passes the arguments of its usual call on by
+//! position.
 //!
-//! PyO3 takes the arguments of a function with `**options` as a tuple, and reads each keyword as a
+//! PyO3 takes the arguments of a function with `**options` as a tuple, and reads each keyword as
 //! text. An entry has Python's fast calling convention instead, and compares keywords as objects:
 //! those in source code, and those of NumPy, are interned. A call that it does not recognise goes to
 //! the function that PyO3 made, with all its arguments.
 //!
-//! docs/design.md says what this saves. PyO3 could do without if it read keywords of a function with
-//! `**options` in the fast calling convention too, and made the dict only if one is left over.
+//! docs/design.md says what this saves. Entries would not be needed if PyO3 used the fast calling
+//! convention for a function with `**options` too, and made the dict only for keywords left over.
 
 use std::ffi::{CString, c_int};
 use std::mem::transmute;
@@ -78,13 +79,13 @@ fn capsule_of<'py>(
 /// The keywords of `__dlpack__`, in the order of `capsule_of`.
 const KEYWORDS: [&str; 4] = ["stream", "max_version", "dl_device", "copy"];
 
-/// The entry of a function whose usual call has one argument.
+/// Defines the entry of a function whose usual call has one argument.
 macro_rules! entry_of_one {
     ($entry:ident, $ways:ident) => {
         static $ways: OnceLock<Ways> = OnceLock::new();
 
         /// # Safety
-        /// As Python calls a function with the fast calling convention.
+        /// To be called as Python calls a function with the fast calling convention.
         unsafe extern "C" fn $entry(
             module: *mut ffi::PyObject,
             args: *const *mut ffi::PyObject,
@@ -113,7 +114,7 @@ static NAMES: OnceLock<[Py<PyString>; 4]> = OnceLock::new();
 /// The entry of `__dlpack__`.
 ///
 /// # Safety
-/// As Python calls a method with the fast calling convention.
+/// To be called as Python calls a method with the fast calling convention.
 unsafe extern "C" fn enter_dlpack(
     storage: *mut ffi::PyObject,
     args: *const *mut ffi::PyObject,
@@ -132,10 +133,11 @@ unsafe extern "C" fn enter_dlpack(
     unsafe { (ways.usual)(ptr::null_mut(), values.as_ptr(), 5, ptr::null_mut()) }
 }
 
-/// The values of keywords that all are those of `__dlpack__`, with None for those that are missing.
+/// Returns the values of the keywords in the order of `KEYWORDS`, with Python's None for a missing
+/// one. `None` if the call has any other argument.
 ///
 /// # Safety
-/// The arguments of a call.
+/// `arguments` are those of a call.
 unsafe fn by_position(arguments: Arguments) -> Option<[*mut ffi::PyObject; 4]> {
     let Arguments { args, count, names } = arguments;
     // SAFETY: a static object.
@@ -182,7 +184,7 @@ unsafe fn call(
     answer.unwrap_or(Err(())).unwrap_or(ptr::null_mut())
 }
 
-/// Arguments as a tuple, and keywords as a dict if there are any.
+/// Collects the arguments in a tuple, and the keywords in a dict if there are any.
 ///
 /// # Safety
 /// As [`call`].
@@ -217,7 +219,7 @@ unsafe fn collect<'py>(
 /// Puts the entries in front of the functions of the module, and of the method of the class.
 ///
 /// # Errors
-/// What making functions in Python raises.
+/// The exception that Python raises if a function cannot be made.
 pub(crate) fn install(module: &Bound<'_, PyModule>) -> PyResult<()> {
     if !short_ways() {
         return Ok(());
@@ -249,8 +251,8 @@ pub(crate) fn install(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// The definition of an entry, with the signature and the text of the function behind it. `None` if
-/// PyO3 gives the function for the usual call another calling convention.
+/// Makes the definition of an entry with the signature and docstring of `any`, and sets its `ways`.
+/// `None` if PyO3 gives the function for the usual call another calling convention.
 fn definition(
     name: &str,
     entry: Fast,

@@ -58,6 +58,7 @@ impl Storage {
 
     /// Puts memory of the host into a storage without labels, as [`Storage::wrap`] does if nothing
     /// is requested.
+    #[inline]
     pub(crate) fn over_host(memory: Managed) -> Self {
         let field = unlabelled(memory.layout().ndim());
         Self::new(Buffers::Host(memory), field)

@@ -1,7 +1,9 @@
-//! Storages: memory with what is known of it as a field, and everything that a storage can do.
+//! Storages: memory with what is known of it as a field, and what a storage can do by itself. Typed
+//! views and exports are in `protocol`, Python's classes in `python::storage`.
 //!
 //! ```text
-//! Spec + memory ──make──▶ Storage ──view, copies, assign──▶ Storage
+//! Spec + memory ──make, builder──▶ Storage ──view, copies, join──▶ new Storage
+//! values ──assign, batch──▶ the elements of a Storage
 //! ```
 
 mod buffers;

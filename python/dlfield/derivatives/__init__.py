@@ -2,7 +2,7 @@
 
 Its files, each of which uses only those above it::
 
-    expressions    expressions, and what each read of one receives
+    expressions    how expressions are made, moved and differentiated
     program        what a stencil computes, sweep by sweep
     versions       stencils in single assignment
     sweeps         adjoint and tangent

@@ -192,6 +192,7 @@ def _named(
 
 def _text(original: _Original, derive: Callable[[_Original], Stencil]) -> str:
     name, kind = original.nodes.name, derive.__name__.strip("_")
+    options = original.stencil.options
     try:
         derived = derive(original)
     except NotDifferentiable as error:
@@ -204,7 +205,7 @@ def _text(original: _Original, derive: Callable[[_Original], Stencil]) -> str:
         {name: kind for name, kind in original.scalars.items() if name in used},
         f"The {kind} of '{name}'.",
         _statements(original.stencil.definition_func),
-        literals=int(original.stencil.options["literal_float_precision"]),
+        literals=[f"{kind}{options[f'literal_{kind}_precision']}" for kind in ("float", "int")],
         by_levels=original.stencil.backend.startswith("gt:"),
     )
 

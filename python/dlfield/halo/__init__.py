@@ -5,7 +5,7 @@
 Its files, each of which uses only those above it::
 
     edge             one edge of a block
-    remembered       fields of the last exchange
+    remembered       plans for the last few sets of fields
     mpi              messages of MPI
     agreement        all ranks go on, or all raise
     neighbours       topologies

@@ -1,4 +1,4 @@
-"""What was planned for the last sets of fields: time levels are swapped from step to step."""
+"""Plans for the last few sets of fields: models swap time levels from step to step."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Remembered", "is_same"]
 
-#: Sets of fields that stay planned. They are kept alive.
-REMEMBERED = 4
+#: The number of sets whose plans are kept. The fields of these sets are kept alive.
+_REMEMBERED = 4
 
 
 class Remembered:
@@ -21,7 +21,7 @@ class Remembered:
     Parameters
     ----------
     plan
-        Plans for a new set.
+        Called with a new set of fields; returns what it plans for them.
     """
 
     def __init__(self, plan: Callable[[Sequence[Storage]], Any]) -> None:
@@ -36,7 +36,7 @@ class Remembered:
                 return planned
         planned = self._plan(fields)
         self._sets.insert(0, (fields, planned))
-        del self._sets[REMEMBERED:]
+        del self._sets[_REMEMBERED:]
         return planned
 
     def forget_last(self) -> None:
@@ -49,10 +49,10 @@ class Remembered:
 
 
 def _is_alike(one: Storage, other: Storage) -> bool:
-    """Tell whether what is planned for a storage is right for another: a pair is not its side."""
+    """Tell whether a plan for one storage suits another; a pair and one of its sides differ."""
     return type(one) is type(other) and is_same(one, other)
 
 
 def is_same(one: Storage, other: Storage) -> bool:
-    """Tell whether two storages of one shape have the same memory."""
+    """Tell whether two storages of the same shape have the same memory."""
     return one is other or (one.ptr == other.ptr and one.strides == other.strides)

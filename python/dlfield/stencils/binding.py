@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from dlfield._core import BoundStencil, call_functional
+from dlfield._core import BoundStencil, call_by_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -195,7 +195,7 @@ def _run(
     axes, fields = run.declaration.axes, run.declaration.fields
     ndim = {field.name: sum(dim in axes for dim in field.dims) for field in fields}
     origin = {name: at[: ndim[name]] for name, at in _origin_.items() if name in ndim}
-    call_functional(run, arguments, origin=origin, domain=_domain_, exec_info=exec_info)
+    call_by_name(run, arguments, origin=origin, domain=_domain_, exec_info=exec_info)
 
 
 def _taken_apart(stencil: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:

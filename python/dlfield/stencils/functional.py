@@ -1,7 +1,8 @@
 """Stencils as functions: outputs are made and given back, and no argument is written.
 
-Frameworks whose arrays are immutable use stencils this way. Reached by ``run.functional(...)`` of a
-bound stencil.
+Frameworks whose arrays are immutable use stencils this way. ``run.functional(...)`` of a bound
+stencil comes here. This file finds out what the outputs are like and where the call computes; the
+compiled `FunctionalPlan` makes them and computes.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
     from dlfield._core import Array, BoundStencil, CallPlan, FieldPlan, StorageOptions
     from dlfield.stencils.declaration import DeclaredField
 
-__all__ = ["call"]
+__all__ = ["call", "planned"]
 
-#: How a storage becomes an array of each framework, None as it is. None of them copies.
+#: What makes an array of each framework from a storage, without a copy. None: the storage itself.
 _MAKERS: dict[str, Callable[[Storage], Any] | None] = {
     "cupy": Storage.to_cupy,
     "jax": Storage.to_jax,
@@ -42,12 +43,10 @@ _MAKERS: dict[str, Callable[[Storage], Any] | None] = {
     "xarray": Storage.to_numpy,
 }
 
-#: Where a bound stencil keeps the plan of its last call, for those that come again.
+#: The attribute of a bound stencil that keeps the plan of its last call, for calls like it.
 _KEPT = "_last_functional"
-#: The options of a call that gives none.
+#: `origin` and `domain` of a call that passes neither.
 _ANYWHERE: Mapping[str, Any] = {"origin": None, "domain": None}
-#: Classes of numbers.
-_NUMBERS = (bool, int, float, complex)
 
 
 def call(run: BoundStencil, args: tuple[Any, ...], keywords: Mapping[str, Any] | None) -> Any:
@@ -61,9 +60,13 @@ def call(run: BoundStencil, args: tuple[Any, ...], keywords: Mapping[str, Any] |
         exec_info = options.pop("exec_info", None)
     given = arguments_functional(run, args, options)
     if halo is not None:
-        first = next(filter(_is_array, given.values()), None)
+        names = (field.name for field in run.declaration.fields)
+        first = next((given[name] for name in names if name in given), None)
         name = _framework(like, first)
-        like = first if name == "jax" and like is None else name  # JAX has several devices
+        if name != "jax":
+            like = name
+        elif like is None:
+            like = first  # the array tells the device, too
         given = _with_halo(run, given, halo, place)
     return _plan(run, given, like, place)(run, given, exec_info)
 
@@ -71,16 +74,16 @@ def call(run: BoundStencil, args: tuple[Any, ...], keywords: Mapping[str, Any] |
 def _plan(
     run: BoundStencil, given: dict[str, Any], like: Array, place: Mapping[str, Any]
 ) -> FunctionalPlan:
-    """Return the plan of the last call, or a new one if anything it follows from differs.
+    """Return the plan of the last call if it also serves this call; otherwise a new plan.
 
-    A call checks its arguments in any case.
+    The call checks its arguments in both cases.
     """
     may_be_kept = like is None or isinstance(like, str)
     kept: FunctionalPlan | None = run.__dict__.get(_KEPT)
     if kept is not None and may_be_kept and kept.serves(run, given, **place, like=like):
         return kept
     plan, told = planned(run, given, place)
-    may_be_kept &= told is place  # else the caller may exchange the tables
+    may_be_kept &= told is place  # else it depends on tables, which may change
     asked = (given, place["origin"], place["domain"], like) if may_be_kept else None
     made = _Outputs(plan, given, like, told).functional_plan(run, given, asked)
     if made.may_be_kept:
@@ -91,7 +94,7 @@ def _plan(
 def planned(
     run: BoundStencil, given: dict[str, Any], place: Mapping[str, Any]
 ) -> tuple[CallPlan, Mapping[str, Any]]:
-    """Plan a call whose outputs may be missing; also return origin and domain, as tables tell."""
+    """Plan a call whose outputs may be missing; return its origin and domain beside the plan."""
     plan = plan_functional(run, (), given, **place)
     told = _told_by_tables(run, plan, given) if place["domain"] is None else None
     if told is None:
@@ -101,7 +104,7 @@ def planned(
 
 
 def _told_by_tables(run: BoundStencil, plan: CallPlan, given: Mapping[str, Any]) -> Any:
-    """Return a domain whose points along what no field has are those of the tables; else None."""
+    """Complete the domain from the tables; return None if nothing is missing or they lack it."""
     unknown = {dim for _, dim in _unknown(plan)}
     provider = given.get("offset_provider", run.declaration.connectivities)
     if not unknown or not provider:
@@ -115,7 +118,7 @@ def _told_by_tables(run: BoundStencil, plan: CallPlan, given: Mapping[str, Any])
 
 
 def _unknown(plan: CallPlan) -> Iterator[tuple[str, str]]:
-    """Yield outputs that are to be made, each with a dimension that no array has."""
+    """Yield each output to be made with each of its dimensions that no given array has."""
     known = {dim for field in plan.fields.values() if field.given for dim in field.dims}
     for name, field in plan.fields.items():
         if field.access in ("write", "update") and field.given is None:
@@ -123,15 +126,11 @@ def _unknown(plan: CallPlan) -> Iterator[tuple[str, str]]:
 
 
 def _domain(plan: CallPlan, points: Iterable[int]) -> Any:
-    """Give points as a call takes them: numbers, or ranges where the domain begins elsewhere."""
+    """Return a domain as a call takes it: numbers, or ranges if it does not start at the origin."""
     if not any(plan.start):
         return tuple(points)
     ends = zip(plan.axes, plan.start, points, strict=True)
     return {axis: (start, start + count) for axis, start, count in ends}
-
-
-def _is_array(value: Any) -> bool:
-    return not isinstance(value, _NUMBERS)
 
 
 def _with_halo(
@@ -140,17 +139,18 @@ def _with_halo(
     halo: Any,
     place: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Give the fields that have no halo of their own one of these widths."""
+    """Return the arguments, with this halo on each field that has none of its own."""
     if any(one is not None for one in place.values()):
         raise TypeError("halo: expected it alone, got it with origin or domain; leave these out")
     halos, labelled = Halos(run.declaration, halo), dict(given)
-    for name in labelled.keys() & halos.fields.keys():
-        labelled[name] = _labelled_with(halos, halos.fields[name], given[name])
+    for name, field in halos.fields.items():
+        if name in given:
+            labelled[name] = _labelled_with(halos, field, given[name])
     return labelled
 
 
 def _labelled_with(halos: Halos, field: DeclaredField, value: Any) -> Any:
-    """Return an array with the widths of a halo, over the same memory, unless it has a halo."""
+    """Return a storage with this halo over an array; one with a halo of its own, as it is."""
     names = get_dims(value)
     if isinstance(value, Storage) and any(map(any, value.halo or ())):
         return value
@@ -190,7 +190,7 @@ def _framework(like: Array, first: Any) -> str:
 def _together(
     names: tuple[str, ...], collections: Mapping[str, Any], arrays: tuple[Any, ...]
 ) -> Any:
-    """Put the parts of each collection of outputs together, where it has no others."""
+    """Return the results, with one for each collection whose parts are all outputs."""
     parts = dict(zip(names, arrays, strict=True))
     results = dict(parts)
     for collection in collections.values():
@@ -203,7 +203,7 @@ def _together(
 
 
 class _Outputs:
-    """What makes the outputs of a call, and gives them back as arrays of a framework."""
+    """How a call makes its outputs, and how it returns them as arrays of a framework."""
 
     def __init__(
         self,
@@ -223,7 +223,7 @@ class _Outputs:
         written = plan.fields.items()
         #: The outputs, in the order of the definition.
         self.fields = {name: one for name, one in written if one.access in ("write", "update")}
-        #: Index of the domain's first point in every field, along its declared dimensions.
+        #: The index in every field that `plan.start` counts from, along its declared dimensions.
         halos = zip(plan.axes, plan.output_halo, plan.start, strict=True)
         around = {axis: low - start for axis, (low, _), start in halos}
         self.origins = {
@@ -245,7 +245,7 @@ class _Outputs:
         }
 
     def common_origin(self) -> Any:
-        """Give the origins as a call takes them: one for all fields if they agree (read sooner)."""
+        """Return the origins as a call takes them; one for all fields, if they agree, is faster."""
         found: dict[str, set[int]] = {axis: set() for axis in self.plan.axes}
         for name, origin in self.origins.items():
             for dim, first in zip(self.plan.fields[name].dims, origin, strict=True):
@@ -255,7 +255,7 @@ class _Outputs:
         return tuple(firsts.pop() for firsts in found.values()) if one else self.origins
 
     def check_domain(self) -> None:
-        """Refuse to guess the extent of an output along an axis that nothing tells."""
+        """Refuse an output with an axis whose extent is unknown."""
         for name, dim in _unknown(self.plan):
             missing = f"a field that has {dim}, as the output '{name}' has"
             raise ValueError(f"domain: needs {missing}; pass domain=, or an array for it")
@@ -284,8 +284,7 @@ class _Outputs:
         axes = zip(plan.axes, plan.domain, plan.output_halo, plan.halo, strict=True)
         for axis, points, around, halo in axes:
             extents[axis] = points + sum(around)
-            # A plain array stays one: if it has points around the domain it does not call them a
-            # halo.
+            # If no field has a halo, the points around the domain are no halo in outputs either.
             halos[axis] = halo if any(around) else (0, 0)
         options = self._demands(field, dims) | {"defaults": plan.backend or "C"}
         options |= {"dims": dims, "halo": [halos[one] for one in dims]}
@@ -304,7 +303,7 @@ class _Outputs:
         return demands
 
     def _labelled_together(self, given: Mapping[str, Any]) -> Callable[[tuple[Storage, ...]], Any]:
-        """Return what makes DataArrays of the outputs of a call with these arguments."""
+        """Return a function that makes DataArrays of the outputs of a call with these arguments."""
         import xarray as xr
 
         own = {name: one for name, one in given.items() if isinstance(one, xr.DataArray)}
@@ -320,7 +319,7 @@ class _Outputs:
         return together
 
     def _labelled(self, array: Array, made: Storage, name: str, own: Any, model: Array) -> Any:
-        """Give a DataArray like the one passed for it, else labelled as the first field."""
+        """Return an output as a DataArray like the one passed for it, else like the first field."""
         import xarray as xr
 
         field = self.plan.fields[name]
@@ -345,16 +344,16 @@ class _Outputs:
         return xr.DataArray(array, dims=[names.get(dim, dim) for dim in dims], coords=coords)
 
 
-def _on_device(device: Any, made: Storage) -> Any:  # of JAX
-    """Return an array of JAX over the memory, or on another device a copy."""
+def _on_device(device: Any, made: Storage) -> Any:  # a jax.Array
+    """Return a JAX array over the memory, or a copy if it has to be on another device."""
     import jax
 
     array = made.to_jax()
     return array if array.device == device else jax.device_put(array, device)
 
 
-def _device_of(model: Array) -> Any:  # of JAX
-    """Return the device of a JAX array, of which one process has several on the host."""
+def _device_of(model: Array) -> Any:  # a jax.Device
+    """Return the device of a JAX array, else None. Even the host may have several devices."""
     array = model.ndarray if is_field(model) else model
     device = getattr(array, "device", None)
     return device if hasattr(device, "platform") else None
@@ -366,5 +365,5 @@ def _dims(field: FieldPlan) -> tuple[str, ...]:
 
 
 def _inside(window: slice | None, extent: int) -> bool:
-    """Tell whether a part of the first argument lies inside it, so that it has coordinates."""
+    """Tell whether a window lies inside the first field, which then has coordinates for it."""
     return window is not None and 0 <= window.start <= window.stop <= extent

@@ -1,8 +1,9 @@
 """Arrays without labels: the points around the domain that each has, and what follows from them.
 
-Tensors and arrays of JAX have no halo. Where the caller says how many points every array has around
-the domain, its shapes tell the domain, and the shapes of the outputs. Extents are added and
-subtracted and never compared: they may be symbols, as torch's ``SymInt``.
+Tensors and arrays of JAX have no halo. The caller says how many points every array has around the
+domain. Then the shapes of the inputs tell the domain and the shapes of the outputs. Extents are
+added and subtracted, but only `check_extents` compares them: they may be symbols, such as torch's
+``SymInt``.
 """
 
 from __future__ import annotations
@@ -28,17 +29,17 @@ class Halos:
     declaration
         The stencil.
     halo
-        A number for all axes, a number or a pair for each, or a dict of these by axis; axes that it
-        lacks have none. None: the reach of the stencil.
+        A number for all axes, a number or a pair for each, or a dict of these by axis, 0 for axes
+        that it lacks. None: the reach of the stencil.
     dims
         Order of the axes in the arrays of the caller; None: the declared order. Data dimensions
-        stay behind.
+        stay last.
 
     Raises
     ------
     TypeError, ValueError
-        For a halo or an order that names other axes than the stencil has, or not all; without
-        `halo`, for a stencil whose reach is known at run time only.
+        For widths that are no ints of at least 0; for a halo or an order that does not fit the axes
+        of the stencil; without `halo`, for a stencil whose reach is known at run time only.
     """
 
     def __init__(self, declaration: Declaration, halo: Any = None, dims: Any = None) -> None:
@@ -47,7 +48,7 @@ class Halos:
         self.widths: dict[str, tuple[int, int]] = _widths(declaration, halo)
         self.order = declaration.axes if dims is None else _order(declaration, dims)
         self.fields = {field.name: field for field in declaration.fields}
-        #: The fields that are passed: what is read.
+        #: The fields that are read, which the caller passes.
         self.inputs = [one for one in declaration.fields if one.access in ("read", "update")]
         self.outputs = [one for one in declaration.fields if one.access in ("write", "update")]
 
@@ -57,7 +58,7 @@ class Halos:
         return axes + tuple(dim for dim in field.dims if dim not in axes)
 
     def axes(self, field: DeclaredField) -> tuple[int, ...] | None:
-        """Return the axes of the caller's array in the declared order; None if it has that."""
+        """Return the axes of the caller's array in the declared order; None if they already are."""
         dims = self.dims(field)
         return None if dims == field.dims else tuple(map(dims.index, field.dims))
 
@@ -71,7 +72,7 @@ class Halos:
     def check_extents(self, shapes: Mapping[str, Shape]) -> None:
         """Refuse an input that has fewer points along an axis than the first one that has the axis.
 
-        A stencil may need no more of it; its gradient has a halo as all others have.
+        The stencil may need no more points, but the gradient has the same halo as other arrays.
         """
         expected = self.extents(shapes)
         for field in self.inputs:
@@ -94,7 +95,7 @@ class Halos:
         return found
 
     def domain(self, extents: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Return the number of points along each axis, 1 along those that no input has."""
+        """Return the number of points along each axis, 1 along an axis without an extent."""
         inner = {axis: extents[axis] - sum(self.widths[axis]) for axis in extents}
         return tuple(inner.get(axis, 1) for axis in self.declaration.axes)
 

@@ -1,12 +1,15 @@
-"""Memory as a bound stencil wants it, under the names of its user.
+"""Memory as a bound stencil wants it, with the dimensions named as its user names them.
 
-Reached by ``run.storage(x)``, ``run.zeros(shape)`` and ``run.empty(shape)`` of a bound stencil.
+``run.storage(x)``, ``run.zeros(shape)`` and ``run.empty(shape)`` of a bound stencil come here. The
+outputs of ``run.functional(...)`` are made in `functional`.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 import dlfield._core as core
 from dlfield._core import get_dims, preset
@@ -59,12 +62,12 @@ def made(
 
 
 def _names(bound: Mapping[str, Any]) -> dict[str, str]:
-    """Give the stencil's name for each of the user's, of the keywords of `bind`."""
+    """Return the stencil's names of dimensions by the user's, from the keywords of `bind`."""
     return {name: getattr(dim, "value", dim) for name, dim in (bound["dims"] or {}).items()}
 
 
 def _own_names(known: Mapping[str, str], model: DeclaredField) -> tuple[str, ...]:
-    """Give the user's name of each dimension of a field, or the stencil's where it has not one."""
+    """Return the user's names of a field's dimensions; the stencil's if there is not just one."""
     own = {dim: [name for name, target in known.items() if target == dim] for dim in model.dims}
     return tuple(own[dim][0] if len(own[dim]) == 1 else dim for dim in model.dims)
 
@@ -97,9 +100,7 @@ def _demands(
     model: DeclaredField,
     dims: Sequence[str] | None,
 ) -> dict[str, Any]:
-    """Give the options of memory for a field, for dimensions in this order of the user's names."""
-    import numpy as np  # not with dlfield itself
-
+    """Return the memory options for a field with `dims` in this order, under the user's names."""
     declaration: Declaration = run.declaration
     names = model.dims if dims is None else [known.get(dim, dim) for dim in dims]
     demands: dict[str, Any] = {"device": declaration.device}

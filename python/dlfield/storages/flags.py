@@ -16,7 +16,7 @@ class Flags:
 
     c_contiguous: bool
     f_contiguous: bool
-    #: True if dlfield allocated the memory, which views share.
+    #: True if dlfield allocated the memory; unlike in NumPy, also for a view of it.
     owndata: bool
     writeable: bool
     aligned: bool

@@ -1,4 +1,5 @@
-//! Producer: exports a [`Managed`] as an array of arrow-rs, and the column that describes it.
+//! Producer: makes an array of arrow-rs over a [`Managed`], and the column that describes it.
+//! `crate_api`, `capsules` and `device` hand them to consumers.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -51,8 +52,8 @@ impl<'a> Exported<'a> {
         Ok(Self { managed, field, rows, values })
     }
 
-    /// Work in flight on the memory. Without elements there is none, and no buffer that could own
-    /// an event.
+    /// Work in flight on the memory. `None` without elements: there is no such work then, and no
+    /// buffer that could keep its event alive.
     pub(super) fn timeline(&self) -> Option<&Arc<Timeline>> {
         self.managed.timeline().filter(|_| self.managed.layout().size() > 0)
     }
@@ -68,7 +69,7 @@ impl<'a> Exported<'a> {
     fn dims_inside(&self) -> Option<Dims> {
         let name = |&axis: &usize| match &self.field.dims {
             Some(dims) => dims.get(axis).cloned(),
-            // Keeps the axes in order: else the list's axis would count as the first of the field.
+            // Numbers the inner axes: else a reader would mistake the list's axis for the first one.
             None if self.rows.axis != 0 => Some(Dim::unnamed(axis)),
             None => None,
         };
@@ -97,7 +98,7 @@ impl<'a> Exported<'a> {
         Ok(DataType::FixedSizeList(Arc::new(item), self.size_inside()?))
     }
 
-    /// Describes a column with this array.
+    /// Makes the column `name`, which describes this array.
     ///
     /// # Errors
     /// [`Error::Buffer`] for tensors that are too large for Arrow's lists.
@@ -149,16 +150,16 @@ impl<'a> Exported<'a> {
         };
         let owner = Arc::new(AssertUnwindSafe(owner(self.managed.clone()))); // only dropped
         // SAFETY: without gaps (Rows::new), the elements are the `bytes` bytes from the first one
-        // on. The memory lives until its last owner is dropped (Managed), and ours is one. Rust's
-        // arrays hold a Borrow, which excludes writers; Python's users have to.
+        // on. The memory lives until its last owner is dropped (Managed), and ours is one. An array
+        // for Rust holds a Borrow, which excludes writers; in Python, the user excludes them.
         unsafe { Buffer::from_custom_allocation(start, bytes, owner) }
     }
 }
 
 fn inexpressible(dtype: DType) -> Error {
     let way_out = match dtype {
-        DType::Bool => " of several dimensions; view them as uint8, or hand over one dimension",
-        _ if dtype.is_complex() => "; hand over real and imaginary part",
+        DType::Bool => " in several dimensions; view it as uint8, or export one dimension",
+        _ if dtype.is_complex() => "; export the real and the imaginary part",
         _ => "; convert them to float32",
     };
     Error::Buffer(format!(
@@ -167,7 +168,7 @@ fn inexpressible(dtype: DType) -> Error {
     ))
 }
 
-/// Converts an error of arrow-rs: a name contains a NUL, which C cannot express.
+/// Converts an error of arrow-rs about a name with a NUL, which C cannot express.
 #[expect(clippy::needless_pass_by_value, reason = "the signature of map_err")]
 pub(super) fn invalid_name(error: ArrowError) -> Error {
     Error::Argument(format!("Arrow: {error}"))

@@ -1,12 +1,13 @@
 //! Doors: GT4Py's own protocols.
 //!
-//! Sources: GDP-3 "Data Interface" (`__gt_data_interface__`), the storage interface notes (its
+//! Sources: GDP-3 "Data Interface" (`__gt_data_interface__`), the storage interface notes (the
 //! older name `__gt_interface__`, and values that are callables), the storage allocation note
 //! (`__gt_dims__`, `default_origin`), and what GT4Py reads today (`__gt_dims__`, `__gt_origin__`,
 //! `.ndarray`).
 //!
 //! `__gt_data_interface__` is an array interface for each device, with dims, halo and functions to
-//! call around a computation. It has no owner: the object is held.
+//! call around a computation. It names no owner of the memory, so that an import holds the object.
+//! `interface` imports it; `names` reads the attributes, and adds dims and halo to an export.
 
 mod names;
 mod interface;
@@ -17,7 +18,8 @@ pub(crate) use names::{add_names, dims, origin};
 
 use pyo3::prelude::*;
 
-/// True if an object describes its memory by these protocols: NumPy may make another array of it.
+/// True if an object describes its memory by these protocols. NumPy does not read them, and may
+/// make a different array from the object.
 pub(crate) fn says_more_than_numpy(obj: &Bound<'_, PyAny>) -> PyResult<bool> {
     for name in interface_names(obj.py()) {
         if obj.hasattr(name)? {

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::fresh::{allocated, requested, wanted};
+use super::fresh::{allocated, request, wanted};
 use crate::alloc::Fill;
 use crate::dtype::DType;
 use crate::interpreter::Inside;
@@ -31,7 +31,8 @@ impl Allocation {
     ) -> PyResult<Self> {
         let _inside = Inside::enter(shape.py());
         let (dtype, item) = wanted(dtype)?;
-        let (shape, spec) = requested(read_shape(shape)?, item, options)?;
+        let (mut spec, mut shape) = (Spec::default(), read_shape(shape)?);
+        request(&mut spec, &mut shape, item, options)?;
         Ok(Self { shape, dtype, spec })
     }
 

@@ -136,29 +136,30 @@ pub(super) fn wanted(dtype: Option<&Bound<'_, PyAny>>) -> PyResult<(DType, Vec<i
 
 pub(super) fn allocate(
     py: Python<'_>,
-    shape: Extents,
+    mut shape: Extents,
     (dtype, item): (DType, Vec<i64>),
     options: Option<&Bound<'_, PyDict>>,
     fill: Fill<'_>,
 ) -> PyResult<Py<PyStorage>> {
-    let (shape, spec) = requested(shape, item, options)?;
+    let mut spec = Spec::default();
+    request(&mut spec, &mut shape, item, options)?;
     allocated(py, &shape, dtype, &spec, fill)
 }
 
-/// The whole shape, with the extents of an item, and what the options request.
-pub(super) fn requested(
-    mut shape: Extents,
+/// Adds the extents of an item to a shape, and what the options request to `spec`.
+pub(super) fn request(
+    spec: &mut Spec,
+    shape: &mut Extents,
     item: Vec<i64>,
     options: Option<&Bound<'_, PyDict>>,
-) -> PyResult<(Extents, Spec)> {
+) -> PyResult<()> {
     let axes = shape.len();
     shape.extend(item);
-    let mut spec = Spec::default();
     if options.is_some() {
-        parse(options, &mut spec, shape.len())?;
-        add_data_dims(&mut spec, axes, shape.len());
+        parse(options, spec, shape.len())?;
+        add_data_dims(spec, axes, shape.len());
     }
-    Ok((shape, spec))
+    Ok(())
 }
 
 pub(super) fn allocated(

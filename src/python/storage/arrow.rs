@@ -1,4 +1,5 @@
-//! Methods that export storages to Arrow, over the buffer of the host or the newest one.
+//! Python methods that export a storage to Arrow. They choose the buffer: that of the host, or for
+//! a device array the newest one. `protocol::arrow` makes the capsules.
 
 use std::sync::Arc;
 
@@ -25,12 +26,13 @@ struct ArrowExport {
 
 #[pymethods]
 impl ArrowExport {
-    #[pyo3(signature = (_requested_schema = None))]
+    #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_array__<'py>(
         &self,
         py: Python<'py>,
-        _requested_schema: Option<&Bound<'py, PyAny>>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Capsules<'py>> {
+        let _ignored = requested_schema;
         match &self.column {
             None => array_capsules(py, &self.memory, &self.field),
             Some(name) => table_capsules(py, &self.memory, &self.field, name),
@@ -38,8 +40,8 @@ impl ArrowExport {
     }
 }
 
-/// Wraps host memory in a `pyarrow.Array`, or with a column's name in a `pyarrow.RecordBatch`:
-/// the buffer of the host, or a copy of it in the same order and without padding.
+/// Wraps the buffer of the host in a `pyarrow.Array`, or if there is a column name, in a
+/// `pyarrow.RecordBatch`. With `copy`, wraps a copy in the same order without padding.
 fn to_arrow<'py>(
     py: Python<'py>,
     object: &PyStorage,
@@ -62,7 +64,9 @@ fn to_arrow<'py>(
 
 #[pymethods]
 impl PyStorage {
-    /// Return a capsule with the type of the array of `to_arrow()`. BufferError as there.
+    /// Return a capsule with the type of the array that `to_arrow()` makes.
+    ///
+    /// Raises BufferError as `to_arrow()` does.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         schema_capsule(py, self.storage().managed(), &self.storage().field())
     }
@@ -70,8 +74,8 @@ impl PyStorage {
     /// Return capsules with schema and array, on the device that `__dlpack_device__` names.
     ///
     /// Zero-copy; the array holds a reference. A consumer of GPU memory waits for `sync_event`. The
-    /// requested schema is ignored, as the interface allows. BufferError as for `to_arrow()`,
-    /// NotImplementedError for a keyword that is not None.
+    /// requested schema is ignored, as the interface allows. Raises BufferError as `to_arrow()`
+    /// does, and NotImplementedError for an unknown keyword that is not None.
     #[pyo3(signature = (requested_schema = None, **kwargs))]
     fn __arrow_c_device_array__<'py>(
         &self,
@@ -79,20 +83,20 @@ impl PyStorage {
         requested_schema: Option<&Bound<'py, PyAny>>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Capsules<'py>> {
-        let _answered_as_it_is = requested_schema;
+        let _ignored = requested_schema;
         check_unknown(kwargs)?;
         let device = self.storage().announced();
         let memory = self.side(py, device == Device::CPU, "__arrow_c_device_array__")?;
         device_capsules(py, memory, &self.storage().field(), device)
     }
 
-    /// Return a pyarrow Array over the buffer of the host, which it keeps. Copies only on demand.
+    /// Return a pyarrow Array over the host's buffer, brought up to date. It keeps the buffer alive.
     ///
-    /// One dimension gives an array of numbers (bool: `arrow.bool8`), several a
+    /// One dimension gives an array of numbers (bool: `arrow.bool8`). Several dimensions give a
     /// FixedShapeTensorArray: a list along the axis that is outermost in memory, of tensors whose
-    /// `dim_names` are the other dims. An Array has no place for the name of the list's own axis,
-    /// nor for the halo: see `to_arrow_batch`. Arrow takes its data for constant: do not write the
-    /// storage afterwards.
+    /// `dim_names` are the other dims. An Array cannot hold the name of the list's own axis or the
+    /// halo: see `to_arrow_batch`. Arrow treats its data as constant: do not write to the storage
+    /// afterwards.
     ///
     /// Parameters
     /// ----------
@@ -116,8 +120,8 @@ impl PyStorage {
     /// Return a pyarrow RecordBatch with one column over the buffer of the host, or over a copy.
     ///
     /// The metadata of the column has all dims, the halo and the order of the axes. An Arrow IPC
-    /// file keeps them: `dlf.as_storage(batch)` of a batch that was read is the same field,
-    /// read-only. Parameters and errors are those of `to_arrow`.
+    /// file keeps them: for a batch that was read from it, `dlf.as_storage(batch)` returns the same
+    /// field, read-only. `name` names the column; the rest is as in `to_arrow`.
     #[pyo3(signature = (name, *, copy = false))]
     fn to_arrow_batch<'py>(
         &self,
@@ -134,20 +138,20 @@ impl HostBacked {
     /// Return capsules with schema and array over the buffer of the host, brought up to date.
     ///
     /// Zero-copy; the array holds a reference. The requested schema is ignored, as the interface
-    /// allows. BufferError as for `to_arrow()`.
+    /// allows. Raises BufferError as `to_arrow()` does.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_array__<'py>(
         slf: &Bound<'py, Self>,
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Capsules<'py>> {
-        let _answered_as_it_is = requested_schema;
+        let _ignored = requested_schema;
         let object = slf.as_super().get();
         let memory = object.host(slf.py(), "__arrow_c_array__")?;
         array_capsules(slf.py(), memory, &object.storage().field())
     }
 }
 
-/// Refuses unknown keywords that are not None, as the Arrow C device data interface demands.
+/// Refuses unknown keywords that are not None, as the Arrow PyCapsule interface demands.
 fn check_unknown(kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
     match kwargs.into_iter().flatten().find(|(_, value)| !value.is_none()) {
         None => Ok(()),

@@ -1,7 +1,8 @@
-"""Definitions that are known by heart: `trial` compares what is read of them.
+"""Definitions with known footprints and expressions, which `trial` compares with what it reads.
 
-GT4Py reads their sources; they are never called. Its annotations must not be strings, so this file
-does not postpone them. Only a stencil of GT4Py's own imports it.
+GT4Py reads the sources of these definitions; they are never called. It takes no annotations that
+are strings, so this file does not postpone them. Only `trial` imports this file, for the first
+stencil of ``gt4py.cartesian``.
 """
 
 from collections.abc import Callable
@@ -112,7 +113,7 @@ KNOWN = (
                     Span(),
                     Span(),
                     Span(below_end=6, most_below=4, above_start=6, most_above=5),
-                    overtaken_by=("out",),  # of a domain of two levels
+                    overtaken_by=("out",),  # in a domain of two levels, whose intervals overlap
                 ),
                 "out": _field(Span(), Span(), Span(below_end=2, above_start=1), covered=True),
             },

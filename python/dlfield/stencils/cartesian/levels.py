@@ -1,8 +1,8 @@
 """Intervals of levels: pairs of bounds, each counted from the start or from the end of a domain.
 
-A bound is whether it is counted from the end, and the points from there. Sorted as tuples, bounds
-have the order that they have in a domain of enough levels. GT4Py refuses a smaller one: a domain
-has the levels of all intervals at its start and its end together.
+A bound is a pair: True if it is counted from the end, and the number of points from there. As
+tuples, bounds sort in the order that they have in a domain with enough levels. GT4Py refuses a
+smaller domain: its intervals at the start must not overlap those at the end.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ALL: Levels = ((False, 0), (True, 0))
 
 
 def shifted(levels: Levels, by: int) -> Levels:
-    """Return levels so many points above."""
+    """Return an interval, moved up by a number of points."""
     (start_at_end, start), (end_at_end, end) = levels
     return (start_at_end, start + by), (end_at_end, end + by)
 

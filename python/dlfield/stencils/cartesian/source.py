@@ -19,7 +19,7 @@ from dlfield.stencils.cartesian.nodes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from dlfield.stencils.cartesian.nodes import (
         Bound,
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 __all__ = ["source_of"]
 
-#: Functions by their names in GTScript, where these are others.
+#: Names of functions in GTScript, where they differ from those in nodes.
 _CALLED = {f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")}
-#: The one name of GTScript that a star does not import.
+#: The import of the one name used here that ``import *`` leaves out.
 _TABLES = "from gt4py.cartesian.gtscript import GlobalTable"
 _BINARY = {"+": ast.Add(), "-": ast.Sub(), "*": ast.Mult(), "/": ast.Div(), "pow": ast.Pow()}
 _UNARY = {"-": ast.USub(), "+": ast.UAdd(), "not": ast.Not()}
@@ -55,15 +55,15 @@ def source_of(
     summary: str,
     comments: Mapping[int, str],
     *,
-    literals: int = 64,
+    literals: Collection[str],
     by_levels: bool = False,
 ) -> str:
-    """Return a module with one definition.
+    """Return the text of a module with one definition.
 
     Parameters
     ----------
     stencil
-        Whose loops have one section, and no statements but assignments.
+        Its loops have one section; its statements are assignments and regions of these.
     scalars
         Types of its scalars.
     summary
@@ -71,11 +71,11 @@ def source_of(
     comments
         Comments by the line of a statement.
     literals
-        Bits of a number without a type.
+        Types of numbers that are written without one.
     by_levels
-        Compute in the order of levels whatever reads a neighbour that is computed beside it.
-        GT4Py's compiled backends compute such a value again for each of its neighbours, and what
-        that is made of again for each of these, unless the levels have an order.
+        Give an order of levels to each loop that reads horizontal neighbours of what it writes.
+        Without one, GT4Py's compiled backends compute such a value again at each read, and in turn
+        every value that it is made of.
     """
     writer = _Writer(stencil, literals)
     arguments = [f"    {one.name}: {_annotation(one)}," for one in stencil.fields]
@@ -99,7 +99,7 @@ def _annotation(one: FieldDeclaration) -> str:
 
 
 def _reads_beside(loop: VerticalLoop) -> bool:
-    """Return True if a loop reads neighbours of what it writes."""
+    """Return True if a loop reads horizontal neighbours of what it writes."""
     steps = [one for one in loop.walk() if isinstance(one, Assign)]
     written = {one.target.name for one in steps}
     found = [access for one in steps for access in accesses(one.value)]
@@ -107,11 +107,11 @@ def _reads_beside(loop: VerticalLoop) -> bool:
 
 
 class _Writer:
-    """Makes Python's nodes of ours, and text of these."""
+    """Turns our nodes into those of Python, and these into text."""
 
-    def __init__(self, stencil: Stencil, literals: int) -> None:
+    def __init__(self, stencil: Stencil, literals: Collection[str]) -> None:
         self.axes = {one.name: one.axes for one in stencil.fields}
-        self.untyped = (f"float{literals}", f"int{literals}", "bool")
+        self.literals = literals
 
     def block(
         self,
@@ -138,6 +138,8 @@ class _Writer:
         elif isinstance(one, Assign):
             target, value = self.python(one.target), self.python(one.value)
             yield f"{ast.unparse(target)} = {ast.unparse(value)}"
+        else:
+            raise AssertionError(one)
 
     def python(self, one: Expression) -> ast.expr:
         """Return Python's node of an expression."""
@@ -162,7 +164,7 @@ class _Writer:
 
     def literal(self, value: str, dtype: str) -> ast.expr:
         plain = ast.parse(value, mode="eval").body
-        return plain if dtype in self.untyped else _call(dtype, [plain])
+        return plain if dtype in self.literals else _call(dtype, [plain])
 
     def access(self, one: Access) -> ast.expr:
         has = self.axes.get(one.name, "IJK")

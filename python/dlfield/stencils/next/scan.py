@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dlfield._core import BoundStencil, call_functional, get_dims
+from dlfield._core import BoundStencil, call_by_name, get_dims
 from dlfield.stencils.declaration import Declaration, DeclaredScalar
 from dlfield.stencils.next import internals
 from dlfield.stencils.next.dimensions import ordered
@@ -44,7 +44,7 @@ class ScanByArguments(BoundStencil):
         """Call it, with the dimensions of these arguments."""
         place = {name: kwargs.pop(name, None) for name in ("origin", "domain", "exec_info")}
         run = self.of_call(args, kwargs)
-        call_functional(run, run.arguments(*args, **kwargs), **place)
+        call_by_name(run, run.arguments(*args, **kwargs), **place)
 
     def plan(self, *args: Any, **kwargs: Any) -> CallPlan:
         """Plan a call."""
