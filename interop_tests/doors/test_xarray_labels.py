@@ -97,3 +97,15 @@ def test_what_is_no_dataarray_is_refused_with_what_to_call(array, way_out):
 def test_a_dataset_is_refused_with_the_name_of_a_variable():
     with pytest.raises(TypeError, match=r"got a Dataset; pass one .* x\['t'\]$"):
         dlf.as_storage(xr.Dataset({"t": ("I", np.zeros(3))}))
+
+
+def test_a_renamed_dimension_has_no_known_halo():
+    array = dlf.zeros((6, 5), dims="IJ", halo=((1, 2), (0, 3))).to_xarray()
+    assert dlf.from_xarray(array.rename(I="lon")).halo is None
+    assert dlf.from_xarray(array.expand_dims(time=3)).halo == ((0, 0), (1, 2), (0, 3))
+    assert dlf.from_xarray(array.isel(I=0)).halo == ((0, 3),)
+
+
+def test_a_halo_of_numpy_takes_the_place_of_a_lost_one():
+    part = dlf.zeros((6, 5), dims="IJ", halo=(1, 1)).to_xarray()[1:]
+    assert dlf.from_xarray(part, halo=np.array([[1, 0], [1, 1]])).halo == ((1, 0), (1, 1))

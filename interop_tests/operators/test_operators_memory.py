@@ -47,7 +47,7 @@ def left(step):
 
 def grown(step):
     left(step)
-    counts = [left(step) for _ in range(3)]  # what a library keeps once does not grow again
+    counts = [left(step) for _ in range(5)]  # what a library keeps once does not grow again
     pairs = zip(counts, counts[1:])
     return [min(growth) for growth in zip(*([b - a for a, b in zip(*pair)] for pair in pairs))]
 

@@ -404,3 +404,20 @@ for halo in (0, {}):
     assert run.functional(dlf.ones(3), like=third, halo=halo).devices() == third.devices()
 """
     expect_success(end_of(code, XLA_FLAGS="--xla_force_host_platform_device_count=4"), code)
+
+
+def test_a_data_array_keeps_its_labels_beside_a_halo(compiled):
+    xr = library("xarray")
+    run = dlf.bind(compiled("skewed", "numpy"))
+    array = xr.DataArray(VALUES, dims=("I", "J", "K"), coords={"I": np.arange(5) * 10.0})
+    for scale in (1.0, 2.0):
+        given = array.assign_coords(I=array.I * scale)
+        made = run.functional(given, halo=SKEWED_HALO)
+        xr.testing.assert_equal(made.I, given.I)
+    assert "I" not in run.functional(VALUES, halo=SKEWED_HALO, like="xarray").coords
+
+
+def test_an_output_of_none_is_made_beside_a_halo(compiled):
+    run = dlf.bind(compiled("skewed", "numpy"))
+    made = run.functional(VALUES, out=None, halo=SKEWED_HALO)
+    np.testing.assert_array_equal(made[:-1, 2:], INSIDE)

@@ -89,3 +89,9 @@ def test_it_is_pickled_as_other_operators():
     out = dlf.zeros((3, 5), dims=("lon", "K"))
     run(labelled(VALUES[:, 0], "lon", "K"), out=out)
     np.testing.assert_allclose(out.to_numpy(), SUMS[:, 0])
+
+
+def test_a_functional_call_takes_a_halo():
+    run = dlf.bind(running_sum, dims={"I": I, "J": J})
+    made = run.functional(labelled(VALUES, "I", "J", "K"), halo=0)
+    np.testing.assert_allclose(made.to_numpy(), SUMS)

@@ -101,7 +101,7 @@ fn by_position<'py>(
             format!("at most {most} argument{plural} without a name, got {got}{together}");
         return Err(declared.wrong_call(args.py(), &expected));
     }
-    if functional && values.len() < declared.positional {
+    if functional && values.len() < most {
         values = spread(args.py(), declared, values)?;
     } else if partial.leading > 0 {
         values.splice(0..0, std::iter::repeat_n(None, partial.leading));
@@ -126,7 +126,7 @@ pub(super) fn by_name<'py>(
     let given = declared.partial.arguments.as_ref();
     let given = given.map(|given| given.bind(args.py()).iter());
     let is_left = |(name, _): &(Bound<'py, PyAny>, _)| {
-        !kwargs.is_some_and(|kwargs| kwargs.contains(name).unwrap_or(false))
+        !kwargs.is_some_and(|kwargs| has_any_of(declared, kwargs, name).unwrap_or(false))
     };
     let given = given.into_iter().flatten().filter(is_left);
     for (name, value) in given.chain(kwargs.into_iter().flatten()) {
@@ -167,6 +167,24 @@ pub(super) fn by_name<'py>(
         }
     }
     Ok(parts)
+}
+
+/// True if an argument of this name, or a part of it, is among the keywords.
+fn has_any_of<'py>(
+    declared: &Declared,
+    kwargs: &Bound<'py, PyDict>,
+    name: &Bound<'py, PyAny>,
+) -> PyResult<bool> {
+    let py = name.py();
+    let is = |known: &Py<PyString>| known.bind(py).as_any().eq(name).unwrap_or(false);
+    let at = declared.parameters.iter().position(is);
+    let parts = at.and_then(|at| declared.parts.get(at)).map(|own| own.names_at());
+    for part in parts.iter().flatten().filter_map(|&at| declared.name(py, at)) {
+        if kwargs.contains(part)? {
+            return Ok(true);
+        }
+    }
+    kwargs.contains(name)
 }
 
 /// Refuses an unknown argument, and names the one that is meant.

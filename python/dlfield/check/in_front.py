@@ -196,7 +196,8 @@ def _of_run(args: tuple[Any, ...], keywords: dict[str, Any]) -> Call:
 
 def _of_call(args: tuple[Any, ...], keywords: dict[str, Any]) -> Call:
     """Return the arguments of ``__call__`` as a bound stencil takes them."""
-    return args, {name: value for name, value in keywords.items() if name != "enable_jit"}
+    unplanned = ("enable_jit", "exec_info")
+    return args, {name: value for name, value in keywords.items() if name not in unplanned}
 
 
 def _subclasses(base: type) -> Iterator[type]:

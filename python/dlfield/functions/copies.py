@@ -83,7 +83,8 @@ def converted(
     if not np.can_cast(storage.dtype, wanted, casting):
         text = f"astype: expected a type into which {storage.dtype} goes by the rule {casting!r}"
         raise TypeError(f"{text}, got {wanted}; pass casting='unsafe'")
-    if not copy and wanted == storage.dtype and not options:
+    has_order = not options or tuple(options["layout"]) == tuple(storage.layout)
+    if not copy and wanted == storage.dtype and has_order:
         return storage
     return _core.storage(storage, dtype=wanted, **options)
 
@@ -242,7 +243,9 @@ def joining(longer: Callable[..., Any], axis: int) -> Callable[..., Storage]:
     """Make the join of arrays that have enough axes along one of them, or the only one."""
 
     def join(tup: Iterable[Array], **options: Array) -> Storage:
-        pieces = [longer(one) for one in tup]
+        # NumPy's function would drop the names of a DataArray.
+        named = (one if get_dims(one) is None else _as_storage(one) for one in tup)
+        pieces = [longer(one) for one in named]
         return concatenate(pieces, min(axis, pieces[0].ndim - 1), **options)
 
     return join

@@ -13,7 +13,14 @@ import numpy as np
 from dlfield._core import Storage, as_storage, elementwise, get_dims, zeros_like
 from dlfield.functions.axes import along, axes_of, axis_of
 from dlfield.functions.copies import check_cast, check_no_out, concatenate, filled, made_like
-from dlfield.functions.host import check_host, check_host_alone, is_on_host_alone, on_host, values
+from dlfield.functions.host import (
+    check_host,
+    check_host_alone,
+    each,
+    is_on_host_alone,
+    on_host,
+    values,
+)
 from dlfield.functions.labels import Labels, picked, same_names
 
 if TYPE_CHECKING:
@@ -256,7 +263,9 @@ def trapezoid(y: Array, x: Array = None, dx: Array = 1.0, axis: Array = -1) -> A
     at = axis_of("numpy.trapezoid", y, axis)
     if x is not None:
         points = np.asarray(on_host("trapezoid", x))
-        dx = np.diff(points, axis=0 if points.ndim == 1 else at)
+        own = y.dims if points.ndim > 1 or y.dims is None else (y.dims[at],)
+        same_names("trapezoid", (own, get_dims(x)))
+        dx = np.diff(points, axis=0 if points.ndim == 1 else at - y.ndim)
         if points.ndim == 1:
             dx = dx.reshape([-1 if axis == at else 1 for axis in range(y.ndim)])
     sums = y[along(at, slice(1, None))] + y[along(at, slice(None, -1))]
@@ -326,7 +335,7 @@ def at(ufunc: np.ufunc, inputs: Sequence[Array], options: Mapping[str, Array]) -
     if not isinstance(target, Storage):
         ufunc.at(target, *given, **options)
         return
-    if named := [one for one in inputs[1:] if get_dims(one)]:
+    if named := [one for one in each(inputs[1:]) if get_dims(one)]:
         raise ValueError(
             f"{name}: expected a key and values without names, which go by position, got one with "
             f"the dims {get_dims(named[0])}; use its to_numpy()"

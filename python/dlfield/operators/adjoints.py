@@ -92,7 +92,7 @@ class Adjoint:
             )
         unused = {one.name for one in self.declaration.fields if one.access == "unused"}
         others = [one for one in self.declaration.order if one not in roles and one not in unused]
-        known = {*function.arguments, *(field.name for field in function.outputs)}
+        known = dict.fromkeys([*function.arguments, *(field.name for field in function.outputs)])
         for name in others:
             if name not in known:
                 expected = "a cotangent, a gradient or an argument of the stencil"
@@ -177,6 +177,7 @@ class Adjoint:
                 gradients[field] = gradients[field].sum(more)
                 if into is not None:
                     into[field][...] = gradients[field].to_numpy()
+                    gradients[field] = into[field]
         return gradients
 
     def _seen(self, array: Any) -> Any:

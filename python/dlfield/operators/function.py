@@ -5,6 +5,7 @@ Frameworks call it with tensors. It makes the outputs; every check is that of th
 
 from __future__ import annotations
 
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -18,9 +19,16 @@ if TYPE_CHECKING:
     from dlfield._core import Array
     from dlfield.stencils.declaration import DeclaredField, DeclaredScalar
 
-__all__ = ["StencilFunction", "fresh", "part_of", "turned"]
+__all__ = ["StencilFunction", "check_like", "fresh", "number_of", "part_of", "turned"]
 
 
+#: Classes of the numbers that a scalar takes, by NumPy's letter for the kind of its type.
+_TAKEN: dict[str, tuple[type, ...]] = {
+    "b": (bool, np.bool_),
+    "i": (int, np.integer),
+    "u": (int, np.integer),
+    "f": (int, float, np.integer, np.floating),
+}
 #: Types of NumPy for which a stencil takes Python's numbers.
 _OF_PYTHON = tuple(map(np.dtype, (bool, np.int64, np.float64)))
 
@@ -77,8 +85,8 @@ class StencilFunction:
             raise TypeError(f"'{declaration.name}': {expected}, got the collections {got}")
         self.run, self.declaration, self.memory, self.convert = run, declaration, memory, convert
         self.halos = Halos(declaration, halo, dims)
-        if "domain" not in declaration.takes() and declaration.decided_by.startswith("arrays"):
-            self._check_not_told()
+        if declaration.decided_by.startswith("arrays"):
+            self._check_told()
         scalars = {one.name: one for one in declaration.scalars if one.used}
         read = {field.name: field for field in self.halos.inputs}
         #: The arguments of the function in the order of the definition.
@@ -91,7 +99,7 @@ class StencilFunction:
         self.scalars = [one for name, one in self.arguments.items() if name in scalars]
         #: What makes a Python number one of the declared type, where it has to be.
         self.casts = {
-            one.name: one.dtype.type
+            one.name: partial(number_of, one.name, one.dtype)
             for one in self.scalars
             if one.dtype is not None and one.dtype not in _OF_PYTHON
         }
@@ -125,11 +133,12 @@ class StencilFunction:
         """Name of the stencil."""
         return self.declaration.name
 
-    def _check_not_told(self) -> None:
+    def _check_told(self) -> None:
         """Refuse a halo other than the reach for a callable that is not told where to compute."""
-        reach = self.declaration.reach()
-        if self.halos.widths != reach:
-            got = {axis: width for axis, width in self.halos.widths.items() if any(width)}
+        reach, widths = self.declaration.reach(), self.halos.widths
+        ends = (0,) if "domain" in self.declaration.takes() else (0, 1)
+        if any(widths[axis][at] != reach[axis][at] for axis in reach for at in ends):
+            got = {axis: width for axis, width in widths.items() if any(width)}
             raise ValueError(
                 f"halo: expected the reach of '{self.name}', {reach}, since it is not told where "
                 f"to compute, got {got}; give it parameters origin and domain"
@@ -313,7 +322,7 @@ class _ForwardPlan:
         }
         updated = [field.name for field in halos.outputs if field.access == "update"]
         self.zeros = {name: one for name, one in makers.items() if name not in updated}
-        self.copied = {name: _copies(makers[name]) for name in updated}
+        self.copied = {name: _copies(name, makers[name]) for name in updated}
         self.new: FunctionalPlan | None = None
         self.write: FunctionalPlan | None = None
         origins = {name: halos.origin(field) for name, field in halos.fields.items()}
@@ -350,15 +359,44 @@ def fresh(memory: Memory) -> Allocation | Callable[[Any], Any]:
     return memory if isinstance(memory, Allocation) else lambda _: memory.zeros()
 
 
-def _copies(memory: Memory) -> Callable[[Any], Any]:
+def _copies(name: str, memory: Memory) -> Callable[[Any], Any]:
     """Return what copies a field that the stencil reads and writes."""
 
     def copied(values: Any) -> Any:
         made = memory.empty()
+        check_like(name, made, values)
         made[...] = values
         return made
 
     return copied
+
+
+def check_like(name: str, model: Array, values: Array) -> None:
+    """Refuse values that would be repeated or converted where they are copied to a model."""
+    expected, got = ((tuple(one.shape), _type_of(one.dtype)) for one in (model, values))
+    if got != expected:
+        raise ValueError(
+            f"argument '{name}': expected {expected[1]} of shape {expected[0]}, got {got[1]} of "
+            f"shape {got[0]}"
+        )
+
+
+@cache
+def _type_of(dtype: Any) -> str:
+    """Return the name of a type, as all frameworks say it."""
+    return str(dtype).rpartition(".")[2]
+
+
+def number_of(name: str, dtype: np.dtype[Any], value: Any) -> Any:
+    """Return a Python number as one of the declared type, which it must not change."""
+    is_bool = isinstance(value, _TAKEN["b"])
+    is_taken = isinstance(value, _TAKEN.get(dtype.kind, (object,)))
+    if not is_taken or is_bool != (dtype.kind == "b"):
+        raise ValueError(
+            f"argument '{name}': expected a scalar of {dtype}, got {value!r} of type "
+            f"{type(value).__name__}"
+        )
+    return dtype.type(int(value) if dtype.kind in "iu" else value)  # refuses too large an int
 
 
 def turned(array: Array, axes: tuple[int, ...]) -> Any:

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dlfield.operators.adjoints import Adjoint
-from dlfield.operators.function import StencilFunction
+from dlfield.operators.function import StencilFunction, number_of
 from dlfield.operators.linear import Linear, linear
 from dlfield.operators.tangents import Tangent
 from dlfield.operators.xla_entries import called, fingerprint
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from dlfield.stencils.declaration import DeclaredField
 
 __all__ = ["JaxCall"]
-
-
-#: What makes one number of those that Python takes for equal, by NumPy's kind of a type.
-_OF_KIND: dict[str, Any] = {"f": float, "b": bool}
 
 
 class JaxCall:
@@ -51,10 +47,10 @@ class JaxCall:
         self.constants = [name for name, one in (names or {}).items() if one is None]
         self._inputs = [field.name for field in function.inputs]
         self._outputs = [field.name for field in function.outputs]
-        self._id = fingerprint(function)
+        self._id = fingerprint(function.run, function.halos)
         self._others = [
-            None if one is None else fingerprint(StencilFunction(one, 0))
-            for one in (adjoint, tangent)
+            None if self.adjoint is None else fingerprint(self.adjoint.run, self.adjoint.halos),
+            None if self.tangent is None else fingerprint(self.tangent.run.run, function.halos),
         ]
         self._functions: dict[Any, Callable[..., Any]] = {}
 
@@ -91,7 +87,7 @@ class JaxCall:
             )
         value = value.item() if hasattr(value, "item") else value
         kind = next(one.dtype for one in self.function.scalars if one.name == name)
-        return value if kind is None else _OF_KIND.get(kind.kind, lambda same: same)(value)
+        return value if kind is None else number_of(name, kind, value).item()
 
     def _checked(self, field: DeclaredField, value: Any) -> Any:
         array = value if isinstance(value, jax.Array) else jnp.asarray(value)

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from dlfield.operators.adjoints import Adjoint
+from dlfield.operators.function import check_like
 from dlfield.operators.torch_functions import (
     are_plain,
     below_autograd,
@@ -114,11 +115,12 @@ class TorchOp:
         Parameters
         ----------
         *args, **keywords
-            Tensors and numbers. No tensor is copied or made contiguous.
+            Tensors and numbers. No tensor is made contiguous. A field that is read and written is
+            copied, unless it is its own output in `out`.
         out
-            The output, or a tuple of them, to be written; the halo stays as it is. The values of a
-            field that is read and written are copied there first, unless it is the same tensor. By
-            default new tensors are made.
+            The output, or a tuple of them, to be written; the halo stays as it is, but that of a
+            field which is read and written becomes that of the argument. By default new tensors
+            are made.
 
         Returns
         -------
@@ -218,15 +220,23 @@ class TorchOp:
         may_pass = self._may_pass(args, outputs)
         if not may_pass:
             self._refuse_derivatives(args, outputs)
+        written = list(outputs)
         for at, own in self._updated:
-            if outputs[at] is not args[own]:
-                outputs[at].copy_(args[own])
+            output = outputs[at]
+            if output is not args[own]:
+                is_alike = (args[own].shape, args[own].dtype) == (output.shape, output.dtype)
+                if not is_alike:
+                    check_like(self._names[own], output, args[own])
+                written[at] = torch.empty_like(args[own]).copy_(args[own])
         if may_pass and self._key == "CPU":
-            self.function.write_in_order(args, outputs)
+            self.function.write_in_order(args, written)
         else:
             write = self._compute_out if may_pass else self.out_op
-            named = dict(zip(self._outputs, outputs, strict=True))
+            named = dict(zip(self._outputs, written, strict=True))
             write(*[args[at] for at in self._kept], **named)
+        for output, values in zip(outputs, written, strict=True):
+            if values is not output:
+                output.copy_(values)
         return out
 
     def _refuse_derivatives(self, args: Sequence[Any], outputs: Sequence[Any]) -> None:
@@ -254,7 +264,8 @@ class TorchOp:
                     f"{self.name}: a CUDA graph cannot record a stencil, which takes no stream; "
                     "call it outside of torch.cuda.graph"
                 )
-            tensors = (one for one in args if isinstance(one, torch.Tensor))
+            given = (*args, *outputs.values())
+            tensors = (one for one in given if isinstance(one, torch.Tensor))
             with torch.cuda.device_of(next(tensors)):
                 return kernel(*args, **outputs)
 

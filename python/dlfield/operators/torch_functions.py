@@ -137,18 +137,27 @@ def _differentiate(op: Any, ctx: Any, call: Any, gradients: Sequence[Any]) -> tu
 
 
 def _each(call: Callable[..., Any], info: Any, in_dims: Sequence[Any], args: Sequence[Any]) -> Any:
-    """Call an operator for each element of a batch, and stack the results."""
+    """Call an operator for each element of a batch, and stack the results.
 
-    def element(at: int) -> list[Any]:
-        return [
-            value.select(dim, at) if isinstance(value, torch.Tensor) and dim is not None else value
-            for value, dim in zip(args, in_dims, strict=True)
-        ]
+    Of an empty batch one call with zeros tells the shapes.
+    """
+    size = info.batch_size
 
-    results = [call(*element(at)) for at in range(info.batch_size)]
+    def part(value: Any, dim: int | None, at: int) -> Any:
+        if dim is None or not isinstance(value, torch.Tensor):
+            return value
+        return value.select(dim, at) if size else value.new_zeros(value.movedim(dim, 0).shape[1:])
+
+    def stacked(results: Sequence[Any]) -> Any:
+        return torch.stack(tuple(results))[:size]
+
+    results = [
+        call(*(part(value, dim, at) for value, dim in zip(args, in_dims, strict=True)))
+        for at in range(max(size, 1))
+    ]
     if isinstance(results[0], torch.Tensor):
-        return torch.stack(results), 0
-    return tuple(map(torch.stack, zip(*results, strict=True))), (0,) * len(results[0])
+        return stacked(results), 0
+    return tuple(map(stacked, zip(*results, strict=True))), (0,) * len(results[0])
 
 
 def register_derivatives(op: Any, library: torch.library.Library, name: str) -> None:

@@ -20,8 +20,8 @@ from dlfield.stencils.cartesian.internals import identity
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from dlfield._core import Array
-    from dlfield.operators.function import StencilFunction
+    from dlfield._core import Array, BoundStencil
+    from dlfield.stencils.halos import Halos
 
 __all__ = ["TARGET", "add_entry", "called", "fingerprint"]
 
@@ -34,15 +34,15 @@ _numbers = itertools.count()
 _owners: dict[str, Any] = {}
 
 
-def fingerprint(function: StencilFunction) -> str:
+def fingerprint(run: BoundStencil, halos: Halos) -> str:
     """Return a text for a stencil, its halo and its order of axes.
 
     It is the same in each process for a stencil of GT4Py; one for a callable holds in this process.
     """
-    own = identity(function.run.stencil) or f"process {os.getpid()}, {next(_numbers)}"
-    widths = ",".join(f"{axis}{low}+{high}" for axis, (low, high) in function.halos.widths.items())
-    backend = function.declaration.backend
-    return f"{function.name} {own} {backend} {widths} {''.join(function.halos.order)}"
+    own = identity(run.stencil) or f"process {os.getpid()}, {next(_numbers)}"
+    widths = ",".join(f"{axis}{low}+{high}" for axis, (low, high) in halos.widths.items())
+    name, backend = run.declaration.name, run.declaration.backend
+    return f"{name} {own} {backend} {widths} {''.join(halos.order)}"
 
 
 def called(

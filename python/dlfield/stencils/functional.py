@@ -58,34 +58,39 @@ def call(run: BoundStencil, args: tuple[Any, ...], keywords: Mapping[str, Any] |
         like, halo = take_option(run, options, "like"), take_option(run, options, "halo")
         place = {name: options.pop(name, None) for name in place}
         exec_info = options.pop("exec_info", None)
-    given = arguments_functional(run, args, options)
+    given = own = arguments_functional(run, args, options)
     if halo is not None:
         names = (field.name for field in run.declaration.fields)
-        first = next((given[name] for name in names if name in given), None)
+        first = next((given[name] for name in names if given.get(name) is not None), None)
         name = _framework(like, first)
         if name != "jax":
             like = name
         elif like is None:
             like = first  # the array tells the device, too
         given = _with_halo(run, given, halo, place)
-    return _plan(run, given, like, place)(run, given, exec_info)
+    return _plan(run, given, like, place, own)(run, given, exec_info)
 
 
 def _plan(
-    run: BoundStencil, given: dict[str, Any], like: Array, place: Mapping[str, Any]
+    run: BoundStencil,
+    given: dict[str, Any],
+    like: Array,
+    place: Mapping[str, Any],
+    own: dict[str, Any],
 ) -> FunctionalPlan:
     """Return the plan of the last call if it also serves this call; otherwise a new plan.
 
-    The call checks its arguments in both cases.
+    The call checks its arguments in both cases. `own` are the arguments as the caller passed them.
     """
-    may_be_kept = like is None or isinstance(like, str)
+    # Of an argument that got a halo, a plan does not know the coordinates.
+    may_be_kept = like is None or (isinstance(like, str) and (own is given or like != "xarray"))
     kept: FunctionalPlan | None = run.__dict__.get(_KEPT)
     if kept is not None and may_be_kept and kept.serves(run, given, **place, like=like):
         return kept
     plan, told = planned(run, given, place)
     may_be_kept &= told is place  # else it depends on tables, which may change
     asked = (given, place["origin"], place["domain"], like) if may_be_kept else None
-    made = _Outputs(plan, given, like, told).functional_plan(run, given, asked)
+    made = _Outputs(plan, given, like, told).functional_plan(run, own, asked)
     if made.may_be_kept:
         run.__dict__[_KEPT] = made
     return made
@@ -144,7 +149,7 @@ def _with_halo(
         raise TypeError("halo: expected it alone, got it with origin or domain; leave these out")
     halos, labelled = Halos(run.declaration, halo), dict(given)
     for name, field in halos.fields.items():
-        if name in given:
+        if given.get(name) is not None:
             labelled[name] = _labelled_with(halos, field, given[name])
     return labelled
 
@@ -261,12 +266,12 @@ class _Outputs:
             raise ValueError(f"domain: needs {missing}; pass domain=, or an array for it")
 
     def functional_plan(
-        self, run: BoundStencil, given: Mapping[str, Any], asked: tuple[Any, ...] | None
+        self, run: BoundStencil, own: Mapping[str, Any], asked: tuple[Any, ...] | None
     ) -> FunctionalPlan:
-        """Return the plan of the call; `asked` as for `FunctionalPlan`."""
+        """Return the plan of the call; `own` as for `_plan`, `asked` as for `FunctionalPlan`."""
         collections, convert, together = self.plan.collections, self.convert, None
         if self.framework == "xarray":
-            convert, together = None, self._labelled_together(given)
+            convert, together = None, self._labelled_together(own)
         elif collections:
             together = partial(_together, tuple(self.fields), collections)
         return FunctionalPlan(

@@ -116,6 +116,7 @@ def declare(
         If `fields` names something other than a parameter, or `backend` is not a preset.
     """
     name = _name(function)
+    _refuse_place(name, function)
     suits = None if backend is None else preset(known_preset(backend, "backend"))
     every = _parameters(name, function, _checked({} if fields is None else fields))
     named = [one for one in every if one.kind not in _VARIADIC]
@@ -155,6 +156,18 @@ def _name(function: Any) -> str:
         raise TypeError(f"bind: expected a callable that computes, got {function!r}; {way_out}")
     plain = plain_function(function)
     return str(getattr(plain, "__name__", type(plain).__name__))
+
+
+def _refuse_place(name: str, function: Any) -> None:
+    """Refuse a partial that tells where to compute: every call does."""
+    while isinstance(function, functools.partial):
+        given = [option for option in _PLACE if option in function.keywords]
+        if given:
+            expected = "a functools.partial of a callable without origin and domain"
+            raise TypeError(
+                f"bind: expected {expected}, got '{given[0]}' for '{name}'; pass it to every call"
+            )
+        function = function.func
 
 
 def plain_function(function: Any) -> Any:

@@ -107,7 +107,12 @@ def from_xarray(array: Array, **options: Unpack[StorageOptions]) -> Storage:
     if isinstance(array.variable.data, Storage):
         return as_storage(array, **options)
     shape = dict(zip(dims, array.shape, strict=True))
-    same = all(int(attrs.get(f"extent_{dim}", shape[dim])) == shape[dim] for dim in dims)
+    written_for = {key.removeprefix("extent_") for key in attrs if key.startswith("extent_")}
+    is_renamed = not written_for <= set(dims)  # or a dimension is gone, and all others have theirs
+    same = all(
+        int(attrs.get(f"extent_{dim}", -1 if is_renamed else extent)) == extent
+        for dim, extent in shape.items()
+    )
     labels: StorageOptions = {}
     if same:
         written = {dim: attrs[f"halo_{dim}"] for dim in dims if f"halo_{dim}" in attrs}
@@ -118,7 +123,8 @@ def from_xarray(array: Array, **options: Unpack[StorageOptions]) -> Storage:
     every: StorageOptions = {**labels, **options}
     storage = as_storage(array, **every)
     lost = not same or attrs.get("halo_unknown", False)
-    if lost and options.get("halo") in (None, UNSET):
+    halo = options.get("halo")
+    if lost and (halo is None or halo is UNSET):
         storage.halo = None
     return storage
 

@@ -347,3 +347,23 @@ def test_an_axis_that_a_split_lacks_is_refused_as_by_numpy():
     for axis in (1, -2):
         with pytest.raises(np.exceptions.AxisError, match="out of bounds"):
             np.split(dlf.zeros(4), 2, axis)
+
+
+def test_a_type_conversion_without_need_gives_the_storage_itself_in_its_own_order():
+    own = dlf.zeros((3, 4))
+    assert own.astype(own.dtype, order="C", copy=False) is own
+    assert own.astype(own.dtype, order="F", copy=False) is not own
+
+
+def test_an_integral_refuses_points_with_other_names():
+    y = dlf.storage(VALUES[0], dims="IJ")
+    with pytest.raises(ValueError, match="trapezoid: expected arrays whose dims agree"):
+        np.trapezoid(y, y.transpose("J", "I"), axis="I")
+    with pytest.raises(ValueError, match="trapezoid: expected arrays whose dims agree"):
+        np.trapezoid(y, dlf.ones(4, dims="I"), axis="J")
+
+
+def test_the_points_of_an_integral_may_have_fewer_axes():
+    points = VALUES[0] ** 2
+    got = np.trapezoid(dlf.storage(VALUES), dlf.storage(points), axis=-1)
+    np.testing.assert_array_equal(got.to_numpy(), np.trapezoid(VALUES, points, axis=-1))

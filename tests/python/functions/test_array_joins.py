@@ -192,3 +192,10 @@ def test_layout_and_alignment_are_those_of_the_first_storage():
 def test_a_new_axis_is_the_outermost_in_memory(axis, layout):
     stacked = np.stack([field(layout=(1, 0))] * 2, axis)
     assert stacked.layout == layout
+
+
+@pytest.mark.parametrize("join", [np.hstack, np.vstack])
+def test_a_data_array_is_not_joined_by_position_with_other_names(join):
+    one = field((2, 2), halo=None)
+    with pytest.raises(ValueError, match="expected arrays whose dims agree"):
+        join([one, one.transpose("J", "I").to_xarray()])

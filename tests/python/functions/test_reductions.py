@@ -417,3 +417,16 @@ def test_a_model_gets_what_arrays_of_numpy_give():
     assert not np.isnan(t).any()
     assert t.max() == plain.max()
     assert np.mean(t, axis="K").to_numpy().tobytes() == plain.mean(2).tobytes()
+
+
+@pytest.mark.parametrize("reduce", [np.mean, np.median, np.average], ids=lambda one: one.__name__)
+def test_halves_are_averaged_without_an_overflow(reduce):
+    values = np.full((4, 100), 2000, "f2")
+    got = reduce(dlf.storage(values, dims="IJ"), "J")
+    assert got.dtype == "f2"
+    np.testing.assert_array_equal(got.to_numpy(), reduce(values, 1))
+
+
+@pytest.mark.parametrize("keepdims", [1, np.True_])
+def test_a_truth_of_another_type_keeps_the_axes_of_an_average(keepdims):
+    assert np.average(dlf.storage(VALUES), 0, keepdims=keepdims).shape == (1, 3, 4)

@@ -7,6 +7,7 @@ from functools import partial
 import dlfield as dlf
 import numpy as np
 import pytest
+from dlfield.annotations import Field
 
 from support.errors import refused
 from support.stencils.stand_ins import SHAPE, StandIn, field
@@ -100,3 +101,17 @@ def test_an_array_of_a_partial_is_checked_at_every_call():
     run = dlf.bind(partial(stencil(), b=np.ones(SHAPE, dtype="f4")))
     with refused(ValueError, "argument 'b': expected dtype float64, got float32"):
         run(np.ones(SHAPE), out=np.zeros(SHAPE))
+
+
+def test_a_functional_call_takes_the_arguments_that_the_partial_lacks():
+    run = dlf.bind(partial(stencil(), np.ones(SHAPE)))
+    made = run.functional(np.ones(SHAPE), np.full(SHAPE, 5.0))
+    np.testing.assert_array_equal(made, np.full(SHAPE, 2.0))
+
+
+def test_a_partial_of_a_callable_does_not_tell_where_to_compute():
+    def plain(inp: Field[np.float64], *, origin, domain):
+        pass
+
+    with refused(TypeError, "got 'domain' for 'plain'; pass it to every call"):
+        dlf.bind(partial(plain, domain=(1, 1, 1)))

@@ -53,7 +53,7 @@ class ScanByArguments(BoundStencil):
 
     def functional(self, *args: Any, **kwargs: Any) -> Any:
         """Call it with an output that is made here."""
-        options = ("origin", "domain", "exec_info", "like")
+        options = ("origin", "domain", "exec_info", "like", "halo")
         given = {name: value for name, value in kwargs.items() if name not in options}
         return self.of_call(args, given).functional(*args, **kwargs)
 

@@ -1,0 +1,136 @@
+"""Operators take what the bound stencil takes: nothing is repeated, converted or written before."""
+
+from typing import Any
+
+import dlfield as dlf
+import numpy as np
+import pytest
+from dlfield.annotations import Access, Axes, Boundary, Field
+
+from support.errors import refused
+from support.optional import library
+
+torch = library("torch")
+
+SHAPE = (3, 2, 2)
+READ: Any = Field[np.float64, Access["in"]]
+AROUND: Any = Field[np.float64, Access["in"], Boundary[((1, 1), (0, 0), (0, 0))]]
+WRITTEN: Any = Field[np.float64, Access["out"]]
+UPDATED: Any = Field[np.float64, Access["inout"]]
+PLANE: Any = Field[np.float64, Axes["IJ"], Access["in"]]
+UPDATED_PLANE: Any = Field[np.float64, Axes["IJ"], Access["inout"]]
+
+
+def part(array, origin, domain):
+    return array[tuple(slice(at, at + points) for at, points in zip(origin, domain, strict=False))]
+
+
+def add(inp: READ, t: UPDATED, *, origin, domain):
+    part(t, origin["t"], domain)[...] += part(inp, origin["inp"], domain)
+
+
+def double_and_triple(a: UPDATED, b: UPDATED, *, origin, domain):
+    part(a, origin["a"], domain)[...] *= 2
+    part(b, origin["b"], domain)[...] *= 3
+
+
+def scaled(inp: READ, out: WRITTEN, n: np.int32, *, origin, domain):
+    part(out, origin["out"], domain)[...] = part(inp, origin["inp"], domain) * n
+
+
+def full(value, shape=SHAPE):
+    return torch.full(shape, value, dtype=torch.float64)
+
+
+@pytest.fixture(scope="module")
+def adds():
+    return dlf.torch_op(dlf.bind(add), "refused_operands::add")
+
+
+def test_an_output_may_be_another_argument_of_a_stencil_that_updates(adds):
+    inp = full(1.0)
+    adds(inp, full(10.0), out=inp)
+    assert (inp == 11.0).all()
+
+
+def test_outputs_may_be_exchanged_for_updated_arguments():
+    op = dlf.torch_op(dlf.bind(double_and_triple), "refused_operands::double_and_triple")
+    a, b = full(1.0), full(10.0)
+    op(a, b, out=(b, a))
+    assert (b == 2.0).all()
+    assert (a == 30.0).all()
+
+
+def test_a_refused_call_has_written_no_output(adds):
+    out = full(-1.0)
+    with refused(ValueError, "argument 'inp'", "float32"):
+        adds(full(1.0).float(), full(10.0), out=out)
+    assert (out == -1.0).all()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [full(10.0).float(), full(10.0) + 2j, full(10).long(), full(10.0, SHAPE[1:]), full(10.0, ())],
+    ids=["float32", "complex", "integers", "plane", "number"],
+)
+@pytest.mark.parametrize("out", [None, full(0.0)], ids=["new", "out"])
+def test_an_updated_argument_is_neither_converted_nor_repeated(adds, given, out):
+    with refused(ValueError, "argument 't': expected float64 of shape (3, 2, 2)"):
+        adds(full(1.0), given, out=out)
+
+
+@pytest.mark.parametrize("value", [2.7, "3", None, True], ids=repr)
+def test_a_scalar_is_not_converted_to_another_number(value):
+    jax = library("jax")
+    run = dlf.bind(scaled)
+    with refused(ValueError, "argument 'n': expected a scalar of int32"):
+        dlf.torch_op(run, f"refused_operands::scaled_{type(value).__name__}")(full(1.0), value)
+    with refused(ValueError, "argument 'n': expected a scalar of int32"):
+        dlf.jax_call(run)(jax.numpy.ones(SHAPE), value)
+
+
+def test_the_summed_gradient_of_an_updated_field_has_its_halo_in_jax():
+    jax = library("jax")
+
+    def twice(q: READ, t: UPDATED_PLANE, *, origin, domain):
+        part(t, origin["t"], domain[:2])[...] *= 2
+
+    def adjoint(t_bar: PLANE, q_bar: WRITTEN, t_grad: WRITTEN, *, origin, domain):
+        whole = part(t_grad, origin["t_grad"], domain)
+        whole[..., 0] = 2 * part(t_bar, origin["t_bar"], domain[:2])
+
+    call = dlf.jax_call(dlf.bind(twice), halo=(1, 0, 0), adjoint=dlf.bind(adjoint))
+    q, t = jax.numpy.ones((4, 2, 3)), jax.numpy.ones((4, 2))
+    gradient = jax.grad(lambda t: call(q, t).sum())(t)
+    assert gradient[:, 0].tolist() == [1, 2, 2, 1]
+
+
+def test_a_callable_that_gets_no_origin_is_refused_a_wider_halo_below():
+    def difference(inp: AROUND, out: WRITTEN, *, domain):
+        out[1 : 1 + domain[0]] = inp[2 : 2 + domain[0]] - inp[: domain[0]]
+
+    run = dlf.bind(difference)
+    dlf.torch_op(run, "refused_operands::difference", halo={"I": (1, 2)})
+    with refused(ValueError, "halo: expected the reach of 'difference'"):
+        dlf.torch_op(run, "refused_operands::wider", halo={"I": (2, 1)})
+
+
+def test_a_tangent_that_is_not_told_where_to_compute_serves_jax():
+    jax = library("jax")
+
+    def smooth(inp: AROUND, out: WRITTEN):
+        out[1:-1] = inp[2:] + inp[:-2]
+
+    def smooth_dot(inp_dot: AROUND, out_dot: WRITTEN):
+        out_dot[1:-1] = inp_dot[2:] + inp_dot[:-2]
+
+    call = dlf.jax_call(dlf.bind(smooth), tangent=dlf.bind(smooth_dot))
+    x = jax.numpy.arange(5.0)[:, None, None]
+    _, along = jax.jvp(call, (x,), (x,))
+    assert along[:, 0, 0].tolist() == [0, 2, 4, 6, 0]
+
+
+def test_an_empty_batch_gives_an_empty_batch():
+    op = dlf.torch_op(dlf.bind(scaled), "refused_operands::of_none")
+    batch = torch.zeros((0, *SHAPE), dtype=torch.float64)
+    assert torch.func.vmap(lambda one: op(one, 2))(batch).shape == batch.shape
