@@ -100,6 +100,16 @@ def test_a_run_beyond_the_array_is_found(compile_model, check):
     assert "u_now" in check.findings[0].text
 
 
+def test_a_call_that_asks_for_times_has_the_finding_of_one_that_does_not(model, check):
+    given, beyond = (model.u, model.u, model.u_new, 0.1), {**PLACE, "domain": (99, 1, 2)}
+    with suppress(ValueError):
+        model.stage(*given, **beyond)
+    with suppress(ValueError):
+        model.stage(*given, **beyond, exec_info={})
+    one, other = (found.text for found in check.findings)
+    assert one == other
+
+
 def test_a_frozen_stencil_is_checked(model, check):
     frozen = model.stage.freeze(
         origin=dict.fromkeys(("u_old", "u_now", "u_out"), (3, 0, 0)), domain=(12, 1, 2)

@@ -11,6 +11,7 @@ from support.stencils.next_programs import QUIET, I, gtx, on
 
 pytestmark = [pytest.mark.filterwarnings(line) for line in QUIET]
 SHAPE = (6, 5, 4)
+OnI = gtx.Field[gtx.Dims[I], gtx.float64]
 
 
 def set_up(backend, **constants):
@@ -81,3 +82,14 @@ def test_options_of_compilation_make_another_bound_program():
     run = dlf.bind(on("gtfn_cpu", "laplacian")).with_compilation_options(static_params=("nk",))
     assert run.compilation_options.static_params == ("nk",)
     assert isinstance(run, dlf._core.BoundStencil)
+
+
+def test_a_functional_call_gets_the_collection_of_a_partial():
+    @gtx.field_operator
+    def total(pair: tuple[OnI, OnI], scale: gtx.float64) -> OnI:
+        return scale * (pair[0] + pair[1])
+
+    one, other = np.arange(5.0), np.ones(5)
+    for given in (partial(total, pair=(one, other)), partial(total, (one, other))):
+        made = dlf.bind(given).functional(scale=2.0)
+        np.testing.assert_allclose(made, 2.0 * (one + other))
