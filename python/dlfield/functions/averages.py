@@ -26,7 +26,7 @@ def average(
     if not isinstance(a, Storage):
         plain: Array = np.asarray(weights)
         return np.average(a, axis, plain, returned, keepdims=keepdims)  # type: ignore[call-overload]
-    keepdims = keepdims is not np._NoValue and bool(keepdims)
+    keepdims = isinstance(keepdims, int | np.bool_) and bool(keepdims)
     if weights is None:
         mean = a.mean(axis, keepdims=keepdims)
         total = np.asarray(a.size / mean.size, mean.dtype)

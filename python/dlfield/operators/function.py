@@ -5,6 +5,7 @@ Frameworks call it with tensors. It makes the outputs; every check is that of th
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -391,12 +392,13 @@ def number_of(name: str, dtype: np.dtype[Any], value: Any) -> Any:
     """Return a Python number as one of the declared type, which it must not change."""
     is_bool = isinstance(value, _TAKEN["b"])
     is_taken = isinstance(value, _TAKEN.get(dtype.kind, (object,)))
-    if not is_taken or is_bool != (dtype.kind == "b"):
-        raise ValueError(
-            f"argument '{name}': expected a scalar of {dtype}, got {value!r} of type "
-            f"{type(value).__name__}"
-        )
-    return dtype.type(int(value) if dtype.kind in "iu" else value)  # refuses too large an int
+    if is_taken and is_bool == (dtype.kind == "b"):
+        with suppress(OverflowError):
+            return dtype.type(int(value) if dtype.kind in "iu" else value)
+    raise ValueError(
+        f"argument '{name}': expected a scalar of {dtype}, got {value!r} of type "
+        f"{type(value).__name__}"
+    )
 
 
 def turned(array: Array, axes: tuple[int, ...]) -> Any:
