@@ -91,7 +91,7 @@ SHOWN = {
 
 def rows():
     """Return the cells of the table, by the name of the row."""
-    text = PAGE.read_text().split("## What works")[1].split("**Traps**")[0]
+    text = PAGE.read_text("utf-8").split("## What works")[1].split("**Traps**")[0]
     lines = [line for line in text.splitlines() if line.startswith("| ")]
     cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
     return {name.strip("| "): both for name, *both in cells if name.strip("| ")}
@@ -100,7 +100,7 @@ def rows():
 @functools.cache
 def names_of_tests():
     files = ["interop_tests/*/test_*.py", "tests/gpu/interop/test_*.py"]
-    trees = [ast.parse(file.read_text()) for pattern in files for file in ROOT.glob(pattern)]
+    trees = [ast.parse(file.read_text("utf-8")) for pattern in files for file in ROOT.glob(pattern)]
     return {node.name for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 

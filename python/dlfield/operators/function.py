@@ -390,9 +390,8 @@ def _type_of(dtype: Any) -> str:
 
 def number_of(name: str, dtype: np.dtype[Any], value: Any) -> Any:
     """Return a Python number as one of the declared type, which it must not change."""
-    is_bool = isinstance(value, _TAKEN["b"])
     is_taken = isinstance(value, _TAKEN.get(dtype.kind, (object,)))
-    if is_taken and is_bool == (dtype.kind == "b"):
+    if is_taken and not (dtype.kind in "iu" and isinstance(value, _TAKEN["b"])):
         with suppress(OverflowError):
             return dtype.type(int(value) if dtype.kind in "iu" else value)
     raise ValueError(

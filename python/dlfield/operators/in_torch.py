@@ -8,6 +8,8 @@ derivatives by itself costs more time than a small stencil, and does not work in
 
 from __future__ import annotations
 
+import itertools
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -119,8 +121,8 @@ class TorchOp:
             copied, unless it is its own output in `out`.
         out
             The output, or a tuple of them, to be written; the halo stays as it is, but that of a
-            field which is read and written becomes that of the argument. By default new tensors
-            are made.
+            field which is read and written becomes that of the argument, which is repeated along
+            what the output has more. By default new tensors are made.
 
         Returns
         -------
@@ -224,10 +226,11 @@ class TorchOp:
         for at, own in self._updated:
             output = outputs[at]
             if output is not args[own]:
-                is_alike = (args[own].shape, args[own].dtype) == (output.shape, output.dtype)
-                if not is_alike:
+                if args[own].dtype != output.dtype:
                     check_like(self._names[own], output, args[own])
-                written[at] = torch.empty_like(args[own]).copy_(args[own])
+                written[at] = torch.empty_like(output).copy_(args[own])
+        if may_pass and any(map(operator.is_not, written, outputs)):
+            self._refuse_overlap(outputs)
         if may_pass and self._key == "CPU":
             self.function.write_in_order(args, written)
         else:
@@ -238,6 +241,13 @@ class TorchOp:
             if values is not output:
                 output.copy_(values)
         return out
+
+    def _refuse_overlap(self, outputs: Sequence[Any]) -> None:
+        """Refuse outputs that share memory, of which the stencil gets copies."""
+        for one, other in itertools.combinations(map(_span, outputs), 2):
+            if one[0] < other[1] and other[0] < one[1]:
+                expected = "outputs in separate memory, got tensors that overlap"
+                raise BufferError(f"{self.name}: out: expected {expected}; pass others")
 
     def _refuse_derivatives(self, args: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Refuse a call with out= that torch would have to differentiate."""
@@ -424,6 +434,14 @@ def _results(names: Sequence[str]) -> str:
     """Return the results of an operator as a schema writes them."""
     tensors = ", ".join("Tensor" for _ in names)
     return tensors if len(names) == 1 else f"({tensors})"
+
+
+def _span(tensor: torch.Tensor) -> tuple[int, int]:
+    """Return the address of the first byte of a tensor and the one behind its last."""
+    steps = zip(tensor.shape, tensor.stride(), strict=True)
+    last = sum((extent - 1) * step for extent, step in steps)
+    start = tensor.data_ptr()
+    return start, start + (last + 1) * tensor.element_size() * (tensor.numel() > 0)
 
 
 def _alone(results: list[Any]) -> Any:
