@@ -82,7 +82,7 @@ def _plan(
 
     The call checks its arguments in both cases. `own` are the arguments as the caller passed them.
     """
-    # Of an argument that got a halo, a plan does not know the coordinates.
+    # A plan knows no coordinates of arguments to which a halo was added.
     may_be_kept = like is None or (isinstance(like, str) and (own is given or like != "xarray"))
     kept: FunctionalPlan | None = run.__dict__.get(_KEPT)
     if kept is not None and may_be_kept and kept.serves(run, given, **place, like=like):
