@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import operator
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -229,7 +230,7 @@ class TorchOp:
                 if args[own].dtype != output.dtype:
                     check_like(self._names[own], output, args[own])
                 written[at] = torch.empty_like(output).copy_(args[own])
-        if may_pass and any(map(operator.is_not, written, outputs)):
+        if any(map(operator.is_not, written, outputs)):
             self._refuse_overlap(outputs)
         if may_pass and self._key == "CPU":
             self.function.write_in_order(args, written)
@@ -244,8 +245,10 @@ class TorchOp:
 
     def _refuse_overlap(self, outputs: Sequence[Any]) -> None:
         """Refuse outputs that share memory, of which the stencil gets copies."""
-        for one, other in itertools.combinations(map(_span, outputs), 2):
-            if one[0] < other[1] and other[0] < one[1]:
+        if torch.compiler.is_compiling() or any(type(one) is not torch.Tensor for one in outputs):
+            return
+        for one, other in itertools.combinations(map(_place, outputs), 2):
+            if np.shares_memory(one, other):
                 expected = "outputs in separate memory, got tensors that overlap"
                 raise BufferError(f"{self.name}: out: expected {expected}; pass others")
 
@@ -436,12 +439,17 @@ def _results(names: Sequence[str]) -> str:
     return tensors if len(names) == 1 else f"({tensors})"
 
 
-def _span(tensor: torch.Tensor) -> tuple[int, int]:
-    """Return the address of the first byte of a tensor and the one behind its last."""
-    steps = zip(tensor.shape, tensor.stride(), strict=True)
-    last = sum((extent - 1) * step for extent, step in steps)
-    start = tensor.data_ptr()
-    return start, start + (last + 1) * tensor.element_size() * (tensor.numel() > 0)
+def _place(tensor: torch.Tensor) -> Array:
+    """Return an array with the address and the layout of a tensor, on any device. Never read it."""
+    size = tensor.element_size()
+    described = {
+        "data": (tensor.data_ptr(), True),
+        "shape": tuple(tensor.shape),
+        "strides": tuple(step * size for step in tensor.stride()),
+        "typestr": f"|V{size}",
+        "version": 3,
+    }
+    return np.asarray(SimpleNamespace(__array_interface__=described))
 
 
 def _alone(results: list[Any]) -> Any:

@@ -108,7 +108,8 @@ def from_xarray(array: Array, **options: Unpack[StorageOptions]) -> Storage:
         return as_storage(array, **options)
     shape = dict(zip(dims, array.shape, strict=True))
     written_for = {key.removeprefix("extent_") for key in attrs if key.startswith("extent_")}
-    is_renamed = not written_for <= set(dims)  # or a dimension is gone, and all others have theirs
+    # Also true if a dimension is gone; then each of the others has an extent of its own.
+    is_renamed = not written_for <= set(dims)
     same = all(
         int(attrs.get(f"extent_{dim}", -1 if is_renamed else extent)) == extent
         for dim, extent in shape.items()
