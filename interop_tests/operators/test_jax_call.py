@@ -11,6 +11,7 @@ from support.errors import refused
 from support.optional import library
 from support.processes import run_in_subprocess
 from support.stencils.differentiable import RATE, SHAPE, bound, call
+from support.stencils.integers import jumping, jumping_adjoint, jumping_tangent
 
 jax = library("jax")
 jnp = library("jax.numpy")
@@ -394,3 +395,14 @@ def test_the_name_of_an_entry_is_the_same_in_another_process():
     function = StencilFunction(bound("spread"))
     own = fingerprint(function.run, function.halos)
     assert run_in_subprocess(code, warnings="ignore") == own
+
+
+def test_an_output_of_integers_has_no_derivative_beside_one_that_has():
+    adjoint, tangent = dlf.bind(jumping_adjoint), dlf.bind(jumping_tangent)
+    made = dlf.jax_call(dlf.bind(jumping), adjoint=adjoint, tangent=tangent)
+    inp = jnp.asarray(3.0 * np.random.default_rng(0).random(SHAPE))
+    weighted = jax.grad(lambda values: (made(values)[0] * made(values)[1]).sum())
+    close(jax.jit(weighted)(inp), jnp.floor(inp) ** 2)
+    (_, out), (_, out_dot) = jax.jvp(made, (inp,), (jnp.ones_like(inp),))
+    close((out, out_dot), (jnp.floor(inp) * inp, jnp.floor(inp)))
+    close(jax.vmap(jax.grad(lambda values: made(values)[1].sum()))(inp[None])[0], jnp.floor(inp))

@@ -5,6 +5,7 @@ import numpy as np
 
 from support.errors import refused
 from support.stencils.differentiable import RATE, SHAPE, bound
+from support.stencils.integers import jumping, jumping_adjoint, jumping_tangent
 
 RANDOM = np.random.default_rng(0)
 VALUES = {"inp": RANDOM.random(SHAPE), "c": RANDOM.random(SHAPE), "s": RATE}
@@ -57,3 +58,9 @@ def test_float32_passes_with_a_wider_tolerance():
     values = {name: np.float32(value) for name, value in VALUES.items()} | {"s": RATE}
     single = [bound(name, dtype=np.float32) for name in ("spread", "spread_adjoint")]
     dlf.testing.check_adjoint(*single, values, rtol=1e-3)
+
+
+def test_integers_have_no_derivative_and_may_be_saved():
+    jumps = dlf.bind(jumping), {"inp": 3.0 * RANDOM.random((2, 3, 4))}
+    dlf.testing.check_tangent(jumps[0], dlf.bind(jumping_tangent), jumps[1])
+    dlf.testing.check_adjoint(jumps[0], dlf.bind(jumping_adjoint), jumps[1])

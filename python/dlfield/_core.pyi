@@ -60,6 +60,7 @@ __all__ = [
     "as_cupy",
     "as_numpy",
     "as_storage",
+    "bind_options",
     "build_features",
     "call_by_name",
     "check_among",
@@ -1674,6 +1675,9 @@ def arguments_functional(
 
     Arguments without a name are the inputs, or all.
     """
+
+def bind_options(run: BoundStencil) -> dict[str, Any]:
+    """The keywords of `bind`, with what a `functools.partial` gave as "partial". Not to be changed."""
 
 def plan_functional(
     run: BoundStencil,

@@ -13,14 +13,15 @@ import numpy as np
 
 from dlfield.operators.adjoints import Adjoint
 from dlfield.operators.function import StencilFunction
-from dlfield.operators.tangents import Tangent
+from dlfield.operators.tangents import Tangent, has_derivative
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
     from dlfield._core import BoundStencil
+    from dlfield.stencils.declaration import DeclaredField
 
 __all__ = ["check_adjoint", "check_tangent"]
 
@@ -103,7 +104,7 @@ def check_tangent(
     for name in forward.inputs:
         direction = {name: _direction(values[name], random)}
         expected = _derivative(function, None, values, direction)
-        got = _arrays(function, forward(values, direction))
+        got = _arrays(function, _differentiated(function), forward(values, direction))
         for out, one in expected.items():
             scale = max(
                 float(np.max(np.abs(one), initial=0)), float(np.max(np.abs(got[out]), initial=0))
@@ -123,28 +124,34 @@ def _derivative(
     values: Mapping[str, Any],
     directions: Mapping[str, Any],
 ) -> Arrays:
-    """Return the derivative of every output along a direction of the inputs."""
+    """Return the derivative of every output that has one along a direction of the inputs."""
     if tangent is not None:
-        return _arrays(function, tangent(values, directions))
+        return _arrays(function, _differentiated(function), tangent(values, directions))
     ((name, direction),) = directions.items()
     step = float(np.finfo(direction.dtype).eps) ** (1 / 3)
     above, below = (
         _outputs(function, {**values, name: values[name] + sign * step * direction})
         for sign in (1, -1)
     )
-    return {out: (above[out] - below[out]) / (2 * step) for out in above}
+    names = [field.name for field in _differentiated(function)]
+    return {out: (above[out] - below[out]) / (2 * step) for out in names}
 
 
 def _outputs(function: StencilFunction, values: Mapping[str, Any]) -> Arrays:
     made = function.new(*(values[name] for name in function.arguments))
-    return _arrays(function, made if isinstance(made, tuple) else (made,))
+    return _arrays(function, function.outputs, made if isinstance(made, tuple) else (made,))
 
 
-def _arrays(function: StencilFunction, made: Any) -> Arrays:
-    """Return outputs by name, as arrays that `_inside` has cleared outside of the domain."""
-    names = [field.name for field in function.outputs]
+def _differentiated(function: StencilFunction) -> list[DeclaredField]:
+    """Return the outputs that have derivatives."""
+    return list(filter(has_derivative, function.outputs))
+
+
+def _arrays(function: StencilFunction, fields: Sequence[DeclaredField], made: Any) -> Arrays:
+    """Return these outputs by name, as arrays that `_inside` has cleared outside of the domain."""
     return {
-        name: _inside(function, name, one.to_numpy()) for name, one in zip(names, made, strict=True)
+        field.name: _inside(function, field.name, one.to_numpy())
+        for field, one in zip(fields, made, strict=True)
     }
 
 

@@ -42,7 +42,7 @@ pub(super) struct BoundStencil {
     #[pyo3(get)]
     pub(super) declaration: Py<PyAny>,
     /// The keywords of `dlfield.stencils.binding.rebind` that bind it again.
-    options: Py<PyDict>,
+    pub(super) options: Py<PyDict>,
     pub(super) declared: Declared,
     runner: Runner,
     last_call: LastCall,
@@ -301,7 +301,7 @@ impl BoundStencil {
         field: Option<&str>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        Self::memory(slf.py(), "copied", (slf, &slf.get().options, data, field, options))
+        Self::memory(slf.py(), "copied", (slf, data, field, options))
     }
 
     /// Make a storage of zeros as this stencil wants its memory.
@@ -335,8 +335,7 @@ impl BoundStencil {
         field: Option<&str>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let bound = &slf.get().options;
-        Self::memory(slf.py(), "made", (slf, bound, "zeros", shape, dtype, field, options))
+        Self::memory(slf.py(), "made", (slf, "zeros", shape, dtype, field, options))
     }
 
     /// As `zeros`, without values.
@@ -348,8 +347,7 @@ impl BoundStencil {
         field: Option<&str>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let bound = &slf.get().options;
-        Self::memory(slf.py(), "made", (slf, bound, "empty", shape, dtype, field, options))
+        Self::memory(slf.py(), "made", (slf, "empty", shape, dtype, field, options))
     }
 
     /// Return the shapes of the outputs that belong to inputs of these shapes.

@@ -106,8 +106,14 @@ impl BoundStencil {
         }
         let call =
             py.import(intern!(py, "dlfield.stencils.functional"))?.getattr(intern!(py, "call"))?;
-        call.call((slf, args, kwargs), None)
+        call.call1((slf, args, kwargs))
     }
+}
+
+/// The keywords of `bind`, with what a `functools.partial` gave as "partial". Not to be changed.
+#[pyfunction]
+pub(super) fn bind_options<'py>(run: &Bound<'py, BoundStencil>) -> Bound<'py, PyDict> {
+    run.get().options.bind(run.py()).clone()
 }
 
 /// As `BoundStencil.arguments`, for a call whose outputs may be missing.

@@ -53,6 +53,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(preset::preset, module)?)?;
     module.add_function(wrap_pyfunction!(running::is_bound_call, module)?)?;
     module.add_function(wrap_pyfunction!(functional::arguments_functional, module)?)?;
+    module.add_function(wrap_pyfunction!(functional::bind_options, module)?)?;
     module.add_function(wrap_pyfunction!(functional::plan_functional, module)?)?;
     module.add_function(wrap_pyfunction!(functional::call_by_name, module)?)
 }

@@ -18,7 +18,9 @@ pub(super) fn read<'py>(
         // GT4Py gives every parameter without a default the default None.
         let typed = scalar.dtype.is_some();
         let default = scalar.default.first().filter(|value| !(typed && value.is_none(py)));
-        let given = values.get(*at).cloned().flatten().filter(|value| !value.is_none());
+        let is_missing =
+            |value: &Bound<'_, PyAny>| typed && default.is_none() && value.is_none();
+        let given = values.get(*at).cloned().flatten().filter(|value| !is_missing(value));
         match given.or_else(|| default.map(|default| default.bind(py).clone())) {
             Some(value) if scalar.used => check(scalar, &value).map(|()| Some(value)),
             None if scalar.used => Err(declared.missing(py, &scalar.name)),
@@ -54,7 +56,8 @@ fn check(scalar: &DeclaredScalar, value: &Bound<'_, PyAny>) -> PyResult<()> {
         return Ok(());
     }
     let holds_ints = matches!(kind_of(expected.bind(py))?.as_str(), "i" | "u");
-    let way_out = match is_int && holds_ints && !fits(expected.bind(py), value)? {
+    let way_out = match holds_ints && is_integer(value)? && !fits(expected.bind(py), value)? {
+        _ if value.is_none() => "leave it out for its default".into(),
         true => "pass a number that the type holds, or declare a wider type".into(),
         false => format!("convert it, for example with numpy.{expected}(...)"),
     };
@@ -84,12 +87,8 @@ fn refuse_array(name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
 /// NumPy's, a type of floats a float of Python's.
 fn fits(dtype: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = value.py();
-    let is_int = || match value.is_instance_of::<PyInt>() {
-        true => Ok(!value.is_instance_of::<PyBool>()),
-        false => value.is_instance(&py.import(intern!(py, "numpy"))?.getattr("integer")?),
-    };
     let expected = match kind_of(dtype)?.as_str() {
-        "i" | "u" => is_int()?,
+        "i" | "u" => is_integer(value)?,
         "f" => value.is_exact_instance_of::<PyFloat>(),
         _ => false,
     };
@@ -107,6 +106,15 @@ fn fits(dtype: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let is_finite =
         |number: &Bound<'_, PyAny>| number.extract::<f64>().map_or(true, f64::is_finite);
     Ok(is_finite(&converted) || !is_finite(value))
+}
+
+/// True for an int of Python's or NumPy's, not for a bool.
+fn is_integer(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = value.py();
+    match value.is_instance_of::<PyInt>() {
+        true => Ok(!value.is_instance_of::<PyBool>()),
+        false => value.is_instance(&py.import(intern!(py, "numpy"))?.getattr("integer")?),
+    }
 }
 
 /// NumPy's letter for a kind of dtypes.

@@ -144,7 +144,7 @@ impl<'py> Reduces<'py> {
         };
         let number = |axis: &Bound<'py, PyAny>| number(axis, ndim, dims, what);
         let is_one = axis.is_instance_of::<PyString>() || axis.is_instance_of::<PyInt>();
-        if is_one || !axis.hasattr(intern!(py, "__iter__"))? {
+        if is_one || !axis.hasattr(intern!(py, "__iter__"))? || is_of_no_dimensions(axis)? {
             let axis = number(axis)?;
             let value = axis.into_pyobject(py)?.into_any();
             return Ok(Self { axes: SmallVec::from_elem(axis, 1), value });
@@ -162,6 +162,12 @@ impl<'py> Reduces<'py> {
         let value = PyTuple::new(py, &axes)?.into_any();
         Ok(Self { axes, value })
     }
+}
+
+/// True for an array without dimensions, which NumPy takes as a number.
+fn is_of_no_dimensions(axis: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let ndim = axis.getattr_opt(intern!(axis.py(), "ndim"))?;
+    Ok(ndim.is_some_and(|ndim| ndim.extract::<usize>().is_ok_and(|ndim| ndim == 0)))
 }
 
 fn number(

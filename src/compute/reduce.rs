@@ -3,7 +3,7 @@
 
 use std::slice::from_ref;
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyTuple};
@@ -47,8 +47,14 @@ struct Values<'py> {
     options: Option<Bound<'py, PyDict>>,
 }
 
-/// The shape of a result, and its axis for each axis of an output that has another shape.
-type Spread = (Extents, Axes);
+/// How a result gets into an output of the caller's that has other axes.
+enum Place {
+    /// It has this shape, and is copied along what the output has more; the axis of the result for
+    /// each axis of the output.
+    Spread(Extents, Axes),
+    /// It is written with the axes of the output in another order.
+    Turned(Axes),
+}
 
 impl<'py> Reduction<'_, 'py> {
     /// Computes. Nothing is written if it is refused.
@@ -74,8 +80,10 @@ impl<'py> Reduction<'_, 'py> {
         let axes: &[usize] =
             if self.signature == Signature::Accumulated { &[] } else { &reduces.axes };
         let reduced = Reduced::new(labels.shape.len(), axes, arguments.keepdims);
-        let (output, spread) = match lift.outputs.first().and_then(Option::as_ref) {
-            Some(output) if several => (Some(output.clone()), None),
+        let (output, place) = match lift.outputs.first().and_then(Option::as_ref) {
+            Some(output) if several => {
+                (Some(output.clone()), self.behind_points(output, labels, &reduced)?)
+            }
             Some(output) => (Some(output.clone()), spread(py, &lift, labels, &reduced)?),
             None if several => (None, None),
             None => (self.new_output(py, arguments, options.as_ref(), &lift, &reduced)?, None),
@@ -85,11 +93,11 @@ impl<'py> Reduction<'_, 'py> {
                 let mask = lift.mask().map(|mask| self.aligned(py, mask, labels)).transpose()?;
                 let (array, axis) = (array.array(py, self.name)?, reduces.value);
                 let values = Values { array, axis, mask, options };
-                self.on_host(py, arguments, &lift, &values, output, spread)
+                self.on_host(py, arguments, &lift, &values, output, place)
             }
             (Some(ordinal), Some(output)) => {
                 let keywords = Self::keywords(arguments, &reduces.value, options.as_ref())?;
-                self.on_gpu(py, ordinal, &lift, &keywords, &output, spread)?;
+                self.on_gpu(py, ordinal, &lift, &keywords, &output, place)?;
                 Ok(output.object())
             }
             (Some(_), None) => Err(self.no_array()),
@@ -126,20 +134,24 @@ impl<'py> Reduction<'_, 'py> {
         lift: &Lift<'_, 'py>,
         values: &Values<'py>,
         output: Option<Operand<'py>>,
-        spread: Option<Spread>,
+        place: Option<Place>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let Some(output) = output else { return self.call(py, arguments, values, None) };
         let out = output.array(py, self.name)?;
         let is_new = lift.outputs.first().is_none_or(Option::is_none);
         let is_half = output.storage().is_some_and(|(memory, _)| memory.dtype() == DType::Float16);
-        let outcome = match spread {
+        let outcome = match place {
             // NumPy adds numbers of float16 up in float32 only if it makes the result itself.
             None if is_new && is_half => self.call(py, arguments, values, None).and_then(|made| {
                 let numpy = py.import(intern!(py, "numpy"))?;
                 numpy.call_method1(intern!(py, "copyto"), (&out, made)).map(drop)
             }),
             None => self.call(py, arguments, values, Some(&out)).map(drop),
-            Some((shape, axes)) => {
+            Some(Place::Turned(axes)) => {
+                let turned = moved(out, axes.len(), &axes)?;
+                self.call(py, arguments, values, Some(&turned)).map(drop)
+            }
+            Some(Place::Spread(shape, axes)) => {
                 let numpy = py.import(intern!(py, "numpy"))?;
                 let like = (PyTuple::new(py, &shape)?, out.getattr(intern!(py, "dtype"))?);
                 let part = numpy.call_method1(intern!(py, "empty"), like)?;
@@ -161,7 +173,7 @@ impl<'py> Reduction<'_, 'py> {
         lift: &Lift<'_, 'py>,
         keywords: &Bound<'py, PyDict>,
         output: &Operand<'py>,
-        spread: Option<Spread>,
+        place: Option<Place>,
     ) -> PyResult<()> {
         Cupy::work(py, ordinal, self.name, |cupy| {
             let path = self.name.strip_prefix("numpy.").unwrap_or(self.name);
@@ -172,9 +184,9 @@ impl<'py> Reduction<'_, 'py> {
             };
             let (values, out) = (array(lift.operands.first())?, array(Some(output))?);
             let result = function.call((values,), Some(keywords));
-            let result = result.and_then(|result| match &spread {
-                Some((shape, axes)) => moved(result, shape.len(), axes),
-                None => Ok(result),
+            let result = result.and_then(|result| match &place {
+                Some(Place::Spread(shape, axes)) => moved(result, shape.len(), axes),
+                Some(Place::Turned(_)) | None => Ok(result), // of points, which CuPy does not get
             });
             let outcome = result.and_then(|result| cupy.copy_to(&out, &result, None, None));
             lift.written(py, from_ref(output), outcome)
@@ -319,6 +331,33 @@ impl<'py> Reduction<'_, 'py> {
         )))
     }
 
+    /// The place of quantiles at several points in an output with names: NumPy puts the axes of the
+    /// points, which have no names, before the others.
+    fn behind_points(
+        &self,
+        output: &Operand<'py>,
+        array: Labels<'_>,
+        reduced: &Reduced,
+    ) -> PyResult<Option<Place>> {
+        let labels = output.labels().and_then(|labels| labels.field);
+        let left = array.field.and_then(|field| reduced.field(field, &[]).dims);
+        let (Some(own), Some(left)) = (labels.and_then(|field| field.dims.as_ref()), left) else {
+            return Ok(None);
+        };
+        let find = |dim| own.iter().position(|own| own == dim);
+        let Some(behind) = left.iter().map(find).collect::<Option<Vec<usize>>>() else {
+            return Err(PyValueError::new_err(format!(
+                "{}: expected an output with the dims {} beside those of the points, got {}; \
+                 rename them",
+                self.name,
+                show_dims(&left),
+                show_dims(own)
+            )));
+        };
+        let points = (0..own.len()).filter(|at| !behind.contains(at));
+        Ok(Some(Place::Turned(points.chain(behind.iter().copied()).map(Some).collect())))
+    }
+
     /// The type of the result, by NumPy's rules: that of a call with a single element.
     fn dtype(
         &self,
@@ -353,14 +392,14 @@ fn spread<'py>(
     lift: &Lift<'_, 'py>,
     array: Labels<'_>,
     reduced: &Reduced,
-) -> PyResult<Option<Spread>> {
+) -> PyResult<Option<Place>> {
     let shape = reduced.shape(array.shape);
     let field = array.field.map(|field| reduced.field(field, &[]));
     let operand = Labels { shape: &shape, field: field.as_ref() };
     let joined = lift.join(py, &[operand], Names::Shared)?;
     let axes = joined.axes.into_iter().next().unwrap_or_default();
     let is_same = joined.shape == shape && axes.iter().copied().eq((0..shape.len()).map(Some));
-    Ok((!is_same).then_some((shape, axes)))
+    Ok((!is_same).then_some(Place::Spread(shape, axes)))
 }
 
 /// The options that decide on the type of a result.

@@ -58,8 +58,9 @@ def _placed(weights: Array, a: Storage, axes: tuple[int, ...]) -> Array:
     """Return weights with an axis for each dimension of a storage, of extent 1 for the others."""
     own = get_dims(weights)
     if own and a.dims:
-        order = [name for name in a.dims if name in _among(own, a)]
-        ordered = on_host("average", as_storage(weights).transpose(*order))
+        named = as_storage(weights)
+        order = [name for name in a.dims if name in _among(named, a)]
+        ordered = on_host("average", named.transpose(*order))
         return ordered[tuple(slice(None) if one in own else None for one in a.dims)]
     weights = np.asarray(on_host("average", weights))
     if weights.shape == a.shape:
@@ -85,7 +86,7 @@ def _named(weights: Array, a: Storage, axes: tuple[int, ...]) -> Array:
     assert a.dims is not None
     if get_dims(weights):
         weights = as_storage(weights)
-        _among(weights.dims, a)
+        _among(weights, a)
         return weights
     if not isinstance(weights, Storage) and not hasattr(weights, "__cuda_array_interface__"):
         weights = np.asarray(weights)
@@ -109,10 +110,17 @@ def _total_by_name(
 # --- of both -------------------------------------------------------------------------------------
 
 
-def _among(own: tuple[str, ...], a: Storage) -> tuple[str, ...]:
-    """Return names of weights, each of which a storage must have."""
-    if not {*own} <= {*(a.dims or ())}:
+def _among(weights: Storage, a: Storage) -> tuple[str, ...]:
+    """Return names of weights, each of which a storage must have, with the same extents."""
+    own, known = weights.dims or (), dict(zip(a.dims or (), a.shape, strict=True))
+    if not {*own} <= {*known}:
         raise ValueError(f"weights: expected dims among {a.dims}, got {own}; rename them")
+    for name, extent in zip(own, weights.shape, strict=True):
+        if extent != known[name]:
+            raise ValueError(
+                f"weights: expected {known[name]} along '{name}', got {extent}; pass a weight for "
+                "each point"
+            )
     return own
 
 

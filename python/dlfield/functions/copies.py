@@ -7,6 +7,7 @@ result. It has the alignment of the first storage, and its layout if it has as m
 
 from __future__ import annotations
 
+import operator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -150,9 +151,7 @@ def like(name: str) -> Callable[..., Storage]:
         device: str | None = None,
         fill: tuple[Array, ...] = (),
     ) -> Storage:
-        extents = (
-            a.shape if shape is None else tuple(np.atleast_1d(np.asarray(shape, int)).tolist())
-        )
+        extents = a.shape if shape is None else _extents(shape)
         options = _ordered(f"{name}_like", len(extents), order)
         if device is not None:
             options |= {"device": device, "managed": _core.UNSET}
@@ -168,6 +167,12 @@ def like(name: str) -> Callable[..., Storage]:
         return made
 
     return call
+
+
+def _extents(shape: Array) -> tuple[int, ...]:
+    """Read a shape as NumPy does: of one int or several."""
+    each = shape if np.iterable(shape) else (shape,)
+    return tuple(operator.index(one) for one in each)
 
 
 def full_like(a: Storage, fill_value: Array, *options: Array, **named: Array) -> Storage:
@@ -188,6 +193,7 @@ def concatenate(
 ) -> Storage:
     """Join arrays along an axis, in a new storage."""
     dims, model, pieces = _pieces("concatenate", arrays, out)
+    kind = model
     if axis is None:
         dims, pieces = None, [piece.ravel() for piece in pieces]
         axis, model = 0, pieces[0]
@@ -200,7 +206,7 @@ def concatenate(
     made = made_like(
         (*model.shape[:axis], bounds[-1], *model.shape[axis + 1 :]),
         _common_type("concatenate", pieces, dtype, casting),
-        model,
+        kind,
         dims,
         labels.joined([piece.halo for piece in pieces], extents, axis),
     )

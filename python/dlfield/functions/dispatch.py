@@ -173,7 +173,7 @@ def _of_values(row: Row, function: Function) -> Function:
     def call(*args: Array, **keywords: Array) -> Any:
         given = list(each((*args, *keywords.values())))
         if len(row.operands) > 1:
-            same_names(function.__name__, map(get_dims, given))
+            same_names(function.__name__, map(get_dims, given), may_differ=False)
         if row.result == "*":
             check_host(_short(function), given)
         return function(*values(args), **values(keywords))

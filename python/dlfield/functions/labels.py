@@ -122,20 +122,21 @@ def without(of: tuple[Any, ...], axis: int) -> tuple[Any, ...]:
     return (*of[:axis], *of[axis + 1 :])
 
 
-def same_names(what: str, given: Iterable[Names]) -> Names:
+def same_names(what: str, given: Iterable[Names], *, may_differ: bool = True) -> Names:
     """Return the names on which those with names agree; None if they do not.
 
     Raises
     ------
     ValueError
-        If the names stand for the same things and differ, or are in another order.
+        If the names stand for the same things and differ, or are in another order. For all other
+        names too, unless they `may_differ`.
     """
     named = [names for names in given if names is not None]
     same = most = max(named, key=len, default=None)
     for names in named:
         if most is not None and names != most[len(most) - len(names) :]:  # as shapes broadcast
             same = None
-            if not names_are_unrelated(names, most):
+            if not (may_differ and names_are_unrelated(names, most)):
                 raise ValueError(
                     f"{what}: expected arrays whose dims agree, got {most} and {names}; transpose "
                     "or rename one of them, or pass to_numpy() to go by position"

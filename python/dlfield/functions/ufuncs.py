@@ -107,11 +107,15 @@ def clip(
     **options: Array,
 ) -> Array:
     """Limit the values; a bound of None is none."""
-    low, high = (
-        one if given is None or given is np._NoValue else given
-        for one, given in ((min, a_min), (max, a_max))
-    )
+    low, high = (one if _is_open(given) else given for one, given in ((min, a_min), (max, a_max)))
+    if not (all(map(_is_open, (a_min, a_max))) or all(map(_is_open, (min, max)))):
+        expected = "two bounds as a_min and a_max, or as min and max"
+        raise ValueError(f"numpy.clip: expected {expected}, got some of both; leave two out")
     return elementwise(np.clip, (a, low, high), name="numpy.clip", options={"out": out, **options})
+
+
+def _is_open(bound: Array) -> bool:
+    return bound is None or bound is np._NoValue
 
 
 def rounded(a: Array, decimals: int = 0, out: Array = None) -> Array:

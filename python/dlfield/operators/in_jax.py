@@ -16,7 +16,7 @@ import numpy as np
 from dlfield.operators.adjoints import Adjoint
 from dlfield.operators.function import StencilFunction, number_of
 from dlfield.operators.linear import Linear, linear
-from dlfield.operators.tangents import Tangent
+from dlfield.operators.tangents import Tangent, has_derivative
 from dlfield.operators.xla_entries import called, fingerprint
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ class JaxCall:
         self.constants = [name for name, one in (names or {}).items() if one is None]
         self._inputs = [field.name for field in function.inputs]
         self._outputs = [field.name for field in function.outputs]
+        #: The outputs that have derivatives: not integers.
+        self._smooth = [one.name for one in function.outputs if has_derivative(one)]
         self._id = fingerprint(function.run, function.halos)
         self._others = [
             None if self.adjoint is None else fingerprint(self.adjoint.run, self.adjoint.halos),
@@ -130,7 +132,7 @@ class JaxCall:
         adjoint, fields = self.adjoint, self.function.halos.fields
         assert adjoint is not None
         shapes = dict(zip(self._inputs, self.function.cut(extents), strict=True))
-        named, kept, wanted = self._outputs, adjoint.saved, list(adjoint.gradients)
+        named, kept, wanted = self._smooth, adjoint.saved, list(adjoint.gradients)
 
         def compute(*memory: Any) -> None:
             first, second = len(named), len(named) + len(kept)
@@ -165,7 +167,7 @@ class JaxCall:
     def _along(
         self, scalars: Mapping[str, Any], values: Mapping[str, Any], directions: Sequence[Any]
     ) -> tuple[Any, ...]:
-        """Return the derivative of every output along a direction of the inputs."""
+        """Return the derivative of the outputs that have one along a direction of the inputs."""
         tangent = self.tangent
         assert tangent is not None
         named = dict(zip(self._inputs, directions, strict=True))
@@ -181,7 +183,7 @@ class JaxCall:
             for name in self._inputs
             if name not in tangent.inputs and name not in self.constants and _is_real(named[name])
         ]
-        results = [found[tangent.called[name]] for name in self._outputs]
+        results = [found[tangent.called[name]] for name in self._smooth]
         return (
             tuple(sum(lost, one).astype(one.dtype) for one in results) if lost else tuple(results)
         )
@@ -219,9 +221,16 @@ class JaxCall:
                 raise self._needs("an adjoint or a tangent", "adjoint")
             self.function.check_extents(shapes)
             outputs = call(*primals)  # the rule again, so that it has derivatives of its own
-            both = Linear(along, _abstract(outputs)), Linear(transposed, _abstract(primals))
+            named = dict(zip(self._outputs, outputs, strict=True))
+            smooth = [named[name] for name in self._smooth]
+            both = Linear(along, _abstract(smooth)), Linear(transposed, _abstract(primals))
             kept = list(self._kept(primals, outputs).values())
-            return outputs, linear(self.function.name, *both, kept, tangents)
+            made = linear(self.function.name, *both, kept, tangents)
+            found = dict(zip(self._smooth, made, strict=True))
+            return outputs, tuple(
+                found[name] if name in found else np.zeros(one.shape, jax.dtypes.float0)
+                for name, one in named.items()
+            )
 
         call.defjvp(derivative)
         made: Callable[..., Any] = call

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dlfield._core import BoundStencil, Storage
+    from dlfield.stencils.declaration import DeclaredField
     from dlfield.stencils.halos import Shape
 
-__all__ = ["Tangent"]
+__all__ = ["Tangent", "has_derivative"]
 
 
 class Tangent:
@@ -51,7 +52,7 @@ class Tangent:
         read, written = ({one.name for one in each} for each in (self.run.inputs, self.run.outputs))
         #: The inputs with a direction of their own.
         self.inputs = [one.name for one in function.inputs if self.called[one.name] in read]
-        for field in function.outputs:
+        for field in filter(has_derivative, function.outputs):
             if self.called[field.name] not in written:
                 needed = f"the argument '{self.called[field.name]}', the tangent of '{field.name}'"
                 raise ValueError(f"tangent of '{function.name}': needs {needed}; pass names=")
@@ -73,7 +74,7 @@ class Tangent:
         return list(self.run.halos.output_shapes(self.function.halos.extents(named)).values())
 
     def __call__(self, values: Mapping[str, Any], directions: Mapping[str, Any]) -> list[Storage]:
-        """Return the derivative of every output along directions; missing ones are zero."""
+        """Return the derivative of every output that has one; missing directions are zero."""
         every = {name: directions.get(name, np.zeros_like(values[name])) for name in self.inputs}
         given = self.arguments(values, every)
         shapes = self.shapes([values[field.name].shape for field in self.function.inputs])
@@ -84,4 +85,9 @@ class Tangent:
         for name in made.keys() & given.keys():
             made[name][...] = given[name]
         self.run.write({**given, **made})
-        return [made[self.called[field.name]] for field in self.function.outputs]
+        return [made[self.called[one.name]] for one in filter(has_derivative, self.function.outputs)]
+
+
+def has_derivative(field: DeclaredField) -> bool:
+    """Tell whether a field holds real or complex numbers, not integers."""
+    return np.dtype(field.dtype).kind in "fc"

@@ -21,7 +21,7 @@ from dlfield.functions.host import is_on_host_alone
 from dlfield.show.drawing import place_of
 from dlfield.stencils.binding import take_option
 from dlfield.stencils.cartesian.temporaries import temporaries_of
-from dlfield.stencils.functional import planned
+from dlfield.stencils.functional import place_of_call, planned, with_halo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -206,15 +206,8 @@ class PlanExplanation:
         self.refusal: Exception | None = None
         keywords.pop("exec_info", None)
         functional = take_option(run, keywords, "functional")
-        place = {name: keywords.pop(name, None) for name in ("origin", "domain")}
         try:
-            if functional and hasattr(type(run), "of_call"):  # a scan operator without fields
-                run = run.of_call(args, keywords)
-            if functional:
-                given = arguments_functional(run, args, keywords)
-                self.plan, _ = planned(run, given, place)
-            else:
-                self.plan = run.plan(*args, **place, **keywords)
+            self.plan = (_plan_of_functional if functional else _plan_of_call)(run, args, keywords)
         except Exception as error:  # a producer may raise anything, which is the answer
             self.refusal = error
             return
@@ -253,6 +246,26 @@ class PlanExplanation:
         if name not in self._arguments:
             return (), [], [f"{type(self.refusal).__name__}: {self.refusal}"]
         return ("argument", "refused"), [[(name, True), (reason, False)]], []
+
+
+def _plan_of_call(run: BoundStencil, args: tuple[Any, ...], keywords: dict[str, Any]) -> CallPlan:
+    return run.plan(*args, **keywords)
+
+
+def _plan_of_functional(
+    run: BoundStencil, args: tuple[Any, ...], keywords: dict[str, Any]
+) -> CallPlan:
+    """Plan a call of ``run.functional``; `like` changes nothing in the plan."""
+    halo, _ = take_option(run, keywords, "halo"), take_option(run, keywords, "like")
+    place = {name: keywords.pop(name, None) for name in ("origin", "domain")}
+    if hasattr(type(run), "of_call"):  # a scan operator without fields
+        run = run.of_call(args, keywords)
+    place = place_of_call(run, place)
+    given = arguments_functional(run, args, keywords)
+    if halo is not None:
+        given = with_halo(run, given, halo, place)
+    plan, _ = planned(run, given, place)
+    return plan
 
 
 def _domain_of(plan: CallPlan) -> str:

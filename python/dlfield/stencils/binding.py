@@ -13,12 +13,15 @@ if TYPE_CHECKING:
 
     from dlfield.stencils.declaration import Declaration
 
-__all__ = ["attribute", "bind", "rebind", "take_option"]
+__all__ = ["attribute", "bind", "mapped_names", "rebind", "take_option"]
 
 #: Answer to an argument that the stencil cannot take as it is.
 Answer = Literal["copy", "raise"]
 
 _KINDS = ("device", "memory", "dtype")
+
+#: What stands for a missing argument in a `functools.partial`, from Python 3.14 on.
+_PLACEHOLDER: Any = getattr(functools, "Placeholder", object())
 
 
 def bind(
@@ -200,7 +203,8 @@ def _run(
 
 
 def _taken_apart(stencil: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """Give the stencil of GT4Py in a `functools.partial`, and the arguments that it was given."""
+    """Return the stencil in a `functools.partial`, and the arguments that it was given."""
+    from dlfield.stencils import plain
     from dlfield.stencils.cartesian import internals
     from dlfield.stencils.cartesian.declare import CartesianStencil
     from dlfield.stencils.next.declare import is_next
@@ -208,10 +212,14 @@ def _taken_apart(stencil: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     if not isinstance(stencil, functools.partial):
         return stencil, (), {}
     own = stencil.func
-    of_gt4py = is_next(own) or internals.is_lazy(own) or isinstance(own, CartesianStencil)
-    if isinstance(own, BoundStencil) or not of_gt4py:
-        return own if isinstance(own, BoundStencil) else stencil, (), {}
-    return own, stencil.args, dict(stencil.keywords)
+    if isinstance(own, BoundStencil):
+        return own, (), {}
+    if any(one is _PLACEHOLDER for one in stencil.args):
+        expected = "a functools.partial without functools.Placeholder"
+        raise TypeError(f"bind: expected {expected}, got one; pass its arguments by name")
+    if is_next(own) or internals.is_lazy(own) or isinstance(own, CartesianStencil):
+        return own, stencil.args, dict(stencil.keywords)
+    return plain.taken_apart(stencil)
 
 
 def _named(
@@ -255,6 +263,11 @@ def _introduce(
     if leading or given:
         known = {name: given[name] for name in given if name in run.__signature__.parameters}
         run.__signature__ = inspect.signature(functools.partial(run, *leading, **known))
+
+
+def mapped_names(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return the stencil's names of dimensions by the user's, from the keywords of `bind`."""
+    return {name: getattr(dim, "value", dim) for name, dim in (options["dims"] or {}).items()}
 
 
 def take_option(run: BoundStencil, keywords: dict[str, Any], name: str) -> Any:

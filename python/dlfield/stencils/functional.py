@@ -16,11 +16,11 @@ from dlfield._core import (
     Storage,
     arguments_functional,
     as_storage,
-    get_dims,
+    bind_options,
     plan_functional,
     storage,
 )
-from dlfield.stencils.binding import take_option
+from dlfield.stencils.binding import mapped_names, take_option
 from dlfield.stencils.halos import Halos
 from dlfield.stencils.next.internals import connectivity, is_field
 from dlfield.stencils.next.tables import Tables, checked_provider
@@ -45,19 +45,14 @@ _MAKERS: dict[str, Callable[[Storage], Any] | None] = {
 
 #: The attribute of a bound stencil that keeps the plan of its last call, for calls like it.
 _KEPT = "_last_functional"
-#: `origin` and `domain` of a call that passes neither.
-_ANYWHERE: Mapping[str, Any] = {"origin": None, "domain": None}
 
 
 def call(run: BoundStencil, args: tuple[Any, ...], keywords: Mapping[str, Any] | None) -> Any:
     """Do what `BoundStencil.functional` says."""
-    options: dict[str, Any] = {}
-    place, like, halo, exec_info = _ANYWHERE, None, None, None
-    if keywords:
-        options = dict(keywords)
-        like, halo = take_option(run, options, "like"), take_option(run, options, "halo")
-        place = {name: options.pop(name, None) for name in place}
-        exec_info = options.pop("exec_info", None)
+    options = dict(keywords or {})
+    like, halo = take_option(run, options, "like"), take_option(run, options, "halo")
+    place = place_of_call(run, options)
+    exec_info = options.pop("exec_info", None)
     given = own = arguments_functional(run, args, options)
     if halo is not None:
         names = (field.name for field in run.declaration.fields)
@@ -67,8 +62,15 @@ def call(run: BoundStencil, args: tuple[Any, ...], keywords: Mapping[str, Any] |
             like = name
         elif like is None:
             like = first  # the array tells the device, too
-        given = _with_halo(run, given, halo, place)
+        given = with_halo(run, given, halo, place)
     return _plan(run, given, like, place, own)(run, given, exec_info)
+
+
+def place_of_call(run: BoundStencil, options: dict[str, Any]) -> dict[str, Any]:
+    """Take `origin` and `domain` out of the options of a call; else those that `bind` was given."""
+    _, fixed = bind_options(run)["partial"]
+    given = {name: options.pop(name, None) for name in ("origin", "domain")}
+    return {name: fixed.get(name) if one is None else one for name, one in given.items()}
 
 
 def _plan(
@@ -138,7 +140,7 @@ def _domain(plan: CallPlan, points: Iterable[int]) -> Any:
     return {axis: (start, start + count) for axis, start, count in ends}
 
 
-def _with_halo(
+def with_halo(
     run: BoundStencil,
     given: Mapping[str, Any],
     halo: Any,
@@ -147,28 +149,35 @@ def _with_halo(
     """Return the arguments, with this halo on each field that has none of its own."""
     if any(one is not None for one in place.values()):
         raise TypeError("halo: expected it alone, got it with origin or domain; leave these out")
-    halos, labelled = Halos(run.declaration, halo), dict(given)
+    halos, known, labelled = Halos(run.declaration, halo), mapped_names(bind_options(run)), dict(given)
     for name, field in halos.fields.items():
         if given.get(name) is not None:
-            labelled[name] = _labelled_with(halos, field, given[name])
+            labelled[name] = _labelled_with(halos, field, known, given[name])
     return labelled
 
 
-def _labelled_with(halos: Halos, field: DeclaredField, value: Any) -> Any:
-    """Return a storage with this halo over an array; one with a halo of its own, as it is."""
-    names = get_dims(value)
+def _labelled_with(
+    halos: Halos, field: DeclaredField, known: Mapping[str, str], value: Any
+) -> Any:
+    """Return a storage with this halo over an array; one with a halo of its own, as it is.
+
+    `known` has the stencil's names by the user's.
+    """
     if isinstance(value, Storage) and any(map(any, value.halo or ())):
         return value
-    dims = field.dims if names is None else names
-    unknown = [dim for dim in dims if dim not in field.dims]
-    if unknown:
-        expected = f"arrays without names, or with {', '.join(field.dims)}"
-        raise ValueError(
-            f"halo: expected {expected}, got {unknown[0]!r} in '{field.name}'; give it a halo "
-            "by dlfield.as_storage(..., halo=...)"
-        )
-    widths = [halos.widths.get(dim, (0, 0)) for dim in dims]
-    return as_storage(value, dims=dims, halo=widths)
+    array = as_storage(value)
+    dims = array.dims or field.dims
+    widths = []
+    for dim in dims:
+        declared = known.get(dim, dim)
+        if declared not in field.dims:
+            expected = f"arrays without names, or with {', '.join(field.dims)}"
+            raise ValueError(
+                f"halo: expected {expected}, got {dim!r} in '{field.name}'; map it with the dims "
+                "of bind, or give it a halo by dlfield.as_storage(..., halo=...)"
+            )
+        widths.append(halos.widths.get(declared, (0, 0)))
+    return as_storage(array, dims=dims, halo=widths)
 
 
 def _framework(like: Array, first: Any) -> str:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import dlfield._core as core
-from dlfield._core import get_dims, preset
+from dlfield._core import bind_options, get_dims, preset
+from dlfield.stencils.binding import mapped_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +26,6 @@ __all__ = ["copied", "made"]
 
 def copied(
     run: BoundStencil,
-    bound: Mapping[str, Any],
     data: Array,
     field: str | None,
     options: Mapping[str, Any] | None,
@@ -35,14 +35,13 @@ def copied(
     dims = given.get("dims") or get_dims(data)
     data = data if dims or hasattr(data, "ndim") else core.storage(data)
     ndim = len(dims) if dims else data.ndim
-    known = _names(bound)
+    known = mapped_names(bind_options(run))
     model = _field(run, known, field, dims, ndim)
-    return core.storage(data, **_demands(run, known, model, dims) | given)
+    return core.storage(data, **_options(_demands(run, known, model, dims), given))
 
 
 def made(
     run: BoundStencil,
-    bound: Mapping[str, Any],
     function: str,
     shape: Sequence[int],
     dtype: Any,
@@ -50,20 +49,24 @@ def made(
     options: Mapping[str, Any] | None,
 ) -> Storage:
     """Do what `BoundStencil.zeros` and `empty` say."""
-    known, given = _names(bound), dict(options or {})
+    known, given = mapped_names(bind_options(run)), dict(options or {})
     dims = given.pop("dims", None)
     model = _field(run, known, field, dims, len(shape))
     named = _own_names(known, model) if dims is None else tuple(dims)
-    demands = _demands(run, known, model, named) | {"dims": named} | given
+    demands = _options(_demands(run, known, model, named), {"dims": named} | given)
     storage: Storage = getattr(core, function)(
         shape, model.dtype if dtype is None else dtype, **demands
     )
     return storage
 
 
-def _names(bound: Mapping[str, Any]) -> dict[str, str]:
-    """Return the stencil's names of dimensions by the user's, from the keywords of `bind`."""
-    return {name: getattr(dim, "value", dim) for name, dim in (bound["dims"] or {}).items()}
+def _options(demands: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Return all options of new memory: what the caller gives overrides what the stencil wants."""
+    if given.get("backend") is not None:
+        return given  # which decides everything else
+    if given.get("defaults") is not None:
+        demands = {"device": demands["device"]}
+    return demands | given
 
 
 def _own_names(known: Mapping[str, str], model: DeclaredField) -> tuple[str, ...]:
@@ -84,10 +87,13 @@ def _field(
     wanted = None if dims is None else {known.get(dim, dim) for dim in dims}
     for field in declaration.fields:
         fits = len(field.dims) == ndim if wanted is None else set(field.dims) == wanted
-        if field.name == name or (name is None and fits):
+        if fits and name in (None, field.name):
             return field
     fields = ", ".join(f"'{one.name}' of {one.dims}" for one in declaration.fields)
-    got = f"'{name}'" if name is not None else f"{ndim} dimensions" if dims is None else tuple(dims)
+    got = f"{ndim} dimensions" if dims is None else f"{tuple(dims)}"
+    if name is not None:
+        is_known = any(field.name == name for field in declaration.fields)
+        got = f"{got} for '{name}'" if is_known else f"'{name}'"
     raise ValueError(
         f"{declaration.name}: expected the dimensions of a field, {fields}, got {got}; map your "
         "names with the dims of bind, or pass field= to name the argument"

@@ -28,7 +28,7 @@ from dlfield.stencils.declaration import (
 if TYPE_CHECKING:
     from dlfield.stencils.declaration import Access, DecidedBy
 
-__all__ = ["CallableRun", "declare", "plain_function"]
+__all__ = ["CallableRun", "declare", "plain_function", "taken_apart"]
 
 #: Parameters for origins and domain, which are not arguments of the bound stencil.
 _PLACE = ("origin", "domain")
@@ -116,7 +116,6 @@ def declare(
         If `fields` names something other than a parameter, or `backend` is not a preset.
     """
     name = _name(function)
-    _refuse_place(name, function)
     suits = None if backend is None else preset(known_preset(backend, "backend"))
     every = _parameters(name, function, _checked({} if fields is None else fields))
     named = [one for one in every if one.kind not in _VARIADIC]
@@ -158,16 +157,26 @@ def _name(function: Any) -> str:
     return str(getattr(plain, "__name__", type(plain).__name__))
 
 
-def _refuse_place(name: str, function: Any) -> None:
-    """Refuse a partial that tells where to compute: every call does."""
-    while isinstance(function, functools.partial):
-        given = [option for option in _PLACE if option in function.keywords]
-        if given:
-            expected = "a functools.partial of a callable without origin and domain"
-            raise TypeError(
-                f"bind: expected {expected}, got '{given[0]}' for '{name}'; pass it to every call"
-            )
-        function = function.func
+def taken_apart(
+    partial: functools.partial[Any],
+) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+    """Return the function in a partial, and the arguments that it was given.
+
+    Those for its ``**kwargs`` stay with the function.
+    """
+    own, given, keywords = partial.func, partial.args, dict(partial.keywords)
+    if isinstance(own, functools.partial):
+        own, first, known = taken_apart(own)
+        given, keywords = (*first, *given), known | keywords
+    try:
+        parameters = inspect.signature(own).parameters.values()
+    except (TypeError, ValueError):  # which `declare` says
+        return own, given, keywords
+    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+        named = {one.name for one in parameters if one.kind not in _VARIADIC}
+        others = {name: keywords.pop(name) for name in [*keywords] if name not in named}
+        own = functools.partial(own, **others) if others else own
+    return own, given, keywords
 
 
 def plain_function(function: Any) -> Any:

@@ -297,6 +297,8 @@ def test_a_model_of_another_shape_does_not_give_its_halo(field):
     wide = np.full_like(field, 7, shape=(5, 3, 4))
     assert (known(wide), wide.layout) == (((*"IJK",), ((0, 0),) * 3), field.layout)
     assert wide.to_numpy().tolist() == np.full((5, 3, 4), 7.0).tolist()
+    with pytest.raises(TypeError, match="float"):
+        np.zeros_like(field, shape=(2.5, 3))
     flat = np.zeros_like(field, shape=6)
     assert (flat.shape, known(flat)) == ((6,), (None, ((0, 0),)))
 

@@ -199,3 +199,10 @@ def test_a_data_array_is_not_joined_by_position_with_other_names(join):
     one = field((2, 2), halo=None)
     with pytest.raises(ValueError, match="expected arrays whose dims agree"):
         join([one, one.transpose("J", "I").to_xarray()])
+
+
+def test_elements_that_are_joined_without_an_axis_are_aligned_as_the_first_storage():
+    pieces = [field(alignment_size=64), field()]
+    made = np.concatenate(pieces, axis=None)
+    assert (made.alignment_size, made.ptr % 64) == (64, 0)
+    np.testing.assert_array_equal(made, np.concatenate([*map(np.asarray, pieces)], axis=None))

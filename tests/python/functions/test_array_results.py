@@ -81,6 +81,13 @@ def test_values_that_go_together_have_the_same_names():
             call()
 
 
+def test_values_of_unrelated_names_do_not_go_together():
+    field, other = (dlf.storage(VALUES[:, :2, 0], dims=dims) for dims in ("IJ", "xy"))
+    for function in (np.allclose, np.array_equal, np.vdot, np.histogram2d):
+        with refused(ValueError, f"{function.__name__}: expected arrays whose dims agree"):
+            function(field, other)
+
+
 def test_a_text_file_has_the_values():
     np.savetxt(file := io.StringIO(), dlf.storage(VALUES[0], dims="JK"), "%d")
     assert file.getvalue() == "0 1 2 3\n4 5 6 0\n1 2 3 4\n"

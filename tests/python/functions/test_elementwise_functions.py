@@ -53,6 +53,8 @@ def test_bounds_go_by_name(field):
     low = dlf.storage([0.0, 1.0], dims="I")
     np.testing.assert_array_equal(np.clip(field, low, None), np.clip(VALUES, [[0], [1]], None))
     np.testing.assert_array_equal(field.clip(max=1), VALUES.clip(max=1))
+    with refused(ValueError, "numpy.clip: expected two bounds", "got some of both"):
+        np.clip(field, 0, min=1)
     np.testing.assert_array_equal(np.clip(field, min=0, max=1), VALUES.clip(0, 1))
     with refused(ValueError, "in the same order"):
         np.clip(field, field.transpose(), None)

@@ -288,6 +288,15 @@ def test_several_quantiles_are_an_array_of_numpy(field, function):
     np.testing.assert_array_equal(out, found)
 
 
+def test_several_quantiles_get_into_an_output_by_the_names_that_are_left(field):
+    found = np.quantile(VALUES, [0.1, 0.9], axis=0)
+    out = dlf.zeros((4, 2, 3), dims=("K", "quantile", "J"))
+    np.quantile(field, [0.1, 0.9], axis="I", out=out)
+    np.testing.assert_array_equal(out, found.transpose(2, 0, 1))
+    with refused(ValueError, "numpy.quantile: expected an output with the dims ('J', 'K')"):
+        np.quantile(field, [0.1, 0.9], axis="I", out=dlf.zeros((2, 3, 4), dims="xJk"))
+
+
 def test_a_median_leaves_the_values_where_they_are(field):
     before = field.copy()
     np.median(field, axis="K", overwrite_input=True)
@@ -326,6 +335,8 @@ def test_weights_that_do_not_fit_are_refused(field):
         np.average(field, weights=dlf.ones(4, dims=["lon"]))
     with refused(ValueError, "weights: expected shape (2, 3, 4), or (4,)", "got (3,)"):
         np.average(field, axis="K", weights=np.ones(3))
+    with refused(ValueError, "weights: expected 4 along 'K', got 1"):
+        np.average(field, axis="K", weights=dlf.ones(1, dims="K"))
     with pytest.raises(ZeroDivisionError, match="weights: expected a sum other than 0"):
         np.average(field, axis="K", weights=np.zeros(4))
 
@@ -334,6 +345,11 @@ def test_an_average_without_weights_is_a_mean(field):
     np.testing.assert_array_equal(np.average(field, axis="K"), VALUES.mean(2))
     found, total = np.average(field, axis="K", returned=True)
     assert (found.dims, total.tolist()) == (("I", "J"), [[4.0] * 3] * 2)
+
+
+@pytest.mark.parametrize("axis", [np.int64(1), np.array(1), np.array(-2)])
+def test_an_axis_may_be_a_number_of_numpy(field, axis):
+    np.testing.assert_array_equal(field.sum(axis), VALUES.sum(1))
 
 
 # --- what is refused, and odd operands -----------------------------------------------------------

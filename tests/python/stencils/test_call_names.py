@@ -47,10 +47,10 @@ def test_a_stencil_object_has_the_name_of_its_definition():
     assert list(inspect.signature(run).parameters)[:2] == ["inp", "out"]
 
 
-def test_a_partial_and_an_object_with_call_have_a_name():
-    partial = functools.partial(smooth, weight=0.25)
-    assert dlf.bind(partial).__name__ == "smooth"
-    assert dlf.bind(partial).__wrapped__ is partial
+def test_a_partial_has_the_name_of_the_function_in_it():
+    run = dlf.bind(functools.partial(smooth, weight=0.25))
+    assert run.__name__ == "smooth"
+    assert run.__wrapped__ is smooth
 
 
 def test_the_class_keeps_its_own_documentation():

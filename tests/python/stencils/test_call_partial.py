@@ -1,6 +1,7 @@
 """A `functools.partial` of a stencil gives every call its arguments."""
 
 import copy
+import functools
 import inspect
 from functools import partial
 
@@ -109,9 +110,44 @@ def test_a_functional_call_takes_the_arguments_that_the_partial_lacks():
     np.testing.assert_array_equal(made, np.full(SHAPE, 2.0))
 
 
-def test_a_partial_of_a_callable_does_not_tell_where_to_compute():
-    def plain(inp: Field[np.float64], *, origin, domain):
-        pass
+def combined(a: Field[np.float64, "IJ"], b: Field[np.float64, "IJ"], scale: float, **others):
+    b[...] = scale * a + others.get("offset", 0.0)
 
-    with refused(TypeError, "got 'domain' for 'plain'; pass it to every call"):
-        dlf.bind(partial(plain, domain=(1, 1, 1)))
+
+def columns_first():
+    return dlf.as_storage(np.arange(4.0).reshape(2, 2), dims=("J", "I"))
+
+
+@pytest.mark.parametrize(
+    "given", [partial(combined, columns_first()), partial(combined, a=columns_first())]
+)
+def test_a_field_in_a_partial_of_a_callable_goes_by_name(given):
+    out = np.zeros((2, 2))
+    dlf.bind(given)(b=out, scale=1.0)
+    np.testing.assert_array_equal(out, [[0.0, 2.0], [1.0, 3.0]])
+
+
+def test_a_field_in_a_partial_of_a_callable_is_checked():
+    with refused(ValueError, "argument 'a': expected dtype float64, got float32"):
+        dlf.bind(partial(combined, np.ones((2, 2), "f4")))(np.ones((2, 2)), 1.0)
+
+
+def test_a_callable_gets_the_further_keywords_of_a_partial():
+    out = np.zeros((2, 2))
+    dlf.bind(partial(partial(combined, offset=5.0), scale=2.0))(np.ones((2, 2)), out)
+    assert (out == 7.0).all()
+
+
+def test_a_partial_of_a_callable_tells_every_call_where_to_compute():
+    def plain(inp: Field[np.float64], *, origin, domain):
+        inp[...] = domain[0]
+
+    run, values = dlf.bind(partial(plain, domain=(1, 1, 1))), np.zeros((2, 2, 2))
+    run(values)
+    assert (values == 1.0).all()
+
+
+@pytest.mark.skipif(not hasattr(functools, "Placeholder"), reason="new in Python 3.14")
+def test_a_placeholder_in_a_partial_is_refused():
+    with refused(TypeError, "bind: expected a functools.partial without functools.Placeholder"):
+        dlf.bind(partial(combined, functools.Placeholder, np.ones((2, 2))))

@@ -42,3 +42,27 @@ def test_none_is_a_value_where_no_type_is_declared():
     run = dlf.bind(lambda inp, other=None: seen.append(other), fields={"inp": Field[float]})
     run(np.zeros(SHAPE))
     assert seen == [None]
+
+
+def test_none_is_passed_on_where_the_default_is_something_else():
+    seen = []
+    run = dlf.bind(lambda inp, limit=3.0: seen.append(limit), fields={"inp": Field[float]})
+    run(np.zeros(SHAPE), limit=None)
+    run(np.zeros(SHAPE))
+    assert seen == [None, 3.0]
+
+
+def test_none_is_no_number_where_the_default_is_one():
+    def step(inp: Field[float], scale: float = 2.0): ...
+
+    text = "expected a scalar of float64, got None of type NoneType; leave it out for its default"
+    with refused(ValueError, "argument 'scale'", text):
+        dlf.bind(step)(np.zeros(SHAPE), scale=None)
+
+
+@pytest.mark.parametrize("number", [2**40, np.int64(2**40)])
+def test_an_int_that_its_type_cannot_hold_is_not_to_be_converted(number):
+    def count(inp: Field[float], n: np.int32): ...
+
+    with refused(ValueError, "argument 'n'", "pass a number that the type holds"):
+        dlf.bind(count)(np.zeros(SHAPE), number)

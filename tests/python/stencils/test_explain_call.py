@@ -1,5 +1,6 @@
 """`explain` of a bound stencil: what a call would do with its arguments, without doing it."""
 
+import functools
 import tracemalloc
 
 import dlfield as dlf
@@ -322,3 +323,14 @@ def test_a_call_whose_outputs_are_to_be_made_is_explained_too():
     assert told.refusal is None
     assert "out: write, not given" in " ".join(str(told).split())
     assert isinstance(dlf.explain(RUN, VALUES, **PLACE).refusal, TypeError)
+
+
+def test_a_halo_and_a_framework_of_a_functional_call_are_options_here_too():
+    told = dlf.explain(RUN, VALUES, functional=True, halo={"I": 1}, like="torch")
+    assert told.refusal is None
+    assert (told.plan.domain, told.plan.fields["inp"].given.origin) == ((3, 4, 3), (1, 0, 0))
+
+
+def test_a_partial_tells_a_functional_call_where_to_compute():
+    run = dlf.bind(functools.partial(difference, **PLACE))
+    assert dlf.explain(run, VALUES, functional=True).plan.domain == (3, 4, 3)

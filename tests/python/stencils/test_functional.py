@@ -1,5 +1,6 @@
 """`run.functional` of callables: outputs are made and given back, arguments stay as they are."""
 
+import functools
 import gc
 import warnings
 
@@ -404,3 +405,35 @@ def test_a_warning_names_the_line_that_asked_for_the_outputs():
         warnings.simplefilter("always")
         run.functional(np.zeros((32, 32, 32)))
     assert [one.filename for one in caught] == [__file__]
+
+
+# --- a halo that the arrays do not have --------------------------------------------------------
+
+
+def test_a_halo_goes_by_the_names_that_bind_maps():
+    run = dlf.bind(difference, dims={"lon": "I", "lat": "J"})
+    turned = dlf.as_storage(VALUES.transpose(1, 0, 2), dims=("lat", "lon", "K"))
+    made = run.functional(turned, halo={"I": 1})
+    assert made.halo == ((0, 0), (1, 1), (0, 0))
+    expected = dlf.bind(difference).functional(VALUES, halo={"I": 1})
+    np.testing.assert_array_equal(made.to_numpy(), expected.transpose(1, 0, 2))
+
+
+def test_a_name_that_is_not_mapped_is_refused_beside_a_halo():
+    run = dlf.bind(difference, dims={"lon": "I"})
+    with refused(ValueError, "halo", "got 'lat' in 'inp'", "map it with the dims of bind"):
+        run.functional(dlf.as_storage(VALUES, dims=("lon", "lat", "K")), halo={"I": 1})
+
+
+def test_a_halo_stands_beside_no_domain_of_a_partial():
+    run = dlf.bind(functools.partial(difference, domain=(3, 4, 3)))
+    with refused(TypeError, "halo: expected it alone"):
+        run.functional(VALUES, halo={"I": 1})
+
+
+def test_a_partial_says_how_large_an_output_is():
+    def filled(out: WRITTEN, value: float, *, origin, domain):
+        out[...] = value
+
+    run = dlf.bind(functools.partial(filled, domain=(1, 2, 3)))
+    assert run.functional(2.0).shape == (1, 2, 3)

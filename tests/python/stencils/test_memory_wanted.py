@@ -65,6 +65,14 @@ def test_options_override_what_the_stencil_wants():
     assert bound().zeros((3, 4, 5), "f4", layout=(0, 1, 2)).layout == (0, 1, 2)
 
 
+@pytest.mark.parametrize("option", ["defaults", "backend"])
+def test_another_backend_overrides_what_the_stencil_wants(option):
+    run = bound("gt:cpu_ifirst")
+    options = {option: "gt:cpu_kfirst"}
+    assert run.zeros((3, 4, 5), **options).layout == (0, 1, 2)
+    assert run.storage(np.zeros((3, 4, 5)), dims="IJK", **options).layout == (0, 1, 2)
+
+
 def test_the_demands_of_an_argument_are_met():
     fields = {
         "inp": Field[np.float64, LayoutMap[0, 2, 1], Alignment[8], Access["in"]],
@@ -84,6 +92,9 @@ def test_the_demands_of_an_argument_are_met():
         lambda run: run.zeros((3,)),
         lambda run: run.storage(np.zeros((1, 2, 3, 4))),
         lambda run: run.zeros((3, 4, 5), field="colour"),
+        lambda run: run.zeros((3, 4, 5), field="plane"),
+        lambda run: run.zeros((3, 4, 5), field="inp", dims=("lon", "lat", "time")),
+        lambda run: run.storage(np.zeros((3, 4)), field="inp"),
     ],
 )
 def test_dimensions_of_no_field_are_refused(call):

@@ -27,17 +27,24 @@ def test_a_slow_compilation_says_one_line(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_compilation_that_has_ended_says_nothing(capsys):
+@pytest.fixture
+def patience(monkeypatch):
+    """Return more seconds than a compilation without work takes, on a busy machine too."""
+    monkeypatch.setattr(progress, "_PATIENCE", 0.5)
+    return 0.5
+
+
+def test_a_compilation_that_has_ended_says_nothing(capsys, patience):
     with progress.compiling("smooth", "numpy"):
         pass
-    time.sleep(0.1)
+    time.sleep(2 * patience)
     assert capsys.readouterr().err == ""
 
 
-def test_a_compilation_that_has_failed_says_nothing(capsys):
+def test_a_compilation_that_has_failed_says_nothing(capsys, patience):
     with pytest.raises(SystemExit), progress.compiling("smooth", "numpy"):
         raise SystemExit
-    time.sleep(0.1)
+    time.sleep(2 * patience)
     assert capsys.readouterr().err == ""
 
 
