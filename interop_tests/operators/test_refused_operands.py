@@ -110,6 +110,21 @@ def test_a_scalar_is_not_converted_to_another_number(value):
         dlf.jax_call(run)(jax.numpy.ones(SHAPE), value)
 
 
+def test_a_number_that_its_type_cannot_hold_does_not_become_infinite():
+    jax = library("jax")
+
+    def raised(inp: READ, out: WRITTEN, power: np.float32, *, origin, domain):
+        out[...] = inp * power
+
+    run = dlf.bind(raised)
+    with refused(ValueError, "argument 'power': expected a scalar of float32, got 1e+300"):
+        dlf.torch_op(run, "refused_operands::raised")(full(1.0), 1e300)
+    call = dlf.jax_call(run)
+    with refused(ValueError, "argument 'power': expected a scalar of float32, got 1e+300"):
+        call(jax.numpy.ones(SHAPE), 1e300)
+    assert jax.numpy.isinf(call(jax.numpy.ones(SHAPE), float("inf"))).all()
+
+
 def test_the_summed_gradient_of_an_updated_field_has_its_halo_in_jax():
     jax = library("jax")
 
@@ -155,3 +170,48 @@ def test_an_empty_batch_gives_an_empty_batch():
     op = dlf.torch_op(dlf.bind(scaled), "refused_operands::of_none")
     batch = torch.zeros((0, *SHAPE), dtype=torch.float64)
     assert torch.func.vmap(lambda one: op(one, 2))(batch).shape == batch.shape
+
+
+# --- what torch's own operators take -----------------------------------------------------------
+
+
+def times(inp: READ, out: WRITTEN, factor: float, *, origin, domain):
+    part(out, origin["out"], domain)[...] = factor * part(inp, origin["inp"], domain)
+
+
+def times_adjoint(out_bar: READ, inp_bar: WRITTEN, factor: float, *, origin, domain):
+    inp_bar[...] = factor * out_bar
+
+
+@pytest.fixture(scope="module")
+def multiplies():
+    adjoint = dlf.bind(times_adjoint)
+    return dlf.torch_op(dlf.bind(times), "refused_operands::times", adjoint=adjoint)
+
+
+def negated():
+    """Return a tensor of -2, whose memory holds 2."""
+    pending = torch.imag((full(1.0) * (1 + 2j)).conj())
+    assert pending.is_neg()
+    return pending
+
+
+def test_an_int_stands_for_a_real_number(multiplies):
+    inp, out = full(1.0).requires_grad_(), full(0.0)
+    multiplies(inp, 2).sum().backward()
+    multiplies(inp.detach(), 3, out=out)
+    assert (inp.grad == 2.0).all()
+    assert (out == 3.0).all()
+
+
+def test_a_pending_negation_of_an_input_is_resolved(multiplies):
+    assert (multiplies(negated(), 2.0) == -4.0).all()
+    out = full(0.0)
+    for _ in range(2):
+        assert (multiplies(negated(), 2.0, out=out) == -4.0).all()
+
+
+def test_a_pending_negation_of_an_output_is_refused(multiplies):
+    for inp in (full(1.0), negated()):
+        with refused(BufferError, "out: expected tensors whose memory holds", "resolve_neg()"):
+            multiplies(inp, 2.0, out=negated())

@@ -113,7 +113,11 @@ def asarray(
     kind = (_core.class_options(type(model)) or {}) | {"device": device or model.device}
     shared = isinstance(array, type(model)) or (is_on_host_alone(model) and device is None)
     made = _core.as_storage(array) if shared and not copy else _core.storage(array, **kind)
-    return converted(made, made.dtype if dtype is None else dtype, order, copy=False)
+    found = converted(made, made.dtype if dtype is None else dtype, order, copy=False)
+    if copy is False and not (shared and array is a and found is made):
+        expected = "an array of this type and order where the storage is"
+        raise ValueError(f"asarray: expected {expected}, got {type(a).__name__}; pass copy=None")
+    return found
 
 
 def _ordered(what: str, ndim: int, order: str | None) -> dict[str, Any]:

@@ -392,8 +392,10 @@ def number_of(name: str, dtype: np.dtype[Any], value: Any) -> Any:
     """Return a Python number as one of the declared type, which it must not change."""
     is_taken = isinstance(value, _TAKEN.get(dtype.kind, (object,)))
     if is_taken and not (dtype.kind in "iu" and isinstance(value, _TAKEN["b"])):
-        with suppress(OverflowError):
-            return dtype.type(int(value) if dtype.kind in "iu" else value)
+        with suppress(OverflowError), np.errstate(over="ignore"):
+            number = dtype.type(int(value) if dtype.kind in "iu" else value)
+            if dtype.kind != "f" or np.isfinite(number) or not np.isfinite(value):
+                return number
     raise ValueError(
         f"argument '{name}': expected a scalar of {dtype}, got {value!r} of type "
         f"{type(value).__name__}"

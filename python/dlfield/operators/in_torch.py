@@ -82,6 +82,12 @@ class TorchOp:
         self._names = tuple(function.arguments)
         self._tensors = [at for at, is_field in enumerate(self._fields) if is_field]
         self._numbers = [at for at, is_field in enumerate(self._fields) if not is_field]
+        #: The numbers that an int may stand for, as in a schema.
+        self._reals = [
+            at
+            for at in self._numbers
+            if getattr(function.arguments[self._names[at]].dtype, "kind", None) == "f"
+        ]
         self._outputs = [field.name for field in function.outputs]
         #: Places of what is read and written, among the outputs and among the arguments.
         self._updated = [
@@ -132,6 +138,9 @@ class TorchOp:
         """
         if keywords or len(args) != len(self._names):
             args = tuple(self.function.bound(args, keywords).values())
+        for at in self._reals:
+            if type(args[at]) is int:
+                args = (*args[:at], float(args[at]), *args[at + 1 :])
         if out is not None:
             return self._write(args, out)
         if self._may_pass(args):
@@ -164,12 +173,10 @@ class TorchOp:
         if torch.compiler.is_compiling() or not nobody_listens():
             return False
         recording = torch.is_grad_enabled()
-        for at in self._tensors:
-            one = args[at]
+        for one in (*[args[at] for at in self._tensors], *outputs):
             if type(one) is not torch.Tensor or one.is_meta or (recording and one.requires_grad):
                 return False
-        for one in outputs:
-            if type(one) is not torch.Tensor or one.is_meta or (recording and one.requires_grad):
+            if one.is_neg() or one.is_conj():  # pending, which the dispatcher resolves
                 return False
         for at in self._numbers:  # noqa: SIM110 (a generator takes twice the time)
             if isinstance(args[at], torch.Tensor):
@@ -222,6 +229,7 @@ class TorchOp:
                 return out
         may_pass = self._may_pass(args, outputs)
         if not may_pass:
+            self._refuse_pending(outputs)
             self._refuse_derivatives(args, outputs)
         written = list(outputs)
         for at, own in self._updated:
@@ -242,6 +250,16 @@ class TorchOp:
             if values is not output:
                 output.copy_(values)
         return out
+
+    def _refuse_pending(self, outputs: Sequence[Any]) -> None:
+        """Refuse outputs that do not hold their values, for which the dispatcher has no answer."""
+        if torch.compiler.is_compiling():
+            return  # a compiler cannot ask
+        if any(one.is_neg() or one.is_conj() for one in outputs):
+            expected = "tensors whose memory holds their values"
+            got = "a pending negation or conjugation"
+            way_out = "call resolve_neg() or resolve_conj() first"
+            raise BufferError(f"{self.name}: out: expected {expected}, got {got}; {way_out}")
 
     def _refuse_overlap(self, outputs: Sequence[Any]) -> None:
         """Refuse outputs that share memory, of which the stencil gets copies."""

@@ -190,3 +190,11 @@ def test_an_array_like_a_storage_is_a_storage(field, call):
     assert call([1, 2], like=field).tolist() == [1, 2]
     assert call([1, 2], np.float32, like=field).dtype == np.float32
     assert call(array, np.int8, like=field).dtype == np.int8
+
+
+def test_a_copy_that_is_forbidden_is_not_made_for_like():
+    field, array = dlf.zeros(3), np.arange(3.0)
+    assert np.asarray(array, copy=False, like=field).ptr == array.ctypes.data
+    for given, dtype in (([1.0, 2.0], None), (array, np.float32)):
+        with pytest.raises(ValueError, match="asarray: expected an array .*; pass copy=None"):
+            np.asarray(given, dtype, copy=False, like=field)
