@@ -1677,7 +1677,10 @@ def arguments_functional(
     """
 
 def bind_options(run: BoundStencil) -> dict[str, Any]:
-    """The keywords of `bind`, with what a `functools.partial` gave as "partial". Not to be changed."""
+    """Return the keywords of `bind`, which must not be changed.
+
+    "partial" has the arguments that a `functools.partial` gave.
+    """
 
 def plan_functional(
     run: BoundStencil,

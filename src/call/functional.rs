@@ -110,7 +110,9 @@ impl BoundStencil {
     }
 }
 
-/// The keywords of `bind`, with what a `functools.partial` gave as "partial". Not to be changed.
+/// Return the keywords of `bind`, which must not be changed.
+///
+/// "partial" has the arguments that a `functools.partial` gave.
 #[pyfunction]
 pub(super) fn bind_options<'py>(run: &Bound<'py, BoundStencil>) -> Bound<'py, PyDict> {
     run.get().options.bind(run.py()).clone()

@@ -85,7 +85,9 @@ class Tangent:
         for name in made.keys() & given.keys():
             made[name][...] = given[name]
         self.run.write({**given, **made})
-        return [made[self.called[one.name]] for one in filter(has_derivative, self.function.outputs)]
+        return [
+            made[self.called[one.name]] for one in filter(has_derivative, self.function.outputs)
+        ]
 
 
 def has_derivative(field: DeclaredField) -> bool:

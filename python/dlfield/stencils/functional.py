@@ -149,16 +149,18 @@ def with_halo(
     """Return the arguments, with this halo on each field that has none of its own."""
     if any(one is not None for one in place.values()):
         raise TypeError("halo: expected it alone, got it with origin or domain; leave these out")
-    halos, known, labelled = Halos(run.declaration, halo), mapped_names(bind_options(run)), dict(given)
+    halos, known, labelled = (
+        Halos(run.declaration, halo),
+        mapped_names(bind_options(run)),
+        dict(given),
+    )
     for name, field in halos.fields.items():
         if given.get(name) is not None:
             labelled[name] = _labelled_with(halos, field, known, given[name])
     return labelled
 
 
-def _labelled_with(
-    halos: Halos, field: DeclaredField, known: Mapping[str, str], value: Any
-) -> Any:
+def _labelled_with(halos: Halos, field: DeclaredField, known: Mapping[str, str], value: Any) -> Any:
     """Return a storage with this halo over an array; one with a halo of its own, as it is.
 
     `known` has the stencil's names by the user's.

@@ -196,5 +196,5 @@ def test_a_copy_that_is_forbidden_is_not_made_for_like():
     field, array = dlf.zeros(3), np.arange(3.0)
     assert np.asarray(array, copy=False, like=field).ptr == array.ctypes.data
     for given, dtype in (([1.0, 2.0], None), (array, np.float32)):
-        with pytest.raises(ValueError, match="asarray: expected an array .*; pass copy=None"):
+        with pytest.raises(ValueError, match=r"asarray: expected an array .*; pass copy=None"):
             np.asarray(given, dtype, copy=False, like=field)

@@ -8,7 +8,7 @@ from functools import partial
 import dlfield as dlf
 import numpy as np
 import pytest
-from dlfield.annotations import Field
+from dlfield.annotations import IJ, Field
 
 from support.errors import refused
 from support.stencils.stand_ins import SHAPE, StandIn, field
@@ -110,7 +110,7 @@ def test_a_functional_call_takes_the_arguments_that_the_partial_lacks():
     np.testing.assert_array_equal(made, np.full(SHAPE, 2.0))
 
 
-def combined(a: Field[np.float64, "IJ"], b: Field[np.float64, "IJ"], scale: float, **others):
+def combined(a: Field[IJ, np.float64], b: Field[IJ, np.float64], scale: float, **others):
     b[...] = scale * a + others.get("offset", 0.0)
 
 
