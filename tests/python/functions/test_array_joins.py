@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.optional import library
+
 JOINS = {"concatenate": np.concatenate, "stack": np.stack}
 every_join = pytest.mark.parametrize("join", JOINS.values(), ids=JOINS)
 
@@ -196,6 +198,7 @@ def test_a_new_axis_is_the_outermost_in_memory(axis, layout):
 
 @pytest.mark.parametrize("join", [np.hstack, np.vstack])
 def test_a_data_array_is_not_joined_by_position_with_other_names(join):
+    library("xarray")
     one = field((2, 2), halo=None)
     with pytest.raises(ValueError, match="expected arrays whose dims agree"):
         join([one, one.transpose("J", "I").to_xarray()])
