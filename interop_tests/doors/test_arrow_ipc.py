@@ -324,3 +324,27 @@ def test_a_stream_may_be_filled_by_threads_that_need_python(tmp_path):
         """
     )
     assert printed == "[1. 2. 3.]"
+
+
+# --- without rows ------------------------------------------------------------------------------
+
+
+def test_a_file_without_rows_comes_back_with_its_names(tmp_path):
+    batch = dlf.zeros((0, 3), dims="IJ").to_arrow_batch("x")
+    with pa.ipc.new_file(tmp_path / "none.arrow", batch.schema) as writer:
+        writer.write(batch)
+    back = dlf.as_storage(pa.ipc.open_file(tmp_path / "none.arrow").read_all())
+    assert (back.shape, back.dims) == ((0, 3), ("I", "J"))
+
+
+def test_a_column_without_chunks_has_no_elements():
+    made = dlf.as_storage(pa.chunked_array([], pa.int16()))
+    assert (made.shape, made.dtype) == ((0,), np.int16)
+
+
+def test_a_reader_that_was_read_has_not_just_no_rows():
+    batch = dlf.ones((2, 3), dims="IJ").to_arrow_batch("x")
+    reader = pa.RecordBatchReader.from_batches(batch.schema, [batch])
+    assert dlf.as_storage(reader).shape == (2, 3)
+    with pytest.raises(BufferError, match="the stream is empty, or was read already"):
+        dlf.as_storage(reader)

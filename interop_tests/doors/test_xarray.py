@@ -225,3 +225,35 @@ def test_a_data_array_of_swapped_bytes_is_a_model_with_its_names(xr):
     model = xr.DataArray(np.zeros((2, 3), ">f4", order="F"), dims=("K", "I"))
     made = dlf.zeros_like(model)
     assert (made.dims, made.dtype, made.layout) == (("K", "I"), np.float32, (1, 0))
+
+
+# --- variables, which have names and no coordinates --------------------------------------------
+
+
+def test_a_variable_is_shared_with_its_names():
+    values = np.arange(6.0).reshape(2, 3)
+    variable = xr.Variable(("J", "I"), values)
+    storage = dlf.as_storage(variable)
+    assert (storage.dims, address_of(storage)) == (("J", "I"), values.ctypes.data)
+    assert dlf.get_dims(variable) == ("J", "I")
+
+
+@pytest.mark.parametrize("kind", [xr.DataArray, xr.Variable])
+def test_values_and_masks_of_a_variable_go_by_name(kind):
+    values = np.arange(4.0).reshape(2, 2)
+    assigned, masked = dlf.zeros((2, 2), dims="IJ"), dlf.zeros((2, 2), dims="IJ")
+    assigned[...] = kind(dims=("J", "I"), data=values)
+    masked[kind(dims=("J", "I"), data=values > 1)] = 1
+    np.testing.assert_array_equal(assigned, values.T)
+    np.testing.assert_array_equal(masked, values.T > 1)
+
+
+@pytest.mark.parametrize("kind", [xr.DataArray, xr.Variable])
+@pytest.mark.parametrize("values", [np.arange(3, dtype=">f4"), np.zeros(3, "f4, i1")["f0"]])
+def test_what_no_storage_can_share_is_converted_in_an_array_of_xarray_too(kind, values):
+    given = kind(dims=("I",), data=values)
+    made, assigned = dlf.storage(given), dlf.zeros(3, dims="I")
+    assigned[...] = given
+    assert (made.dims, made.dtype) == (("I",), np.float32)
+    np.testing.assert_array_equal(made, values)
+    np.testing.assert_array_equal(assigned, values)

@@ -1,5 +1,7 @@
 """`from_xarray` finds the labels that `to_xarray` wrote."""
 
+import re
+
 import dlfield as dlf
 import numpy as np
 import pytest
@@ -109,3 +111,34 @@ def test_a_renamed_dimension_has_no_known_halo():
 def test_a_halo_of_numpy_takes_the_place_of_a_lost_one():
     part = dlf.zeros((6, 5), dims="IJ", halo=(1, 1)).to_xarray()[1:]
     assert dlf.from_xarray(part, halo=np.array([[1, 0], [1, 1]])).halo == ((1, 0), (1, 1))
+
+
+# --- labels that xarray or a file has changed --------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(6, 7), (7,)])
+def test_a_halo_in_which_operands_differ_is_not_known(shape):
+    names = "IJ"[-len(shape) :]
+    one = dlf.ones((6, 7), dims="IJ", halo=(1, 1)).to_xarray()
+    other = dlf.ones(shape, dims=names, halo=(2,) * len(shape)).to_xarray()
+    attrs = {key: value for key, value in one.attrs.items() if other.attrs.get(key, value) == value}
+    assert dlf.from_xarray((one * other).assign_attrs(attrs)).halo is None
+    both = xr.concat([one, one + 1], "K", combine_attrs="drop_conflicts")[0]
+    assert dlf.from_xarray(both).halo == ((1, 1), (1, 1))
+
+
+def test_a_dimension_may_be_called_unknown():
+    field = dlf.zeros((5, 4), dims=("unknown", "b"), halo=(1, 1))
+    assert dlf.from_xarray(field.to_xarray()).halo == ((1, 1), (1, 1))
+    field.halo = None
+    assert dlf.from_xarray(field.to_xarray()).halo is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("halo_I", 1), ("halo_I", "1,1"), ("halo_I", [1, 1, 1]), ("extent_I", "x")]
+)
+def test_an_attribute_that_is_no_label_is_named(name, value):
+    array = dlf.ones((6, 4), dims="IJ", halo=(1, 1)).to_xarray()
+    array.attrs[name] = value
+    with pytest.raises(ValueError, match=f"attribute '{name}', got {re.escape(repr(value))}"):
+        dlf.from_xarray(array)

@@ -82,3 +82,40 @@ def test_xarray_writes_into_a_storage_as_into_an_array(write):
     write(plain, other)
     assert a.data is storage
     xr.testing.assert_equal(a.as_numpy(), plain)
+
+
+# --- halos and matrices ------------------------------------------------------------------------
+
+
+def test_points_that_xarray_pads_to_shift_are_no_halo():
+    array = xr.DataArray(dlf.ones((6, 4), dims="IJ"), dims=("I", "J"))
+    for made in (array.shift(I=1, fill_value=5.0), array.rolling(I=3, min_periods=1).mean()):
+        assert dlf.as_storage(made).halo == ((0, 0), (0, 0))
+
+
+def test_a_halo_that_is_shifted_is_not_known():
+    array = xr.DataArray(dlf.ones((6, 4), dims="IJ", halo=(1, 0)), dims=("I", "J"))
+    assert array.shift(I=1).data.halo is None
+    assert array.shift(J=1).data.halo == ((1, 1), (0, 0))
+
+
+@pytest.mark.parametrize("layout", [(0, 1, 2), (2, 1, 0)])
+def test_a_halo_is_not_known_behind_a_stack_in_any_order_of_memory(layout):
+    field = dlf.ones((3, 4, 5), dims="IJK", halo=(1, 1, 0), layout=layout)
+    stacked = xr.DataArray(field, dims=field.dims).stack(z=("I", "J"))
+    assert stacked.data.halo is None
+    assert dlf.as_storage(stacked.unstack("z")).halo is None
+    assert field.flatten().halo is None
+
+
+def test_functions_of_matrices_are_computed_within_xarray():
+    values = np.random.default_rng(0).random((4, 3, 3))
+    array = xr.DataArray(dlf.storage(values, dims="IJK"), dims=("I", "J", "K"))
+    made = xr.apply_ufunc(
+        np.matmul,
+        array,
+        array.rename(J="K", K="L"),
+        input_core_dims=[["J", "K"], ["K", "L"]],
+        output_core_dims=[["J", "L"]],
+    )
+    np.testing.assert_allclose(made, values @ values, rtol=1e-14)

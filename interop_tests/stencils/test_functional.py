@@ -7,7 +7,7 @@ import dlfield as dlf
 import numpy as np
 import pytest
 from dlfield._core import live_allocations
-from dlfield.annotations import Access, Field
+from dlfield.annotations import IJ, Access, Field
 
 from support.errors import refused
 from support.optional import library
@@ -17,11 +17,16 @@ from support.stencils.cartesian import SKEWED_HALO, mixed_reference, skewed_refe
 SHAPE = (5, 6, 4)
 VALUES = np.random.default_rng(0).random(SHAPE)
 WRITTEN = Field[np.float64, Access["out"]]
+ON_PLANE = Field[IJ, np.float64, Access["in"]]
 NAMES = {"lon": "I", "lat": "J", "level": "K"}
 
 #: Where `skewed` computes on a field of SHAPE, and what it gives there.
 PLACE = {"origin": (0, 2, 0), "domain": (4, 4, 4)}
 INSIDE = skewed_reference(VALUES)[:-1, 2:]
+
+
+def extruded(plane: ON_PLANE, out: WRITTEN, *, origin, domain):
+    out[...] = plane[..., np.newaxis]
 
 
 def torch_of(array):
@@ -248,6 +253,13 @@ def test_an_array_without_names_beside_a_data_array_gets_its_names(compiled):
     assert result.dims == ("lon", "lat", "level")
     assert (result == 3.0).all()
     np.testing.assert_array_equal(result.lon, np.arange(5.0))
+
+
+def test_a_dimension_that_the_first_field_lacks_has_the_name_that_bind_maps(compiled):
+    xr = library("xarray")
+    run = dlf.bind(extruded, dims={"lon": "I", "lat": "J", "level": "K"})
+    plane = xr.DataArray(np.ones((2, 3)), dims=("lat", "lon"))
+    assert run.functional(plane, domain=(3, 2, 4)).dims == ("lon", "lat", "level")
 
 
 def test_a_data_array_of_what_has_no_names_has_those_of_the_stencil(compiled):

@@ -16,6 +16,7 @@ from support.stencils.next_programs import BACKENDS, QUIET, Cell, I, J, K, gtx, 
 
 pytestmark = [pytest.mark.filterwarnings(line) for line in QUIET]
 
+Line = gtx.Field[gtx.Dims[I], gtx.float64]
 HALO = ((1, 1), (2, 1), (0, 0))
 
 
@@ -421,3 +422,45 @@ def test_gt4py_s_own_constructors_copy_a_storage():
     field = gtx.as_field([I, J, K], made)
     np.testing.assert_array_equal(field.ndarray, made.to_numpy())
     assert not np.shares_memory(field.ndarray, made.to_numpy())
+
+
+# --- beside arrays that begin elsewhere --------------------------------------------------------
+
+
+@gtx.field_operator
+def _below(inp: Line) -> Line:
+    return inp(I - 1)
+
+
+@gtx.program
+def _first_points(inp: Line, out: Line, count: gtx.int32):
+    _below(inp, out=out, domain={I: (0, count)})
+
+
+@pytest.mark.parametrize("extent", [8, 4])
+def test_a_field_that_begins_at_0_does_so_beside_a_halo_too(extent):
+    inp = dlf.as_storage(np.arange(8.0), dims=("I",), halo=((2, 1),))
+    out = gtx.zeros({I: (0, extent)}, dtype=np.float64)
+    run = dlf.bind(_first_points)
+    for _ in range(2):
+        run(inp, out, 3)
+    np.testing.assert_array_equal(out.ndarray[:4], [1.0, 2.0, 3.0, 0.0])
+
+
+def test_an_input_that_begins_at_0_does_so_beside_a_halo_too():
+    inp = gtx.as_field({I: (0, 8)}, np.arange(8.0))
+    out = dlf.zeros((8,), dims=("I",), halo=((2, 1),))
+    dlf.bind(_below)(inp, out=out, domain={I: (1, 3)})
+    np.testing.assert_array_equal(out, [0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+
+
+def test_an_origin_may_be_a_dict_by_dimension():
+    for origin in ({"K": 2, "I": 1}, {K: 2, I: 1}):
+        field = as_field(np.zeros((4, 4)), dims=(I, K), origin=origin)
+        assert field.domain == gtx.domain({I: (-1, 3), K: (-2, 2)})
+
+
+@pytest.mark.parametrize("origin", [1, {"I": 1}, {"I": 1, "J": 2}])
+def test_an_origin_that_does_not_fit_is_refused_with_what_was_given(origin):
+    with refused(ValueError, "origin: expected", f"got {origin!r}"):
+        as_field(np.zeros((4, 4)), dims=(I, K), origin=origin)

@@ -177,7 +177,8 @@ class Storage:
     dims. An integer for every dimension gives a number. Lists, masks and arrays of indices give a
     new NumPy array without names. `storage[key] = value` broadcasts and converts as NumPy does. If
     storage and value have names, dimensions go where their names say, and names that the storage
-    lacks are refused. An array in a key stands for the dimensions for which NumPy takes it: it is
+    lacks are refused. A value of three axes without names, for a storage of fewer that are among I, J
+    and K, has the axes I, J and K. An array in a key stands for the dimensions for which NumPy takes it: it is
     transposed if it has their names in another order, and other names are refused, except that of
     the only axis of indices.
     """

@@ -1,6 +1,7 @@
 //! Step 1 of a call, second half: the array of each field, through its door.
 
 use pyo3::exceptions::PyException;
+use pyo3::intern;
 use pyo3::prelude::*;
 
 use super::declared::Declared;
@@ -12,7 +13,7 @@ use crate::layout::Extents;
 use crate::protocol::hooks::Hooks;
 use crate::protocol::{Arrival, array_and_dims, is_plain_ndarray};
 use crate::python::storage::PyStorage;
-use crate::stencil::{Access, Argument, Copied, FieldSpec};
+use crate::stencil::{Access, Argument, Copied, DecidedBy, FieldSpec};
 
 /// The array that was passed for one field.
 pub(super) struct Incoming {
@@ -115,10 +116,15 @@ impl Incoming {
         let array = array.map(Bound::unbind);
         let own = Field { dims, ..Field::default() };
         let dims = own.dims.clone().map(|dims| translate(declared, dims));
-        let origin = origin.map(|origin| in_declared_order(field, &own, dims.as_ref(), &origin));
+        let ndim = managed.layout().ndim();
+        let origin = match origin {
+            Some(origin) => Some(in_declared_order(field, &own, dims.as_ref(), &origin)),
+            None if keeps_indices(declared, value, door) => Some(Extents::from_elem(0, ndim)),
+            None => None,
+        };
         let argument = Argument {
             dims,
-            halo: halo.along(managed.layout().ndim()),
+            halo: halo.along(ndim),
             origin,
             managed,
             kind,
@@ -126,6 +132,17 @@ impl Incoming {
         };
         Self { argument, hooks, door, array, ran_code, written: field.access.writes() }
     }
+}
+
+/// True for a field of gt4py.next in a call of its own kind: its indices count also if they begin at 0.
+fn keeps_indices(
+    declared: &Declared,
+    value: &Bound<'_, PyAny>,
+    door: Option<&'static str>,
+) -> bool {
+    let has_indices = matches!(declared.spec.decided_by, DecidedBy::Outputs | DecidedBy::Stencil);
+    let is_field = || value.hasattr(intern!(value.py(), "__gt_domain__")).unwrap_or(false);
+    has_indices && door == Some("ndarray") && is_field()
 }
 
 /// False for an unused field that is not an array.

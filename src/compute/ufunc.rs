@@ -12,6 +12,7 @@ use super::others::Others;
 use super::pointwise::{Call, not_elementwise};
 use super::reduce::Reduction;
 use super::types::{Signature, Ufunc};
+use crate::interpreter::has_matched_dims;
 use crate::python::storage::PyStorage;
 
 #[pymethods]
@@ -47,7 +48,10 @@ impl PyStorage {
             return by_method(ufunc, method, inputs, options, name);
         }
         if *has_core_dims {
-            return Err(not_elementwise(name).into());
+            return match has_matched_dims(ufunc.py())? {
+                true => by_method(ufunc, method, inputs, options, name),
+                false => Err(not_elementwise(name).into()),
+            };
         }
         let as_one = (Names::Shared, Others::Decide);
         compute(ufunc, inputs, *results, name, options, as_one)

@@ -98,9 +98,8 @@ impl Field {
     #[must_use]
     pub fn with_fixed_index(mut self, shape: &[i64]) -> Self {
         if self.alignment > 1 {
-            let last = |extent: i64| extent.saturating_sub(1).max(0);
             let index = self.aligned_index(shape.len());
-            let inside = index.iter().zip(shape).map(|(&at, &extent)| at.clamp(0, last(extent)));
+            let inside = index.iter().zip(shape).map(|(&at, &extent)| at.clamp(0, extent.max(0)));
             self.aligned_index = Some(inside.collect());
         }
         self
@@ -203,7 +202,8 @@ pub(super) fn check_origin(origin: &[i64], axes: &[usize], shape: &[i64]) -> Res
 
 pub(super) fn check_index(index: &[i64], shape: &[i64]) -> Result<()> {
     for (axis, (&at, &extent)) in index.iter().zip(shape).enumerate() {
-        if at < 0 || at >= extent.max(1) {
+        // The lower halo may fill the extent: the index is then that behind the last element.
+        if at < 0 || at > extent {
             return Err(Error::Argument(format!(
                 "aligned_index: expected an index inside shape {shape:?}, got {at} on axis {axis}"
             )));

@@ -66,4 +66,4 @@ pub(crate) use inspect::{dims, door_names};
 #[cfg(feature = "python")]
 pub(crate) use producer::{is_noted, is_plain_ndarray, is_plain_tensor, note_written};
 #[cfg(feature = "python")]
-pub(crate) use xarray::array_and_dims;
+pub(crate) use xarray::{array_and_dims, array_in};

@@ -36,7 +36,7 @@ pub(super) enum Producer {
     /// Everything of pandas. It is not asked for Arrow arrays: it copies if it has none, and does not
     /// say so.
     Pandas,
-    /// `xarray.DataArray`.
+    /// `xarray.DataArray` and `xarray.Variable`.
     Xarray,
     /// NDSL's `Quantity`.
     Quantity,
@@ -183,6 +183,11 @@ pub(crate) fn is_plain_tensor(obj: &Bound<'_, PyAny>) -> bool {
     torch.is_class_of(obj)
 }
 
+fn is_named(class: &Bound<'_, PyAny>, names: &[&str]) -> PyResult<bool> {
+    let name: String = class.getattr(intern!(class.py(), "__name__"))?.extract()?;
+    Ok(names.contains(&name.as_str()))
+}
+
 fn by_module(class: &Bound<'_, PyType>) -> PyResult<Producer> {
     for base in class.mro().iter() {
         // A class may lie about its module, or have none.
@@ -192,11 +197,11 @@ fn by_module(class: &Bound<'_, PyType>) -> PyResult<Producer> {
             Some("jaxlib" | "jax") => return Ok(Producer::Jax),
             Some("pyarrow") => return Ok(Producer::Arrow),
             Some("pandas") => return Ok(Producer::Pandas),
-            // Of an xarray that was imported anew.
-            Some("xarray") if base.getattr(intern!(class.py(), "__name__"))?.eq("DataArray")? => {
+            // Also of an xarray that was imported anew.
+            Some("xarray") if is_named(base.as_any(), &["DataArray", "Variable"])? => {
                 return Ok(Producer::Xarray);
             }
-            Some("ndsl") if base.getattr(intern!(class.py(), "__name__"))?.eq("Quantity")? => {
+            Some("ndsl") if is_named(base.as_any(), &["Quantity"])? => {
                 return Ok(Producer::Quantity);
             }
             _ => {}

@@ -1,4 +1,4 @@
-//! Door: an `xarray.DataArray`, read through its variable, with its dims by name.
+//! Door: an `xarray.DataArray`, read through its variable, or a variable itself, with its dims by name.
 //!
 //! `np.asarray(data_array)` loses the names, which is how a field with dims K, J, I has ended up
 //! in a stencil as I, J, K. A class may name its axes for GT4Py itself, with `__gt_dims__`.
@@ -22,7 +22,8 @@ use crate::short_ways::short_ways;
 
 /// The accessors that dlfield installs describe what is read here without them.
 static DEFAULT: KnownClass = known(Producer::Other, "dlfield.xarray.accessors", "DefaultAccessor");
-/// The class of the array and names in a DataArray, except those of an index.
+/// The class of the array and names in a DataArray, and of an array with names by itself. That of an
+/// index is a subclass.
 static VARIABLE: KnownClass = known(Producer::Other, "xarray", "Variable");
 
 /// Offers the array inside a DataArray with its names, or the claims of a user's accessor.
@@ -131,7 +132,7 @@ impl<'py> Fields<'py> {
 /// write into it would be lost. With an accessor the array may be anything.
 fn data<'py>(data_array: &Bound<'py, PyAny>, accessor: bool) -> Result<Bound<'py, PyAny>, Failure> {
     let name = intern!(data_array.py(), "data");
-    let variable = data_array.getattr(intern!(data_array.py(), "variable"))?;
+    let variable = variable(data_array)?;
     let (data, again) = (variable.getattr(name)?, variable.getattr(name)?);
     if accessor || again.is(&data) || is_same_memory(&data, &again)? {
         return Ok(data);
@@ -231,9 +232,32 @@ fn own_names(data_array: &Bound<'_, PyAny>) -> PyResult<Option<Dims>> {
 
 /// The dims of its variable.
 fn variable_names(data_array: &Bound<'_, PyAny>) -> PyResult<Dims> {
-    let py = data_array.py();
-    let variable = data_array.getattr(intern!(py, "variable"))?;
-    Ok(read::names(&variable.getattr(intern!(py, "dims"))?)?)
+    let dims = variable(data_array)?.getattr(intern!(data_array.py(), "dims"))?;
+    Ok(read::names(&dims)?)
+}
+
+/// The variable of a DataArray; a variable itself.
+fn variable<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = array.py();
+    match array.getattr_opt(intern!(py, "variable"))? {
+        Some(variable) => Ok(variable),
+        None => Ok(array.clone()),
+    }
+}
+
+/// The array in a DataArray or a variable, if no attribute of its class says more; `None` for all
+/// other objects.
+pub(crate) fn array_in<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let class = object.get_type();
+    let is_of_xarray = Recognised::new(object)?.producer == Producer::Xarray;
+    let says_more = || {
+        let interface = own_interfaces(&class)?.next().is_some();
+        Ok::<_, PyErr>(interface || has_own(&class, intern!(object.py(), "__gt_dims__"))?)
+    };
+    if !is_of_xarray || says_more()? {
+        return Ok(None);
+    }
+    variable(object)?.getattr(intern!(object.py(), "data")).map(Some)
 }
 
 /// True if a class has an attribute that is not dlfield's own.

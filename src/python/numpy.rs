@@ -14,7 +14,7 @@ use crate::interpreter::Inside;
 use crate::managed::Managed;
 use crate::protocol::buffer::{self, ByteView};
 use crate::protocol::read::shown;
-use crate::protocol::{Arrival, Request, gt4py, import};
+use crate::protocol::{self, Arrival, Request, array_in, gt4py, import};
 
 /// Reads anything that `np.dtype(...)` takes, and the names of `ml_dtypes` without it.
 ///
@@ -179,8 +179,8 @@ pub(crate) fn import_or_convert(
 
 /// Imports a converted copy of an array that NumPy reads and no storage can hold (byte-swapped
 /// items, long doubles, strides that are not multiples of the items): of type `dtype`, by default
-/// of its own in native byte order. `None` for objects other than NumPy's arrays, and for those
-/// that say more than NumPy reads.
+/// of its own in native byte order. `None` for objects other than NumPy's arrays, by themselves or in
+/// a DataArray, and for those that say more than NumPy reads.
 ///
 /// # Errors
 /// What NumPy raises, and what importing the copy refuses.
@@ -191,19 +191,21 @@ fn import_converted(
     let _inside = Inside::enter(data.py());
     let numpy = data.py().import("numpy")?;
     let masked = numpy.getattr("ma")?.getattr("MaskedArray")?;
-    if !data.is_instance(&numpy.getattr("ndarray")?)?
-        || data.is_instance(&masked)?
-        || gt4py::says_more_than_numpy(data)?
+    let inside = array_in(data)?;
+    let array = inside.as_ref().unwrap_or(data);
+    if !array.is_instance(&numpy.getattr("ndarray")?)?
+        || array.is_instance(&masked)?
+        || gt4py::says_more_than_numpy(array)?
     {
         return Ok(None);
     }
     let dtype = match dtype {
         Some(dtype) => dtype_to(data.py(), dtype)?,
-        None => data.getattr("dtype")?.call_method1("newbyteorder", ("=",))?,
+        None => array.getattr("dtype")?.call_method1("newbyteorder", ("=",))?,
     };
-    let mut copy = import(&numpy.call_method1("array", (data, dtype))?, Request::SHARED)?;
-    // The copy is a plain array: a subclass may have names.
-    copy.labels = copy.labels.with_dims(gt4py::dims(data)?);
+    let mut copy = import(&numpy.call_method1("array", (array, dtype))?, Request::SHARED)?;
+    // The copy is a plain array: the object may have names.
+    copy.labels = copy.labels.with_dims(protocol::dims(data)?);
     Ok(Some(copy))
 }
 

@@ -333,5 +333,7 @@ def pad(array: Storage, pad_width: Array, mode: Array = "constant", **options: A
         pad_width = [np.broadcast_to(widths.get(at, 0), 2).tolist() for at in range(array.ndim)]
     padded = np.pad(own, pad_width, mode, **options)
     pairs = np.broadcast_to(pad_width, (array.ndim, 2)).tolist()
-    halo = labels.padded(labels.Labels(array.dims, array.halo, array.shape), pairs)
+    of = labels.Labels(array.dims, array.halo, array.shape)
+    # xarray pads to shift, and to take windows: these points are no halo.
+    halo = labels.behind(of, pairs) if _core.has_matched_dims() else labels.padded(of, pairs)
     return filled(made_like(padded.shape, padded.dtype, array, array.dims, halo), padded)

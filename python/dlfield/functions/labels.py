@@ -73,6 +73,12 @@ def padded(of: Labels, widths: Sequence[tuple[int, int]]) -> Halo:
     return of.halo and grown
 
 
+def behind(of: Labels, widths: Sequence[tuple[int, int]]) -> Halo:
+    """Return the halo with points around it that are none: unknown where there is one between."""
+    pairs = zip(of.halo or (), widths, strict=of.halo is not None)
+    return None if any(any(own) and any(new) for own, new in pairs) else of.halo
+
+
 def spread(of: Labels, shape: Sequence[int]) -> Halo:
     """Return the halo of a repetition along new axes in front, and along those of extent 1."""
     if of.halo is None:

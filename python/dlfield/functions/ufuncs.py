@@ -364,6 +364,12 @@ def reduceat(ufunc: np.ufunc, inputs: Sequence[Array], options: Mapping[str, Arr
     return filled(made_like(found.shape, found.dtype, array, *(rule or (None, None))), found)
 
 
+def of_matrices(ufunc: np.ufunc, inputs: Sequence[Array], options: Mapping[str, Array]) -> Array:
+    """Compute by position, for xarray and Dask, which match the dimensions themselves."""
+    check_host(f"numpy.{ufunc.__name__}", each((*inputs, *options.values())))
+    return ufunc(*values(tuple(inputs)), **values(dict(options)))
+
+
 def _check_host_alone(what: str, given: Sequence[Array]) -> None:
     for one in given:
         if isinstance(one, Storage):
@@ -372,6 +378,7 @@ def _check_host_alone(what: str, given: Sequence[Array]) -> None:
 
 #: What is computed here, by the name of the method.
 METHODS: dict[str, Callable[[np.ufunc, Sequence[Array], Mapping[str, Array]], Array]] = {
+    "__call__": of_matrices,
     "outer": outer,
     "at": at,
     "reduceat": reduceat,

@@ -199,7 +199,7 @@ def reshape(
     seen = array.reshape(shape, order=order)
     if seen.size and not np.may_share_memory(seen, array):
         if _core.has_matched_dims():
-            return _core.storage(seen)
+            return _over(a, _core.storage(seen))
         raise ValueError(
             f"reshape: expected a shape that needs no copy, got {seen.shape} for the shape "
             f"{a.shape} with strides of {a.strides} bytes; use flatten() or to_numpy().reshape()"
@@ -217,7 +217,7 @@ def ravel(a: Storage, order: Array = "C") -> Storage:
 
 def flatten(a: Storage, order: Array = "C") -> Storage:
     """Copy all elements into a new storage of one dimension."""
-    return _core.storage(on_host("flatten", a).ravel(order))
+    return _over(a, _core.storage(on_host("flatten", a).ravel(order)))
 
 
 def _over(a: Storage, array: Array) -> Storage:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from dlfield.stencils.declaration import Declaration
 
-__all__ = ["attribute", "bind", "mapped_names", "rebind", "take_option"]
+__all__ = ["attribute", "bind", "mapped_names", "own_names", "rebind", "take_option"]
 
 #: Answer to an argument that the stencil cannot take as it is.
 Answer = Literal["copy", "raise"]
@@ -268,6 +268,13 @@ def _introduce(
 def mapped_names(options: Mapping[str, Any]) -> dict[str, str]:
     """Return the stencil's names of dimensions by the user's, from the keywords of `bind`."""
     return {name: getattr(dim, "value", dim) for name, dim in (options["dims"] or {}).items()}
+
+
+def own_names(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return the user's name for each of the stencil's dimensions that has just one."""
+    names = mapped_names(options).items()
+    targets = [target for _, target in names]
+    return {target: name for name, target in names if targets.count(target) == 1}
 
 
 def take_option(run: BoundStencil, keywords: dict[str, Any], name: str) -> Any:

@@ -20,7 +20,7 @@ from dlfield._core import (
     plan_functional,
     storage,
 )
-from dlfield.stencils.binding import mapped_names, take_option
+from dlfield.stencils.binding import mapped_names, own_names, take_option
 from dlfield.stencils.halos import Halos
 from dlfield.stencils.next.internals import connectivity, is_field
 from dlfield.stencils.next.tables import Tables, checked_provider
@@ -282,7 +282,7 @@ class _Outputs:
         """Return the plan of the call; `own` as for `_plan`, `asked` as for `FunctionalPlan`."""
         collections, convert, together = self.plan.collections, self.convert, None
         if self.framework == "xarray":
-            convert, together = None, self._labelled_together(own)
+            convert, together = None, self._labelled_together(run, own)
         elif collections:
             together = partial(_together, tuple(self.fields), collections)
         return FunctionalPlan(
@@ -318,24 +318,37 @@ class _Outputs:
             demands["alignment_size"] = 1
         return demands
 
-    def _labelled_together(self, given: Mapping[str, Any]) -> Callable[[tuple[Storage, ...]], Any]:
+    def _labelled_together(
+        self, run: BoundStencil, given: Mapping[str, Any]
+    ) -> Callable[[tuple[Storage, ...]], Any]:
         """Return a function that makes DataArrays of the outputs of a call with these arguments."""
         import xarray as xr
 
         own = {name: one for name, one in given.items() if isinstance(one, xr.DataArray)}
-        model = own.get(self.first or "")
+        model, mapped = own.get(self.first or ""), own_names(bind_options(run))
 
         def together(made: tuple[Storage, ...]) -> Any:
             arrays = [
-                self._labelled(one.to_numpy(), one, name, own.get(name), model)
+                self._labelled(one.to_numpy(), one, name, own.get(name), model, mapped)
                 for name, one in zip(self.fields, made, strict=True)
             ]
             return _together(tuple(self.fields), self.plan.collections, tuple(arrays))
 
         return together
 
-    def _labelled(self, array: Array, made: Storage, name: str, own: Any, model: Array) -> Any:
-        """Return an output as a DataArray like the one passed for it, else like the first field."""
+    def _labelled(
+        self,
+        array: Array,
+        made: Storage,
+        name: str,
+        own: Any,
+        model: Array,
+        mapped: Mapping[str, str],
+    ) -> Any:
+        """Return an output as a DataArray like the one passed for it, else like the first field.
+
+        Dimensions that the first field lacks have the names that `bind` maps.
+        """
         import xarray as xr
 
         field = self.plan.fields[name]
@@ -345,7 +358,7 @@ class _Outputs:
         if self.first is None or model is None:
             return xr.DataArray(array, dims=dims)
         theirs = self.plan.fields[self.first]
-        names = dict(zip(_dims(theirs), model.dims, strict=True))
+        names = {**mapped, **dict(zip(_dims(theirs), model.dims, strict=True))}
         begins = dict(zip(field.dims, self.origins[name], strict=True))
         window = {
             names[dim]: slice(at - begins[dim], at - begins[dim] + made.shape[dims.index(dim)])

@@ -13,7 +13,7 @@ import numpy as np
 
 import dlfield._core as core
 from dlfield._core import bind_options, get_dims, preset
-from dlfield.stencils.binding import mapped_names
+from dlfield.stencils.binding import mapped_names, own_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,7 +52,8 @@ def made(
     known, given = mapped_names(bind_options(run)), dict(options or {})
     dims = given.pop("dims", None)
     model = _field(run, known, field, dims, len(shape))
-    named = _own_names(known, model) if dims is None else tuple(dims)
+    own = own_names(bind_options(run))
+    named = tuple(own.get(dim, dim) for dim in model.dims) if dims is None else tuple(dims)
     demands = _options(_demands(run, known, model, named), {"dims": named} | given)
     storage: Storage = getattr(core, function)(
         shape, model.dtype if dtype is None else dtype, **demands
@@ -67,12 +68,6 @@ def _options(demands: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     if given.get("defaults") is not None:
         demands = {"device": demands["device"]}
     return demands | given
-
-
-def _own_names(known: Mapping[str, str], model: DeclaredField) -> tuple[str, ...]:
-    """Return the user's names of a field's dimensions; the stencil's if there is not just one."""
-    own = {dim: [name for name, target in known.items() if target == dim] for dim in model.dims}
-    return tuple(own[dim][0] if len(own[dim]) == 1 else dim for dim in model.dims)
 
 
 def _field(

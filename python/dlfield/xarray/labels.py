@@ -111,19 +111,30 @@ def from_xarray(array: Array, **options: Unpack[StorageOptions]) -> Storage:
     # Also true if a dimension is gone; then each of the others has an extent of its own.
     is_renamed = not written_for <= set(dims)
     same = all(
-        int(attrs.get(f"extent_{dim}", -1 if is_renamed else extent)) == extent
+        _number(f"extent_{dim}", attrs.get(f"extent_{dim}", -1 if is_renamed else extent)) == extent
         for dim, extent in shape.items()
     )
     labels: StorageOptions = {}
+    flag = attrs.get("halo_unknown", 0)  # a pair is the halo of a dimension of that name
+    is_unknown = bool(not hasattr(flag, "__len__") and flag)
+    written = {
+        dim: _pair(dim, attrs[f"halo_{dim}"])
+        for dim in dims
+        if f"halo_{dim}" in attrs and not (is_unknown and dim == "unknown")
+    }
+    has_origin = all(f"origin_{dim}" in attrs for dim in dims)
     if same:
-        written = {dim: attrs[f"halo_{dim}"] for dim in dims if f"halo_{dim}" in attrs}
-        labels["halo"] = {dim: _pair(widths) for dim, widths in written.items()}
-        if all(f"origin_{dim}" in attrs for dim in dims):
+        labels["halo"] = written
+        if has_origin:
             in_order = in_origin_order(dims)
-            labels["default_origin"] = [int(attrs[f"origin_{dim}"]) for dim in in_order]
+            labels["default_origin"] = [
+                _number(f"origin_{dim}", attrs[f"origin_{dim}"]) for dim in in_order
+            ]
     every: StorageOptions = {**labels, **options}
     storage = as_storage(array, **every)
-    lost = not same or attrs.get("halo_unknown", False)
+    # xarray drops attributes in which operands differ. A file may have an origin alone.
+    is_dropped = written.keys() < written_for & {*dims} and (bool(written) or not has_origin)
+    lost = not same or is_unknown or is_dropped
     halo = options.get("halo")
     if lost and (halo is None or halo is UNSET):
         storage.halo = None
@@ -136,7 +147,7 @@ def _attributes(storage: Storage, dims: tuple[str, ...]) -> dict[str, Any]:
     written: dict[str, Any] = {}
     if halo is None:
         written["halo_unknown"] = 1  # netCDF has no bools
-    elif any(map(any, halo)):
+    elif any(map(any, halo)) or origin is not None:
         written = {f"halo_{dim}": width for dim, width in zip(dims, halo, strict=True)}
     if origin is not None:
         in_order = in_origin_order(dims)
@@ -154,7 +165,24 @@ def _way_out(array: Array) -> str:
     return f"pass one of its variables, for example x[{name!r}]"
 
 
-def _pair(widths: Any) -> tuple[int, int]:
+def _pair(dim: str, widths: Any) -> tuple[int, int]:
     """Read widths of a halo: a file may have made a list or an array of them."""
+    name = f"halo_{dim}"
+    if not hasattr(widths, "__len__") or len(widths) != 2:
+        raise _wrong(name, "two widths", widths)
     low, high = widths
-    return int(low), int(high)
+    return _number(name, low), _number(name, high)
+
+
+def _number(name: str, value: Any) -> int:
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        raise _wrong(name, "an int", value) from None
+
+
+def _wrong(name: str, expected: str, value: Any) -> ValueError:
+    way_out = "correct or delete it, or pass halo= to as_storage(...)"
+    return ValueError(
+        f"from_xarray: expected {expected} in the attribute '{name}', got {value!r}; {way_out}"
+    )

@@ -19,7 +19,7 @@ use pyo3::types::{PyCapsule, PyTuple};
 use super::device::ArrowDeviceArray;
 use super::export::{Exported, invalid_name};
 use super::import::take;
-use super::stream::only_chunk;
+use super::stream::{only_chunk, without_rows};
 use crate::device::Device;
 use crate::error::{Error, Failure};
 use crate::field::{Field, Labels};
@@ -57,7 +57,7 @@ pub(in crate::protocol) fn import<'py>(
         return from_host(&method.call0()?).map(Some);
     }
     if let Some(method) = obj.getattr_opt(intern!(py, "__arrow_c_stream__"))? {
-        return from_stream(&method.call0()?).map(Some);
+        return from_stream(obj, &method.call0()?).map(Some);
     }
     match obj.getattr_opt(device)? {
         Some(method) => from_device(&method.call0()?).map(Some),
@@ -124,11 +124,26 @@ fn taken_host(
     Ok(take(schema, array, Device::CPU)?)
 }
 
-fn from_stream<'py>(answer: &Bound<'py, PyAny>) -> Result<Offer<'py>, Failure> {
+fn from_stream<'py>(
+    obj: &Bound<'py, PyAny>,
+    answer: &Bound<'py, PyAny>,
+) -> Result<Offer<'py>, Failure> {
     let capsule = capsule("__arrow_c_stream__", answer)?;
     let stream = with_critical_section(capsule, || taken_stream(capsule))?;
     // Other threads of the producer may need the interpreter to produce the chunk.
-    let (schema, mut array) = answer.py().detach(|| only_chunk(stream))?;
+    let (schema, chunk) = answer.py().detach(|| only_chunk(stream))?;
+    let mut array = match chunk {
+        Some(array) => array,
+        None if obj.len().is_ok_and(|rows| rows == 0) => without_rows(&schema)?,
+        None => {
+            return Err(Error::Buffer(
+                "Arrow stream: expected one chunk, got none; the stream is empty, or was read \
+                 already"
+                    .into(),
+            )
+            .into());
+        }
+    };
     check_unreleased(schema.release().is_none())?;
     let (checked, labels) = take(&schema, &mut array, Device::CPU)?;
     Ok(offer(checked, labels))

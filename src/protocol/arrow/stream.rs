@@ -3,34 +3,44 @@
 use std::ffi::{CStr, c_int};
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_data::ArrayData;
 use arrow_data::ffi::FFI_ArrowArray;
+use arrow_schema::DataType;
 use arrow_schema::ffi::FFI_ArrowSchema;
 
 use crate::error::{Error, Result};
 
-/// Reads the only chunk of a stream, and its schema.
+/// Reads the only chunk of a stream, and its schema; `None` for no chunk.
 ///
 /// # Errors
-/// [`Error::Buffer`] for another number of chunks, or with the producer's own text if it fails.
+/// [`Error::Buffer`] for several chunks, or with the producer's own text if it fails.
 pub(super) fn only_chunk(
     mut stream: FFI_ArrowArrayStream,
-) -> Result<(FFI_ArrowSchema, FFI_ArrowArray)> {
+) -> Result<(FFI_ArrowSchema, Option<FFI_ArrowArray>)> {
     let mut schema = FFI_ArrowSchema::empty();
     // SAFETY: the producer's own function for this stream, which fills the struct (the interface).
     let status = stream.get_schema().map(|get| unsafe { get(&raw mut stream, &raw mut schema) });
     check(&mut stream, status)?;
     let chunk = next(&mut stream)?;
     if chunk.is_released() {
-        return Err(chunks("none", "the stream is empty, or was read already"));
+        return Ok((schema, None));
     }
     if !next(&mut stream)?.is_released() {
-        return Err(chunks(
-            "several",
-            "take one of them, or combine them first if they are parts of one field \
-             (combine_chunks, rechunk)",
+        return Err(Error::Buffer(
+            "Arrow stream: expected one chunk, got several; take one of them, or combine them first \
+             if they are parts of one field (combine_chunks, rechunk)"
+                .into(),
         ));
     }
-    Ok((schema, chunk))
+    Ok((schema, Some(chunk)))
+}
+
+/// An array of no rows, which many producers write as a stream of no chunks.
+pub(super) fn without_rows(schema: &FFI_ArrowSchema) -> Result<FFI_ArrowArray> {
+    let dtype = DataType::try_from(schema).map_err(|error| {
+        Error::Buffer(format!("Arrow stream: expected a type that Arrow has, got {error}"))
+    })?;
+    Ok(FFI_ArrowArray::new(&ArrayData::new_empty(&dtype)))
 }
 
 /// Reads the next chunk; a released array at the end.
@@ -61,6 +71,3 @@ fn last_error(stream: &mut FFI_ArrowArrayStream) -> String {
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into()
 }
 
-fn chunks(count: &str, way_out: &str) -> Error {
-    Error::Buffer(format!("Arrow stream: expected one chunk, got {count}; {way_out}"))
-}

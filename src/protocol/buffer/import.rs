@@ -78,21 +78,35 @@ fn is_refusal(py: Python<'_>, error: &PyErr) -> bool {
         || error.is_instance_of::<PyTypeError>(py)
 }
 
-/// A NumPy array of an `ml_dtypes` type has no buffer, but a view of its bytes as integers does.
+/// A NumPy array of an `ml_dtypes` type has no buffer, but a view of its bytes as integers does. A
+/// scalar of such a type is copied.
 fn unnamed_items<'py>(obj: &Bound<'py, PyAny>) -> PyResult<Option<(Bound<'py, PyAny>, DType)>> {
     let py = obj.py();
     // Of others `view` may copy, as it does in JAX.
-    if !obj.is_instance(&py.import(intern!(py, "numpy"))?.getattr(intern!(py, "ndarray"))?)? {
-        return Ok(None);
-    }
-    let name = obj.getattr(intern!(py, "dtype"))?.getattr(intern!(py, "name"))?;
+    let Some(array) = of_numpy(obj)? else { return Ok(None) };
+    let name = array.getattr(intern!(py, "dtype"))?.getattr(intern!(py, "name"))?;
     match name.extract::<String>().map(|name| DType::from_name(&name)) {
         Ok(Ok(dtype)) if dtype.format().is_none() => {
             let integers = format!("uint{}", 8 * dtype.itemsize());
-            Ok(Some((obj.call_method1(intern!(py, "view"), (integers,))?, dtype)))
+            Ok(Some((array.call_method1(intern!(py, "view"), (integers,))?, dtype)))
         }
         _ => Ok(None),
     }
+}
+
+/// An array of NumPy's as it is, a scalar as an array that cannot be written; `None` for others.
+fn of_numpy<'py>(obj: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = obj.py();
+    let numpy = py.import(intern!(py, "numpy"))?;
+    if obj.is_instance(&numpy.getattr(intern!(py, "ndarray"))?)? {
+        return Ok(Some(obj.clone()));
+    }
+    if !obj.is_instance(&numpy.getattr(intern!(py, "generic"))?)? {
+        return Ok(None);
+    }
+    let array = numpy.call_method1(intern!(py, "array"), (obj,))?;
+    array.call_method1(intern!(py, "setflags"), (false,))?;
+    Ok(Some(array))
 }
 
 impl Deref for PyView {

@@ -330,7 +330,14 @@ fn import_to_copy(
     request: Request,
     dtype: Option<DType>,
 ) -> Result<Arrival, Failure> {
-    match import_or_convert(data, request, None) {
+    let imported = match import_or_convert(data, request, None) {
+        // A type that no storage holds may become one that it does.
+        Err(Failure::Ours(Error::Buffer(_))) if dtype.is_some() => {
+            import_or_convert(data, request, dtype)
+        }
+        answer => answer,
+    };
+    match imported {
         Err(Failure::Ours(Error::Type(text))) => match numbers(data, dtype)? {
             Some(copy) => import(&copy, Request::SHARED),
             None => read_by_numpy(data)?.ok_or_else(|| Error::Type(text).into()),

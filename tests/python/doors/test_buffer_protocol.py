@@ -287,6 +287,15 @@ def test_a_type_without_a_format_shows_no_buffer(name):
         memoryview(storage)
 
 
+@pytest.mark.parametrize("name", ML_DTYPES)
+def test_a_scalar_without_a_format_is_taken_as_one_that_has_one(name):
+    scalar = getattr(library("ml_dtypes"), name)(2)
+    shared, copied = dlf.as_storage(scalar), dlf.storage(scalar)
+    assert (shared.shape, shared.dtype, shared.readonly) == ((), scalar.dtype, True)
+    assert copied[()] == scalar
+    assert dlf.zeros_like(scalar).dtype == scalar.dtype
+
+
 def test_a_read_only_array_without_a_format_stays_read_only():
     source = np.zeros(3, library("ml_dtypes").bfloat16)
     source.flags.writeable = False

@@ -147,3 +147,13 @@ def test_what_a_storage_says_of_its_alignment_is_true_of_its_domain_too():
     storage = dlf.zeros((8, 8), halo=(3, 3), aligned_index=(1, 5), alignment_size=64)
     domain = storage.domain_view
     assert address_at(domain, domain.aligned_index) % domain.alignment_size == 0
+
+
+def test_a_storage_whose_lower_halo_fills_it_is_a_storage_again():
+    storage = dlf.zeros((2,), dims="I", halo=((2, 0),), alignment_size=32)
+    assert storage.aligned_index == (2,)
+    for again in (dlf.as_storage(storage), dlf.as_storage(storage.rename(I="x")), storage.copy()):
+        assert again.aligned_index == (2,)
+    assert dlf.zeros((2,), aligned_index=storage.aligned_index).shape == (2,)
+    with pytest.raises(ValueError, match="aligned_index: expected an index inside"):
+        dlf.zeros((2,), aligned_index=(3,))

@@ -172,6 +172,11 @@ def test_a_type_that_no_storage_can_hold_is_refused(dtype):
         dlf.empty((2,), dtype)
 
 
+def test_values_of_a_type_that_no_storage_can_hold_are_converted_to_one_that_it_can():
+    made = dlf.storage(np.arange(3, dtype=np.longdouble), dtype="f4")
+    assert (made.dtype, made.tolist()) == (np.float32, [0.0, 1.0, 2.0])
+
+
 def test_a_byte_swapped_type_is_refused_with_the_way_out():
     with pytest.raises(ValueError, match=r"native byte order.*newbyteorder"):
         dlf.empty((2,), ">f8")

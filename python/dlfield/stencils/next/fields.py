@@ -269,8 +269,14 @@ def _origin(
         return [-domain[dim][0] for dim in dims]
     if origin is None:
         return _own_origin(held)
-    if len(origin) != held.ndim:
-        raise ValueError(f"origin: expected {held.ndim} numbers, got {tuple(origin)}")
+    if isinstance(origin, Mapping):
+        named = {getattr(dim, "value", dim): at for dim, at in origin.items()}
+        if named.keys() != {dim.value for dim in dims}:
+            expected = tuple(dim.value for dim in dims)
+            raise ValueError(f"origin: expected a number along {expected}, got {origin!r}")
+        origin = [named[dim.value] for dim in dims]
+    if not hasattr(origin, "__len__") or len(origin) != held.ndim:
+        raise ValueError(f"origin: expected {held.ndim} numbers, got {origin!r}")
     return [operator.index(at) for at in origin]
 
 
