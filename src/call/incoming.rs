@@ -122,14 +122,7 @@ impl Incoming {
             None if keeps_indices(declared, value, door) => Some(Extents::from_elem(0, ndim)),
             None => None,
         };
-        let argument = Argument {
-            dims,
-            halo: halo.along(ndim),
-            origin,
-            managed,
-            kind,
-            copied,
-        };
+        let argument = Argument { dims, halo: halo.along(ndim), origin, managed, kind, copied };
         Self { argument, hooks, door, array, ran_code, written: field.access.writes() }
     }
 }

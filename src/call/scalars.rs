@@ -18,8 +18,7 @@ pub(super) fn read<'py>(
         // GT4Py gives every parameter without a default the default None.
         let typed = scalar.dtype.is_some();
         let default = scalar.default.first().filter(|value| !(typed && value.is_none(py)));
-        let is_missing =
-            |value: &Bound<'_, PyAny>| typed && default.is_none() && value.is_none();
+        let is_missing = |value: &Bound<'_, PyAny>| typed && default.is_none() && value.is_none();
         let given = values.get(*at).cloned().flatten().filter(|value| !is_missing(value));
         match given.or_else(|| default.map(|default| default.bind(py).clone())) {
             Some(value) if scalar.used => check(scalar, &value).map(|()| Some(value)),

@@ -70,4 +70,3 @@ fn last_error(stream: &mut FFI_ArrowArrayStream) -> String {
     // SAFETY: the text ends with NUL and stays until the next call (the interface).
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into()
 }
-
