@@ -144,7 +144,11 @@ class TorchOp:
         if out is not None:
             return self._write(args, out)
         if self._may_pass(args):
-            return self._compute(*args)
+            try:
+                return self._compute(*args)
+            except BufferError:
+                self._raise_unless_pending(args)
+                return self.plain(*args)
         if torch.compiler.is_compiling():
             return self.op(*args)
         if transforms_are_active():
@@ -156,7 +160,12 @@ class TorchOp:
 
     def eager(self, args: tuple[Any, ...]) -> Any:
         """Compute without derivatives, past the dispatcher where nobody listens to it."""
-        return self._compute(*args) if self._may_pass(args) else self.plain(*args)
+        if self._may_pass(args):
+            try:
+                return self._compute(*args)
+            except BufferError:
+                self._raise_unless_pending(args)
+        return self.plain(*args)
 
     def eager_backward(self, *args: Any) -> Any:
         """Compute gradients, past the dispatcher where nobody listens to it."""
@@ -173,15 +182,22 @@ class TorchOp:
         if torch.compiler.is_compiling() or not nobody_listens():
             return False
         recording = torch.is_grad_enabled()
-        for one in (*[args[at] for at in self._tensors], *outputs):
+        for at in self._tensors:
+            one = args[at]
             if type(one) is not torch.Tensor or one.is_meta or (recording and one.requires_grad):
                 return False
-            if one.is_neg() or one.is_conj():  # pending, which the dispatcher resolves
+        for one in outputs:
+            if type(one) is not torch.Tensor or one.is_meta or (recording and one.requires_grad):
                 return False
         for at in self._numbers:  # noqa: SIM110 (a generator takes twice the time)
             if isinstance(args[at], torch.Tensor):
                 return False
         return True
+
+    def _raise_unless_pending(self, args: Sequence[Any]) -> None:
+        """Raise the error on its way, unless the dispatcher can resolve a tensor."""
+        if not any(args[at].is_neg() or args[at].is_conj() for at in self._tensors):
+            raise  # noqa: PLE0704 (in an except block of the caller)
 
     def _may_repeat(self, args: Sequence[Any]) -> bool:
         """Tell whether the dispatcher has nothing to do, if tensors are those of a repeated call.
@@ -240,16 +256,23 @@ class TorchOp:
                 written[at] = torch.empty_like(output).copy_(args[own])
         if any(map(operator.is_not, written, outputs)):
             self._refuse_overlap(outputs)
-        if may_pass and self._key == "CPU":
-            self.function.write_in_order(args, written)
-        else:
-            write = self._compute_out if may_pass else self.out_op
-            named = dict(zip(self._outputs, written, strict=True))
-            write(*[args[at] for at in self._kept], **named)
+        try:
+            self._write_into(args, written, may_pass=may_pass)
+        except BufferError:
+            self._refuse_pending(outputs)
+            self._raise_unless_pending(args)
+            self._write_into(args, written, may_pass=False)
         for output, values in zip(outputs, written, strict=True):
             if values is not output:
                 output.copy_(values)
         return out
+
+    def _write_into(self, args: Sequence[Any], outputs: Sequence[Any], *, may_pass: bool) -> None:
+        if may_pass and self._key == "CPU":
+            self.function.write_in_order(args, outputs)
+            return
+        write = self._compute_out if may_pass else self.out_op
+        write(*[args[at] for at in self._kept], **dict(zip(self._outputs, outputs, strict=True)))
 
     def _refuse_pending(self, outputs: Sequence[Any]) -> None:
         """Refuse outputs that do not hold their values, for which the dispatcher has no answer."""
