@@ -195,9 +195,9 @@ class TorchOp:
         return True
 
     def _raise_unless_pending(self, args: Sequence[Any]) -> None:
-        """Raise the error on its way, unless the dispatcher can resolve a tensor."""
+        """Raise the error that the caller handles, unless the dispatcher can resolve a tensor."""
         if not any(args[at].is_neg() or args[at].is_conj() for at in self._tensors):
-            raise  # noqa: PLE0704 (in an except block of the caller)
+            raise
 
     def _may_repeat(self, args: Sequence[Any]) -> bool:
         """Tell whether the dispatcher has nothing to do, if tensors are those of a repeated call.

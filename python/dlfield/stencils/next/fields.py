@@ -26,7 +26,7 @@ def as_field(
     data: Array,
     dims: Mapping[str, Any] | Sequence[Any] | None = None,
     *,
-    origin: Sequence[int] | None = None,
+    origin: Mapping[Any, int] | Sequence[int] | None = None,
     domain: Any = None,
 ) -> Any:
     """Give a field of gt4py.next over the memory of any array. Never copies the array.
@@ -54,7 +54,7 @@ def as_field(
         whatever order the array has them in.
     origin
         Index, in points, of the element that gets the index 0 in each dimension, in the order of
-        the array's axes. Below 0 for a field that begins above 0. By default the storage's default
+        the array's axes, or a dict by dimension. Below 0 for a field that begins above 0. By default the storage's default
         origin, else its lower halo.
     domain
         The ranges themselves, in place of an origin: a ``gtx.Domain``, or what makes one, such as
@@ -254,7 +254,7 @@ def _dimension(name: str, dims: Mapping[str, Any] | None) -> Any:
 def _origin(
     held: Storage,
     dims: Sequence[Any],
-    origin: Sequence[int] | None,
+    origin: Mapping[Any, int] | Sequence[int] | None,
     domain: Mapping[Any, tuple[int, int]] | None,
 ) -> list[int]:
     """Index of the element with the index 0, by axis."""
@@ -272,8 +272,8 @@ def _origin(
     if isinstance(origin, Mapping):
         named = {getattr(dim, "value", dim): at for dim, at in origin.items()}
         if named.keys() != {dim.value for dim in dims}:
-            expected = tuple(dim.value for dim in dims)
-            raise ValueError(f"origin: expected a number along {expected}, got {origin!r}")
+            along = tuple(dim.value for dim in dims)
+            raise ValueError(f"origin: expected a number along {along}, got {origin!r}")
         origin = [named[dim.value] for dim in dims]
     if not hasattr(origin, "__len__") or len(origin) != held.ndim:
         raise ValueError(f"origin: expected {held.ndim} numbers, got {origin!r}")
