@@ -54,8 +54,8 @@ def as_field(
         whatever order the array has them in.
     origin
         Index, in points, of the element that gets the index 0 in each dimension, in the order of
-        the array's axes, or a dict by dimension. Below 0 for a field that begins above 0. By default the storage's default
-        origin, else its lower halo.
+        the array's axes, or a dict by dimension. Below 0 for a field that begins above 0. By
+        default the storage's default origin, else its lower halo.
     domain
         The ranges themselves, in place of an origin: a ``gtx.Domain``, or what makes one, such as
         ``{IDim: (5, 12)}``.
