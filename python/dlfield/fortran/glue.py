@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dlfield.fortran.kinds import FIELDS, MAX_RANK
+from dlfield.fortran.names import in_c
 from dlfield.fortran.signature import Declared, FieldParameter, ScalarParameter
 
 if TYPE_CHECKING:
@@ -130,9 +131,9 @@ def _prototype(library: str, function: Declared) -> str:
 
 def _argument(one: FieldParameter | ScalarParameter) -> str:
     if isinstance(one, FieldParameter):
-        return f"const dlfield_array *{one.name}"
+        return f"const dlfield_array *{in_c(one.name)}"
     pointer = one.optional or one.kind.name in _BY_POINTER
-    return f"const {one.kind.c} *{one.name}" if pointer else f"{one.kind.c} {one.name}"
+    return f"{'const ' if pointer else ''}{one.kind.c} {'*' if pointer else ''}{in_c(one.name)}"
 
 
 def _function(library: str, function: Declared, target: str) -> str:
@@ -140,7 +141,7 @@ def _function(library: str, function: Declared, target: str) -> str:
     types = ", ".join(str(one.kind.code) for one in fields) or "0"
     ranks = ", ".join(str(len(one.dims)) for one in fields) or "0"
     bounds = ", ".join(str(int(one.has_bounds)) for one in fields) or "0"
-    arrays = ", ".join(one.name for one in fields) or "NULL"
+    arrays = ", ".join(in_c(one.name) for one in fields) or "NULL"
     values = "".join(f", {_value(one)}" for one in function.scalars)
     form = f'"({"N" * len(function.scalars)})"'
     return f"""\
@@ -167,7 +168,7 @@ static dlf_function dlf_function_{name} = {{
 
 def _value(one: ScalarParameter) -> str:
     pointer = one.optional or one.kind.name in _BY_POINTER
-    return f"dlf_{one.kind.name}({one.name if pointer else '&' + one.name})"
+    return f"dlf_{one.kind.name}({'' if pointer else '&'}{in_c(one.name)})"
 
 
 def _quoted(text: str) -> str:

@@ -38,13 +38,13 @@ def module(library: str, functions: Sequence[Declared]) -> str:
         f"! Functions of Python. Written by python -m dlfield fortran.\nmodule {library}",
         "  use, intrinsic :: iso_c_binding\n  use, intrinsic :: iso_fortran_env, only: error_unit",
         "  implicit none\n  private",
-        wrapped(f"  public :: {', '.join(public + freeing)}"),
+        *(f"  public :: {name}" for name in public + freeing),
         "  public :: dlfield_ok, dlfield_refused, dlfield_raised, dlfield_kept",
         f"  integer, parameter :: {statuses}\n",
         DESCRIPTION,
-        _generic("describe", (named("describe", *kind) for kind in kinds)),
+        _generic("dlf_describe", (named("describe", *kind) for kind in kinds)),
         *(
-            _generic(f"describe_{form}", (named(form, *kind) for kind in kinds))
+            _generic(f"dlf_describe_{form}", (named(form, *kind) for kind in kinds))
             for form, kinds in deferred.items()
         ),
         _generic("dlfield_deallocate", (named("deallocate", *kind) for kind in persistent)),
@@ -60,7 +60,8 @@ def module(library: str, functions: Sequence[Declared]) -> str:
         C_TEXT if any(one.kind.name == "str" for f in functions for one in f.scalars) else "",
         f"end module {library}\n",
     ]
-    return "\n".join(part for part in parts if part)
+    text = "\n".join(part for part in parts if part)
+    return "\n".join(map(wrapped, text.split("\n")))
 
 
 _FORGET = """\
@@ -97,8 +98,9 @@ def _c_interface(library: str, function: Declared) -> str:
     names = [one.name for one in function.parameters]
     arguments = ", ".join([*names, "message", "size"])
     head = f"    function dlf_c_{function.name}({arguments}) result(dlf_code)"
+    bound = f'bind(C, name="{library}_{function.name}")'
     lines = [
-        f'{wrapped(head)} &\n        bind(C, name="{library}_{function.name}")',
+        f"{head} {bound}",
         "      import",
         *(f"      {_c_dummy(one)}" for one in function.parameters),
         "      character(kind=c_char), intent(out) :: message(*)",
@@ -126,18 +128,14 @@ def _c_dummy(one: FieldParameter | ScalarParameter) -> str:
 
 
 def _wrapper(function: Declared) -> str:
-    names = []
-    for one in function.parameters:
-        names.append(one.name)
-        if isinstance(one, FieldParameter) and one.lower_bounds:
-            names.append(f"{one.name}_lbound")
+    names = [*(one.name for one in function.parameters), *function.bounds]
     head = f"  recursive subroutine {function.name}({', '.join([*names, 'status', 'message'])})"
     passed = [_passed(one) for one in function.parameters]
     passed += ["dlf_text", "size(dlf_text, kind=c_size_t)"]
     lines = [
         *(f"  !> {line}".rstrip() for line in function.documentation.splitlines()),
         *(f"  !> {field}" for field in function.fields),
-        wrapped(head),
+        head,
         *(f"    {line}" for one in function.parameters for line in _dummies(one)),
         "    integer, intent(out), optional :: status",
         "    character(:), allocatable, intent(out), optional :: message",
@@ -145,12 +143,23 @@ def _wrapper(function: Declared) -> str:
         "    integer(c_int) :: dlf_code",
         *(f"    {line}" for one in function.parameters for line in _locals(one)),
         *(f"    {line}" for one in function.parameters for line in _before(one, function.device)),
-        wrapped(f"    dlf_code = dlf_c_{function.name}({', '.join(passed)})"),
+        *(f"    {line}" for line in _called(function, passed)),
         *(f"    {line}" for one in function.fields for line in _after(one)),
         FINISH,
         f"  end subroutine {function.name}\n",
     ]
     return "\n".join(lines)
+
+
+def _called(function: Declared, passed: Sequence[str]) -> list[str]:
+    """Return the lines that call C, if it can have all texts."""
+    call = f"dlf_code = dlf_c_{function.name}({', '.join(passed)})"
+    texts = [one.name for one in function.scalars if one.kind.name == "str"]
+    if not texts:
+        return [call]
+    labels = {text: f"'{function.name}', '{text}'" for text in texts}
+    checks = [f"call dlf_check({text}, {labels[text]}, dlf_code, dlf_text)" for text in texts]
+    return ["dlf_code = dlfield_ok", *checks, f"if (dlf_code == dlfield_ok) {call}"]
 
 
 def _dummies(one: FieldParameter | ScalarParameter) -> list[str]:
@@ -180,15 +189,15 @@ def _locals(one: FieldParameter | ScalarParameter) -> list[str]:
             return []
         lines = [f"type(c_ptr) :: dlf_p_{one.name}"]
         if one.kind.name == "bool":
-            lines.append(f"logical(c_bool), target :: dlf_{one.name}")
+            lines.append(f"logical(c_bool), target :: dlf_a_{one.name}")
         if one.kind.name == "str":
-            lines.append(f"character(kind=c_char), allocatable, target :: dlf_{one.name}(:)")
+            lines.append(f"character(kind=c_char), allocatable, target :: dlf_a_{one.name}(:)")
         return lines
-    lines = [f"type(dlf_array), target :: dlf_{one.name}", f"type(c_ptr) :: dlf_p_{one.name}"]
+    lines = [f"type(dlf_array), target :: dlf_a_{one.name}", f"type(c_ptr) :: dlf_p_{one.name}"]
     if one.default_logical:
         shape = colons(len(one.dims))
         allocatable = ", allocatable" if shape else ""
-        lines.append(f"logical(c_bool){allocatable}, target :: dlf_copy_{one.name}{shape}")
+        lines.append(f"logical(c_bool){allocatable}, target :: dlf_l_{one.name}{shape}")
     return lines
 
 
@@ -199,19 +208,19 @@ def _before(one: FieldParameter | ScalarParameter, device: str) -> list[str]:
     pointer = f"dlf_p_{one.name}"
     if isinstance(one, FieldParameter):
         guard = f"if ({ALLOTTED[one.deferred]}({one.name})) " if one.deferred else ""
-        made = [*_described(one, device), f"{guard}{pointer} = c_loc(dlf_{one.name})"]
+        made = [*_described(one, device), f"{guard}{pointer} = c_loc(dlf_a_{one.name})"]
         if one.deferred and not one.optional:
             made.insert(0, f"{pointer} = c_null_ptr")
     elif one.kind.name == "bool":
         made = [
-            f"dlf_{one.name} = logical({one.name}, c_bool)",
-            f"{pointer} = c_loc(dlf_{one.name})",
+            f"dlf_a_{one.name} = logical({one.name}, c_bool)",
+            f"{pointer} = c_loc(dlf_a_{one.name})",
         ]
     elif one.kind.name == "str":
         made = [
-            f"allocate (dlf_{one.name}(len_trim({one.name}) + 1))",
-            f"dlf_{one.name} = c_text({one.name})",
-            f"{pointer} = c_loc(dlf_{one.name})",
+            f"allocate (dlf_a_{one.name}(len_trim({one.name}) + 1))",
+            f"dlf_a_{one.name} = dlf_to_c({one.name})",
+            f"{pointer} = c_loc(dlf_a_{one.name})",
         ]
     else:
         made = [f"{pointer} = c_loc({one.name})"]
@@ -223,10 +232,10 @@ def _before(one: FieldParameter | ScalarParameter, device: str) -> list[str]:
 
 def _described(one: FieldParameter, device: str) -> list[str]:
     name, rank = one.name, len(one.dims)
-    lines = [f"call {'_'.join(filter(None, ('describe', one.deferred)))}({name}, dlf_{name})"]
+    lines = [f"call {'_'.join(filter(None, ('dlf_describe', one.deferred)))}({name}, dlf_a_{name})"]
     if one.default_logical:
-        copy = f"dlf_copy_{name}"
-        lines = [f"call describe({copy}, dlf_{name})"]
+        copy = f"dlf_l_{name}"
+        lines = [f"call dlf_describe({copy}, dlf_a_{name})"]
         if one.intent != "out":
             lines.insert(0, f"{copy} = logical({name}, c_bool)")
         if rank:
@@ -240,7 +249,7 @@ def _described(one: FieldParameter, device: str) -> list[str]:
             "!$acc end host_data",
         ]
     if one.lower_bounds:
-        lines.append(f"if (present({name}_lbound)) dlf_{name}%lower(1:{rank}) = {name}_lbound")
+        lines.append(f"if (present({name}_lbound)) dlf_a_{name}%lower(1:{rank}) = {name}_lbound")
     return lines
 
 
@@ -253,7 +262,7 @@ def _after(one: FieldParameter) -> list[str]:
     """Return the lines that copy a logical back."""
     if not one.default_logical or one.intent == "in":
         return []
-    line = f"if (dlf_code /= dlfield_refused) {one.name} = dlf_copy_{one.name}"
+    line = f"if (dlf_code /= dlfield_refused) {one.name} = dlf_l_{one.name}"
     if not one.optional:
         return [line]
     return [f"if (present({one.name})) then", f"  {line}", "end if"]

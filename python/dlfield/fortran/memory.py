@@ -9,7 +9,8 @@ from weakref import WeakSet
 from dlfield._core import Storage, as_storage, first_held
 
 if TYPE_CHECKING:
-    from dlfield.fortran.signature import FieldParameter, Halo
+    from dlfield.fortran.halos import Halo
+    from dlfield.fortran.signature import FieldParameter
 
 __all__ = ["check_not_kept", "storage_over", "which_is_held"]
 

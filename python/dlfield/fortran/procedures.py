@@ -32,7 +32,7 @@ DESCRIPTION = f"""\
 
 C_TEXT = """\
   !> Returns a text for C, without the blanks at its end.
-  function c_text(text) result(characters)
+  function dlf_to_c(text) result(characters)
     character(*), intent(in) :: text
     character(kind=c_char) :: characters(len_trim(text) + 1)
     integer :: at
@@ -40,14 +40,35 @@ C_TEXT = """\
       characters(at) = text(at:at)
     end do
     characters(len_trim(text) + 1) = c_null_char
-  end function c_text
+  end function dlf_to_c
+
+  !> Refuses a text that C would end at a NUL within. Nothing follows NULs and blanks at its end.
+  subroutine dlf_check(text, what, name, code, message)
+    character(*), intent(in), optional :: text
+    character(*), intent(in) :: what, name
+    integer(c_int), intent(inout) :: code
+    character(kind=c_char), intent(inout) :: message(:)
+    character(:), allocatable :: told
+    character(20) :: found, before
+    integer :: at
+    if (code /= dlfield_ok .or. .not. present(text)) return
+    at = index(text(:verify(text, ' '//c_null_char, back=.true.)), c_null_char)
+    if (at == 0) return
+    write (found, '(i0)') at
+    write (before, '(i0)') at - 1
+    told = what//": ValueError: argument '"//name//"' of '"//what//"': expected a text without"
+    told = told//" NUL, achar(0), before its end, got one at "//trim(found)
+    told = told//"; pass "//name//"(:"//trim(before)//")"
+    message(:len(told) + 1) = dlf_to_c(told)
+    code = dlfield_refused
+  end subroutine dlf_check
 """
 
 #: Tells the caller what failed; without `status` the program stops.
 FINISH = """\
     if (present(status)) status = int(dlf_code)
-    if (present(message)) message = f_text(dlf_text)
-    if (dlf_code /= dlfield_ok .and. .not. present(status)) call stop_with(dlf_text)"""
+    if (present(message)) message = dlf_from_c(dlf_text)
+    if (dlf_code /= dlfield_ok .and. .not. present(status)) call dlf_stop_with(dlf_text)"""
 
 COMMON = """\
   !> Forgets all arrays of earlier calls.
@@ -61,31 +82,31 @@ COMMON = """\
   end subroutine dlfield_forget
 
   !> Stops the program with a text.
-  recursive subroutine stop_with(text)
+  recursive subroutine dlf_stop_with(text)
     character(kind=c_char), intent(in) :: text(:)
-    write (error_unit, '(a)') f_text(text)
+    write (error_unit, '(a)') dlf_from_c(text)
     flush (error_unit)
     error stop 1
-  end subroutine stop_with
+  end subroutine dlf_stop_with
 
   !> Returns a text of C.
-  pure function f_text(text) result(whole)
+  pure function dlf_from_c(text) result(whole)
     character(kind=c_char), intent(in) :: text(:)
     character(:), allocatable :: whole
     integer :: at, length
-    length = findloc_null(text) - 1
+    length = dlf_findloc_null(text) - 1
     allocate (character(length) :: whole)
     do at = 1, length
       whole(at:at) = text(at)
     end do
-  end function f_text
+  end function dlf_from_c
 
-  pure integer function findloc_null(text) result(at)
+  pure integer function dlf_findloc_null(text) result(at)
     character(kind=c_char), intent(in) :: text(:)
     do at = 1, size(text)
       if (text(at) == c_null_char) return
     end do
-  end function findloc_null
+  end function dlf_findloc_null
 """
 
 
@@ -95,14 +116,18 @@ def named(what: str, kind: Kind, rank: int) -> str:
 
 
 def wrapped(line: str) -> str:
-    """Break a line at its commas: Fortran has 132 columns."""
-    indent = " " * (len(line) - len(line.lstrip()) + 4)
-    lines, current = [], ""
-    for piece in line.replace(", ", ",\0").split("\0"):
-        if current and len(current) + len(piece) > _WIDTH:
-            lines.append(f"{current.rstrip()} &")
-            current = indent
-        current += piece if not current.strip() or current.endswith("(") else f" {piece}"
+    """Break a line at its blanks: Fortran has 132 columns. Comments and directives stay whole."""
+    if len(line) <= _WIDTH or line.lstrip().startswith("!"):
+        return line
+    indent = " " * (len(line) - len(line.lstrip()))
+    first, *pieces = line.split()
+    lines, current = [], indent + first
+    for piece in pieces:
+        if len(current) + 1 + len(piece) > _WIDTH:
+            lines.append(f"{current} &")
+            current = f"{indent}    {piece}"
+        else:
+            current += f" {piece}"
     return "\n".join([*lines, current])
 
 
@@ -136,14 +161,13 @@ def describe(kind: Kind, rank: int, form: str = "") -> str:
         ]
     if rank:
         lines.append("    if (any(d%extent(1:d%rank) == 0)) return")
-    lines.append(wrapped(f"    d%address = c_loc(a{_element(lower)})"))
+    lines.append(f"    d%address = c_loc(a{_element(lower)})")
     lines.append("    start = transfer(d%address, start)" if rank else "")
     for axis in range(rank):
         second = [*lower]
         second[axis] = f"{lower[axis]} + 1" if form else "2"
-        lines.append(f"    if (d%extent({axis + 1}) > 1) &")
         stride = f"transfer(c_loc(a{_element(second)}), start) - start"
-        lines.append(wrapped(f"        d%stride({axis + 1}) = {stride}"))
+        lines.append(f"    if (d%extent({axis + 1}) > 1) d%stride({axis + 1}) = {stride}")
     lines.append(f"  end subroutine {name}\n")
     return "\n".join(line for line in lines if line)
 
@@ -168,7 +192,7 @@ def deallocate(kind: Kind, rank: int) -> str:
             "    integer(c_int) :: dlf_code\n    type(c_ptr) :: address",
             "    address = c_null_ptr",
             "    if (allocated(a)) then",
-            wrapped(f"{guard}{address}"),
+            f"{guard}{address}",
             "    end if",
             "    dlf_code = dlf_c_forget(address, dlf_text, size(dlf_text, kind=c_size_t))",
             "    if (dlf_code == 0 .and. allocated(a)) deallocate (a)",

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import inspect
-import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from dlfield.annotations import FieldAnnotation
+from dlfield.fortran.halos import Halo, halo_of
 from dlfield.fortran.kinds import FIELDS, MAX_RANK, SCALARS, Kind, scalar_name
+from dlfield.fortran.names import check_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable
 
     from dlfield.stencils.declaration import Declaration
 
@@ -19,15 +21,9 @@ __all__ = ["Declared", "FieldParameter", "ScalarParameter", "declared", "functio
 
 _Function = TypeVar("_Function")
 
-#: Halo of a field: (below, above), or one number for both, for each axis.
-Halo = tuple[int | tuple[int, int], ...]
-
 #: Options that name fields.
 _FLAGS = ("persistent", "lower_bounds", "pointer", "allocatable", "default_logical")
 _INTENTS = {"in": "in", "read": "in", "unused": "in", "out": "out", "inout": "inout"}
-#: Arguments of each wrapper, and what a wrapper itself uses.
-_OWN_NAMES = {"status", "message", "present", "associated", "allocated", "size", "shape", "logical"}
-_OWN_NAMES |= {"c_loc", "c_null_ptr", "c_text", "f_text", "stop_with", "describe", "len_trim"}
 
 
 @dataclass(frozen=True)
@@ -107,7 +103,15 @@ class ScalarParameter:
 
 @dataclass(frozen=True)
 class Declared:
-    """A declared function, `call`, with its parameters in the order of Fortran."""
+    """A declared function, `call`, with its parameters in the order of Fortran.
+
+    Attributes
+    ----------
+    by_name
+        Parameters that are passed by name only.
+    positional
+        Those that are passed by position only, with their defaults.
+    """
 
     name: str
     call: Callable[..., object]
@@ -115,6 +119,7 @@ class Declared:
     device: str
     documentation: str
     by_name: frozenset[str]
+    positional: tuple[tuple[str, Any], ...] = ()
 
     @property
     def fields(self) -> list[FieldParameter]:
@@ -125,6 +130,11 @@ class Declared:
     def scalars(self) -> list[ScalarParameter]:
         """All but the arrays."""
         return [one for one in self.parameters if isinstance(one, ScalarParameter)]
+
+    @property
+    def bounds(self) -> list[str]:
+        """Arguments that are lower bounds, which follow the parameters."""
+        return [f"{one.name}_lbound" for one in self.fields if one.lower_bounds]
 
     def __str__(self) -> str:
         return f"({'; '.join(map(str, self.parameters))}) on {self.device}"
@@ -203,7 +213,11 @@ def function(
     >>> from dlfield.annotations import Field
     >>> @dlf.fortran.function(halo=(1, 1, 0))
     ... def warm(t: Field[np.float64], by: float = 1.0):
-    ...     t.data_view[:] += by
+    ...     t.domain_view[:] += by
+    >>> t = dlf.zeros((4, 4, 2), dims="IJK", halo=(1, 1, 0))
+    >>> warm(t, 2.0)
+    >>> float(t.to_numpy().sum())
+    16.0
     """
     options = {
         "halo": halo,
@@ -235,8 +249,7 @@ def declared(given: Any, name: str) -> Declared:
         )
     taken: Any = given if hasattr(given, "__dlfield_fortran__") else function(given)
     found = cast("Declared", taken.__dlfield_fortran__)
-    _check_names(name, found.parameters)
-    return replace(found, name=name)
+    return _check(replace(found, name=name))
 
 
 def _bound(stencil: Any) -> Any:
@@ -255,20 +268,27 @@ def _names(option: str, given: Iterable[str]) -> frozenset[str]:
 def _read(taken: Any, options: dict[str, Any]) -> Declared:
     if inspect.isfunction(taken):
         parameters, by_name = _of_function(taken), _keyword_only(taken)
+        positional = _positional_only(taken)
     else:
         stencil = taken.declaration
         parameters, by_name = _of_stencil(stencil), frozenset(stencil.order[stencil.positional :])
+        positional = ()
     name = taken.__name__
     _check_options(name, parameters, options)
     parameters = [_with_options(name, one, options) for one in parameters]
-    _check_names(name, parameters)
     documentation = inspect.getdoc(taken) or ""
-    return Declared(name, taken, tuple(parameters), options["device"], documentation, by_name)
+    own = (tuple(parameters), options["device"], documentation, by_name, positional)
+    return _check(Declared(name, taken, *own))
 
 
 def _keyword_only(given: Callable[..., object]) -> frozenset[str]:
     every = inspect.signature(given).parameters.values()
     return frozenset(one.name for one in every if one.kind is one.KEYWORD_ONLY)
+
+
+def _positional_only(given: Callable[..., object]) -> tuple[tuple[str, Any], ...]:
+    every = inspect.signature(given).parameters.values()
+    return tuple((one.name, one.default) for one in every if one.kind is one.POSITIONAL_ONLY)
 
 
 def _of_function(given: Callable[..., object]) -> list[FieldParameter | ScalarParameter]:
@@ -354,7 +374,7 @@ def _check_options(
     if options["device"] not in ("cpu", "gpu"):
         raise ValueError(f"device: expected 'cpu' or 'gpu', got {options['device']!r}")
     fields = {one.name: one for one in parameters if isinstance(one, FieldParameter)}
-    by_name = options["halo"] if isinstance(options["halo"], dict) else {}
+    by_name = options["halo"] if isinstance(options["halo"], Mapping) else {}
     for option in (*_FLAGS, "halo"):
         for name in by_name if option == "halo" else options[option]:
             if name not in fields:
@@ -378,39 +398,16 @@ def _with_options(
 ) -> FieldParameter | ScalarParameter:
     if isinstance(one, ScalarParameter):
         return one
-    halo = options["halo"]
-    # One halo for all is that of the arrays with as many dimensions, or it goes along I, J and K.
-    if isinstance(halo, dict):
-        halo = halo.get(one.name)
-    elif halo is not None:
-        along = dict(zip("IJK", halo, strict=False))
-        known = set(one.dims) <= set(along)
-        halo = tuple(along[dim] for dim in one.dims) if known else tuple(halo)
-    if halo is not None and len(halo) != len(one.dims):
-        expected = f"a halo for each of the dimensions {one.dims}"
-        raise ValueError(f"halo: expected {expected} of '{one.name}' of '{what}', got {halo!r}")
     flags: dict[str, Any] = {name: one.name in options[name] for name in _FLAGS}
-    return replace(one, halo=halo, **flags)
+    return replace(one, halo=halo_of(what, one.name, one.dims, options["halo"]), **flags)
 
 
-def _check_names(what: str, parameters: Sequence[FieldParameter | ScalarParameter]) -> None:
-    """Refuse names that Fortran does not have, or has for one thing."""
-    seen = {what.lower()}
-    for name in (what, *(one.name for one in parameters)):
-        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,50}", name) or name.startswith("dlf_"):
-            raise ValueError(
-                f"{what}: expected names that begin with a letter other than 'dlf_', and have "
-                f"letters, digits and '_', at most 51, got '{name}'; rename it"
-            )
-    bounds = [f"{one.name}_lbound" for one in parameters if getattr(one, "lower_bounds", False)]
-    for name in (*(one.name for one in parameters), *bounds):
-        if name.lower() in seen | _OWN_NAMES:
-            others = "that of another argument" if name.lower() in seen else "one that is taken"
-            expected = "names that differ whatever their case"
-            got = f"'{name}', in lower case {others}"
-            raise ValueError(f"{what}: expected {expected}, got {got}; rename it")
-        seen.add(name.lower())
-    for one in parameters:
-        if isinstance(one, FieldParameter) and len(one.dims) > MAX_RANK:
+def _check(given: Declared) -> Declared:
+    """Refuse names and numbers of dimensions that Fortran does not have; return what is given."""
+    check_arguments(given.name, [one.name for one in given.parameters], given.bounds)
+    for one in given.fields:
+        if len(one.dims) > MAX_RANK:
             got = f"{len(one.dims)} of '{one.name}'"
-            raise ValueError(f"{what}: expected at most {MAX_RANK} dimensions, got {got}")
+            expected = f"at most {MAX_RANK} dimensions"
+            raise ValueError(f"{given.name}: expected {expected}, got {got}")
+    return given

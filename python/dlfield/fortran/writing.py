@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import sysconfig
 from importlib.util import find_spec
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from dlfield.fortran.calls import find
 from dlfield.fortran.glue import header, source
 from dlfield.fortran.interface import module
+from dlfield.fortran.names import check_functions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,7 @@ def write_library(targets: Sequence[str], library: str, out: Path) -> list[Path]
     for functions that are not declared, and ImportError for a Python that cannot be embedded.
     """
     functions = [find(target) for target in targets]
-    _check_names(library, [one.name for one in functions])
+    check_functions(library, [one.name for one in functions])
     named = {one.name: target for one, target in zip(functions, targets, strict=True)}
     texts = {
         f"{library}.f90": module(library, functions),
@@ -39,18 +39,6 @@ def write_library(targets: Sequence[str], library: str, out: Path) -> list[Path]
     for name, text in texts.items():
         (out / name).write_text(text, "utf-8")
     return [out / name for name in texts]
-
-
-def _check_names(library: str, functions: Sequence[str]) -> None:
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,40}", library):
-        expected = "a name with a letter first, then letters, digits and '_'"
-        raise ValueError(f"--library: expected {expected}, got '{library}'")
-    names = [library.lower(), "dlfield_forget", "dlfield_deallocate"]
-    for name in (one.lower() for one in functions):
-        if name in names:
-            expected = "names of functions that differ, and differ from that of the library"
-            raise ValueError(f"{library}: expected {expected}, got '{name}'; rename one")
-        names.append(name)
 
 
 def _folder(target: str) -> str:

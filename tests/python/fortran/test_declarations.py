@@ -1,5 +1,7 @@
 """Functions that Fortran cannot call are refused when they are declared, or generated."""
 
+import types
+
 import dlfield as dlf
 import numpy as np
 import pytest
@@ -58,7 +60,10 @@ def test_a_result_is_refused():
         dlf.fortran.function(step)
 
 
-@pytest.mark.parametrize("names", [("a", "A"), ("status",), ("step",), ("dlf_a",), ("_a",), ("ä",)])
+@pytest.mark.parametrize(
+    "names",
+    [("a", "A"), ("status",), ("step",), ("dlf_a",), ("DLF_a",), ("c_ptr",), ("_a",), ("ä",)],
+)
 def test_names_that_fortran_cannot_have_are_refused(names):
     with pytest.raises(ValueError, match="step: expected names that"):
         dlf.fortran.function(function_of(dict.fromkeys(names, PLAIN)))
@@ -101,6 +106,24 @@ def test_an_unknown_device_is_refused():
 def test_a_halo_that_does_not_fit_the_declaration_is_refused(halo):
     with pytest.raises(ValueError, match="halo: expected "):
         dlf.fortran.function(halo=halo)(function_of({"a": Field[np.float64, Axes["Cell", "K"]]}))
+
+
+@pytest.mark.parametrize(
+    "halo",
+    [5, "110", (1, 1, 0, 0, 0), (-1, 1, 0), (1, 1, "x"), (1, 1, 0.5), (1, 1, True),
+     (1, 1, (0, 1, 2)), (1, 1, (0, -1)), {"a": 5}, {"a": (1, 1, -1)}],
+)  # fmt: skip
+def test_a_halo_that_is_no_width_for_each_dimension_is_refused(halo):
+    with pytest.raises(ValueError, match=r"^halo: expected .*, got .*; ") as told:
+        dlf.fortran.function(halo=halo)(function_of({"a": IJK_FIELD}))
+    assert repr(halo["a"] if isinstance(halo, dict) else halo) in str(told.value)
+
+
+def test_widths_of_numpy_and_mappings_are_halos():
+    halo = types.MappingProxyType({"a": np.array([1, 2, 3]), "b": [np.int64(1), [0, 1]]})
+    declared = dlf.fortran.function(halo=halo)(function_of({"a": IJK_FIELD, "b": IJ_FIELD}))
+    halos = [field.halo for field in declared.__dlfield_fortran__.fields]
+    assert halos == [(1, 2, 3), (1, (0, 1))]
 
 
 def test_one_halo_goes_along_the_axes_that_an_array_has():
