@@ -93,6 +93,20 @@ def two_halos(a: Field[np.float64, IJ]):
     print("python", a.halo)
 
 
+@dlf.fortran.function(lower_bounds=("a", "b"))
+def bounds_are_last(
+    a: Field[np.float64, IJ], n: Field[np.int32, I, READ] = None, b: Field[np.float64, I] = None
+):
+    print("python", a.halo, None if n is None else n.to_numpy(), None if b is None else b.halo)
+
+
+@dlf.fortran.function(persistent=("b",))
+def by_position(
+    a: Field[np.float64, I] = None, n: int = 5, b: Field[np.float64, I] = None, /, m: int = 6
+):
+    print("python", a is None, n, b is None, m)
+
+
 @dlf.fortran.function(pointer=("a", "b"))
 def by_pointer(a: Field[np.float64, IJ], b: Field[np.float64, Axes[()]] = None):
     described("by_pointer", a)
@@ -131,6 +145,17 @@ def fail(a: Field[np.float64, I], how: str):
         sys.exit(3)
     if how == "long trace":
         fail_at_depth(60)
+    if how == "attribute":
+        a.data_view[...] += 1
+    if how == "attribute of a view":
+        a.domain_view.nothing()
+    if how == "argument of the exception":
+        raise KeyError(a)
+    if how == "cause":
+        try:
+            raise KeyError(a[1:])
+        except KeyError as error:
+            raise RuntimeError("around it") from error
     if how == "interrupt":
         os.kill(os.getpid(), 2)
         for _ in range(1000):
@@ -208,6 +233,6 @@ def blocks():
 ALL = [
     *(f"of_{one}" for one in ELEMENTS), *(f"rank{one}" for one in range(8)),
     "only_read", "written", "may_be_absent", "scalars", "with_halo", "by_bounds",
-    "two_halos", "by_pointer", "by_allocatable", "logicals", "fail", "keep", "remember",
-    "add_to_state", "let_go", "again", "add", "blocks",
+    "two_halos", "bounds_are_last", "by_position", "by_pointer", "by_allocatable", "logicals",
+    "fail", "keep", "remember", "add_to_state", "let_go", "again", "add", "blocks",
 ]  # fmt: skip

@@ -76,17 +76,22 @@ class Entry:
                 scalars = self._convert(scalars)
         except BaseException as error:
             return REFUSED, f"{self._declared.name}: {_summary(error)}"
-        own, names = prepared.own, prepared.names
+        own, names, raised = prepared.own, prepared.names, ""
         try:
             if names is None:
                 self._call(*own, *scalars)
             else:
                 # Without a name for all values: nothing here may hold a storage after the call.
-                self._call(**_present(names, (*own, *prepared.persistent, *scalars)))
+                self._call_by_name(names, (*own, *prepared.persistent, *scalars))
         except BaseException as error:
-            return self._raised(prepared, error)
-        if (held := which_is_held(own)) is not None:
-            return KEPT, self._kept(prepared, held)
+            raised = self._told(error)
+        # Only here is the exception gone, which may hold a storage itself.
+        held = which_is_held(own)
+        kept = "" if held is None else self._kept(prepared, held)
+        if raised:
+            return RAISED, "\n\n".join(filter(None, (raised, kept)))
+        if kept:
+            return KEPT, kept
         if len(self._remembered) >= _REMEMBERED:
             self._remembered.clear()
         self._remembered[words] = prepared
@@ -114,14 +119,18 @@ class Entry:
         own_storages, persistent = tuple(found[False].values()), tuple(found[True].values())
         return Prepared(own_storages, persistent, None if by_position else names)
 
-    def _raised(self, prepared: Prepared, error: BaseException) -> Outcome:
+    def _call_by_name(self, names: tuple[str, ...], values: tuple[Any, ...]) -> None:
+        """Call with the values that are present; parameters without a name come first."""
+        given = _present(names, values)
+        first = [given.pop(name, default) for name, default in self._declared.positional]
+        self._call(*first, **given)
+
+    def _told(self, error: BaseException) -> str:
+        """Return the text of an exception, and take from it what would hold arrays."""
         text = f"{self._declared.name}: {_summary(error)}{_trace(error)}"
         traceback.clear_frames(error.__traceback__)
         error.__traceback__ = error.__context__ = error.__cause__ = None
-        del error
-        held = which_is_held(prepared.own)
-        kept = "" if held is None else f"\n\n{self._kept(prepared, held)}"
-        return RAISED, text + kept
+        return text
 
     def _kept(self, prepared: Prepared, held: int) -> str:
         own = [one.name for one in self._declared.fields if not one.persistent]
@@ -170,12 +179,14 @@ def _summary(error: BaseException) -> str:
 
 
 def _trace(error: BaseException) -> str:
-    """Return the traceback without the frame of this file, if there is more of it."""
-    own = error.__traceback__
-    if own is None or own.tb_next is None:
+    """Return the traceback without the frames of this file, if there is more of it."""
+    whole = rest = error.__traceback__
+    while rest is not None and rest.tb_frame.f_code.co_filename == __file__:
+        rest = rest.tb_next
+    if rest is None:
         return ""
-    text = "".join(traceback.format_exception(error.with_traceback(own.tb_next))).strip()
-    error.__traceback__ = own
+    text = "".join(traceback.format_exception(error.with_traceback(rest))).strip()
+    error.__traceback__ = whole
     cut = "" if len(text) <= _LONGEST_TRACE else "[...]\n"
     return f"\n\n{cut}{text[-_LONGEST_TRACE:]}"
 

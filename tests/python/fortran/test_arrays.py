@@ -100,6 +100,23 @@ def test_lower_bounds_tell_the_halo(program):
     assert lines == ["((0, 0), (0, 0))", "((0, 0), (0, 0))", "((2, 2), (1, 1))"]
 
 
+def test_lower_bounds_come_after_all_other_arguments(program):
+    assert [" ".join(line) for line in program.printed("bounds are last")] == [
+        "python ((0, 0), (0, 0)) [7] None",
+        "python ((1, 1), (0, 0)) [7] ((2, 2),)",
+        "python ((2, 2), (1, 1)) None None",
+    ]
+
+
+def test_positional_only_parameters_are_passed_and_left_out_as_others(program):
+    assert [" ".join(line) for line in program.printed("by position")] == [
+        "python False 1 False 2",
+        "python True 5 False 6",
+        "python True 5 True 3",
+        "python True 4 True 6",
+    ]
+
+
 @pytest.mark.parametrize("case", ["pointer", "allocatable"])
 def test_the_lower_bounds_of_a_dummy_with_its_own_tell_the_halo(program, case):
     labels = next(line for line in program.printed(case) if line[0] == "labels")

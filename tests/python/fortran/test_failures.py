@@ -38,6 +38,35 @@ def test_a_text_that_is_not_utf_8_is_refused(program):
     assert text.startswith("fail: UnicodeDecodeError")
 
 
+@pytest.mark.parametrize(
+    "how", ["attribute", "attribute of a view", "argument of the exception", "cause"]
+)
+def test_an_array_that_only_the_exception_holds_is_not_told(program, how):
+    status, text = program.status("fail", how)
+    assert status == 2
+    assert "Traceback" in text
+    assert "nothing holds" not in text
+
+
+@pytest.mark.parametrize(
+    ("case", "what", "name", "at"),
+    [("nul within", "fail", "how", 6), ("nul in an optional text", "may_be_absent", "name", 1)],
+)
+def test_a_text_with_a_nul_before_its_end_is_refused(program, case, what, name, at):
+    status, text = program.status(case)
+    assert status == 1
+    assert text == (
+        f"{what}: ValueError: argument '{name}' of '{what}': expected a text without NUL, "
+        f"achar(0), before its end, got one at {at}; pass {name}(:{at - 1})"
+    )
+
+
+def test_nuls_at_the_end_of_a_text_are_left_out_as_blanks_are(program):
+    status, text = program.status("nul")
+    assert status == 2
+    assert text.startswith("fail: ValueError: on purpose")
+
+
 @pytest.mark.parametrize("case", ["halo that does not fit", "by_bounds"])
 def test_a_wrong_halo_is_refused(program, case):
     status, text = program.status(case)
