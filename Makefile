@@ -312,7 +312,7 @@ MEMORY_TESTS := nothing_behind or short_lived or own_memory_is_freed or needs_no
 TIME_TESTS := a_tenth_of_the_time
 # Tests that a tool cannot run: in a stack for optimised frames; a compiler that looks for its files beside itself,
 # where the sanitizer's own loader does not; a fault on purpose, which the sanitizer reports in its own way.
-OTHER_TESTS := on_a_small_stack or committed_ptx or library_that_does_not_import
+OTHER_TESTS := on_a_small_stack or committed_ptx or library_that_does_not_import or fork_that_crashes
 
 # The nightly options of a stable compiler. The tests of the crate get the runtime from rustc and look
 # for leaks; the extension is loaded by Python, which gets it from g++ and leaks by itself.

@@ -201,8 +201,6 @@ OTHER_TYPES = {
     "no columns": (lambda: pa.record_batch([], []), ()),
     "a struct of two": (lambda: pa.array([{"wind": 1.0, "rain": 2.0}]), ("wind", "select one")),
     "two chunks": (lambda: pa.chunked_array([[1.0], [2.0]]), ("combine_chunks", "rechunk")),
-    "no chunks": (lambda: pa.chunked_array([], pa.float64()), ("chunk",)),
-    "no rows of a table": (lambda: pa.table({"a": [1.0]}).slice(1), ("chunk",)),
     "a table of two chunks": (
         lambda: pa.concat_tables([pa.table({"a": [1.0]})] * 2),
         ("combine_chunks", "rechunk"),

@@ -99,8 +99,11 @@ impl Field {
     pub fn with_fixed_index(mut self, shape: &[i64]) -> Self {
         if self.alignment > 1 {
             let index = self.aligned_index(shape.len());
-            let inside = index.iter().zip(shape).map(|(&at, &extent)| at.clamp(0, extent.max(0)));
-            self.aligned_index = Some(inside.collect());
+            match check_index(&index, shape) {
+                Ok(()) => self.aligned_index = Some(index),
+                // Of a lower halo that fills the extent: no element is there to be aligned.
+                Err(_) => self.alignment = 1,
+            }
         }
         self
     }
@@ -202,8 +205,7 @@ pub(super) fn check_origin(origin: &[i64], axes: &[usize], shape: &[i64]) -> Res
 
 pub(super) fn check_index(index: &[i64], shape: &[i64]) -> Result<()> {
     for (axis, (&at, &extent)) in index.iter().zip(shape).enumerate() {
-        // The lower halo may fill the extent: the index is then that behind the last element.
-        if at < 0 || at > extent {
+        if at < 0 || at >= extent.max(1) {
             return Err(Error::Argument(format!(
                 "aligned_index: expected an index inside shape {shape:?}, got {at} on axis {axis}"
             )));

@@ -154,6 +154,3 @@ def test_a_storage_whose_lower_halo_fills_it_is_a_storage_again():
     assert storage.aligned_index == (2,)
     for again in (dlf.as_storage(storage), dlf.as_storage(storage.rename(I="x")), storage.copy()):
         assert again.aligned_index == (2,)
-    assert dlf.zeros((2,), aligned_index=storage.aligned_index).shape == (2,)
-    with pytest.raises(ValueError, match="aligned_index: expected an index inside"):
-        dlf.zeros((2,), aligned_index=(3,))
