@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from dlfield._core import BoundStencil
 from dlfield.derivatives.expressions import NotDifferentiable
-from dlfield.derivatives.for_gt4py import compute_enough, keeping, put_together, with_neighbours
+from dlfield.derivatives.for_gt4py import (
+    compute_enough,
+    in_one_piece,
+    keeping,
+    put_together,
+    with_neighbours,
+)
 from dlfield.derivatives.sweeps import adjoint_sweeps, needed, tangent_sweeps
 from dlfield.derivatives.versions import components, in_single_assignment
 from dlfield.stencils.binding import compile_again, compile_or_fail
@@ -144,6 +150,7 @@ def _adjoint(original: _Original) -> Stencil:
     with_neighbours(program)
     put_together(program)
     compute_enough(program, original.stencil.backend)
+    in_one_piece(program, original.stencil.backend)
     return program.stencil(
         f"{original.nodes.name}_adjoint",
         [*_renamed(floating, cotangents), *original.inputs, *_renamed(results, gradients)],
@@ -162,6 +169,7 @@ def _tangent(original: _Original) -> Stencil:
     with_neighbours(program)
     put_together(program)
     compute_enough(program, original.stencil.backend)
+    in_one_piece(program, original.stencil.backend)
     results = [one for one in original.outputs if one.name not in directions]
     return program.stencil(
         f"{original.nodes.name}_tangent",

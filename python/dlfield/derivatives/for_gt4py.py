@@ -10,7 +10,16 @@ from dlfield.derivatives.expressions import NotDifferentiable, plus
 from dlfield.derivatives.program import HERE, Program, Step, Sweep, steps_of
 from dlfield.stencils.cartesian.around import joins_loops, left_out
 from dlfield.stencils.cartesian.lost import perhaps_lost
-from dlfield.stencils.cartesian.nodes import Access, Constant, Operation, accesses, changed
+from dlfield.stencils.cartesian.nodes import (
+    Access,
+    Cast,
+    Constant,
+    Operation,
+    accesses,
+    changed,
+    type_of,
+)
+from dlfield.stencils.cartesian.ternaries import torn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +27,7 @@ if TYPE_CHECKING:
     from dlfield.derivatives.program import Order
     from dlfield.stencils.cartesian.nodes import Expression, Index
 
-__all__ = ["compute_enough", "keeping", "put_together", "with_neighbours"]
+__all__ = ["compute_enough", "in_one_piece", "keeping", "put_together", "with_neighbours"]
 
 
 def keeping(sweeps: list[Sweep], names: set[str]) -> list[Sweep]:
@@ -96,6 +105,26 @@ def _reads_elsewhere(sweep: Sweep, begun: set[str]) -> bool:
     written = {step.target for step in sweep.steps}
     found = [one for step in sweep.steps for one in accesses(step.value) if one.name in written]
     return any(one.offset[2] or (any(one.offset[:2]) and one.name in begun) for one in found)
+
+
+def in_one_piece(program: Program, backend: str) -> None:
+    """Convert ternaries to their own type where "debug" would tear them; in place."""
+
+    def whole(one: Expression) -> Expression:
+        if isinstance(one, Cast):
+            return replace(one, operand=whole(one.operand))
+        if not isinstance(one, Operation):
+            return one
+        loose, types = torn(one), program.types
+        made = [
+            Cast(type_of(each, types), whole(each)) if each in loose else whole(each)
+            for each in one.operands
+        ]
+        return replace(one, operands=tuple(made))
+
+    for at, sweep in enumerate(program.sweeps if backend == "debug" else ()):
+        steps = tuple(replace(step, value=whole(step.value)) for step in sweep.steps)
+        program.sweeps[at] = replace(sweep, steps=steps)
 
 
 def compute_enough(program: Program, backend: str) -> None:

@@ -8,6 +8,7 @@ Its files, each of which uses only those above it::
     places       blocks at their levels, whose values they read, and the loops that GT4Py joins
     around       points beside the domain that values are needed at, and computed at
     lost         values that GT4Py drops though they are read
+    ternaries    which "debug" writes without parentheses
     source       GTScript of nodes
     internals    the one file that knows GT4Py's private face
     known        what is right for this version of GT4Py

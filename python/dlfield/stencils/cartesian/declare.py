@@ -29,6 +29,7 @@ from dlfield.stencils.cartesian.internals import keeps_loops, merged, stages_of
 from dlfield.stencils.cartesian.lost import lost, perhaps_lost
 from dlfield.stencils.cartesian.nodes import UnknownNode
 from dlfield.stencils.cartesian.regions import regions
+from dlfield.stencils.cartesian.ternaries import first_torn
 from dlfield.stencils.declaration import Declaration, DeclaredField, DeclaredScalar
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from dlfield.stencils.cartesian.around import Around, Mismatch
-    from dlfield.stencils.cartesian.nodes import Assign, Stencil
+    from dlfield.stencils.cartesian.nodes import Assign, Branch, Loop, Stencil
     from dlfield.stencils.declaration import Access, AffineFootprint
 
 __all__ = ["CartesianStencil", "WronglyComputed", "declare", "representation"]
@@ -194,7 +195,7 @@ def _stages(stencil: CartesianStencil, found: Stencil) -> Stencil | None:
 
 
 class WronglyComputed(ValueError):
-    """A backend computes a stencil at too few points, at too many, or too soon."""
+    """A backend computes a stencil at too few points, at too many, too soon, or otherwise."""
 
 
 def _refuse_what_is_wrong(
@@ -213,6 +214,12 @@ def _refuse_what_is_wrong(
         soon = out_of_turn(made, computed(made, joins=joins))
     if backend != "debug" and perhaps_lost(found) is not None:
         _refuse_what_is_lost(stencil, found)
+    if backend == "debug" and (one := first_torn(found)):
+        raise WronglyComputed(
+            f"'{name}': expected a backend that computes the ternary{_line(one, ' in line {}')} as "
+            "one value, got 'debug', which writes it without parentheses beside an operator; "
+            "assign it to a variable first, or compile the stencil for 'numpy'"
+        )
     if outside is not None:
         raise WronglyComputed(
             f"'{name}': expected a backend that writes '{outside.name}'{_line(outside)} in the "
@@ -250,8 +257,8 @@ def _refuse_what_is_lost(stencil: CartesianStencil, found: Stencil) -> None:
             )
 
 
-def _line(wrong: Assign | Mismatch) -> str:
-    return "" if wrong.line is None else f" (line {wrong.line})"
+def _line(wrong: Assign | Branch | Loop | Mismatch, text: str = " (line {})") -> str:
+    return "" if wrong.line is None else text.format(wrong.line)
 
 
 def _beside(around: Around) -> str:
