@@ -37,7 +37,7 @@ def negated(inp: F, out: F):
 
 def compared(inp: F, out: F):
     with computation(PARALLEL), interval(...):
-        if 1.5 < (2.0 if inp > 0.0 else inp):
+        if (1.0 if inp > 0.0 else inp) > 1.5:
             out = 1.0
         else:
             out = 2.0

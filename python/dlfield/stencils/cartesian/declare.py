@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from dlfield.stencils.cartesian.around import Around, Mismatch
     from dlfield.stencils.cartesian.nodes import Assign, Branch, Loop, Stencil
-    from dlfield.stencils.declaration import Access, AffineFootprint
+    from dlfield.stencils.declaration import Access, AffineFootprint, FieldFootprint
 
 __all__ = ["CartesianStencil", "WronglyComputed", "declare", "representation"]
 
@@ -103,7 +103,9 @@ def declare(stencil: CartesianStencil) -> Declaration:
     return Declaration(
         name=str(stencil.options["name"]),
         run=stencil,
-        fields=[_field(name, info) for name, info in stencil.field_info.items()],
+        fields=[
+            _field(name, info, footprint.fields[name]) for name, info in stencil.field_info.items()
+        ],
         scalars=[_scalar(name, info, parameters) for name, info in scalars],
         order=list(parameters),
         positional=len(parameters) - len(keyword_only),
@@ -291,19 +293,18 @@ def _signature(stencil: CartesianStencil) -> dict[str, inspect.Parameter]:
     return {name: parameter for name, parameter in every.items() if name not in _CALL_OPTIONS}
 
 
-def _field(name: str, info: Any) -> DeclaredField:
+def _field(name: str, info: Any, touched: FieldFootprint) -> DeclaredField:
     return DeclaredField(
         name=name,
         dims=(*info.axes, *(str(number) for number in range(len(info.data_dims)))),
         dtype=info.dtype,
-        access=_access(info.access),
+        access=_access(touched),
         data_shape=tuple(info.data_dims),
     )
 
 
-def _access(kind: Any) -> Access:
-    """GT4Py's AccessKind is a flag: NONE, READ, WRITE or both."""
-    reads, writes = "READ" in kind.name, "WRITE" in kind.name
+def _access(touched: FieldFootprint) -> Access:
+    reads, writes = touched.reads is not None, touched.writes is not None
     if reads and writes:
         return "update"
     return "write" if writes else "read" if reads else "unused"

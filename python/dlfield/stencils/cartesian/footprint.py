@@ -23,7 +23,7 @@ from dlfield.stencils.cartesian.nodes import (
     Region,
     accesses,
 )
-from dlfield.stencils.cartesian.places import places_of
+from dlfield.stencils.cartesian.places import places_of, without_value
 from dlfield.stencils.cartesian.regions import entered, is_outside, regions
 from dlfield.stencils.declaration import AffineFootprint, FieldFootprint, Span
 
@@ -75,12 +75,16 @@ def footprint_of(
     deepest = (touched.spans[one.name, "K"] for one in found.temporaries)
     levels = max(1, levels, *(max(one.below_end, one.above_start) for one in deepest))
     overtaken, covered = _overtaken(found, levels), _covered(found)
+    # GT4Py counts what any interval has written before as an output, at all levels.
+    unwritten = without_value(found, {one.name for one in found.fields})
+    early = {read.name for one, read, _ in unwritten if read in entered(one.block)}
     boxes = {
         name: FieldFootprint(
             *_boxes(
                 info,
                 {axis: touched.spans[name, axis] for axis in "IJK"},
                 {axis: touched.beside[name, axis] for axis in "IJK"},
+                is_read=name in early,
             ),
             complete=name in known or not _is_used(info),
             pointwise=name in known - off_center,
@@ -134,6 +138,8 @@ def _boxes(
     info: Any,
     spans: Mapping[str, Span],
     beside: Mapping[str, Sequence[Extent]],
+    *,
+    is_read: bool = False,
 ) -> tuple[tuple[Span, ...] | None, tuple[Span, ...] | None]:
     """Return the box that is read and the one that is written; of them GT4Py says the same."""
     if not _is_used(info):
@@ -145,7 +151,7 @@ def _boxes(
             span = spans.get(axis, Span())
             box.append(replace(span, below=max(below), above=max(above)))
     reads, writes = (tuple(box) if use in info.access.name else None for use in ("READ", "WRITE"))
-    return reads, writes
+    return tuple(box) if is_read else reads, writes
 
 
 def _is_used(info: Any) -> bool:

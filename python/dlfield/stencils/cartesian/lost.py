@@ -12,13 +12,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from dlfield.stencils.cartesian.levels import shifted, without
 from dlfield.stencils.cartesian.nodes import Access, Assign, Region, Scalar
-from dlfield.stencils.cartesian.places import loops_of, places_of, sources
+from dlfield.stencils.cartesian.places import loops_of, places_of, without_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from dlfield.stencils.cartesian.levels import Levels
     from dlfield.stencils.cartesian.nodes import Node, Statement, Stencil
     from dlfield.stencils.cartesian.places import Place
 
@@ -80,23 +80,11 @@ def lost(found: Stencil, stages: Stencil) -> Assign | None:
     return next((write for write in reversed(writes) if write.target.name in names), None)
 
 
-def _without_value(found: Stencil) -> Iterator[tuple[str, tuple[object, ...]]]:
+def _without_value(found: Stencil) -> Iterator[tuple[str, tuple[Levels, ...]]]:
     """Yield temporary fields, and levels at which a block reads and no block has written them."""
-    places, temporaries = list(places_of(found)), {one.name for one in found.temporaries}
-    writers = {
-        name: [at for at, one in enumerate(places) if name in one.written] for name in temporaries
-    }
-    for at, one in enumerate(places):
-        for read in (read for read, _ in one.reads if read.name in temporaries):
-            level = 0 if read.name in one.flat else read.offset[2]
-            own = read.name in one.written and read.offset == _HERE
-            if level is None or one.levels is None or own:
-                continue
-            written = [places[to].levels for to in sources(places, writers[read.name], at, read)]
-            if None in written or (written and read.name in one.flat):
-                continue
-            if left := without(shifted(one.levels, level), filter(None, written)):
-                yield read.name, tuple(left)
+    for one, read, left in without_value(found, {one.name for one in found.temporaries}):
+        if read.name not in one.written or read.offset != _HERE:
+            yield read.name, left
 
 
 def _read_too_soon(

@@ -7,15 +7,24 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dlfield.stencils.cartesian.levels import ALL, meet, shifted, without
-from dlfield.stencils.cartesian.nodes import Access, Assign, Interval, Region, accesses, known
+from dlfield.stencils.cartesian.nodes import (
+    Access,
+    Assign,
+    Branch,
+    Interval,
+    Loop,
+    Region,
+    accesses,
+    known,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from dlfield.stencils.cartesian.levels import Levels
     from dlfield.stencils.cartesian.nodes import Block, Scalar, Stencil, VerticalLoop
 
-__all__ = ["Parts", "Place", "comes_before", "loops_of", "places_of", "sources"]
+__all__ = ["Parts", "Place", "comes_before", "loops_of", "places_of", "sources", "without_value"]
 
 #: The parts of both axes that a region has.
 Parts = tuple[Interval, Interval]
@@ -52,6 +61,19 @@ class Place:
         return [(one, parts.get(id(one))) for one in found]
 
     @cached_property
+    def own(self) -> set[int]:
+        """Return the ids of what it reads at its own point behind a statement that writes it."""
+        found: set[int] = set()
+        written: set[str] = set()
+        for one in self.block.walk():
+            if isinstance(one, Assign | Branch | Loop):
+                read = accesses(one.value if isinstance(one, Assign) else one.condition)
+                found |= {id(each) for each in read if each.name in written and _is_here(each)}
+            if isinstance(one, Assign):
+                written.add(one.target.name)
+        return found
+
+    @cached_property
     def written(self) -> dict[str, bool]:
         """Return the names of what it writes: True if at all of its points."""
         always = [one for one in self.block.statements if isinstance(one, Assign)]
@@ -63,6 +85,10 @@ class Place:
         """Return the names of what it writes at another level than the one that it computes."""
         targets = [one.target for one in self.writes if isinstance(one.target, Access)]
         return {one.name for one in targets if one.offset[2] != 0}
+
+
+def _is_here(read: Access) -> bool:
+    return read.offset == (0, 0, 0)
 
 
 def _is_part(target: Access | Scalar) -> bool:
@@ -106,6 +132,24 @@ def sources(places: list[Place], writers: list[int], at: int, read: Access) -> I
         whole = one.written[read.name] and not carried
         if whole and wanted and levels and not without(wanted, [levels]):
             return
+
+
+def without_value(
+    found: Stencil, names: Collection[str]
+) -> Iterator[tuple[Place, Access, tuple[Levels, ...]]]:
+    """Yield reads of some fields, with the levels at which no block has written them before."""
+    places = list(places_of(found))
+    writers = {name: [at for at, one in enumerate(places) if name in one.written] for name in names}
+    for at, one in enumerate(places):
+        for read in (read for read, _ in one.reads if read.name in writers):
+            level = 0 if read.name in one.flat else read.offset[2]
+            if level is None or one.levels is None or id(read) in one.own:
+                continue
+            written = [places[to].levels for to in sources(places, writers[read.name], at, read)]
+            if None in written or (written and read.name in one.flat):
+                continue
+            if left := without(shifted(one.levels, level), filter(None, written)):
+                yield one, read, tuple(left)
 
 
 def comes_before(level: int | None, order: str) -> bool:

@@ -1,0 +1,145 @@
+"""Outputs of gt4py.cartesian that are read at points where no statement has written them before."""
+
+import dlfield as dlf
+import numpy as np
+import pytest
+
+from support.optional import library
+
+library("gt4py.cartesian.gtscript")
+
+from gt4py.cartesian.gtscript import (  # noqa: E402 (after the skip)
+    BACKWARD,
+    FORWARD,
+    PARALLEL,
+    Field,
+    I,
+    computation,
+    horizontal,
+    interval,
+    region,
+    stencil,
+)
+
+from support.derived import checked  # noqa: E402
+
+# ruff: noqa: F841, SIM108
+
+F = Field[np.float64]
+BACKENDS = ["numpy", "debug"]
+
+
+def squared_above(a: F, b: F):
+    with computation(PARALLEL):
+        with interval(0, 1):
+            b = a
+        with interval(1, None):
+            b = a + b * b
+
+
+def level_above(a: F, b: F, o: F):
+    with computation(PARALLEL), interval(0, -1):
+        b = a
+    with computation(PARALLEL), interval(0, -1):
+        o = a * b[0, 0, 1]
+    with computation(PARALLEL), interval(-1, None):
+        o = a
+
+
+def twice_above(a: F, b: F):
+    with computation(FORWARD), interval(0, 1):
+        b = a
+    with computation(FORWARD), interval(1, None):
+        if a > 0.9:
+            b = b * a
+            b = b + a
+
+
+UPDATES = [squared_above, level_above, twice_above]
+
+
+def upwards(a: F, b: F):
+    with computation(FORWARD):
+        with interval(0, 1):
+            b = a
+        with interval(1, None):
+            b = b[0, 0, -1] * a
+
+
+def in_parts(a: F, b: F, o: F):
+    with computation(BACKWARD):
+        with interval(-1, None):
+            b = a
+        with interval(0, -1):
+            b = 2.0 * a
+    with computation(PARALLEL), interval(...):
+        o = b * b
+
+
+def under_a_condition(a: F, b: F, o: F):
+    with computation(PARALLEL), interval(...):
+        if a > 1.0:
+            b = a
+            if b > 1.2:
+                b = b * a
+        else:
+            b = 2.0 * a
+        o = b * b
+
+
+def in_no_region(a: F, b: F):
+    with computation(PARALLEL), interval(0, 1):
+        b = a
+    with computation(PARALLEL), interval(1, None):
+        with horizontal(region[I[0] - 3, :]):
+            b = b + a
+    with computation(PARALLEL), interval(1, None):
+        b = 2.0 * a
+
+
+OUTPUTS = [upwards, in_parts, under_a_condition, in_no_region]
+
+
+def name_of(definition):
+    return getattr(definition, "__name__", None)
+
+
+def access_of_b(definition, backend="numpy"):
+    run = dlf.bind(stencil(backend=backend, definition=definition))
+    (access,) = (one.access for one in run.declaration.fields if one.name == "b")
+    return access
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("definition", UPDATES, ids=name_of)
+def test_a_field_that_is_read_where_nothing_was_written_is_read_and_written(definition, backend):
+    assert access_of_b(definition, backend) == "update"
+
+
+@pytest.mark.parametrize("definition", OUTPUTS, ids=name_of)
+def test_a_field_that_is_read_only_where_it_was_written_is_an_output(definition):
+    assert access_of_b(definition) == "write"
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_operator_takes_what_is_read_before_it_is_written(backend):
+    torch = library("torch")
+    run = dlf.bind(stencil(backend=backend, definition=squared_above))
+    op = dlf.torch_op(run, f"before::squared_above_{backend}", adjoint="derive")
+    a, b = (torch.full((1, 1, 3), value, dtype=torch.float64) for value in (1.0, 5.0))
+    assert run.functional(a, b).ravel().tolist() == [1.0, 26.0, 26.0]
+    assert op(a, b.requires_grad_()).ravel().tolist() == [1.0, 26.0, 26.0]
+    op(a, b).sum().backward()
+    assert b.grad.ravel().tolist() == [0.0, 10.0, 10.0]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("definition", UPDATES, ids=name_of)
+def test_derivatives_of_what_is_read_before_it_is_written_are_right(definition, backend):
+    checked(stencil(backend=backend, definition=definition))
+
+
+def test_what_is_read_before_it_is_written_may_be_one_array_with_an_input_at_the_same_points():
+    both = np.full((1, 1, 3), 2.0)
+    dlf.bind(stencil(backend="numpy", definition=squared_above))(both, both)
+    assert both.ravel().tolist() == [2.0, 6.0, 6.0]
