@@ -28,7 +28,7 @@ from dlfield.stencils.cartesian.nodes import Access, NoDefinition, Scalar, Unkno
 from dlfield.stencils.cartesian.source import source_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from dlfield.derivatives.program import Program
     from dlfield.stencils.cartesian.nodes import FieldDeclaration, Stencil
@@ -61,8 +61,8 @@ def adjoint(stencil: Any, wrt: Iterable[str] | None = None) -> Any:
         run time only, writing at other levels, and functions without a derivative. There is never
         a gradient that lacks a term.
     ValueError
-        For names in `wrt` that are no such inputs, and for a stencil that its backend computes
-        wrong, which `bind` refuses.
+        For names in `wrt` that are no such inputs, an input with a name that the derivative gives,
+        and a stencil that its backend computes wrong, which `bind` refuses.
     TypeError
         For anything but a stencil of ``gt4py.cartesian``, such as a program of ``gt4py.next``.
 
@@ -121,10 +121,22 @@ class _Original:
                 expected = f"inputs of a floating type ({', '.join(known)})"
                 raise ValueError(f"wrt: expected {expected}, got '{name}'")
 
-    def program(self, arguments: Iterable[str], wider: Mapping[str, Any] | None = None) -> Program:
-        """Return it in single assignment, for a derivative with such arguments."""
-        inputs = [one.name for one in self.inputs]
-        taken = {*arguments, *inputs, *self.scalars, "I", "J", "K", "np"}
+    def program(
+        self,
+        kind: str,
+        arguments: Sequence[tuple[str, str]],
+        wider: Mapping[str, Any] | None = None,
+    ) -> Program:
+        """Return it in single assignment, for a derivative with such names for its own."""
+        inputs, outputs = ([one.name for one in each] for each in (self.inputs, self.outputs))
+        for old, new in arguments:
+            if new in inputs or new in self.scalars:
+                without = "" if old in outputs else f", or leave '{old}' out by wrt="
+                raise ValueError(
+                    f"'{self.nodes.name}': expected another name than '{new}', which the {kind} "
+                    f"has for '{old}'; rename it{without}"
+                )
+        taken = {*(new for _, new in arguments), *inputs, *self.scalars, "I", "J", "K", "np"}
         return in_single_assignment(self.nodes, self.scalars, inputs, taken, wider or {})
 
 
@@ -141,7 +153,8 @@ def _adjoint(original: _Original) -> Stencil:
     floating = [one for one in original.outputs if one.dtype.startswith("float")]
     cotangents = {one.name: f"{one.name}_bar" for one in floating}
     gradients = {name: f"{name}_{'grad' if name in both else 'bar'}" for name in original.wrt}
-    program = original.program([*cotangents.values(), *gradients.values()], original.reach)
+    arguments = [*cotangents.items(), *gradients.items()]
+    program = original.program("adjoint", arguments, original.reach)
     read = _named(program, floating, cotangents)
     results = [replace(one, axes="IJK") for one in original.inputs]
     written = _named(program, results, gradients)
@@ -161,7 +174,7 @@ def _tangent(original: _Original) -> Stencil:
     directions = {name: f"{name}_dot" for name in original.wrt}
     floating = [one for one in original.outputs if one.dtype.startswith("float")]
     outputs = {one.name: f"{one.name}_dot" for one in floating}
-    program = original.program([*directions.values(), *outputs.values()])
+    program = original.program("tangent", [*directions.items(), *outputs.items()])
     read = _named(program, original.inputs, directions)
     written = _named(program, floating, outputs)
     sweeps = needed(tangent_sweeps(program, read, written), written.values())

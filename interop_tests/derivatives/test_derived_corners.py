@@ -1,0 +1,80 @@
+"""`dlf.adjoint` and `dlf.tangent` in corners: names, zeros, halos, planes."""
+
+import dlfield as dlf
+import numpy as np
+import pytest
+
+from support.errors import refused
+from support.optional import library
+
+library("gt4py.cartesian.gtscript")
+
+from gt4py.cartesian.gtscript import (  # noqa: E402 (after the skip)
+    PARALLEL,
+    Field,
+    computation,
+    interval,
+    stencil,
+)
+
+from support.derived import checked  # noqa: E402
+
+# ruff: noqa: F821, F841
+
+F = Field[np.float64]
+
+
+def compiled(definition, backend="numpy"):
+    return stencil(backend=backend, definition=definition)
+
+
+def product(a: F, a_bar: F, o: F):
+    with computation(PARALLEL), interval(...):
+        o = a * a_bar
+
+
+def scaled(a: F, a_bar: F, o_bar: F, *, o_dot: np.float64):
+    with computation(PARALLEL), interval(...):
+        o_bar = a * a_bar * o_dot
+
+
+def updated(a: F, a_grad: F):
+    with computation(PARALLEL), interval(...):
+        a = a * a_grad
+
+
+def by_a_number(o: F, a: F, *, a_dot: np.float64):
+    with computation(PARALLEL), interval(...):
+        o = a * a_dot
+
+
+def of_a_cotangent(o_bar: F, o: F):
+    with computation(PARALLEL), interval(...):
+        o = o_bar * o_bar
+
+
+@pytest.mark.parametrize(
+    ("derive", "definition", "texts"),
+    [
+        (dlf.adjoint, product, ["'product': expected another name than 'a_bar', which the adjoint",
+                                "for 'a'; rename it, or leave 'a' out by wrt="]),
+        (dlf.adjoint_source, product, ["expected another name than 'a_bar'"]),
+        (dlf.adjoint, updated, ["expected another name than 'a_grad', which the adjoint"]),
+        (dlf.tangent, by_a_number, ["expected another name than 'a_dot', which the tangent"]),
+        (dlf.adjoint, of_a_cotangent, ["'o_bar', which the adjoint has for 'o'; rename it"]),
+    ],
+)  # fmt: skip
+def test_a_name_that_the_derived_stencil_gives_is_refused(derive, definition, texts):
+    with refused(ValueError, *texts):
+        derive(compiled(definition))
+
+
+def test_a_tangent_of_a_tangent_is_derived_by_the_directions_alone():
+    tangent = dlf.tangent(compiled(of_a_cotangent))
+    with refused(ValueError, "'o_bar_dot', which the tangent has for 'o_bar'", "wrt="):
+        dlf.tangent(tangent)
+    assert "o_dot_dot" in dlf.tangent(tangent, wrt=["o_bar_dot"]).field_info
+
+
+def test_names_that_are_in_nobodys_way_are_taken():
+    assert "a_bar_bar" in dlf.adjoint(compiled(scaled), wrt=["a_bar"]).field_info
