@@ -19,7 +19,7 @@ from gt4py.cartesian.gtscript import (  # noqa: E402 (after the skip)
 
 from support.derived import checked  # noqa: E402
 
-# ruff: noqa: F821, F841
+# ruff: noqa: F841
 
 F = Field[np.float64]
 
@@ -78,3 +78,36 @@ def test_a_tangent_of_a_tangent_is_derived_by_the_directions_alone():
 
 def test_names_that_are_in_nobodys_way_are_taken():
     assert "a_bar_bar" in dlf.adjoint(compiled(scaled), wrt=["a_bar"]).field_info
+
+
+def power(a: F, b: F, n: Field[np.int32], o: F, *, two: np.float64):
+    with computation(PARALLEL), interval(...):
+        o = a**b + a**n + a**two + a**2.0 + b**-3 + a**0.0
+
+
+@pytest.mark.parametrize("backend", ["numpy", "debug"])
+def test_a_power_at_zero_has_the_derivatives_of_torch(backend):
+    torch = library("torch")
+    run = dlf.bind(compiled(power, backend))
+    op = dlf.torch_op(run, f"corners::power_{backend}", adjoint="derive")
+    given = [[0.0, 0.0, 2.0, 0.0], [2.0, 0.5, 1.5, 1.0], [0, 1, 0, 2]]
+    types = [torch.float64, torch.float64, torch.int32]
+    a, b, n = (
+        torch.tensor(one, dtype=kind).reshape(4, 1, 1)
+        for one, kind in zip(given, types, strict=True)
+    )
+    inputs = [a.requires_grad_(), b.requires_grad_()]
+    with np.errstate(all="ignore"):  # 0 ** -0.5 is infinite
+        made = torch.autograd.grad(op(a, b, n, two=2.0).sum(), inputs)
+    right = torch.autograd.grad((a**b + a**n + a**2.0 + a**2.0 + b**-3 + a**0.0).sum(), inputs)
+    for one, other in zip(made, right, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def with_literals(a: F, o: F):
+    with computation(PARALLEL), interval(...):
+        o = a**3 * a**-1.5 * a**2
+
+
+def test_a_power_with_a_literal_exponent_has_no_choice_in_its_derivative():
+    assert " if " not in dlf.adjoint_source(compiled(with_literals))

@@ -23,7 +23,7 @@ from gt4py.cartesian.gtscript import (  # noqa: E402 (after the skip)
 
 from support.derived import checked  # noqa: E402
 
-# ruff: noqa: F841, SIM108
+# ruff: noqa: F841
 
 F = Field[np.float64]
 BACKENDS = ["numpy", "debug"]
@@ -93,7 +93,6 @@ def in_no_region(a: F, b: F):
     with computation(PARALLEL), interval(1, None):
         with horizontal(region[I[0] - 3, :]):
             b = b + a
-    with computation(PARALLEL), interval(1, None):
         b = 2.0 * a
 
 

@@ -228,8 +228,16 @@ def _factors(
             yield one, _over(seed, other)
             yield other, minus(times(_over(seed, other), expression))
         case "pow", (base, exponent):
-            yield base, times(seed, _power_rule(base, exponent, types))
-            yield exponent, times(seed, times(expression, Operation("log", (base,))))
+            by_base = times(seed, _power_rule(base, exponent, types))
+            by_exponent = times(seed, times(expression, Operation("log", (base,))))
+            zero, none = number(0, dtype), _zero(type_of(exponent, types))
+            at_zero = Operation("==", (base, zero)), Operation(">=", (exponent, none))
+            match _literal(exponent):
+                case None:
+                    yield base, where(Operation("==", (exponent, none)), zero, by_base)
+                case value if value != 0:
+                    yield base, by_base
+            yield exponent, where(Operation("and", at_zero), zero, by_exponent)
         case "mod", (one, other):
             yield from ((one, seed), (other, None))
         case name, operands if name in _CHOICES:
@@ -240,6 +248,20 @@ def _factors(
                 yield one, times(seed, _made(_DERIVATIVES[name], {"x": one}, dtype))
         case _, operands:
             yield from ((one, None) for one in operands)
+
+
+def _zero(dtype: str) -> Constant:
+    return number(0, dtype) if dtype.startswith("float") else Constant("0", dtype)
+
+
+def _literal(one: Expression) -> float | None:
+    """Return the value of an expression that is a literal, also with a sign or a type."""
+    match one:
+        case Constant(value):
+            return float(value)
+        case Cast(_, operand) | Operation("-", (operand,)):
+            return _literal(operand)
+    return None
 
 
 def _power_rule(base: Expression, exponent: Expression, types: Mapping[str, str]) -> Expression:
