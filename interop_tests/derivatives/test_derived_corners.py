@@ -111,3 +111,41 @@ def with_literals(a: F, o: F):
 
 def test_a_power_with_a_literal_exponent_has_no_choice_in_its_derivative():
     assert " if " not in dlf.adjoint_source(compiled(with_literals))
+
+
+def divided(a: F, b: F, c: F, o: F):
+    with computation(PARALLEL), interval(...):
+        root = sqrt(c)  # noqa: F821 - of GTScript
+        o = a[1, 0, 0] + a[-1, 0, 0] + a / b + root * a + a**b
+
+
+@pytest.mark.parametrize("backend", ["numpy", "debug"])
+def test_halo_values_that_a_stencil_does_not_read_have_no_part_in_its_gradients(backend):
+    torch = library("torch")
+    run = dlf.bind(compiled(divided, backend))
+    op = dlf.torch_op(run, f"corners::divided_{backend}", adjoint="derive")
+    a = torch.full((4, 1, 1), 3.0, dtype=torch.float64, requires_grad=True)
+    b, c = torch.zeros_like(a), torch.full_like(a, -1.0)
+    b[1:-1], c[1:-1] = 2.0, 4.0
+    inputs = [a, b.requires_grad_(), c.requires_grad_()]
+    with np.errstate(all="ignore"):  # a root is computed in the halo, too
+        made = torch.autograd.grad(op(a, b, c).sum(), inputs)
+    found = [one.flatten().tolist() for one in made]
+    assert found[0] == [1.0, 9.5, 9.5, 1.0]
+    assert found[1] == pytest.approx([0.0, by_b := 9.0 * np.log(3.0) - 0.75, by_b, 0.0])
+    assert found[2] == [0.0, 0.75, 0.75, 0.0]
+
+
+def pointwise(a: F, b: F, o: F):
+    with computation(PARALLEL), interval(...):
+        o = a / b
+
+
+def smooth(a: F, b: F, o: F):
+    with computation(PARALLEL), interval(...):
+        o = a[1, 0, 0] * b**3 / 2.0 + sin(a * b)  # noqa: F821 - of GTScript
+
+
+def test_gradients_are_guarded_only_where_the_halo_counts():
+    assert " if " not in dlf.adjoint_source(compiled(pointwise))
+    assert " if " not in dlf.adjoint_source(compiled(smooth))

@@ -158,7 +158,9 @@ def _adjoint(original: _Original) -> Stencil:
     read = _named(program, floating, cotangents)
     results = [replace(one, axes="IJK") for one in original.inputs]
     written = _named(program, results, gradients)
-    sweeps = [*program.sweeps, *adjoint_sweeps(program, read, written)]
+    goes_beyond = any(map(any, original.reach.values()))
+    reverse = adjoint_sweeps(program, read, written, goes_beyond=goes_beyond)
+    sweeps = [*program.sweeps, *reverse]
     program.sweeps = needed(sweeps, written.values())
     with_neighbours(program)
     put_together(program)

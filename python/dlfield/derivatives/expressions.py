@@ -23,12 +23,13 @@ from dlfield.stencils.cartesian.nodes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from dlfield.stencils.cartesian.nodes import Expression
 
 __all__ = [
     "NotDifferentiable",
+    "is_finite",
     "minus",
     "moved",
     "number",
@@ -66,6 +67,42 @@ _CHOICES = {
     "min": "x if x <= y else y",
     "max": "x if x >= y else y",
     "abs": "x if x >= 0 else -x",
+}
+
+#: Operations that are finite for all numbers.
+_FINITE = {
+    *(
+        "+",
+        "-",
+        "*",
+        "if",
+        "<",
+        ">",
+        "<=",
+        ">=",
+        "==",
+        "!=",
+        "and",
+        "or",
+        "not",
+        "min",
+        "max",
+        "abs",
+    ),
+    *(
+        "isnan",
+        "isinf",
+        "isfinite",
+        "sin",
+        "cos",
+        "tanh",
+        "arctan",
+        "arcsinh",
+        "erf",
+        "erfc",
+        "cbrt",
+    ),
+    *("floor", "ceil", "trunc", "round", "round_away_from_zero"),
 }
 
 
@@ -262,6 +299,21 @@ def _literal(one: Expression) -> float | None:
         case Cast(_, operand) | Operation("-", (operand,)):
             return _literal(operand)
     return None
+
+
+def is_finite(expression: Expression, others: Collection[str] = ()) -> bool:
+    """Return True if an expression is finite, whatever it reads, without these other variables."""
+    for one in expression.walk():
+        match one:
+            case Access(name) if name in others:
+                return False
+            case Operation("/", (_, by)) if _literal(by):
+                continue
+            case Operation("pow", (_, by)) if (value := _literal(by)) and value in range(1, 9):
+                continue
+            case Operation(name) if name not in _FINITE:
+                return False
+    return True
 
 
 def _power_rule(base: Expression, exponent: Expression, types: Mapping[str, str]) -> Expression:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from dlfield.derivatives.expressions import (
     NotDifferentiable,
+    is_finite,
     moved,
     number,
     partials,
@@ -22,7 +23,7 @@ from dlfield.derivatives.expressions import (
 )
 from dlfield.derivatives.program import HERE, Program, Step, Sweep, steps_of
 from dlfield.stencils.cartesian.levels import ALL, is_inside, meet, pieces, shifted, without
-from dlfield.stencils.cartesian.nodes import Access, accesses, changed
+from dlfield.stencils.cartesian.nodes import Access, Operation, accesses, changed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -100,7 +101,11 @@ def _tangent(
 
 
 def adjoint_sweeps(
-    program: Program, cotangents: Mapping[str, str], gradients: Mapping[str, str]
+    program: Program,
+    cotangents: Mapping[str, str],
+    gradients: Mapping[str, str],
+    *,
+    goes_beyond: bool,
 ) -> list[Sweep]:
     """Return the sweeps of the adjoint, which read values that the sweeps of the stencil leave.
 
@@ -112,8 +117,12 @@ def adjoint_sweeps(
         Their variables, by the variable of the output.
     gradients
         Their variables, by the variable of the input.
+    goes_beyond
+        True if the adjoint computes at points where the stencil does not: there cotangents are
+        zero, and stay so whatever the fields hold.
     """
     active = _active(program, gradients)
+    infinite = _infinite(program)
     received = _Received(list)
     for output, cotangent in cotangents.items():
         name, levels = program.last.get(output, ("", ALL))
@@ -129,6 +138,10 @@ def adjoint_sweeps(
                 for access, factor in _partials(program, step, active, bars[step.target]):
                     zero = number(0, program.types[access.name])
                     value = where(step.guard, factor, zero) if step.guard else factor
+                    if goes_beyond and not is_finite(factor, infinite):
+                        own = number(0, program.types[step.target])
+                        seed = Access(bars[step.target], HERE)
+                        value = where(Operation("!=", (seed, own)), value, zero)
                     received[access.name].append(_at_its_point(program, sweep, access, value))
     made = []
     for sweep in reversed(program.sweeps):
@@ -144,6 +157,16 @@ def adjoint_sweeps(
 
 #: What each variable receives: at which levels, and an expression at its own point.
 _Received = defaultdict[str, "list[tuple[Levels, Expression]]"]
+
+
+def _infinite(program: Program) -> set[str]:
+    """Return the variables that may be infinite, or none, though all that is read is finite."""
+    found, before = set[str](), -1
+    while len(found) != before:
+        before = len(found)
+        steps = steps_of(program.sweeps)
+        found |= {step.target for step in steps if not is_finite(step.value, found)}
+    return found
 
 
 def _at_its_point(
