@@ -10,6 +10,9 @@ from support.optional import library
 library("gt4py.cartesian.gtscript")
 
 from gt4py.cartesian.gtscript import (  # noqa: E402 (after the skip)
+    BACKWARD,
+    FORWARD,
+    IJ,
     PARALLEL,
     Field,
     computation,
@@ -17,11 +20,9 @@ from gt4py.cartesian.gtscript import (  # noqa: E402 (after the skip)
     stencil,
 )
 
-from support.derived import checked  # noqa: E402
-
 # ruff: noqa: F841
 
-F = Field[np.float64]
+F, P = Field[np.float64], Field[IJ, np.float64]
 
 
 def compiled(definition, backend="numpy"):
@@ -149,3 +150,53 @@ def smooth(a: F, b: F, o: F):
 def test_gradients_are_guarded_only_where_the_halo_counts():
     assert " if " not in dlf.adjoint_source(compiled(pointwise))
     assert " if " not in dlf.adjoint_source(compiled(smooth))
+
+
+def plane(a: P, b: P, o: P):
+    with computation(FORWARD), interval(0, 1):
+        o = a[1, 0] * b + a * a
+
+
+def plane_at_all_levels(a: P, o: P, p: P):
+    with computation(FORWARD), interval(...):
+        kept = a * a
+        o = kept[1, 0, 0] * a
+    with computation(BACKWARD), interval(...):
+        p = kept + o
+
+
+def plane_from_above(a: P, b: P):
+    with computation(FORWARD), interval(-1, None):
+        b = b * a
+
+
+@pytest.mark.parametrize(
+    "definition", [plane, plane_at_all_levels, plane_from_above], ids=lambda one: one.__name__
+)
+def test_derivatives_of_planes_alone_are_computed(definition):
+    run = dlf.bind(compiled(definition))
+    adjoint, tangent = (dlf.bind(derive(run)) for derive in (dlf.adjoint, dlf.tangent))
+    inputs = [one.name for one in run.declaration.fields if one.access != "write"]
+    random = np.random.default_rng(0)
+    values = {name: random.uniform(0.5, 1.5, (5, 4)) for name in inputs}
+    dlf.testing.check_tangent(run, tangent, values)
+    dlf.testing.check_adjoint(run, adjoint, values, tangent=tangent, rtol=1e-12)
+
+
+def without_inputs(o: F):
+    with computation(PARALLEL), interval(...):
+        o = 1.0
+
+
+def test_the_error_for_a_stencil_without_inputs_says_what_is_missing():
+    with refused(dlf.NotDifferentiable, "no output depends on an input of a floating type"):
+        dlf.adjoint(compiled(without_inputs))
+
+
+def converted(a: F, o: F):
+    with computation(PARALLEL), interval(...):
+        o = int32(a * 2.0) * a  # noqa: F821 - of GTScript
+
+
+def test_a_conversion_to_integers_in_an_expression_is_constant():
+    assert "a_bar = o_bar * float64(int32(a * 2.0))" in dlf.adjoint_source(compiled(converted))

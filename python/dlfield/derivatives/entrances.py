@@ -24,16 +24,28 @@ from dlfield.derivatives.versions import components, in_single_assignment
 from dlfield.stencils.binding import compile_again, compile_or_fail
 from dlfield.stencils.cartesian import internals as cartesian
 from dlfield.stencils.cartesian.declare import declare
-from dlfield.stencils.cartesian.nodes import Access, NoDefinition, Scalar, UnknownNode
+from dlfield.stencils.cartesian.levels import ALL
+from dlfield.stencils.cartesian.nodes import (
+    Access,
+    Bound,
+    Interval,
+    NoDefinition,
+    Scalar,
+    UnknownNode,
+)
+from dlfield.stencils.cartesian.places import places_of
 from dlfield.stencils.cartesian.source import source_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from dlfield.derivatives.program import Program
+    from dlfield.stencils.cartesian.levels import Levels
     from dlfield.stencils.cartesian.nodes import FieldDeclaration, Stencil
 
 __all__ = ["adjoint", "adjoint_source", "tangent"]
+
+_LOWEST, _HIGHEST = ((False, 0), (False, 1)), ((True, -1), (True, 0))
 
 
 def adjoint(stencil: Any, wrt: Iterable[str] | None = None) -> Any:
@@ -109,7 +121,7 @@ class _Original:
             raise TypeError(f"stencil: expected {expected}, got {type(stencil).__name__}")
         declaration = declare(self.stencil)
         self.reach = declaration.reach()
-        self.nodes = _read(self.stencil)
+        self.nodes, self.levels = _on_one_level(_read(self.stencil))
         self.scalars = {one.name: str(one.dtype) for one in declaration.scalars if one.used}
         access = {one.name: one.access for one in declaration.fields}
         self.inputs = [one for one in self.nodes.fields if access[one.name] in ("read", "update")]
@@ -137,7 +149,9 @@ class _Original:
                     f"has for '{old}'; rename it{without}"
                 )
         taken = {*(new for _, new in arguments), *inputs, *self.scalars, "I", "J", "K", "np"}
-        return in_single_assignment(self.nodes, self.scalars, inputs, taken, wider or {})
+        return in_single_assignment(
+            self.nodes, self.scalars, inputs, taken, wider or {}, self.levels
+        )
 
 
 def _read(stencil: Any) -> Stencil:
@@ -146,6 +160,32 @@ def _read(stencil: Any) -> Stencil:
     except (NoDefinition, UnknownNode) as error:
         name = stencil.options["name"]
         raise NotDifferentiable(f"'{name}': its definition cannot be read: {error}") from None
+
+
+def _on_one_level(found: Stencil) -> tuple[Stencil, Levels]:
+    """Return a stencil whose fields have no levels as it computes on its lowest one alone.
+
+    A call has one level. Where levels leave values to each other, it is returned as it is.
+    """
+    places, before = list(places_of(found)), set[Any]()
+    written = {(one.section, name) for one in places for name in one.written}
+    if any("K" in one.axes for one in found.fields):
+        return found, ALL
+    for one in places:
+        for read in (read for read, _ in one.reads if id(read) not in one.own):
+            key = one.section, read.name
+            is_left = one.levels == ALL and read.name in one.flat and key in written - before
+            if is_left or read.offset[2] != 0:
+                return found, ALL
+        if one.levels not in (ALL, _LOWEST, _HIGHEST):
+            return found, ALL
+        before |= {(one.section, name) for name in one.written}
+    lowest = Interval(*(Bound(*bound) for bound in _LOWEST))
+    loops = (
+        replace(loop, sections=tuple(replace(one, interval=lowest) for one in loop.sections))
+        for loop in found.loops
+    )
+    return replace(found, loops=tuple(loops)), _LOWEST
 
 
 def _adjoint(original: _Original) -> Stencil:

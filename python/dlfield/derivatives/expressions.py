@@ -70,40 +70,10 @@ _CHOICES = {
 }
 
 #: Operations that are finite for all numbers.
-_FINITE = {
-    *(
-        "+",
-        "-",
-        "*",
-        "if",
-        "<",
-        ">",
-        "<=",
-        ">=",
-        "==",
-        "!=",
-        "and",
-        "or",
-        "not",
-        "min",
-        "max",
-        "abs",
-    ),
-    *(
-        "isnan",
-        "isinf",
-        "isfinite",
-        "sin",
-        "cos",
-        "tanh",
-        "arctan",
-        "arcsinh",
-        "erf",
-        "erfc",
-        "cbrt",
-    ),
-    *("floor", "ceil", "trunc", "round", "round_away_from_zero"),
-}
+_FINITE = frozenset(
+    "+ - * if < > <= >= == != and or not min max abs isnan isinf isfinite sin cos tanh arctan "
+    "arcsinh erf erfc cbrt floor ceil trunc round round_away_from_zero".split()
+)
 
 
 class NotDifferentiable(ValueError):

@@ -97,6 +97,8 @@ class Program:
         One after the other.
     types, axes
         Of every variable, and of scalars; a variable without axes here has three.
+    levels
+        All that there are.
     fields
         Variables that are a field, or a component of one: its name and the data index.
     last
@@ -108,6 +110,7 @@ class Program:
 
     names: Names
     types: dict[str, str]
+    levels: Levels
     axes: dict[str, str] = field(default_factory=dict)
     fields: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
     sweeps: list[Sweep] = field(default_factory=list)

@@ -151,7 +151,7 @@ def adjoint_sweeps(
             order = _OPPOSITE[sweep.order]
             made += _sums(program, order, sweep.levels, wanted, received, bars)
     for name in gradients:
-        made += _sums(program, "parallel", ALL, [(name, None)], received, bars)
+        made += _sums(program, "parallel", program.levels, [(name, None)], received, bars)
     return made
 
 
@@ -213,7 +213,8 @@ def _active(program: Program, wrt: Collection[str]) -> set[str]:
                 active.add(step.target)
     if not any(name in active for name, _ in program.last.values()):
         names = dict.fromkeys(name.partition("@")[0] for name in wrt)
-        raise NotDifferentiable(f"no output depends on {', '.join(names)}")
+        inputs = ", ".join(names) or "an input of a floating type"
+        raise NotDifferentiable(f"no output depends on {inputs}")
     return active
 
 

@@ -51,6 +51,7 @@ def in_single_assignment(
     inputs: Sequence[str],
     taken: Iterable[str],
     wider: Mapping[str, tuple[int, int]],
+    levels: Levels,
 ) -> Program:
     """Return a stencil in single assignment.
 
@@ -66,13 +67,15 @@ def in_single_assignment(
         Names that no new variable may have.
     wider
         Points that the domain of the derivative has more, before and behind, by axis.
+    levels
+        All that it has.
 
     Raises
     ------
     NotDifferentiable
         For statements that have no such form.
     """
-    return _Maker(stencil, scalars, inputs, taken, wider).program
+    return _Maker(stencil, scalars, inputs, taken, wider, levels).program
 
 
 class _Maker:
@@ -85,10 +88,11 @@ class _Maker:
         inputs: Sequence[str],
         taken: Iterable[str],
         wider: Mapping[str, tuple[int, int]],
+        levels: Levels,
     ) -> None:
         self.wider, self.masks = wider, dict[Any, str]()
         self.declared = {one.name: one for one in (*stencil.fields, *stencil.temporaries)}
-        self.stencil, self.program = stencil, Program(Names(taken), dict(scalars))
+        self.stencil, self.program = stencil, Program(Names(taken), dict(scalars), levels)
         #: The variable that each name stands for, before this sweep and at this statement.
         self.before: dict[str, str] = {}
         self.now: dict[str, str] = {}
@@ -144,11 +148,12 @@ class _Maker:
         last = levels if self.order == "backward" else levels[::-1]
         end = _one_level(last[0], 0 if self.order == "backward" else -1)
         name, spread = self.finals[key], self._new(key)
+        lowest, highest = self.program.levels
         self.program.last[key] = name, end
         for sweep in (
             Sweep("parallel", end, (Step(spread, Access(name, HERE)),)),
-            Sweep("forward", (end[1], ALL[1]), (Step(spread, Access(spread, (0, 0, -1))),)),
-            Sweep("backward", (ALL[0], end[0]), (Step(spread, Access(spread, (0, 0, 1))),)),
+            Sweep("forward", (end[1], highest), (Step(spread, Access(spread, (0, 0, -1))),)),
+            Sweep("backward", (lowest, end[0]), (Step(spread, Access(spread, (0, 0, 1))),)),
         ):
             if sweep.levels[0] < sweep.levels[1]:
                 self.program.sweeps.append(sweep)
