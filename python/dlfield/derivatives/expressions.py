@@ -69,11 +69,11 @@ _CHOICES = {
     "abs": "x if x >= 0 else -x",
 }
 
-#: Operations that are finite for all numbers.
-_FINITE = frozenset(
-    "+ - * if < > <= >= == != and or not min max abs isnan isinf isfinite sin cos tanh arctan "
-    "arcsinh erf erfc cbrt floor ceil trunc round round_away_from_zero".split()
-)
+#: Operations that may be infinite, or none, for a number.
+_INFINITE = {
+    *("/", "pow", "mod", "log", "log10", "sqrt", "exp", "sinh", "cosh", "gamma"),
+    *("arcsin", "arccos", "arccosh", "arctanh"),
+}
 
 
 class NotDifferentiable(ValueError):
@@ -281,7 +281,7 @@ def is_finite(expression: Expression, others: Collection[str] = ()) -> bool:
                 continue
             case Operation("pow", (_, by)) if (value := _literal(by)) and value in range(1, 9):
                 continue
-            case Operation(name) if name not in _FINITE:
+            case Operation(name) if name in _INFINITE:
                 return False
     return True
 
