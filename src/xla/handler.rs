@@ -1,5 +1,6 @@
 //! The handler itself, and the Python functions that it calls, by the text that names them.
 
+use std::collections::HashSet;
 use std::ffi::{CString, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
@@ -87,11 +88,17 @@ unsafe fn tells_metadata(frame: &CallFrame) -> bool {
 
 fn execute(frame: &CallFrame) -> Result<(), Failed> {
     let frame = Frame::read(frame).map_err(|error| (INVALID_ARGUMENT, error.to_string()))?;
-    attached(|py| {
-        let _inside = Inside::enter(py);
-        call(py, &frame)
-    })
-    .unwrap_or_else(|| Err((UNAVAILABLE, "dlfield: the interpreter has ended".into())))
+    // PyO3 drops a `Py`, such as an exception has, here and now only if it counts this thread as
+    // attached; else after the call, and until then the exception keeps the arrays.
+    let counted = || {
+        Python::try_attach(|py| {
+            let _inside = Inside::enter(py);
+            call(py, &frame)
+        })
+    };
+    attached(|_| counted())
+        .flatten()
+        .unwrap_or_else(|| Err((UNAVAILABLE, "dlfield: the interpreter has ended".into())))
 }
 
 /// Calls the entry with arrays over XLA's memory, and makes sure that it keeps none.
@@ -100,7 +107,10 @@ fn call(py: Python<'_>, frame: &Frame<'_>) -> Result<(), Failed> {
     let (name, function, asks_writable) = entry(py, frame).map_err(raised)?;
     let lent = Lent::default();
     // An exception is dropped here, with the frames that it came through, which hold the arrays.
-    let done = compute(py, frame, &lent, &function, asks_writable).map_err(raised);
+    let done = compute(py, frame, &lent, &function, asks_writable).map_err(|error| {
+        clear_frames(py, &error);
+        raised(error)
+    });
     if !lent.is_in_use() {
         return done;
     }
@@ -142,6 +152,27 @@ fn compute(
     let arrays = inputs.chain(outputs.iter().map(|one| array_over(py, one, false)));
     let arrays = PyTuple::new(py, arrays.collect::<PyResult<Vec<_>>>()?)?;
     function.call1(arrays).map(drop)
+}
+
+/// Lets the frames that an exception came through forget their arrays: an exception that a variable
+/// in one of them holds would keep the frame until a collection of garbage. So would one that it
+/// comes from.
+fn clear_frames(py: Python<'_>, error: &PyErr) {
+    let Ok(clear) = py.import("traceback").and_then(|module| module.getattr("clear_frames")) else {
+        return;
+    };
+    let mut left = vec![error.value(py).clone().into_any()];
+    let mut seen = HashSet::new();
+    while let Some(one) = left.pop() {
+        if one.is_none() || !seen.insert(one.as_ptr()) {
+            continue;
+        }
+        let follow = |name| one.getattr(name).ok();
+        if let Some(traceback) = follow("__traceback__").filter(|traceback| !traceback.is_none()) {
+            let _as_far_as_it_can = clear.call1((traceback,));
+        }
+        left.extend(["__cause__", "__context__"].into_iter().filter_map(follow));
+    }
 }
 
 fn failed(py: Python<'_>, error: &PyErr) -> Failed {
