@@ -51,7 +51,7 @@ mod _core {
         as_cupy, as_numpy, class_options, device_of, doors, first_held, live_allocations, look_at,
     };
     #[pymodule_export]
-    use crate::python::batch::PyCopyBatch;
+    use crate::python::batch::{PyCopyBatch, first_sharing};
     #[pymodule_export]
     use crate::python::create::{
         Allocation, as_storage, empty, empty_like, full, full_like, ones, ones_like, storage,
@@ -63,7 +63,7 @@ mod _core {
     use crate::python::machine::{build_features, copy_registers, cuda_driver};
     #[pymodule_export]
     use crate::python::names::{
-        check_among, check_names, get_dims, gt4py_names, names_are_unrelated,
+        check_among, check_names, dim_names, get_dims, gt4py_names, names_are_unrelated,
     };
     #[pymodule_export]
     use crate::python::options::Unset;

@@ -1126,6 +1126,20 @@ class CopyBatch:
             If CUDA fails.
         """
 
+def first_sharing(fields: Sequence[Storage]) -> tuple[int, int] | None:
+    """Find two storages that share an element.
+
+    Parameters
+    ----------
+    fields
+        Any number of storages. Those without elements share none.
+
+    Returns
+    -------
+    pair of int or None
+        The places of the two in the sequence, the lower one first.
+    """
+
 @final
 class HaloBoxes:
     """The boxes of a storage for each direction in which it has a neighbour.
@@ -1186,6 +1200,9 @@ class HaloBoxes:
 
         For each divided dimension; None if the storage lacks it.
         """
+    @property
+    def shared(self) -> list[int]:
+        """Points at an end of the domain that the neighbour has too, for each divided dimension."""
 
 def message_part(message: Storage, start: int, model: Storage) -> Storage:
     """Describe some bytes of a message as elements of a field.
@@ -2207,6 +2224,15 @@ def gt4py_names(dims: Any) -> tuple[str, ...] | None:
 
 def check_among(what: str, given: Iterable[object], known: Iterable[str]) -> None:
     """Refuse an entry of `given` that is not among the strings `known`."""
+
+def dim_names(dims: Any, what: str = "dims") -> tuple[str, ...]:
+    """Read names of dimensions, those of GT4Py's axes and dimensions among them, as texts.
+
+    Raises
+    ------
+    TypeError
+        For something else than a sequence of names, with `what` in front.
+    """
 
 def check_names(dims: Any, own: Any) -> None:
     """Refuse names of a DataArray that contradict those of its data."""

@@ -185,22 +185,27 @@ pub(crate) fn mapping<'py>(
 /// # Errors
 /// `TypeError` for anything but a sequence of texts, and what iterating raises.
 pub(crate) fn names(sequence: &Bound<'_, PyAny>) -> Result<Dims, Failure> {
+    names_in("dims", sequence)
+}
+
+/// As [`names`], for an argument of another name.
+pub(crate) fn names_in(what: &str, sequence: &Bound<'_, PyAny>) -> Result<Dims, Failure> {
     if let Ok(tuple) = sequence.cast_exact::<PyTuple>() {
-        return tuple.iter_borrowed().take(MAX_NDIM + 1).map(|name| dim(&name)).collect();
+        return tuple.iter_borrowed().take(MAX_NDIM + 1).map(|name| dim(what, &name)).collect();
     }
     let Some(names) = entries(sequence) else {
         return Err(Error::Type(format!(
-            "dims: expected a sequence of names such as 'IJK' or ('lon', 'lat'), got '{}'",
+            "{what}: expected a sequence of names such as 'IJK' or ('lon', 'lat'), got '{}'",
             class_name(&sequence.get_type())
         ))
         .into());
     };
-    names.take(MAX_NDIM + 1).map(|name| dim(&name?)).collect()
+    names.take(MAX_NDIM + 1).map(|name| dim(what, &name?)).collect()
 }
 
 /// Reads a text, or an object that has one: an axis of GTScript as `__gt_axis_name__`, a dimension
 /// of `gt4py.next` as `value`.
-fn dim(name: &Bound<'_, PyAny>) -> Result<Dim, Failure> {
+fn dim(what: &str, name: &Bound<'_, PyAny>) -> Result<Dim, Failure> {
     let py = name.py();
     if let Ok(text) = name.cast::<PyString>() {
         return Ok(Dim::from_name(&text.to_cow()?));
@@ -211,7 +216,7 @@ fn dim(name: &Bound<'_, PyAny>) -> Result<Dim, Failure> {
             return Ok(Dim::from_name(&text.to_cow()?));
         }
     }
-    Err(wrong_type("dims", "names", name).into())
+    Err(wrong_type(what, "names", name).into())
 }
 
 fn has_index(value: &Bound<'_, PyAny>) -> PyResult<bool> {

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use super::storage::PyStorage;
 use crate::interpreter::{DropAttached, Inside};
 use crate::protocol::read::{entries, wrong_type};
-use crate::storage::{CopyBatch, Storage};
+use crate::storage::{self, CopyBatch, Storage};
 
 /// Many copies between storages, planned once and run any number of times.
 ///
@@ -59,6 +59,23 @@ impl PyCopyBatch {
     fn run(&self, py: Python<'_>) -> PyResult<()> {
         Ok(py.detach(|| self.0.run())?)
     }
+}
+
+/// Find two storages that share an element.
+///
+/// Parameters
+/// ----------
+/// fields
+///     Any number of storages. Those without elements share none.
+///
+/// Returns
+/// -------
+/// pair of int or None
+///     The places of the two in the sequence, the lower one first.
+#[pyfunction]
+pub(crate) fn first_sharing(fields: &Bound<'_, PyAny>) -> PyResult<Option<(usize, usize)>> {
+    let _inside = Inside::enter(fields.py());
+    Ok(storage::first_sharing(&storages("fields", fields)?))
 }
 
 /// Reads a sequence of storages.

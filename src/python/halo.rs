@@ -39,6 +39,8 @@ use crate::protocol::read::{int, ints, names};
 pub(crate) struct PyHaloBoxes {
     boxes: HaloBoxes,
     dims: Dims,
+    /// Points that neighbours have too, for each of `dims`.
+    shared: Vec<i64>,
 }
 
 #[pymethods]
@@ -64,7 +66,8 @@ impl PyHaloBoxes {
         }
         let storage = storage.get().storage();
         let boxes = HaloBoxes::new(storage.shape(), &storage.field(), &divided)?;
-        Ok(Self { boxes, dims })
+        let shared = divided.iter().map(|one| one.shared).collect();
+        Ok(Self { boxes, dims, shared })
     }
 
     /// Give the points that the neighbour in a direction needs; None if there are none.
@@ -109,6 +112,12 @@ impl PyHaloBoxes {
     #[getter]
     fn widths(&self) -> Vec<Option<HaloWidth>> {
         self.boxes.widths().collect()
+    }
+
+    /// Points at an end of the domain that the neighbour has too, for each divided dimension.
+    #[getter]
+    fn shared(&self) -> Vec<i64> {
+        self.shared.clone()
     }
 }
 

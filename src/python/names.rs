@@ -9,7 +9,7 @@ use crate::error::{Error, quoted_name};
 use crate::field::{self, Dim, Dims, are_unrelated, show_dims, unknown_dim};
 use crate::interpreter::Inside;
 use crate::protocol;
-use crate::protocol::read::{names, shown, wrong_type};
+use crate::protocol::read::{names, names_in, shown, wrong_type};
 
 /// Give the names of an array's axes, else those that a stencil assumes.
 ///
@@ -81,6 +81,22 @@ pub(crate) fn gt4py_names<'py>(dims: &Bound<'py, PyAny>) -> PyResult<Option<Boun
     let py = dims.py();
     let Ok(dims) = names(dims) else { return Ok(None) };
     dims.iter().all(Dim::is_gt4py).then(|| texts(py, &dims)).transpose()
+}
+
+/// Read names of dimensions, those of GT4Py's axes and dimensions among them, as texts.
+///
+/// Raises
+/// ------
+/// TypeError
+///     For something else than a sequence of names, with `what` in front.
+#[pyfunction]
+#[pyo3(signature = (dims, what = "dims"))]
+pub(crate) fn dim_names<'py>(
+    dims: &Bound<'py, PyAny>,
+    what: &str,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let _inside = Inside::enter(dims.py());
+    texts(dims.py(), &names_in(what, dims)?)
 }
 
 /// Refuse names of a DataArray that contradict those of its data.

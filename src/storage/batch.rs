@@ -148,6 +148,17 @@ impl fmt::Debug for CopyBatch {
     }
 }
 
+/// Finds two storages that share a byte on the host, or on a device: their numbers.
+pub(crate) fn first_sharing(storages: &[Storage]) -> Option<(usize, usize)> {
+    [Storage::host_as_is, Storage::device_as_is].into_iter().find_map(|side| {
+        let numbered = storages.iter().enumerate();
+        let placed: Vec<_> = numbered.filter_map(|(at, one)| Some((at, side(one)?))).collect();
+        let fields: Vec<_> = placed.iter().map(|&(_, memory)| (memory, true)).collect();
+        let (one, other) = first_overlap(&fields)?;
+        Some((placed.get(one)?.0, placed.get(other)?.0))
+    })
+}
+
 /// Checks that a source can be copied to its target, and orders its axes by name.
 fn checked(number: usize, source: &Storage, target: &Storage) -> Result<(Storage, Storage)> {
     let about_source = |error: Error| about(2 * number, error);

@@ -19,6 +19,8 @@ mod batch;
 mod describe;
 
 pub use batch::CopyBatch;
+#[cfg(feature = "python")]
+pub(crate) use batch::first_sharing;
 pub use buffers::{ManagedBy, Residence};
 pub use builder::Builder;
 pub use data::Storage;
