@@ -9,6 +9,7 @@ Its files, each of which uses only those above it::
     mpi              messages of MPI
     agreement        all ranks go on, or all raise
     neighbours       topologies
+    grid             what a grid to divide is: extents, names, halo, periods
     decomposition    which rank has which points
     fields           a field of a plan, and its parts at an edge
     route            what goes over which edge

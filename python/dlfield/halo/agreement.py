@@ -51,8 +51,9 @@ def agree(
     if not failed and most == -least:
         return
     text = None if problem is None else str(problem)
-    everywhere = comm.allgather((text, description or {}))
-    raise ValueError(_verdict(everywhere, way_out)) from problem
+    verdict = _verdict(comm.allgather((text, description or {})), way_out)
+    if verdict is not None:
+        raise ValueError(verdict) from problem
 
 
 def _digest(description: Description | None) -> int:
@@ -60,8 +61,11 @@ def _digest(description: Description | None) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=7).digest())
 
 
-def _verdict(everywhere: Sequence[tuple[str | None, Description]], way_out: str) -> str:
-    """Say what is wrong: the first rank's problem, else the first difference from rank 0."""
+def _verdict(everywhere: Sequence[tuple[str | None, Description]], way_out: str) -> str | None:
+    """Say what is wrong: the first rank's problem, else the first difference from rank 0.
+
+    None if nothing is: values that are equal may have another `repr`, as numbers of NumPy do.
+    """
     for rank, (text, _) in enumerate(everywhere):
         if text is not None:
             return f"rank {rank}: {text}"
@@ -74,4 +78,4 @@ def _verdict(everywhere: Sequence[tuple[str | None, Description]], way_out: str)
                     f"rank {rank}: {name}: expected {expected}, as on rank 0, got {got}; {way_out} "
                     "on every rank"
                 )
-    return "rank 0: digest: expected one for all ranks, got several"
+    return None

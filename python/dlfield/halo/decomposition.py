@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import prod
 from operator import index
 from typing import TYPE_CHECKING, Any
@@ -12,18 +11,15 @@ import numpy as np
 from dlfield import _core
 from dlfield.halo import mpi
 from dlfield.halo.agreement import agree
+from dlfield.halo.grid import DIVIDED, read_grid
 from dlfield.halo.neighbours import OneRank
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     Width = int | tuple[int, int]
 
 __all__ = ["Block", "decompose"]
-
-#: How many dimensions are divided at most if the communicator has no topology, so that the levels
-#: of a column stay on one rank.
-DIVIDED = 2
 
 
 class Block:
@@ -152,6 +148,9 @@ class Block:
         values, dims = np.empty(0), self.dims[:1]
         try:
             count = 1 if comm is None else comm.Get_size()
+            if not hasattr(root, "__index__"):
+                raise TypeError(f"root: expected an int, got {root!r}")
+            root = index(root)
             if not 0 <= root < count:
                 raise ValueError(f"root: expected a rank from 0 to {count - 1}, got {root}")
             values, dims = self._own_points(field)
@@ -192,7 +191,12 @@ class Block:
 
     def _extents(self, options: dict[str, Any]) -> list[int]:
         """Return the extents of a field with the dims in options; add its halo to them."""
-        named = options.setdefault("dims", self.dims)
+        if "halo" in options:
+            raise ValueError(
+                f"halo: expected none, as a field has the halo of its block, {self.halo}, got "
+                f"{options['halo']!r}; leave it out, or pass another one to decompose"
+            )
+        named = options["dims"] = _core.dim_names(options.get("dims", self.dims))
         extents = dict(zip(self.dims, self.local_shape, strict=True))
         _core.check_among("dims", named, self.dims)
         halo = dict(zip(self.dims, self.halo, strict=True))
@@ -214,17 +218,18 @@ def decompose(
     shape
         Points of the grid along each dimension, without halo.
     comm
-        A communicator of mpi4py: the first two of `dims` are divided so that blocks have few points
-        at their edges. A Cartesian one is used as it is; its dimensions are the first of `dims`.
+        A communicator of mpi4py: the first two of `dims` are divided so that blocks are at least as
+        wide as the halo, if there is a way, and have few points at their edges. A Cartesian one is
+        used as it is; its dimensions are the first of `dims`.
         None is a run of one rank without MPI.
     dims
-        Names of the dimensions.
+        Names of the dimensions, or dimensions of GT4Py. No two are the same.
     halo
         Points below and above the domain of each block, by name or in the order of `dims`: an int
         for both, or a pair. Those that are missing have none.
     periodic
         Whether the grid is periodic along a divided dimension, by name or in the order of `dims`. A
-        Cartesian communicator tells it; else False.
+        Cartesian communicator tells it; else False. True is refused along others.
 
     Returns
     -------
@@ -256,8 +261,8 @@ def decompose(
     parts: tuple[int, ...] = ()
     given: dict[str, Any] = {}
     try:
-        given = _read(shape, dims, halo, periodic, comm)
-        parts = _parts(given["shape"], comm)
+        given = read_grid(shape, dims, halo, periodic, comm)
+        parts = _parts(given["shape"], comm, given["halo"])
         _check_points(given, parts)
     except Exception as error:
         problem = error
@@ -265,70 +270,31 @@ def decompose(
     return _block(given, comm, parts)
 
 
-def _read(
-    shape: Sequence[int],
-    dims: Sequence[str],
-    halo: Any,
-    periodic: Any,
-    comm: Any,
-) -> dict[str, Any]:
-    dims, shape = tuple(dims), tuple(map(index, shape))
-    if len(dims) != len(shape):
-        raise ValueError(
-            f"shape: expected an extent for each of the dims {dims}, got {len(shape)} extents"
-        )
-    pairs = tuple(map(_width, dims, _by_name("halo", halo, dims, 0)))
-    wanted = () if periodic is None else periodic
-    around = tuple(map(bool, _by_name("periodic", wanted, dims, default=False)))
-    if mpi.is_cart(comm):
-        own = mpi.periodic_of(comm)
-        if len(own) > len(dims):
-            raise ValueError(
-                f"dims: expected at least the {len(own)} dimensions of the communicator, got {dims}"
-            )
-        if periodic is not None and around[: len(own)] != own:
-            raise ValueError(
-                f"periodic: expected {own}, as the communicator is, got {around[: len(own)]}; "
-                "leave it out"
-            )
-        around = own
-    return {"shape": shape, "dims": dims, "halo": pairs, "periodic": around}
+def _parts(
+    shape: tuple[int, ...], comm: Any, halo: Sequence[tuple[int, int]] = ()
+) -> tuple[int, ...]:
+    """Return the number of blocks along each dimension that is divided.
 
-
-def _width(dim: str, given: Any) -> tuple[int, int]:
-    """Read the points below and above: an int for both, or a pair."""
-    low, high = (given, given) if hasattr(given, "__index__") else given
-    if index(low) < 0 or index(high) < 0:
-        raise ValueError(f"halo: expected at least 0 points along {dim}, got {given!r}")
-    return index(low), index(high)
-
-
-def _by_name(what: str, given: Any, dims: tuple[str, ...], default: object) -> list[Any]:
-    """Read values by name or in the order of dims; those that are missing have the default."""
-    if isinstance(given, Mapping):
-        _core.check_among(what, given, dims)
-        return [given.get(dim, default) for dim in dims]
-    if isinstance(given, str) or not hasattr(given, "__iter__"):
-        raise TypeError(f"{what}: expected values by name or in the order of {dims}, got {given!r}")
-    values = list(given)
-    if len(values) > len(dims):
-        raise ValueError(f"{what}: expected one for each of the dims {dims}, got {len(values)}")
-    return values + [default] * (len(dims) - len(values))
-
-
-def _parts(shape: tuple[int, ...], comm: Any) -> tuple[int, ...]:
-    """Return the number of blocks along each dimension that is divided."""
+    Each block has points, and as many as its neighbours need for their halos, if there is a way.
+    """
     if mpi.is_cart(comm):
         return tuple(comm.dims)
     extents = shape[:DIVIDED]
     size = 1 if comm is None else comm.size
-    fitting = [
-        parts
-        for parts in _factors(size, len(extents))
-        if all(part <= extent for part, extent in zip(parts, extents, strict=True))
-    ]
-    return min(
-        fitting or [(size,) + (1,) * (len(extents) - 1)], key=lambda one: _edge(extents, one)
+    ways = list(_factors(size, len(extents)))
+    filled = [one for one in ways if _have_points(extents, one, [1] * len(extents))]
+    needed = [max(1, *pair) for pair in halo] or [1] * len(extents)
+    wide = [one for one in filled if _have_points(extents, one, needed)]
+    unfit = [(size,) + (1,) * (len(extents) - 1)]
+    return min(wide or filled or unfit, key=lambda one: _edge(extents, one))
+
+
+def _have_points(extents: Sequence[int], parts: Sequence[int], needed: Sequence[int]) -> bool:
+    """Tell whether each block has the points that are needed along each dimension that is cut."""
+    least = [extent // part for extent, part in zip(extents, parts, strict=True)]
+    return all(
+        points >= (need if part > 1 else 1)
+        for points, part, need in zip(least, parts, needed, strict=False)
     )
 
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import combinations
-from operator import index
 from typing import TYPE_CHECKING, Any
 
-from dlfield._core import HaloBoxes, Storage, as_storage, check_among
-from dlfield.halo.remembered import is_same
+from dlfield._core import HaloBoxes, Storage, as_storage, check_among, first_sharing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,7 +15,7 @@ if TYPE_CHECKING:
     Widths = Mapping[str, Any]
     from dlfield._core import Array
 
-__all__ = ["PlannedField", "planned", "wire_dims"]
+__all__ = ["PlannedField", "check_apart", "planned", "wire_dims"]
 
 _DIRECTIONS = "-1, 0 or 1"
 
@@ -44,9 +41,11 @@ class PlannedField:
         width: Widths | None,
         shared: Widths | None,
     ) -> None:
-        self.name, self.divided, self.shared = name, tuple(dims), dict(shared or {})
+        self.name, self.divided = name, tuple(dims)
         self.storage: Storage = _writable(array)
         self.boxes = HaloBoxes(self.storage, dims, width, shared)
+        #: Points at an end of the domain that neighbours have too, by the names of `dims`.
+        self.shared = dict(zip(self.divided, self.boxes.shared, strict=True))
         self.dims: tuple[str, ...] = self.storage.dims or ()
         self.dtype, self.shape = self.storage.dtype, self.storage.shape
         self.halo = self.storage.halo
@@ -62,9 +61,7 @@ class PlannedField:
             f"field '{self.name}': dims": tuple(sorted(self.dims)),
             f"field '{self.name}': dtype": str(self.dtype),
             f"field '{self.name}': width": tuple(zip(self.divided, self.boxes.widths, strict=True)),
-            f"field '{self.name}': shared": tuple(
-                (dim, index(self.shared.get(dim, 0))) for dim in self.divided
-            ),
+            f"field '{self.name}': shared": tuple(self.shared.items()),
             f"field '{self.name}': extents that are not divided": whole,
         }
 
@@ -82,9 +79,15 @@ class PlannedField:
         storage = _writable(array)
         expected, got = ((one.dtype, one.shape, one.dims, one.halo) for one in (self, storage))
         if got != expected:
+            way_out = "make another plan for it"
+            if got[:3] == (*expected[:2], None):
+                way_out = (
+                    f"pass dlf.as_storage(array, dims={expected[2]}, halo={expected[3]}), which "
+                    "says what it is"
+                )
             raise ValueError(
                 f"field '{self.name}': expected dtype, shape, dims and halo {_shown(*expected)}, "
-                f"as when the plan was made, got {_shown(*got)}; make another plan for it"
+                f"as when the plan was made, got {_shown(*got)}; {way_out}"
             )
         return storage
 
@@ -157,12 +160,23 @@ class PlannedField:
 
 
 def _writable(array: Array) -> Storage:
-    storage: Storage = array if isinstance(array, Storage) else as_storage(array)
+    storage = _storage_of(array)
     if storage.readonly:
         raise ValueError(
             "readonly: expected a field whose halo can be written, got one that is read-only or in "
             "which several indices name one element; exchange a copy()"
         )
+    return storage
+
+
+def _storage_of(array: Array) -> Storage:
+    if isinstance(array, Storage):
+        return array
+    if hasattr(array, "variable"):  # a DataArray, which says what halo it has
+        from dlfield.xarray import from_xarray
+
+        return from_xarray(array)
+    storage: Storage = as_storage(array)
     return storage
 
 
@@ -207,13 +221,18 @@ def planned(
             read.append(PlannedField(name, array, dims, width, shared))
         except Exception as error:
             raise ValueError(f"field '{name}': {error}") from error
-    for one, other in combinations(read, 2):
-        if one.storage.size > 0 and is_same(one.storage, other.storage):
-            raise ValueError(
-                f"field '{other.name}': expected memory of its own, got that of field "
-                f"'{one.name}'; give each field once"
-            )
+    check_apart(read, [one.storage for one in read])
     return read
+
+
+def check_apart(fields: Sequence[PlannedField], storages: Sequence[Storage]) -> None:
+    """Refuse storages for fields that share an element: one's halo may be another's domain."""
+    if (sharing := first_sharing(storages)) is not None:
+        one, other = (fields[at].name for at in sharing)
+        raise ValueError(
+            f"field '{other}': expected memory of its own, got that of field '{one}'; give each "
+            "field once, and a copy of one that overlaps another"
+        )
 
 
 def wire_dims(first: PlannedField) -> list[str]:

@@ -85,7 +85,27 @@ def _problem_of_edges(edges: Sequence[Edge], size: int) -> ValueError | None:
             if not 0 <= tag < mpi.TAGS_OF_A_PLAN:
                 last = mpi.TAGS_OF_A_PLAN - 1
                 return ValueError(f"edges: expected tags from 0 to {last}, got {tag}")
-    return _problem_of_repeats(edges)
+    return _problem_of_repeats(edges) or _problem_of_directions(edges)
+
+
+def _problem_of_directions(edges: Sequence[Edge]) -> ValueError | None:
+    filled: dict[frozenset[tuple[str, int]], int] = {}
+    for edge in edges:
+        for what, steps in (("send", edge.send), ("receive", edge.receive)):
+            if not any(steps.values()):
+                return ValueError(
+                    f"edges: expected a direction of -1 or 1 to {what} along a dimension, got "
+                    f"{dict(steps)} at the edge to rank {edge.rank}; {{'I': 1}} is the upper edge "
+                    "along I"
+                )
+        halo = frozenset((dim, step) for dim, step in edge.receive.items() if step)
+        if halo in filled:
+            return ValueError(
+                f"edges: expected one edge for each halo, got two that fill that of "
+                f"{dict(edge.receive)}, from ranks {filled[halo]} and {edge.rank}; leave one out"
+            )
+        filled[halo] = edge.rank
+    return None
 
 
 def _problem_of_repeats(edges: Sequence[Edge]) -> ValueError | None:

@@ -6,9 +6,10 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dlfield._core import check_among
+from dlfield._core import check_among, dim_names
 from dlfield.halo import mpi
 from dlfield.halo.agreement import agree
+from dlfield.halo.decomposition import Block
 from dlfield.halo.exchange import ENGINES, HaloExchange
 from dlfield.halo.fields import PlannedField, planned, wire_dims
 from dlfield.halo.neighbours import Neighbours, OneRank, edges_of_grid
@@ -17,7 +18,6 @@ from dlfield.halo.route import Route
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dlfield._core import Storage
     from dlfield.halo.edge import Edge
 
 __all__ = ["halo_exchange"]
@@ -49,7 +49,8 @@ def halo_exchange(
         of a `dlfield.halo.decompose`; or a `dlfield.halo.Neighbours`. None is a run of one rank,
         periodic along `dims`, which needs no mpi4py.
     dims
-        The dimensions along which the fields are divided. A field may lack some.
+        The dimensions along which the fields are divided: names, or dimensions of GT4Py. A field
+        may lack some.
     width
         Points of the halo to fill, by name, an int for both ends or a pair: fewer than the halo
         has. By default the whole halo.
@@ -79,7 +80,8 @@ def halo_exchange(
     Notes
     -----
     Physical edges are left alone. The halo there, corners included, holds boundary conditions: set
-    them after `HaloExchange.wait`. A plan of one rank that fills nothing causes a ``UserWarning``.
+    them after `HaloExchange.wait`. A plan that fills nothing on any rank causes a ``UserWarning``
+    on rank 0, unless `width` is given.
 
     Examples
     --------
@@ -92,7 +94,9 @@ def halo_exchange(
     >>> t.to_numpy()[:, 0]  # the last point is the halo
     array([0., 1., 0., 0., 0., 1.])
     """
-    comm = OneRank((True,) * len(dims)) if comm is None else comm
+    if comm is None:
+        dims = dim_names(dims)
+        comm = OneRank((True,) * len(dims))
     channel, edges = _connected(comm)
     group = None if channel is None else channel.comm
     tags = 0 if channel is None else channel.take_tags()
@@ -100,7 +104,7 @@ def halo_exchange(
     read: list[PlannedField] = []
     problem: Exception | None = None
     try:
-        dims = tuple(map(str, dims))
+        dims = dim_names(dims)
         _check_options(comm, dims, engine, gpu_aware, takes_gpu=takes_gpu)
         edges = edges_of_grid(dims, comm) if edges is None else edges
         read = planned(fields, dims, width, shared)
@@ -112,8 +116,8 @@ def halo_exchange(
     order = wire_dims(read[0])
     rank, order = (0, order) if group is None else (group.rank, group.bcast(order))
     route = Route(read, edges or (), order, rank)
-    if isinstance(comm, OneRank) and width is None and not route.copies(_storages(read))[0]:
-        _warn_of_nothing(comm, dims)
+    if not _fills_something(group, route, width) and rank == 0:
+        _warn_of_nothing(comm, dims, 1 if group is None else group.size)
     made: HaloExchange | Exception | None = _problem_of_shapes(group, route, tags)
     if made is None:
         try:
@@ -125,22 +129,38 @@ def halo_exchange(
     return _agreed(group, made)
 
 
-def _storages(fields: Sequence[PlannedField]) -> list[Storage]:
-    return [field.storage for field in fields]
+def _fills_something(group: Any, route: Route, width: object) -> bool:
+    """Tell whether a rank has a halo to fill, or was told which not to fill. Collective."""
+    own = [field.storage for field in route.fields]
+    fills = width is not None or any(route.received(own, edge) for edge in route.edges)
+    return fills if group is None else bool(mpi.most(group, [fills])[0])
 
 
-def _warn_of_nothing(comm: OneRank, dims: Sequence[str]) -> None:
-    along = [dim for dim, periodic in zip(dims, comm.periodic, strict=True) if periodic]
-    needs, way_out = (
-        (f"a halo along {' or '.join(along)}", "create the fields with halo=")
-        if along
-        else ("a dimension that is periodic", "pass periodic= to dlf.halo.decompose(...)")
-    )
+def _warn_of_nothing(comm: Any, dims: Sequence[str], count: int) -> None:
+    along = [dim for dim, has in zip(dims, _has_neighbours(comm, dims), strict=True) if has]
+    if along:
+        needs, way_out = f"a halo along {' or '.join(along)}", "create the fields with halo="
+    elif isinstance(comm, Neighbours):
+        needs, way_out = "an edge", "list those of each rank"
+    else:
+        needs = "a dimension that is periodic"
+        way_out = "pass periodic= to dlf.halo.decompose(...)"
+    ranks = "one rank" if count == 1 else f"{count} ranks"
     warnings.warn(
-        f"halo_exchange: needs {needs} to fill anything on one rank; {way_out}",
+        f"halo_exchange: needs {needs} to fill anything on {ranks}; {way_out}",
         UserWarning,
         stacklevel=3,
     )
+
+
+def _has_neighbours(comm: Any, dims: Sequence[str]) -> list[bool]:
+    """Tell along which of the dims some rank has a neighbour, as far as this one sees."""
+    if isinstance(comm, Neighbours):
+        return [any(edge.receive.get(dim) for edge in comm.edges) for dim in dims]
+    if isinstance(comm, OneRank):
+        return list(comm.periodic)
+    pairs = zip(comm.dims, mpi.periodic_of(comm), strict=True)
+    return [parts > 1 or periodic for parts, periodic in pairs]
 
 
 def _agreed(group: Any, made: HaloExchange | Exception) -> HaloExchange:
@@ -163,9 +183,13 @@ def _connected(comm: Any) -> tuple[mpi.Channel | None, Sequence[Edge] | None]:
     if isinstance(comm, Neighbours):
         return mpi.channel_of(comm.comm), comm.edges
     if not mpi.is_cart(comm):
+        is_block = isinstance(comm, Block)
+        way_out = (
+            "pass its `cart`, with `dims=block.divided`" if is_block else "Create_cart makes one"
+        )
         raise TypeError(
             "comm: expected a Cartesian communicator of mpi4py, Neighbours, or None for a serial "
-            f"run, got {type(comm).__name__}; Create_cart makes one"
+            f"run, got {type(comm).__name__}; {way_out}"
         )
     return mpi.channel_of(comm), None
 

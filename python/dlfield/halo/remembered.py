@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from dlfield._core import Storage
 
-__all__ = ["Remembered", "is_same"]
+__all__ = ["Remembered"]
 
 #: The number of sets whose plans are kept. The fields of these sets are kept alive.
 _REMEMBERED = 4
@@ -49,10 +49,10 @@ class Remembered:
 
 
 def _is_alike(one: Storage, other: Storage) -> bool:
-    """Tell whether a plan for one storage suits another; a pair and one of its sides differ."""
-    return type(one) is type(other) and is_same(one, other)
+    """Tell whether a plan for one storage suits another of the same shape.
 
-
-def is_same(one: Storage, other: Storage) -> bool:
-    """Tell whether two storages of the same shape have the same memory."""
-    return one is other or (one.ptr == other.ptr and one.strides == other.strides)
+    A pair and one of its sides differ.
+    """
+    if one is other:
+        return True
+    return type(one) is type(other) and (one.ptr, one.strides) == (other.ptr, other.strides)
