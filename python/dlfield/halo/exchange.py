@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import warnings
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from dlfield.halo import mpi
 from dlfield.halo.agreement import agree
 from dlfield.halo.engines.ghex import Ghex
 from dlfield.halo.engines.packed import Packed
+from dlfield.halo.fields import check_apart
 from dlfield.halo.transposed import Transposed
 
 if TYPE_CHECKING:
@@ -210,20 +212,23 @@ class HaloExchange:
         """
         from dlfield.halo.in_jax import exchanged
 
-        return exchanged(self, self._step, self._check_count, [own.ndim for own in self._own])
+        alone = self._connection.comm is None
+        return exchanged(self, self._step, self._check_count, self._own, alone=alone)
 
-    def _step(self, way: str, arrays: Sequence[Any]) -> None:
+    def _step(self, way: str, made: Callable[[], Sequence[Any]]) -> Sequence[Any]:
         """Carry out the exchange or its transpose, in place, on all ranks or on none.
 
-        Keeps none of the arrays.
+        Returns the arrays that `made` gives, and keeps none of them.
         """
         with self._one_thread(way):
             # That the plan is freed, or MPI has ended, all ranks see. They cannot agree any more.
             self._check(way, "started" if self._state == "started" else "idle")
+            arrays: Sequence[Any] = ()
             accepted: list[Storage] = []
             problem: Exception | None = None
             try:
                 self._check(way, "idle")
+                arrays = made()
                 accepted = self._labelled(arrays)
                 if way == "transpose" and self._transposed is None:
                     self._transposed = Transposed(self._route, self._own, self._connection)
@@ -233,12 +238,13 @@ class HaloExchange:
             if way == "transpose":
                 assert self._transposed is not None
                 self._transposed.run(accepted)
-                return
+                return arrays
             try:
                 self._engine.start(accepted)
                 self._engine.wait()
             finally:
                 self._engine.forget_last()
+            return arrays
 
     def _told(self, way: str) -> str:
         names = ", ".join(field.name for field in self._route.fields)
@@ -252,7 +258,7 @@ class HaloExchange:
             field.accept(as_storage(one, dims=own.dims, halo=own.halo))
             for field, one, own in planned
         ]
-        self._check_engine(accepted)
+        self._check_together(accepted)
         return accepted
 
     def _check_count(self, arrays: Sequence[Any]) -> None:
@@ -261,8 +267,9 @@ class HaloExchange:
                 f"fields: expected {len(self._own)}, as many as the plan has, got {len(arrays)}"
             )
 
-    def _check_engine(self, accepted: Sequence[Storage]) -> None:
-        """Refuse fields that the engine cannot send to other ranks."""
+    def _check_together(self, accepted: Sequence[Storage]) -> None:
+        """Refuse fields that share memory, or that the engine cannot send to other ranks."""
+        check_apart(self._route.fields, accepted)
         if self._connection.channel is not None:
             for field, one in zip(self._route.fields, accepted, strict=True):
                 field.check_engine(one, self._engine.refuse)
@@ -298,7 +305,9 @@ class HaloExchange:
     ) -> None:
         self.free()
 
-    def __del__(self) -> None:
+    def __del__(self, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        if is_ending():
+            return  # Python has taken modules apart, and all memory goes with the process
         state = getattr(self, "_state", "freed")
         if state == "started":
             text = (
@@ -360,7 +369,7 @@ class HaloExchange:
         given = others or self._own
         accepted = [field.accept(one) for field, one in zip(planned, given, strict=True)]
         if others:
-            self._check_engine(accepted)
+            self._check_together(accepted)
         self._engine.start(accepted)
         self._state = "started"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import jax
 from jax._src import effects
@@ -23,7 +23,7 @@ from dlfield.operators.xla_entries import TARGET, add_entry
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dlfield._core import Array
+    from dlfield._core import Array, Storage
     from dlfield.halo.transposed import Step
 
 __all__ = ["exchanged"]
@@ -53,7 +53,12 @@ _exchange.multiple_results = True
 
 
 def exchanged(
-    plan: object, step: Step, check: Callable[[Sequence[Any]], None], ranks: Sequence[int]
+    plan: object,
+    step: Step,
+    check: Callable[[Sequence[Any]], None],
+    fields: Sequence[Storage],
+    *,
+    alone: bool,
 ) -> Callable[..., Any]:
     """Return a function of arrays that is linear, and has the transpose of an exchange.
 
@@ -64,20 +69,37 @@ def exchanged(
     step
         A method of the plan: exchanges arrays in place, or their cotangents.
     check
-        Refuses arrays that do not fit.
-    ranks
-        Number of dimensions of each array.
+        Refuses another number of arrays.
+    fields
+        The fields of the plan.
+    alone
+        Whether there is one rank, which refuses arrays at once. One of several makes a step all the
+        same, in its turn, in which all ranks refuse.
     """
-    name = f"halo exchange {next(_numbers)}"
+    name, kept = f"halo exchange {next(_numbers)}", weakref.WeakMethod(step)
+
+    def add(way: str, entry: Callable[..., None]) -> None:
+        text = f"{name}, {way}"
+        add_entry(text, entry, [one.ndim for one in fields] * 2)
+        weakref.finalize(plan, xla_entries().pop, text)
+
     for way in OTHER:
-        entry = f"{name}, {way}"
-        add_entry(entry, _in_place(weakref.WeakMethod(step), way), (*ranks, *ranks))
-        weakref.finalize(plan, xla_entries().pop, entry)
+        add(way, _in_place(kept, way))
 
     def exchange(*arrays: Array) -> Any:  # one array, or a tuple
-        given = [jax.numpy.asarray(one) for one in arrays]
-        check(given)
-        made = _exchange.bind(*given, name=name, way="exchange")
+        way = "exchange"
+        try:
+            check(arrays)
+            given = [jax.numpy.asarray(one) for one in arrays]
+        except Exception as error:
+            if alone:
+                raise
+            way = f"refused {next(_numbers)}"
+            add(way, _refusing(kept, error))
+            given = [jax.numpy.zeros(one.shape, one.dtype) for one in fields]
+        made = _exchange.bind(*given, name=name, way=way)
+        if way != "exchange":
+            jax.block_until_ready(made)  # raises now, unless this is traced
         return made[0] if len(made) == 1 else tuple(made)
 
     return exchange
@@ -89,7 +111,22 @@ def _in_place(step: weakref.WeakMethod[Any], way: str) -> Callable[..., None]:
     def entry(*memory: Any) -> None:
         made = step()
         assert made is not None  # the entry goes with the plan
-        made(way, memory[len(memory) // 2 :])
+        made(way, lambda: memory[len(memory) // 2 :])
+
+    return entry
+
+
+def _refusing(step: weakref.WeakMethod[Any], problem: Exception) -> Callable[..., None]:
+    """Return what XLA calls for arrays that were refused: a step that all ranks refuse."""
+    text = str(problem)
+
+    def arrays() -> NoReturn:
+        raise ValueError(text)
+
+    def entry(*_memory: Any) -> None:
+        made = step()
+        assert made is not None  # the entry goes with the plan
+        made("exchange", arrays)
 
     return entry
 
@@ -117,12 +154,35 @@ def _differentiated(
     tangents: Sequence[Any],
     **both: str,
 ) -> tuple[Any, Any]:
-    directions = map(ad.instantiate_zeros, tangents)
-    return _exchange.bind(*primals, **both), _exchange.bind(*directions, **both)
+    """Exchange tangents as well. Integers have none; zeros go along in their place."""
+    directions = list(map(_direction, primals, tangents))
+    made, along = _exchange.bind(*primals, **both), _exchange.bind(*directions, **both)
+    pairs = zip(made, along, strict=True)
+    return made, [
+        one if _has_derivative(one.dtype) else _no_direction(primal) for primal, one in pairs
+    ]
 
 
-def _transposed(cotangents: Sequence[Any], *_: Any, name: str, way: str) -> Any:
-    return _exchange.bind(*map(ad.instantiate_zeros, cotangents), name=name, way=OTHER[way])
+def _no_direction(primal: Any) -> Any:
+    return ad.Zero(jax.core.ShapedArray(primal.shape, jax.dtypes.float0))
+
+
+def _direction(primal: Any, tangent: Any) -> Any:
+    if not _has_derivative(primal.dtype):
+        return jax.numpy.zeros(primal.shape, primal.dtype)
+    return ad.instantiate_zeros(tangent)
+
+
+def _transposed(cotangents: Sequence[Any], *arrays: Any, name: str, way: str) -> Any:
+    linear = list(map(ad.is_undefined_primal, arrays))
+    avals = [one.aval if ours else one for one, ours in zip(arrays, linear, strict=True)]
+    given = list(map(_direction, avals, cotangents))
+    made = _exchange.bind(*given, name=name, way=OTHER.get(way, way))
+    return [one if ours else None for one, ours in zip(made, linear, strict=True)]
+
+
+def _has_derivative(dtype: Any) -> bool:
+    return bool(jax.numpy.issubdtype(dtype, jax.numpy.inexact))
 
 
 def _in_batches(arrays: Sequence[Any], dims: Sequence[Any], **both: str) -> tuple[Any, Any]:

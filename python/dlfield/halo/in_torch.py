@@ -9,7 +9,7 @@ import torch
 from dlfield.halo.transposed import OTHER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from dlfield.halo.transposed import Step
 
@@ -17,29 +17,49 @@ __all__ = ["exchanged"]
 
 
 class _Exchanged(torch.autograd.Function):  # type: ignore[misc]
-    """A step in one direction. It is linear: its derivative is itself, in reverse the other one."""
+    """A step in one direction. It is linear: its derivative is itself, in reverse the other one.
+
+    Fields of integers have no derivative. They go along as zeros, since a step takes all fields.
+    """
 
     @staticmethod
     def forward(step: Step, way: str, *tensors: torch.Tensor) -> Any:
-        return _with_copies(step, way, tensors)
+        return tuple(step(way, lambda: list(map(_copied, tensors))))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.step, ctx.way = inputs[:2]
+        ctx.step, ctx.way, *tensors = inputs
+        ctx.zeros = [_zeros_like(one) for one in tensors]
 
     @staticmethod
-    def jvp(ctx: Any, _step: None, _way: None, *directions: torch.Tensor) -> Any:
-        return _Exchanged.apply(ctx.step, ctx.way, *directions)
+    def jvp(ctx: Any, _step: None, _way: None, *directions: torch.Tensor | None) -> Any:
+        pairs = list(zip(directions, ctx.zeros, strict=True))
+        along = [zeros() if one is None else one for one, zeros in pairs]
+        made = _Exchanged.apply(ctx.step, ctx.way, *along)
+        return tuple(one if _has_derivative(one) else None for one in made)
 
     @staticmethod
     def backward(ctx: Any, *cotangents: torch.Tensor) -> Any:
         return None, None, *_Exchanged.apply(ctx.step, OTHER[ctx.way], *cotangents)
 
 
-def _with_copies(step: Step, way: str, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-    copies = tuple(one.detach().clone(memory_format=torch.contiguous_format) for one in tensors)
-    step(way, copies)
-    return copies
+def _copied(tensor: torch.Tensor) -> torch.Tensor:
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(
+            f"fields: expected tensors of PyTorch, got {type(tensor).__name__}; torch.as_tensor "
+            "makes one"
+        )
+    return tensor.detach().clone(memory_format=torch.contiguous_format)
+
+
+def _zeros_like(tensor: torch.Tensor) -> Callable[[], torch.Tensor]:
+    """Return what makes zeros like a tensor, without keeping it."""
+    shape, options = tensor.shape, {"dtype": tensor.dtype, "device": tensor.device}
+    return lambda: torch.zeros(shape, **options)
+
+
+def _has_derivative(tensor: torch.Tensor) -> bool:
+    return bool(tensor.dtype.is_floating_point or tensor.dtype.is_complex)
 
 
 def exchanged(step: Step) -> Callable[..., Any]:

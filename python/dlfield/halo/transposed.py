@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from dlfield.halo.mpi import Connection
     from dlfield.halo.route import Route
 
-    #: Takes a direction and one array for each field, which it changes in place.
-    Step = Callable[[str, Sequence[Any]], None]
+    #: Takes a direction and a function that gives one array for each field. Returns these arrays,
+    #: which it has changed in place. What the function raises, all ranks raise.
+    Step = Callable[[str, Callable[[], Sequence[Any]]], Sequence[Any]]
 
 __all__ = ["OTHER", "Transposed"]
 
