@@ -314,3 +314,21 @@ def test_a_second_derivative_of_torch_is_that_of_the_transpose():
         probe = torch.zeros_like(tensor, requires_grad=True)
         (expected,) = torch.autograd.grad((exchange(probe) * weights).sum(), probe)
     np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script`")  # of torch's own, at its first jvp
+def test_a_field_of_integers_goes_along_and_has_no_derivative():
+    row = [dlf.zeros((5,), dims="I", halo=(1,), dtype=dtype) for dtype in ("float64", "int32")]
+    plan = dlf.halo_exchange(row, None, dims="I")
+    x, m = np.arange(5.0), np.arange(5, dtype="int32")
+    filled, gradient = [3, 1, 2, 3, 1], [0, 2, 1, 2, 0]
+    exchange, t, n = plan.torch_op(), torch.from_numpy(x), torch.from_numpy(m)
+    assert torch.func.jvp(lambda z: exchange(z, n)[0], (t,), (t,))[1].tolist() == filled
+    assert torch.func.grad(lambda z: exchange(z, n)[0].sum())(t).tolist() == gradient
+    exchange = plan.jax_call()
+    made, along = jax.jit(lambda z: jax.jvp(lambda y: exchange(y, m), (z,), (z,)))(x)
+    assert [one.tolist() for one in made] == [filled, filled]
+    assert (along[0].tolist(), along[1].dtype) == (filled, jax.dtypes.float0)
+    assert jax.grad(lambda z: exchange(z, m)[0].sum())(x).tolist() == gradient
+    batch = jax.vmap(jax.grad(lambda z: exchange(z, m)[0].sum()))(np.stack([x, x]))
+    assert batch.tolist() == [gradient, gradient]

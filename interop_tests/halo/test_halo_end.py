@@ -2,6 +2,7 @@
 
 import pytest
 
+from support.optional import library
 from support.ranks import end_of_ranks, is_needed_beside_mpi, mpi_is_needed, started
 
 mpi_is_needed()
@@ -114,3 +115,9 @@ def test_a_rank_that_dies_ends_the_others():
     code = "import os, signal\nif comm.rank == 1:\n    os.kill(os.getpid(), signal.SIGKILL)\n"
     done = end_of("packed", code + "while True:\n    plan.exchange()")
     assert done.returncode != 0
+
+
+def test_a_plan_of_a_program_that_imports_torch_first_ends_without_a_word():
+    library("torch")
+    code = f"import torch\nENGINE = 'packed'\n{START}\nplan.exchange()"
+    expect_success(end_of_ranks(2, code))
