@@ -258,7 +258,8 @@ class HaloExchange:
             field.accept(as_storage(one, dims=own.dims, halo=own.halo))
             for field, one, own in planned
         ]
-        self._check_together(accepted)
+        check_apart(self._route.fields, accepted)
+        self._check_engine(accepted)
         return accepted
 
     def _check_count(self, arrays: Sequence[Any]) -> None:
@@ -267,9 +268,8 @@ class HaloExchange:
                 f"fields: expected {len(self._own)}, as many as the plan has, got {len(arrays)}"
             )
 
-    def _check_together(self, accepted: Sequence[Storage]) -> None:
-        """Refuse fields that share memory, or that the engine cannot send to other ranks."""
-        check_apart(self._route.fields, accepted)
+    def _check_engine(self, accepted: Sequence[Storage]) -> None:
+        """Refuse fields that the engine cannot send to other ranks."""
         if self._connection.channel is not None:
             for field, one in zip(self._route.fields, accepted, strict=True):
                 field.check_engine(one, self._engine.refuse)
@@ -369,7 +369,7 @@ class HaloExchange:
         given = others or self._own
         accepted = [field.accept(one) for field, one in zip(planned, given, strict=True)]
         if others:
-            self._check_together(accepted)
+            self._check_engine(accepted)
         self._engine.start(accepted)
         self._state = "started"
 

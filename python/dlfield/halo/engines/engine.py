@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from dlfield.halo.fields import check_apart
 from dlfield.halo.remembered import Remembered
 
 if TYPE_CHECKING:
@@ -35,9 +36,14 @@ class Engine(ABC):
 
     def __init__(self, route: Route, fields: Sequence[Storage], connection: Connection) -> None:
         self._route = route
-        self._planned = Remembered(self._plan)
+        self._planned = Remembered(self._plan_apart)
         self._connect(fields, connection)
         self._planned.of(fields)  # what cannot be exchanged is refused now
+
+    def _plan_apart(self, fields: Sequence[Storage]) -> Any:
+        """Plan the exchange of fields that share no memory; others are refused by name."""
+        check_apart(self._route.fields, fields)
+        return self._plan(fields)
 
     @staticmethod
     @abstractmethod
