@@ -207,8 +207,8 @@ class HaloExchange:
     def jax_call(self) -> Callable[..., Any]:
         """Return the exchange as a function of arrays that JAX compiles and differentiates.
 
-        As `torch_op`, with arrays of JAX. XLA makes all exchanges of a process, in the order of the
-        program.
+        As `torch_op`, with arrays of JAX, whose JaxRuntimeError all ranks raise. XLA makes all
+        exchanges of a process, in the order of the program.
         """
         from dlfield.halo.in_jax import exchanged
 
