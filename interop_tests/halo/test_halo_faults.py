@@ -53,6 +53,19 @@ def test_a_plan_that_fills_nothing_warns_on_rank_0_alone(comm):
 
 
 @on_ranks(2)
+def test_a_warning_that_is_an_error_is_one_on_all_ranks(comm):
+    cart, field = comm.Create_cart([2], [True]), dlf.zeros((4,), dims="I")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        refused_everywhere(
+            comm,
+            "^rank 0: halo_exchange: needs a halo along I to fill anything on 2 ranks",
+            lambda: dlf.halo_exchange({"u": field}, cart, dims="I"),
+        )
+    cart.Free()
+
+
+@on_ranks(2)
 def test_a_plan_that_fills_a_halo_on_one_rank_alone_does_not_warn(comm):
     cart, field = comm.Create_cart([2], [False]), dlf.zeros((4,), dims="I", halo={"I": (1, 0)})
     with warnings.catch_warnings():

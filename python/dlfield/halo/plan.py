@@ -116,14 +116,15 @@ def halo_exchange(
     order = wire_dims(read[0])
     rank, order = (0, order) if group is None else (group.rank, group.bcast(order))
     route = Route(read, edges or (), order, rank)
-    if not _fills_something(group, route, width) and rank == 0:
-        _warn_of_nothing(comm, dims, 1 if group is None else group.size)
+    fills = _fills_something(group, route, width)
     made: HaloExchange | Exception | None = _problem_of_shapes(group, route, tags)
     if made is None:
         try:
             gpu_aware = takes_gpu and gpu_aware is not False
             connection = mpi.Connection(channel, tags, gpu_aware=gpu_aware)
             made = HaloExchange(connection, route, engine, named=isinstance(fields, Mapping))
+            if not fills and rank == 0:  # may be an error, which all ranks raise then
+                _warn_of_nothing(comm, dims, 1 if group is None else group.size)
         except Exception as error:
             made = error
     return _agreed(group, made)
