@@ -15,6 +15,7 @@ mod cupy;
 mod pointwise;
 mod operators;
 mod arguments;
+mod place;
 mod reduce;
 mod reductions;
 mod ufunc;

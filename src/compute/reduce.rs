@@ -3,7 +3,7 @@
 
 use std::slice::from_ref;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyTuple};
@@ -11,16 +11,16 @@ use smallvec::SmallVec;
 
 use super::arguments::{Arguments, Reduces, by_position};
 use super::cupy::Cupy;
-use super::lift::{Lift, Names};
+use super::lift::Lift;
 use super::operands::{Operand, moved};
 use super::others::Others;
+use super::place::{Place, behind_points, spread};
 use super::types::{Kind, Signature, Types, result_type, result_types};
 use crate::device::Target;
 use crate::dtype::DType;
 use crate::error::Error;
-use crate::field::{Axes, Joined, Operand as Labels, Reduced, show_dims};
+use crate::field::{Joined, Operand as Labels, Reduced, show_dims};
 use crate::interpreter::Inside;
-use crate::layout::Extents;
 use crate::python::numpy::dtype_to;
 use crate::short_ways::short_ways;
 use crate::storage::Storage;
@@ -45,15 +45,6 @@ struct Values<'py> {
     axis: Bound<'py, PyAny>,
     mask: Option<Bound<'py, PyAny>>,
     options: Option<Bound<'py, PyDict>>,
-}
-
-/// How a result gets into an output of the caller's that has other axes.
-enum Place {
-    /// It has this shape, and is copied along what the output has more; the axis of the result for
-    /// each axis of the output.
-    Spread(Extents, Axes),
-    /// It is written with the axes of the output in another order.
-    Turned(Axes),
 }
 
 impl<'py> Reduction<'_, 'py> {
@@ -82,7 +73,7 @@ impl<'py> Reduction<'_, 'py> {
         let reduced = Reduced::new(labels.shape.len(), axes, arguments.keepdims);
         let (output, place) = match lift.outputs.first().and_then(Option::as_ref) {
             Some(output) if several => {
-                (Some(output.clone()), self.behind_points(output, labels, &reduced)?)
+                (Some(output.clone()), behind_points(self.name, output, labels, &reduced)?)
             }
             Some(output) => (Some(output.clone()), spread(py, &lift, labels, &reduced)?),
             None if several => (None, None),
@@ -331,33 +322,6 @@ impl<'py> Reduction<'_, 'py> {
         )))
     }
 
-    /// The place of quantiles at several points in an output with names: NumPy puts the axes of the
-    /// points, which have no names, before the others.
-    fn behind_points(
-        &self,
-        output: &Operand<'py>,
-        array: Labels<'_>,
-        reduced: &Reduced,
-    ) -> PyResult<Option<Place>> {
-        let labels = output.labels().and_then(|labels| labels.field);
-        let left = array.field.and_then(|field| reduced.field(field, &[]).dims);
-        let (Some(own), Some(left)) = (labels.and_then(|field| field.dims.as_ref()), left) else {
-            return Ok(None);
-        };
-        let find = |dim| own.iter().position(|own| own == dim);
-        let Some(behind) = left.iter().map(find).collect::<Option<Vec<usize>>>() else {
-            return Err(PyValueError::new_err(format!(
-                "{}: expected an output with the dims {} beside those of the points, got {}; \
-                 rename them",
-                self.name,
-                show_dims(&left),
-                show_dims(own)
-            )));
-        };
-        let points = (0..own.len()).filter(|at| !behind.contains(at));
-        Ok(Some(Place::Turned(points.chain(behind.iter().copied()).map(Some).collect())))
-    }
-
     /// The type of the result, by NumPy's rules: that of a call with a single element.
     fn dtype(
         &self,
@@ -384,22 +348,6 @@ impl<'py> Reduction<'_, 'py> {
         })?;
         types.first().copied().ok_or_else(|| self.no_array())
     }
-}
-
-/// The place of a result in the caller's output; `None` if the output has its shape and order.
-fn spread<'py>(
-    py: Python<'py>,
-    lift: &Lift<'_, 'py>,
-    array: Labels<'_>,
-    reduced: &Reduced,
-) -> PyResult<Option<Place>> {
-    let shape = reduced.shape(array.shape);
-    let field = array.field.map(|field| reduced.field(field, &[]));
-    let operand = Labels { shape: &shape, field: field.as_ref() };
-    let joined = lift.join(py, &[operand], Names::Shared)?;
-    let axes = joined.axes.into_iter().next().unwrap_or_default();
-    let is_same = joined.shape == shape && axes.iter().copied().eq((0..shape.len()).map(Some));
-    Ok((!is_same).then_some(Place::Spread(shape, axes)))
 }
 
 /// The options that decide on the type of a result.

@@ -64,6 +64,12 @@ pub(crate) fn attached<R>(f: impl FnOnce(Python<'_>) -> R) -> Option<R> {
     Some(f(unsafe { Python::assume_attached() }))
 }
 
+/// As [`attached`], for a thread that PyO3 shall count as attached: it then drops a `Py`, such as an
+/// exception has, here and now, else when it is next asked to.
+pub(crate) fn attached_and_counted<R>(f: impl FnOnce(Python<'_>) -> R) -> Option<R> {
+    attached(|_| Python::try_attach(f)).flatten()
+}
+
 /// The interpreter, taken for a thread that was without it, until this is dropped.
 struct Held(ffi::PyGILState_STATE);
 

@@ -8,7 +8,8 @@ mod attached;
 mod caller;
 
 pub(crate) use attached::{
-    DropAttached, InObject, attached, give_back, is_attached, raised, raised_by,
+    DropAttached, InObject, attached, attached_and_counted, give_back, is_attached, raised,
+    raised_by,
 };
 pub(crate) use caller::{Caller, has_matched_dims};
 pub(crate) use ending::{Inside, prepare_for_the_end};

@@ -16,7 +16,7 @@ use super::abi::{
     METADATA, METADATA_SIZE, MetadataExtension, UNAVAILABLE, VERSION, XlaError,
 };
 use super::frame::{Frame, Lent};
-use crate::interpreter::{Inside, attached};
+use crate::interpreter::{Inside, attached_and_counted};
 use crate::python::numpy::array_over;
 
 /// XLA's error code and a text.
@@ -88,17 +88,12 @@ unsafe fn tells_metadata(frame: &CallFrame) -> bool {
 
 fn execute(frame: &CallFrame) -> Result<(), Failed> {
     let frame = Frame::read(frame).map_err(|error| (INVALID_ARGUMENT, error.to_string()))?;
-    // PyO3 drops a `Py`, such as an exception has, here and now only if it counts this thread as
-    // attached; else after the call, and until then the exception keeps the arrays.
-    let counted = || {
-        Python::try_attach(|py| {
-            let _inside = Inside::enter(py);
-            call(py, &frame)
-        })
-    };
-    attached(|_| counted())
-        .flatten()
-        .unwrap_or_else(|| Err((UNAVAILABLE, "dlfield: the interpreter has ended".into())))
+    // Counted, so that an exception is dropped in the call, which is asked whether arrays are kept.
+    attached_and_counted(|py| {
+        let _inside = Inside::enter(py);
+        call(py, &frame)
+    })
+    .unwrap_or_else(|| Err((UNAVAILABLE, "dlfield: the interpreter has ended".into())))
 }
 
 /// Calls the entry with arrays over XLA's memory, and makes sure that it keeps none.
