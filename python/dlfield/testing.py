@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dlfield.operators.adjoints import Adjoint
-from dlfield.operators.function import StencilFunction
-from dlfield.operators.tangents import Tangent, has_derivative
+from dlfield.operators.function import StencilFunction, has_derivative
+from dlfield.operators.tangents import Tangent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

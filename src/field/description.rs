@@ -101,7 +101,7 @@ impl Field {
             let index = self.aligned_index(shape.len());
             match check_index(&index, shape) {
                 Ok(()) => self.aligned_index = Some(index),
-                // Of a lower halo that fills the extent: no element is there to be aligned.
+                // The lower halo fills the extent, so that there is no element to align.
                 Err(_) => self.alignment = 1,
             }
         }

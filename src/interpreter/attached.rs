@@ -64,8 +64,8 @@ pub(crate) fn attached<R>(f: impl FnOnce(Python<'_>) -> R) -> Option<R> {
     Some(f(unsafe { Python::assume_attached() }))
 }
 
-/// As [`attached`], for a thread that PyO3 shall count as attached: it then drops a `Py`, such as an
-/// exception has, here and now, else when it is next asked to.
+/// As [`attached`], and PyO3 counts the thread as attached. Otherwise it would drop an exception only
+/// later, with the arrays that its frames hold.
 pub(crate) fn attached_and_counted<R>(f: impl FnOnce(Python<'_>) -> R) -> Option<R> {
     attached(|_| Python::try_attach(f)).flatten()
 }

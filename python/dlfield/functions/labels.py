@@ -74,7 +74,7 @@ def padded(of: Labels, widths: Sequence[tuple[int, int]]) -> Halo:
 
 
 def behind(of: Labels, widths: Sequence[tuple[int, int]]) -> Halo:
-    """Return the halo with points around it that are none: unknown where there is one between."""
+    """Return the halo behind padding that is none; it is unknown if a padded axis has one."""
     pairs = zip(of.halo or (), widths, strict=of.halo is not None)
     return None if any(any(own) and any(new) for own, new in pairs) else of.halo
 
@@ -134,8 +134,8 @@ def same_names(what: str, given: Iterable[Names], *, may_differ: bool = True) ->
     Raises
     ------
     ValueError
-        If the names stand for the same things and differ, or are in another order. For all other
-        names too, unless they `may_differ`.
+        If the names stand for the same things and differ, or are in another order. Also if they
+        are unrelated, unless `may_differ` is true.
     """
     named = [names for names in given if names is not None]
     same = most = max(named, key=len, default=None)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dlfield._core import BoundStencil, FunctionalPlan, as_numpy
-from dlfield.operators.function import fresh, part_of, turned
+from dlfield.operators.function import fresh, has_derivative, part_of, turned
 from dlfield.stencils.halos import Halos, Shape
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Adjoint:
         self.saved = [name for name in others if name in fields]
         self.scalars = [name for name in others if name not in fields]
         self.casts = {name: cast for name, cast in function.casts.items() if name in self.scalars}
-        for name in [one.name for one in function.outputs if one.dtype.kind in "fc"]:
+        for name in [one.name for one in filter(has_derivative, function.outputs)]:
             if self._called(name, "bar") not in {*self.cotangents.values(), *unused}:
                 needed = f"the argument '{self._called(name, 'bar')}', the cotangent of '{name}'"
                 raise ValueError(f"adjoint of '{function.name}': needs {needed}; pass names=")

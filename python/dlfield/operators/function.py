@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     from dlfield._core import Array
     from dlfield.stencils.declaration import DeclaredField, DeclaredScalar
 
-__all__ = ["StencilFunction", "check_like", "fresh", "number_of", "part_of", "turned"]
+__all__ = [
+    "StencilFunction",
+    "check_like",
+    "fresh",
+    "has_derivative",
+    "number_of",
+    "part_of",
+    "turned",
+]
 
 
 #: Classes of the numbers that a scalar takes, by NumPy's letter for the kind of its type.
@@ -345,6 +353,11 @@ class _ForwardPlan:
             self.new = FunctionalPlan(run, made, order=order, **self.options, convert=convert)
             order += list(makers)
             self.write = FunctionalPlan(run, {}, order=order, **self.options, shapes=dict(shapes))
+
+
+def has_derivative(field: DeclaredField) -> bool:
+    """Tell whether a field holds real or complex numbers, not integers."""
+    return np.dtype(field.dtype).kind in "fc"
 
 
 def part_of(

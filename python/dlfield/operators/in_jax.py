@@ -14,9 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from dlfield.operators.adjoints import Adjoint
-from dlfield.operators.function import StencilFunction, number_of
+from dlfield.operators.function import StencilFunction, has_derivative, number_of
 from dlfield.operators.linear import Linear, linear
-from dlfield.operators.tangents import Tangent, has_derivative
+from dlfield.operators.tangents import Tangent
 from dlfield.operators.xla_entries import called, fingerprint
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class JaxCall:
         self._inputs = [field.name for field in function.inputs]
         self._outputs = [field.name for field in function.outputs]
         #: The outputs that have derivatives: not integers.
-        self._smooth = [one.name for one in function.outputs if has_derivative(one)]
+        self._differentiated = [one.name for one in function.outputs if has_derivative(one)]
         self._id = fingerprint(function.run, function.halos)
         self._others = [
             None if self.adjoint is None else fingerprint(self.adjoint.run, self.adjoint.halos),
@@ -132,7 +132,7 @@ class JaxCall:
         adjoint, fields = self.adjoint, self.function.halos.fields
         assert adjoint is not None
         shapes = dict(zip(self._inputs, self.function.cut(extents), strict=True))
-        named, kept, wanted = self._smooth, adjoint.saved, list(adjoint.gradients)
+        named, kept, wanted = self._differentiated, adjoint.saved, list(adjoint.gradients)
 
         def compute(*memory: Any) -> None:
             first, second = len(named), len(named) + len(kept)
@@ -183,7 +183,7 @@ class JaxCall:
             for name in self._inputs
             if name not in tangent.inputs and name not in self.constants and _is_real(named[name])
         ]
-        results = [found[tangent.called[name]] for name in self._smooth]
+        results = [found[tangent.called[name]] for name in self._differentiated]
         return (
             tuple(sum(lost, one).astype(one.dtype) for one in results) if lost else tuple(results)
         )
@@ -222,11 +222,11 @@ class JaxCall:
             self.function.check_extents(shapes)
             outputs = call(*primals)  # the rule again, so that it has derivatives of its own
             named = dict(zip(self._outputs, outputs, strict=True))
-            smooth = [named[name] for name in self._smooth]
-            both = Linear(along, _abstract(smooth)), Linear(transposed, _abstract(primals))
+            differentiated = [named[name] for name in self._differentiated]
+            both = Linear(along, _abstract(differentiated)), Linear(transposed, _abstract(primals))
             kept = list(self._kept(primals, outputs).values())
             made = linear(self.function.name, *both, kept, tangents)
-            found = dict(zip(self._smooth, made, strict=True))
+            found = dict(zip(self._differentiated, made, strict=True))
             return outputs, tuple(
                 found[name] if name in found else np.zeros(one.shape, jax.dtypes.float0)
                 for name, one in named.items()

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dlfield.operators.adjoints import checked_names
-from dlfield.operators.function import StencilFunction
+from dlfield.operators.function import StencilFunction, has_derivative
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dlfield._core import BoundStencil, Storage
-    from dlfield.stencils.declaration import DeclaredField
     from dlfield.stencils.halos import Shape
 
-__all__ = ["Tangent", "has_derivative"]
+__all__ = ["Tangent"]
 
 
 class Tangent:
@@ -88,8 +87,3 @@ class Tangent:
         return [
             made[self.called[one.name]] for one in filter(has_derivative, self.function.outputs)
         ]
-
-
-def has_derivative(field: DeclaredField) -> bool:
-    """Tell whether a field holds real or complex numbers, not integers."""
-    return np.dtype(field.dtype).kind in "fc"
