@@ -13,6 +13,7 @@ from support.stencils import differentiable
 
 torch = library("torch")
 in_torch = pytest.importorskip("dlfield.operators.in_torch")
+torch_operators = pytest.importorskip("dlfield.operators.torch_operators")
 _numbers = itertools.count()
 
 #: Of the stencil: its inputs. The adjoints pad by the edge, sum, and keep values in the halo.
@@ -24,7 +25,7 @@ every_stencil = pytest.mark.parametrize("name", INPUTS)
 def made(name, monkeypatch):
     """Return an operator with torch's memory, which computes with tensors, and a usual one."""
     forward, adjoint = (differentiable.bound(one) for one in (name, f"{name}_adjoint"))
-    function = StencilFunction(forward, memory=partial(in_torch.TorchMemory, device="cpu"))
+    function = StencilFunction(forward, memory=partial(torch_operators.TorchMemory, device="cpu"))
     free = f"dlfield_tests::of_torch_{next(_numbers)}"
     monkeypatch.setattr(Adjoint, "_seen", lambda _, array: array)
     return in_torch.TorchOp(function, free, adjoint, None), differentiable.operator(

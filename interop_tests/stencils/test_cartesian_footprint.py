@@ -9,7 +9,7 @@ library("gt4py.cartesian")
 from dlfield.stencils.cartesian import nodes  # noqa: E402 (after the skip)
 from dlfield.stencils.cartesian.declare import declare  # noqa: E402
 from dlfield.stencils.cartesian.internals import representation_of  # noqa: E402
-from dlfield.stencils.declaration import Span  # noqa: E402
+from dlfield.stencils.footprint import Span  # noqa: E402
 
 HERE = Span()
 

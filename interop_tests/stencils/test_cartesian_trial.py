@@ -16,7 +16,7 @@ library("gt4py.cartesian")
 from dlfield.stencils.cartesian import declare as reading  # noqa: E402 (after the skip)
 from dlfield.stencils.cartesian import internals, trial  # noqa: E402
 from dlfield.stencils.cartesian.nodes import Access  # noqa: E402
-from dlfield.stencils.declaration import Span  # noqa: E402
+from dlfield.stencils.footprint import Span  # noqa: E402
 
 SHAPE = (2, 2, 4)
 

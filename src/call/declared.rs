@@ -75,7 +75,7 @@ pub(super) struct Declared {
     pub(super) partial: Partial,
 }
 
-/// A `dlfield.stencils.declaration.AffineFootprint`.
+/// A `dlfield.stencils.footprint.AffineFootprint`.
 #[derive(FromPyObject, Default)]
 struct AffineFootprint {
     fields: HashMap<String, DeclaredTouched>,
@@ -83,7 +83,7 @@ struct AffineFootprint {
     reason: String,
 }
 
-/// A `dlfield.stencils.declaration.FieldFootprint`.
+/// A `dlfield.stencils.footprint.FieldFootprint`.
 #[derive(FromPyObject)]
 struct DeclaredTouched {
     reads: Option<Vec<DeclaredSpan>>,
@@ -93,7 +93,7 @@ struct DeclaredTouched {
     overtaken_by: Vec<String>,
 }
 
-/// A `dlfield.stencils.declaration.Span`.
+/// A `dlfield.stencils.footprint.Span`.
 #[derive(FromPyObject, Clone, Copy)]
 struct DeclaredSpan {
     below: i64,

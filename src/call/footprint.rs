@@ -24,7 +24,7 @@ struct Depends {
     rows: Vec<Rows>,
 }
 
-/// The result of a function of the declaration, a `dlfield.stencils.declaration.CallFootprint`.
+/// The result of a function of the declaration, a `dlfield.stencils.footprint.CallFootprint`.
 #[derive(FromPyObject)]
 struct CallFootprint<'py> {
     reads: Bound<'py, PyDict>,

@@ -28,7 +28,7 @@ struct Held {
     skips: bool,
 }
 
-/// A `dlfield.stencils.declaration.TableRows`.
+/// A `dlfield.stencils.footprint.TableRows`.
 #[derive(FromPyObject)]
 struct TableRows<'py> {
     table: Bound<'py, PyAny>,
@@ -40,7 +40,7 @@ struct TableRows<'py> {
 }
 
 impl Rows {
-    /// Reads a `dlfield.stencils.declaration.TableRows`.
+    /// Reads a `dlfield.stencils.footprint.TableRows`.
     pub(super) fn read(given: &Bound<'_, PyAny>) -> PyResult<Self> {
         let TableRows { table, array, first, end, column, skip } = given.extract()?;
         let rows = part(&array, (first, end), column);

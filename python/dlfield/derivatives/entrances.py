@@ -21,7 +21,6 @@ from dlfield.derivatives.for_gt4py import (
 )
 from dlfield.derivatives.sweeps import adjoint_sweeps, needed, tangent_sweeps
 from dlfield.derivatives.versions import components, in_single_assignment
-from dlfield.stencils.binding import compile_again, compile_or_fail
 from dlfield.stencils.cartesian import internals as cartesian
 from dlfield.stencils.cartesian.declare import declare
 from dlfield.stencils.cartesian.levels import ALL
@@ -35,6 +34,7 @@ from dlfield.stencils.cartesian.nodes import (
 )
 from dlfield.stencils.cartesian.places import places_of
 from dlfield.stencils.cartesian.source import source_of
+from dlfield.stencils.compilation import compile_again, compile_or_fail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -5,7 +5,8 @@ Its files, each of which uses only those above it::
     kinds           the types of elements in Python, Fortran and C
     halos           the halo of a parameter, from the option of its function
     names           names that the generated files have for their own, and that C has
-    signature       a declared function and its parameters: `function`
+    parameters      a declared function and its parameters
+    signature       `function`: what a function or a stencil declares
     communicator    a communicator of the program as one of mpi4py
     memory          an array of the program, as Python sees it
     calls           what the generated library calls

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from dlfield.fortran.communicator import communicator
 from dlfield.fortran.memory import check_not_kept, storage_over, which_is_held
-from dlfield.fortran.signature import Declared, FieldParameter, declared
+from dlfield.fortran.signature import declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dlfield._core import Storage
+    from dlfield.fortran.parameters import Declared, FieldParameter
 
 __all__ = ["REFUSED", "Entry", "find", "forget", "open_entry"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dlfield.fortran.kinds import FIELDS, MAX_RANK
 from dlfield.fortran.names import in_c
-from dlfield.fortran.signature import Declared, FieldParameter, ScalarParameter
+from dlfield.fortran.parameters import Declared, FieldParameter, ScalarParameter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

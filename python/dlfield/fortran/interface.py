@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dlfield.fortran.kinds import FIELDS, Kind
+from dlfield.fortran.parameters import Declared, FieldParameter, ScalarParameter
 from dlfield.fortran.procedures import (
     ALLOTTED,
     C_TEXT,
@@ -18,7 +19,6 @@ from dlfield.fortran.procedures import (
     named,
     wrapped,
 )
-from dlfield.fortran.signature import Declared, FieldParameter, ScalarParameter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -10,7 +10,7 @@ from dlfield._core import Storage, as_storage, first_held
 
 if TYPE_CHECKING:
     from dlfield.fortran.halos import Halo
-    from dlfield.fortran.signature import FieldParameter
+    from dlfield.fortran.parameters import FieldParameter
 
 __all__ = ["check_not_kept", "storage_over", "which_is_held"]
 

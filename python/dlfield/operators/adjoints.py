@@ -18,7 +18,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dlfield._core import BoundStencil, FunctionalPlan, as_numpy
-from dlfield.operators.function import fresh, has_derivative, part_of, turned
+from dlfield.operators.arguments import fresh, part_of, turned
+from dlfield.operators.function import has_derivative
 from dlfield.stencils.halos import Halos, Shape
 
 if TYPE_CHECKING:

@@ -70,7 +70,8 @@ def torch_op(
     >>> op = dlf.torch_op(run, "model::laplacian")  # doctest: +SKIP
     >>> y = op(x)  # doctest: +SKIP
     """
-    from dlfield.operators.in_torch import TorchMemory, TorchOp
+    from dlfield.operators.in_torch import TorchOp
+    from dlfield.operators.torch_operators import TorchMemory
 
     made = _derivative(run, adjoint, "adjoint", names)
     if run.declaration.device is None:

@@ -14,7 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from dlfield.operators.adjoints import Adjoint
-from dlfield.operators.function import StencilFunction, has_derivative, number_of
+from dlfield.operators.arguments import number_of
+from dlfield.operators.function import StencilFunction, has_derivative
 from dlfield.operators.linear import Linear, linear
 from dlfield.operators.tangents import Tangent
 from dlfield.operators.xla_entries import called, fingerprint

@@ -2,9 +2,10 @@
 
 Its files, each of which uses only those above it::
 
-    declaration    what a stencil declares: fields, footprints, how it is run
+    footprint      the points that a call touches
+    declaration    what a stencil declares: fields, scalars, how it is run
     halos          points around the domain in arrays without labels
-    progress       GT4Py's compilations, in the log
+    compilation    GT4Py's compilations: told, and failures that are errors
     lifetime       what is remembered as long as an object lives
     plain          functions of one's own and their annotations
     cartesian      stencils of gt4py.cartesian

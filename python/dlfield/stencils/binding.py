@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from dlfield._core import BoundStencil, call_by_name
+from dlfield.stencils.compilation import compile_or_fail
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from dlfield.stencils.declaration import Declaration
 
 __all__ = ["attribute", "bind", "mapped_names", "own_names", "rebind", "take_option"]
@@ -282,32 +281,6 @@ def take_option(run: BoundStencil, keywords: dict[str, Any], name: str) -> Any:
     if name not in keywords or name in run.argument_names:
         return None
     return keywords.pop(name)
-
-
-def compile_or_fail(compile_inside: Callable[[Callable[[str, str], Any]], Any]) -> Any:
-    """Compile; a compiler that fails is an error as any other, which setuptools exits with."""
-    from dlfield.stencils.progress import compiling
-
-    try:
-        return compile_inside(compiling)
-    except SystemExit as failure:  # in a thread it would be lost
-        way_out = "see what the compiler has printed, and the traps in `python -m dlfield`"
-        raise RuntimeError(
-            f"bind: needs a compiler that works, got {str(failure)!r}; {way_out}"
-        ) from failure
-
-
-def compile_again(
-    definition: Callable[..., Any], externals: dict[str, Any], options: dict[str, Any]
-) -> Any:
-    """Compile a definition of ``gt4py.cartesian``, with the keywords of ``gtscript.stencil``."""
-    from gt4py.cartesian import gtscript
-
-    def compile_inside(around: Callable[[str, str], Any]) -> Any:
-        with around(definition.__name__, options["backend"]):
-            return gtscript.stencil(definition=definition, externals=externals, **options)
-
-    return compile_or_fail(compile_inside)
 
 
 def _compiled(stencil: Any) -> Any:

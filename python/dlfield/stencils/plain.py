@@ -16,14 +16,8 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from dlfield._core import preset
 from dlfield.annotations import DType, Field, FieldAnnotation, Parameter, known_preset
-from dlfield.stencils.declaration import (
-    AffineFootprint,
-    Declaration,
-    DeclaredField,
-    DeclaredScalar,
-    FieldFootprint,
-    Span,
-)
+from dlfield.stencils.declaration import Declaration, DeclaredField, DeclaredScalar
+from dlfield.stencils.footprint import AffineFootprint, FieldFootprint, Span
 
 if TYPE_CHECKING:
     from dlfield.stencils.declaration import Access, DecidedBy

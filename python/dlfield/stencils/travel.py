@@ -21,8 +21,9 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from dlfield._core import BoundStencil
-from dlfield.stencils.binding import compile_again, rebind
+from dlfield.stencils.binding import rebind
 from dlfield.stencils.cartesian import internals as cartesian
+from dlfield.stencils.compilation import compile_again
 from dlfield.stencils.next import internals as gt4py_next
 
 if TYPE_CHECKING:

@@ -5,13 +5,8 @@ from types import SimpleNamespace
 
 import numpy as np
 from dlfield import BoundStencil
-from dlfield.stencils.declaration import (
-    CallFootprint,
-    Declaration,
-    DeclaredField,
-    DeclaredScalar,
-    TableRows,
-)
+from dlfield.stencils.declaration import Declaration, DeclaredField, DeclaredScalar
+from dlfield.stencils.footprint import CallFootprint, TableRows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -11,13 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from dlfield.annotations import *
-from dlfield.stencils.declaration import (
-    Declaration,
-    DeclaredField,
-    DeclaredScalar,
-    FieldFootprint,
-    Span,
-)
+from dlfield.stencils.declaration import Declaration, DeclaredField, DeclaredScalar
+from dlfield.stencils.footprint import FieldFootprint, Span
 from dlfield.stencils.plain import CallableRun, declare
 
 In, Out = Field[float, Access["in"]], Field[float, Access["out"]]

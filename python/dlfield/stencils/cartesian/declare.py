@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
     from dlfield.stencils.cartesian.around import Around, Mismatch
     from dlfield.stencils.cartesian.nodes import Assign, Branch, Loop, Stencil
-    from dlfield.stencils.declaration import Access, AffineFootprint, FieldFootprint
+    from dlfield.stencils.declaration import Access
+    from dlfield.stencils.footprint import AffineFootprint, FieldFootprint
 
 __all__ = ["CartesianStencil", "WronglyComputed", "declare", "representation"]
 

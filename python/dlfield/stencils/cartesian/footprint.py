@@ -25,7 +25,7 @@ from dlfield.stencils.cartesian.nodes import (
 )
 from dlfield.stencils.cartesian.places import places_of, without_value
 from dlfield.stencils.cartesian.regions import entered, is_outside, regions
-from dlfield.stencils.declaration import AffineFootprint, FieldFootprint, Span
+from dlfield.stencils.footprint import AffineFootprint, FieldFootprint, Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

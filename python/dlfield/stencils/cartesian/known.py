@@ -22,7 +22,7 @@ from gt4py.cartesian.gtscript import (
 )
 
 from dlfield.stencils.cartesian.nodes import Access, Constant, Expression, Operation
-from dlfield.stencils.declaration import AffineFootprint, FieldFootprint, Span
+from dlfield.stencils.footprint import AffineFootprint, FieldFootprint, Span
 
 __all__ = ["KNOWN", "Known"]
 

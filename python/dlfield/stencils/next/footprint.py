@@ -7,7 +7,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from dlfield.stencils.declaration import CallFootprint
+from dlfield.stencils.footprint import CallFootprint
 from dlfield.stencils.next import internals
 from dlfield.stencils.next.boxes import has_points
 from dlfield.stencils.next.nodes import Call, Name, UnknownError
@@ -60,7 +60,7 @@ class OutputFootprint:
         scalars: Mapping[str, Any],
         connectivities: Any,
     ) -> CallFootprint:
-        """Find it; see `dlfield.stencils.declaration.FindFootprint`."""
+        """Find it; see `dlfield.stencils.footprint.FindFootprint`."""
         del scalars
         checked_provider(connectivities)
         window = dict(zip(self.axes, domain, strict=True))
@@ -122,7 +122,7 @@ class ProgramFootprint:
         scalars: Mapping[str, Any],
         connectivities: Any,
     ) -> CallFootprint:
-        """Find it; see `dlfield.stencils.declaration.FindFootprint`.
+        """Find it; see `dlfield.stencils.footprint.FindFootprint`.
 
         Raises
         ------

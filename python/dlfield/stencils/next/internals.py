@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dlfield._core import HOST_DEVICE_TYPE, DeviceUnavailable
+from dlfield.stencils.compilation import say_if_slow
 from dlfield.stencils.next.arguments import Collection, FieldKind, Kind, Signature, class_of
 from dlfield.stencils.next.nodes import (
     ALL,
@@ -38,7 +39,6 @@ from dlfield.stencils.next.nodes import (
     UnknownError,
 )
 from dlfield.stencils.next.tables import Connectivity
-from dlfield.stencils.progress import say_if_slow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

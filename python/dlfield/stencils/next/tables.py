@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dlfield.stencils.declaration import TableRows
+from dlfield.stencils.footprint import TableRows
 from dlfield.stencils.lifetime import OfObjects
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from dlfield.stencils.next.dimensions import names_of, ordered
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dlfield.stencils.declaration import CallFootprint
+    from dlfield.stencils.footprint import CallFootprint
 
 __all__ = ["problem"]
 

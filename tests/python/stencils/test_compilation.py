@@ -3,12 +3,12 @@
 import time
 
 import pytest
-from dlfield.stencils import progress
+from dlfield.stencils import compilation
 
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
-    monkeypatch.setattr(progress, "_PATIENCE", 0.05)
+    monkeypatch.setattr(compilation, "_PATIENCE", 0.05)
 
 
 def until_told(capsys):
@@ -20,7 +20,7 @@ def until_told(capsys):
 
 
 def test_a_slow_compilation_says_one_line(capsys):
-    with progress.compiling("smooth", "gt:cpu_ifirst"):
+    with compilation.compiling("smooth", "gt:cpu_ifirst"):
         told = until_told(capsys)
         time.sleep(0.1)
     assert told == "dlfield: GT4Py is compiling 'smooth' for gt:cpu_ifirst, 0 s so far\n"
@@ -30,31 +30,31 @@ def test_a_slow_compilation_says_one_line(capsys):
 @pytest.fixture
 def patience(monkeypatch):
     """Return more seconds than a compilation without work takes, on a busy machine too."""
-    monkeypatch.setattr(progress, "_PATIENCE", 0.5)
+    monkeypatch.setattr(compilation, "_PATIENCE", 0.5)
     return 0.5
 
 
 def test_a_compilation_that_has_ended_says_nothing(capsys, patience):
-    with progress.compiling("smooth", "numpy"):
+    with compilation.compiling("smooth", "numpy"):
         pass
     time.sleep(2 * patience)
     assert capsys.readouterr().err == ""
 
 
 def test_a_compilation_that_has_failed_says_nothing(capsys, patience):
-    with pytest.raises(SystemExit), progress.compiling("smooth", "numpy"):
+    with pytest.raises(SystemExit), compilation.compiling("smooth", "numpy"):
         raise SystemExit
     time.sleep(2 * patience)
     assert capsys.readouterr().err == ""
 
 
 def test_a_compilation_in_another_process_that_has_ended_says_nothing(capsys):
-    progress.say_if_slow("smooth", "gtfn", lambda: False).join()
+    compilation.say_if_slow("smooth", "gtfn", lambda: False).join()
     assert capsys.readouterr().err == ""
 
 
 def test_the_log_has_begin_and_end(caplog):
-    with caplog.at_level("INFO", "dlfield"), progress.compiling("smooth", "numpy"):
+    with caplog.at_level("INFO", "dlfield"), compilation.compiling("smooth", "numpy"):
         pass
     assert [one.message.partition(" in ")[0] for one in caplog.records] == [
         "compiling smooth for numpy",
