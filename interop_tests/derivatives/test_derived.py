@@ -277,7 +277,14 @@ def test_derivatives_of_a_function_near_zero_equal_those_of_dual_numbers(name, t
 
 
 @pytest.mark.parametrize(
-    "text", ["min(inp, inp[1, 0, 0])", "max(inp, 1.0) * min(inp, 1.1)", "mod(inp, 0.4) * inp"]
+    "text",
+    [
+        "min(inp, inp[1, 0, 0])",
+        "max(inp, 1.0) * min(inp, 1.1)",
+        "mod(inp, 0.4) * inp",
+        "mod(7.3, inp) * inp",
+        "inp[1, 0, 0] % (0.3 * inp)",
+    ],
 )
 def test_a_kink_has_the_derivative_of_the_branch_that_was_taken(text, tmp_path):
     checked(of_expression(tmp_path, text, "kink"))

@@ -147,6 +147,15 @@ def test_xarray_does_not_write_into_a_storage_with_names(held, call):
     assert plain.any()
 
 
+@pytest.mark.parametrize("dims", ["IJ", "JI", "xy"])
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_xarray_does_not_write_into_a_storage_with_the_names_of_the_one_inside(dims, call):
+    inside, out = dlf.storage(VALUES, dims="IJ"), dlf.zeros((3, 3), dims="IJ")
+    with refused(TypeError, "expected no out= with dims beside a DataArray", "storage[...] = "):
+        call(xr.DataArray(inside, dims=tuple(dims)), out)
+    assert not out.any()
+
+
 @pytest.mark.parametrize("dims", ["IJ", "JI", "I", "J"])
 def test_xarray_computes_in_place_of_a_dataarray(square, dims):
     array = xr.DataArray(square, dims=("I", "J"))

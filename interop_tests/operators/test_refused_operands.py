@@ -215,3 +215,37 @@ def test_a_pending_negation_of_an_output_is_refused(multiplies):
     for inp in (full(1.0), negated()):
         with refused(BufferError, "out: expected tensors whose memory holds", "resolve_neg()"):
             multiplies(inp, 2.0, out=negated())
+
+
+# --- what is bound -------------------------------------------------------------------------------
+
+
+BOUND = {
+    "torch_op": lambda run: dlf.torch_op(run, "refused::unbound"),
+    "its adjoint": lambda run: dlf.torch_op(dlf.bind(run), "refused::unbound", adjoint=run),
+    "jax_call": lambda run: dlf.jax_call(run),
+    "its tangent": lambda run: dlf.jax_call(dlf.bind(run), tangent=run),
+    "check_adjoint": lambda run: dlf.testing.check_adjoint(dlf.bind(run), run, {}),
+}
+
+
+@pytest.mark.parametrize("call", BOUND.values(), ids=BOUND)
+def test_a_stencil_that_is_not_bound_is_refused(call):
+    with refused(TypeError, "expected a bound stencil, got", "pass dlfield.bind("):
+        call(add)
+
+
+def test_names_beside_a_derived_derivative_are_for_constants():
+    library("gt4py.cartesian.gtscript")
+    from support.stencils.differentiable import bound
+
+    run = bound("spread")
+    with refused(ValueError, "None for constants alone beside adjoint='derive'", "for 'inp'"):
+        dlf.torch_op(run, "refused::renamed", adjoint="derive", names={"inp": "d_inp"})
+
+
+def test_jax_refuses_an_updated_argument_of_another_shape():
+    jax = library("jax")
+    jax.config.update("jax_enable_x64", True)  # noqa: FBT003 (JAX's own signature)
+    with refused(ValueError, "argument 't': expected float64 of shape (3, 2, 2)", "(3, 1, 2)"):
+        dlf.jax_call(dlf.bind(add))(np.ones(SHAPE), np.ones((3, 1, 2)))

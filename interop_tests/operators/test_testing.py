@@ -2,6 +2,7 @@
 
 import dlfield as dlf
 import numpy as np
+import pytest
 
 from support.errors import refused
 from support.stencils.differentiable import RATE, SHAPE, bound
@@ -64,3 +65,26 @@ def test_integers_have_no_derivative_and_may_be_saved():
     jumps = dlf.bind(jumping), {"inp": 3.0 * RANDOM.random((2, 3, 4))}
     dlf.testing.check_tangent(jumps[0], dlf.bind(jumping_tangent), jumps[1])
     dlf.testing.check_adjoint(jumps[0], dlf.bind(jumping_adjoint), jumps[1])
+
+
+@pytest.mark.parametrize(
+    ("check_one", "derivative"),
+    [
+        (dlf.testing.check_adjoint, "spread_adjoint_of_inp"),
+        (dlf.testing.check_tangent, "spread_tangent_of_inp"),
+    ],
+)
+def test_a_derivative_that_leaves_an_input_out_is_found_unless_it_is_said(check_one, derivative):
+    pair = bound("spread"), bound(derivative)
+    with refused(AssertionError, "of 'spread': expected a derivative for 'c'", "names={'c': None}"):
+        check_one(*pair, VALUES)
+    check_one(*pair, VALUES, names={"c": None})
+
+
+def test_values_are_named_and_taken_of_any_array():
+    lists = {name: np.asarray(value).tolist() for name, value in VALUES.items()}
+    dlf.testing.check_adjoint(bound("spread"), bound("spread_adjoint"), lists)
+    with refused(TypeError, "spread(inp, c, s): expected these arguments, got no c"):
+        dlf.testing.check_adjoint(
+            bound("spread"), bound("spread_adjoint"), {"inp": VALUES["inp"], "s": RATE}
+        )

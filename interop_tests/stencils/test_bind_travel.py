@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from dlfield.stencils import travel
 
+from support.errors import refused
 from support.optional import library
 from support.processes import printed_by
 from support.stencils import travelling
@@ -253,3 +254,28 @@ def test_joblib_takes_one_to_its_workers(tmp_path):
     script = tmp_path / "model.py"
     script.write_text(JOBLIB, "utf-8")
     assert printed_by(script, folder=tmp_path).strip() == "[0.0, 24.0, 48.0]"
+
+
+def numbered(factor):
+    @gtscript.stencil(backend="numpy")
+    def local(inp: Field[np.float64], out: Field[np.float64]):
+        with computation(PARALLEL), interval(...):
+            out = inp * factor  # noqa: F841
+
+    factor = 10.0  # after it was compiled
+    return local
+
+
+def test_a_definition_goes_with_the_values_that_it_was_compiled_with(forgotten):
+    sent = [pickle.dumps(dlf.bind(numbered(factor))) for factor in (2.0, 3.0)]
+    travel._stencils.clear()
+    assert [result_of(pickle.loads(one)) for one in sent] == [2.0, 3.0]
+
+
+def test_a_stencil_that_other_values_would_make_another_one_is_refused(forgotten, monkeypatch):
+    sent = pickle.dumps(dlf.bind(travelling.scaled_by_a_constant))
+    travel._stencils.clear()
+    monkeypatch.setattr(travelling, "CONSTANT", 5.0)
+    monkeypatch.setattr(travel.cartesian, "is_compiled", lambda *_: False)
+    with refused(pickle.UnpicklingError, "scaled_by_a_constant", "names", "externals="):
+        pickle.loads(sent)

@@ -94,3 +94,30 @@ def test_nothing_to_run_is_an_error_of_usage():
 
 def test_the_doctor_names_the_checker():
     assert "python -m dlfield check" in end_of_module("dlfield", "--help").stdout
+
+
+LATER = """
+import threading, time
+import numpy as np
+from support import planted_model
+
+def later():
+    time.sleep(0.3)
+    planted_model.Model().run(2)
+
+threading.Thread(target=later).start()
+"""
+
+
+def test_calls_of_threads_that_outlive_the_last_line_are_checked(script):
+    ended = checked(script(LATER))
+    assert ended.returncode == 1
+    assert "8 calls checked, 3 findings" in ended.stderr
+
+
+@pytest.mark.parametrize("arguments", [("missing.py",), ("-m", "missing.module")])
+def test_a_program_that_is_missing_is_a_wrong_option(arguments):
+    ended = checked(*arguments)
+    assert ended.returncode == 2
+    assert arguments[-1] in ended.stderr
+    assert "Traceback" not in ended.stderr

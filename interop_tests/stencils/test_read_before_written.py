@@ -26,6 +26,7 @@ from support.derived import checked  # noqa: E402
 # ruff: noqa: F841
 
 F = Field[np.float64]
+V = Field[(np.float64, (2,))]
 BACKENDS = ["numpy", "debug"]
 
 
@@ -55,7 +56,44 @@ def twice_above(a: F, b: F):
             b = b + a
 
 
-UPDATES = [squared_above, level_above, twice_above]
+def behind_a_condition(a: F, b: F):
+    with computation(PARALLEL), interval(...):
+        if a > 0.5:
+            b = a
+    with computation(PARALLEL), interval(...):
+        b = b * a
+
+
+def in_a_second_condition(a: F, b: F):
+    with computation(PARALLEL), interval(...):
+        if a > 0.5:
+            b = a
+        if a > 0.2:
+            b = b * b
+
+
+def behind_a_row(a: F, b: F):
+    with computation(PARALLEL), interval(...):
+        with horizontal(region[I[0], :]):
+            b = a
+        b = b * a
+
+
+def behind_another_component(a: F, b: V, c: F):
+    with computation(PARALLEL), interval(...):
+        b[0, 0, 0][0] = a
+        c = b[0, 0, 0][1] * a
+
+
+UPDATES = [
+    squared_above,
+    level_above,
+    twice_above,
+    behind_a_condition,
+    in_a_second_condition,
+    behind_a_row,
+    behind_another_component,
+]
 
 
 def upwards(a: F, b: F):
@@ -96,7 +134,34 @@ def in_no_region(a: F, b: F):
         b = 2.0 * a
 
 
-OUTPUTS = [upwards, in_parts, under_a_condition, in_no_region]
+def under_each_condition(a: F, b: F, o: F):
+    with computation(PARALLEL), interval(...):
+        if a > 1.0:
+            b = a
+        elif a > 0.5:
+            b = 0.0
+        else:
+            b = -a
+    with computation(PARALLEL), interval(...):
+        o = b * b
+
+
+def behind_its_component(a: F, b: V, c: F):
+    with computation(PARALLEL), interval(...):
+        b[0, 0, 0][0] = a
+        b[0, 0, 0][1] = a
+    with computation(PARALLEL), interval(...):
+        c = b[0, 0, 0][1] * a
+
+
+OUTPUTS = [
+    upwards,
+    in_parts,
+    under_a_condition,
+    in_no_region,
+    under_each_condition,
+    behind_its_component,
+]
 
 
 def name_of(definition):

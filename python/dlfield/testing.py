@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dlfield.operators.adjoints import Adjoint
+from dlfield.operators.arguments import check_bound
 from dlfield.operators.function import StencilFunction, has_derivative
 from dlfield.operators.tangents import Tangent
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -62,15 +63,17 @@ def check_adjoint(
     ------
     AssertionError
         If the products differ. The text names the input of the wrong gradient, and both products.
-    ValueError
-        As `dlfield.torch_op`.
+        Also for an input of a floating type without a gradient, unless `names` has None for it.
+    TypeError, ValueError
+        As `dlfield.torch_op`. TypeError also for a value that is missing or unknown.
 
     Examples
     --------
     >>> check_adjoint(run, adjoint, {"inp": array, "s": 1.5})  # doctest: +SKIP
     """
     function, random = StencilFunction(run, halo), np.random.default_rng(seed)
-    pair = Adjoint(function, adjoint, names)
+    check_bound("adjoint", adjoint)
+    pair, values = Adjoint(function, adjoint, names), _checked(function, values)
     forward = None if tangent is None else Tangent(function, tangent, names)
     extents = [extent for field in function.inputs for extent in values[field.name].shape]
     outputs = _outputs(function, values)
@@ -83,6 +86,7 @@ def check_adjoint(
         expected = sum(_product(weights[out], derivative[out]) for out in derivative)
         got = _product(gradient, direction)
         _compare(f"gradient of '{name}' by the adjoint of '{function.name}'", expected, got, rtol)
+    _check_complete(function, f"adjoint of '{function.name}'", pair.names, pair.gradients)
 
 
 def check_tangent(
@@ -100,7 +104,8 @@ def check_tangent(
     for a field, where it is not ``inp_dot``.
     """
     function, random = StencilFunction(run, halo), np.random.default_rng(seed)
-    forward = Tangent(function, tangent, names)
+    check_bound("tangent", tangent)
+    forward, values = Tangent(function, tangent, names), _checked(function, values)
     for name in forward.inputs:
         direction = {name: _direction(values[name], random)}
         expected = _derivative(function, None, values, direction)
@@ -116,6 +121,27 @@ def check_tangent(
                     f"{what}: expected the quotient of differences within {rtol:g} of {scale:g}, "
                     f"got a difference of {worst:g}"
                 )
+    _check_complete(function, f"tangent of '{function.name}'", forward.names, forward.inputs)
+
+
+def _checked(function: StencilFunction, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the inputs as arrays of NumPy, and the scalars, by name."""
+    given, fields = function.bound((), values), function.halos.fields
+    return {name: np.asarray(one) if name in fields else one for name, one in given.items()}
+
+
+def _check_complete(
+    function: StencilFunction,
+    what: str,
+    names: Mapping[str, str | None],
+    known: Iterable[str],
+) -> None:
+    """Refuse a derivative that leaves an input out."""
+    for name in [one.name for one in filter(has_derivative, function.inputs)]:
+        if name not in known and names.get(name, name) is not None:
+            expected = f"a derivative for '{name}'"
+            way_out = f"pass names={{'{name}': None}} for a constant"
+            raise AssertionError(f"{what}: expected {expected}, got none; {way_out}")
 
 
 def _derivative(

@@ -88,7 +88,7 @@ impl BoundStencil {
         stack_level: i32,
     ) -> PyResult<()> {
         let (_running, Self { declared, runner, .. }) = (Running::enter(&self.stencil), self);
-        let exec_info = exec_info.or(declared.partial.exec_info(py));
+        let exec_info = declared.partial.exec_info(py, exec_info)?;
         let fields = IncomingFields::import(py, declared, &values, true)?;
         // 2. Resolve and check.
         let (plan, again) = self.last_call.plan(py, declared, &values, &fields)?;
@@ -125,7 +125,7 @@ impl BoundStencil {
         shapes: &[(usize, Extents)],
     ) -> PyResult<bool> {
         let (_running, Self { declared, runner, .. }) = (Running::enter(&self.stencil), self);
-        let exec_info = exec_info.or(declared.partial.exec_info(py));
+        let exec_info = declared.partial.exec_info(py, exec_info)?;
         self.last_call.repeat(py, declared, runner, values, exec_info, shapes)
     }
 

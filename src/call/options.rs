@@ -143,9 +143,13 @@ fn check_takes(
     if given.is_none() || takes {
         return Ok(());
     }
+    let way_out = match spec.decided_by {
+        DecidedBy::Stencil => "write it in the program".into(),
+        _ => format!("give the stencil a parameter {option}"),
+    };
     Err(PyTypeError::new_err(format!(
         "{option}: expected none for '{}', which is not told where to compute, got one; slice the \
-         arrays, or give the stencil a parameter {option}",
+         arrays, or {way_out}",
         spec.name
     )))
 }

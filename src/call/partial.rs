@@ -4,6 +4,8 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::protocol::read::wrong_type;
+
 /// The arguments that every call gets, as those of `functools.partial`.
 #[derive(Default)]
 pub(super) struct Partial {
@@ -32,8 +34,17 @@ impl Partial {
         Ok(Self { leading, arguments: Some(given.unbind()), origin, domain, exec_info })
     }
 
-    pub(super) fn exec_info<'py>(&self, py: Python<'py>) -> Option<&Bound<'py, PyAny>> {
-        self.exec_info.as_ref().map(|given| given.bind(py))
+    /// The dict for times: the caller's, or else that of the partial.
+    pub(super) fn exec_info<'a, 'py>(
+        &'a self,
+        py: Python<'py>,
+        given: Option<&'a Bound<'py, PyAny>>,
+    ) -> PyResult<Option<&'a Bound<'py, PyAny>>> {
+        let found = given.or(self.exec_info.as_ref().map(|own| own.bind(py)));
+        match found.filter(|found| !found.is_instance_of::<PyDict>()) {
+            None => Ok(found),
+            Some(other) => Err(wrong_type("exec_info", "a dict for times", other).into()),
+        }
     }
 
     pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {

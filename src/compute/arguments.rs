@@ -221,19 +221,21 @@ fn outside(py: Python<'_>, at: i64, ndim: usize, what: &str) -> PyErr {
 /// An option of a reduction as NumPy takes it: a storage as an array, which goes by position.
 ///
 /// # Errors
-/// `ValueError` for an array with names other than `dims`.
+/// `ValueError` for an array with names other than those of `known`, of which the first is told.
 pub(super) fn by_position<'py>(
     name: &str,
     value: &Bound<'py, PyAny>,
-    dims: Option<&Dims>,
+    known: [Option<&Dims>; 2],
     what: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
     if is_number(value) {
         return Ok(value.clone());
     }
     let own = protocol::dims(value)?.filter(|own| !own.is_empty());
-    if let (Some(own), Some(dims)) = (own, dims)
+    let mut known = known.into_iter().flatten();
+    if let (Some(own), Some(dims)) = (own, known.next())
         && own != *dims
+        && known.all(|others| own != *others)
     {
         return Err(PyValueError::new_err(format!(
             "{what}: expected {name} with the dims {}, got {}; pass to_numpy() of it to go by position",

@@ -14,7 +14,7 @@ use super::operands::Operand;
 use super::others::Others;
 use crate::device::Target;
 use crate::error::Error;
-use crate::field::{Dims, Field, Joined, Operand as Labels, show_dims};
+use crate::field::{Joined, Operand as Labels, show_dims};
 use crate::interpreter::Caller;
 use crate::python::storage::PyStorage;
 use crate::storage::Residence;
@@ -130,6 +130,7 @@ impl<'a, 'py> Lift<'a, 'py> {
         names: Names,
     ) -> PyResult<Joined> {
         let caller = Caller::of_now(py)?;
+        self.check_outputs(py)?;
         let has_mask = self.mask().is_some_and(|mask| mask.labels().is_some());
         let masked = operands.split_last().filter(|_| has_mask && !caller.has_matched());
         let joined = match masked {
@@ -158,8 +159,6 @@ impl<'a, 'py> Lift<'a, 'py> {
         let storage = output.and_then(Operand::storage);
         let target = storage
             .map(|(memory, field)| Labels { shape: memory.layout().shape(), field: Some(field) });
-        // xarray's operators in place write into their first operand.
-        let in_place = || output.is_some_and(|out| self.inputs().iter().any(|one| one.is(out)));
         Ok(match (caller, target) {
             (_, None) if names == Names::Apart => Joined::outer(operands)?,
             (Caller::User, None) => Joined::new(operands)?,
@@ -168,23 +167,28 @@ impl<'a, 'py> Lift<'a, 'py> {
                 _ => Joined::within(target, operands)?,
             },
             (_, None) => Joined::by_position(operands)?,
-            (Caller::Xarray, Some(Labels { field: Some(Field { dims: Some(dims), .. }), .. }))
-                if !in_place() =>
-            {
-                return Err(self.out_of_xarray(dims));
-            }
             (_, Some(target)) => Joined::by_position(operands)?.broadcast_to(target.shape)?,
         })
     }
 
-    /// xarray calls with the arrays inside: what is written would go by position.
-    fn out_of_xarray(&self, dims: &Dims) -> PyErr {
-        PyTypeError::new_err(format!(
-            "{}: expected no out= with dims beside a DataArray, whose names xarray does not pass on, \
-             got one with the dims {}; assign the result by name: storage[...] = {0}(...)",
-            self.name,
-            show_dims(dims)
-        ))
+    /// Refuses outputs with names where xarray calls with the arrays inside: what is written would go by
+    /// position. Its operators in place write into one of their operands.
+    pub(super) fn check_outputs(&self, py: Python<'_>) -> PyResult<()> {
+        for output in self.outputs.iter().flatten() {
+            let field = output.storage().map(|(_, field)| field);
+            let Some(dims) = field.and_then(|field| field.dims.as_ref()) else { continue };
+            let is_operand = self.inputs().iter().any(|one| one.is(output));
+            if !is_operand && Caller::of_now(py)? == Caller::Xarray {
+                return Err(PyTypeError::new_err(format!(
+                    "{}: expected no out= with dims beside a DataArray, whose names xarray does not \
+                     pass on, got one with the dims {}; assign the result by name: storage[...] = \
+                     {0}(...)",
+                    self.name,
+                    show_dims(dims)
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Marks the side that a call has written, perhaps in part if it has raised. NumPy and CuPy

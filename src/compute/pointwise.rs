@@ -87,6 +87,7 @@ impl<'py> Call<'_, 'py> {
         lift: &Lift<'_, 'py>,
     ) -> PyResult<Option<Outputs<'py>>> {
         let Some((memory, field)) = alike(lift) else { return Ok(None) };
+        lift.check_outputs(py)?;
         if let Some(outputs) = lift.outputs.iter().cloned().collect() {
             return Ok(Some(outputs));
         }

@@ -19,8 +19,9 @@ use super::types::{Kind, Signature, Types, result_type, result_types};
 use crate::device::Target;
 use crate::dtype::DType;
 use crate::error::Error;
-use crate::field::{Joined, Operand as Labels, Reduced, show_dims};
+use crate::field::{Dims, Joined, Operand as Labels, Reduced, show_dims};
 use crate::interpreter::Inside;
+use crate::managed::Managed;
 use crate::python::numpy::dtype_to;
 use crate::short_ways::short_ways;
 use crate::storage::Storage;
@@ -63,7 +64,7 @@ impl<'py> Reduction<'_, 'py> {
         let Some(array) = lift.operands.first() else { return Err(self.no_array()) };
         let labels = array.labels().unwrap_or(Labels { shape: &[], field: None });
         let reduces = self.axes(py, arguments, labels)?;
-        let options = self.options(arguments, labels)?;
+        let options = self.options(arguments, labels, &reduces.axes)?;
         let several = has_several_points(options.as_ref())?;
         if lift.target != Target::Host {
             self.check_options(lift.mask().is_some(), several, options.as_ref())?;
@@ -111,7 +112,7 @@ impl<'py> Reduction<'_, 'py> {
         if lift.target == Target::Host && reduced.is_number() {
             return Ok(None);
         }
-        let dtype = self.dtype(py, arguments, options, memory.dtype())?;
+        let dtype = self.dtype(py, arguments, options, memory)?;
         let made = Storage::for_reduction(memory, field, reduced, dtype, lift.residence)?;
         Operand::new(py, made).map(Some)
     }
@@ -290,12 +291,17 @@ impl<'py> Reduction<'_, 'py> {
         &self,
         arguments: &Arguments<'py>,
         array: Labels<'_>,
+        axes: &[usize],
     ) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(options) = &arguments.options else { return Ok(None) };
         let dims = array.field.and_then(|field| field.dims.as_ref());
+        let reduced: Option<Dims> =
+            dims.and_then(|dims| axes.iter().map(|axis| dims.get(*axis).cloned()).collect());
         let plain = PyDict::new(options.py());
         for (name, value) in options {
-            let value = by_position(&name.to_string(), &value, dims, self.name)?;
+            let name = name.to_string();
+            let reduced = reduced.as_ref().filter(|_| name == "weights");
+            let value = by_position(&name, &value, [dims, reduced], self.name)?;
             plain.set_item(name, value)?;
         }
         Ok(Some(plain))
@@ -322,22 +328,26 @@ impl<'py> Reduction<'_, 'py> {
         )))
     }
 
-    /// The type of the result, by NumPy's rules: that of a call with a single element.
+    /// The type of the result, by NumPy's rules: that of a call with a single element. Quantiles of no
+    /// elements are NaN.
     fn dtype(
         &self,
         py: Python<'py>,
         arguments: &Arguments<'py>,
         options: Option<&Bound<'py, PyDict>>,
-        of: DType,
+        of: &Managed,
     ) -> PyResult<DType> {
         let function = self.ufunc.or(self.short).unwrap_or(self.function);
         let decides = |options: &Bound<'py, PyDict>| options.len() > 0;
+        let has_points = options.is_some_and(|one| one.contains("q").unwrap_or(false));
+        let (dtype, rows) = (of.dtype(), usize::from(!(has_points && of.layout().size() == 0)));
         let follows = arguments.dtype.is_none() && !options.is_some_and(decides);
-        let kinds = follows.then(|| SmallVec::from_elem(Kind::Items(of), 1));
+        let kinds = follows.then(|| SmallVec::from_elem(Kind::Items(dtype), 1));
         let types = result_types(function, self.signature, kinds, || {
             let numpy = py.import(intern!(py, "numpy"))?;
             let single = Values {
-                array: numpy.call_method1(intern!(py, "ones"), (1, dtype_to(py, of)?))?,
+                array: numpy
+                    .call_method1(intern!(py, "ones"), ((rows, 1), dtype_to(py, dtype)?))?,
                 axis: 0_usize.into_pyobject(py)?.into_any(),
                 mask: None,
                 options: options.map(of_types).transpose()?,

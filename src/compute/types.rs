@@ -159,7 +159,8 @@ pub(super) fn result_type(made: &Bound<'_, PyAny>, what: &str) -> PyResult<DType
     if let Some(dtype) = dtype.as_ref().and_then(|dtype| dtype_from(dtype).ok()) {
         return Ok(dtype);
     }
-    let got = dtype.map_or_else(|| "objects of Python".to_owned(), |dtype| dtype.to_string());
+    let name = dtype.map(|dtype| dtype.to_string()).filter(|name| name != "object");
+    let got = name.unwrap_or_else(|| "objects of Python".to_owned());
     Err(PyTypeError::new_err(format!(
         "{what}: expected a result of numbers, got {got}; use to_numpy() of the storages"
     )))

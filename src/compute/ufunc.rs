@@ -102,6 +102,7 @@ fn compute<'py>(
     let mut out = Out::from_elem(None, results);
     let inputs = &*inputs;
     let (names, others) = rules;
+    let mut order = None;
     let mut call =
         Call { function, name, inputs, out: &[], mask: None, names, options: None, others };
     for (key, value) in options.into_iter().flatten() {
@@ -110,10 +111,13 @@ fn compute<'py>(
         match (&*key.to_cow()?, set) {
             ("out", Some(set)) => out = outputs(set, results, name)?,
             ("where", Some(mask)) if !is_true(mask) => call.mask = Some(mask.clone()),
-            ("order", Some(order)) => check_order(order, name)?,
+            ("order", Some(set)) => order = Some(set.clone()),
             ("out" | "where" | "order" | "subok", _) => {}
             _ => call.options.get_or_insert_with(|| PyDict::new(py)).set_item(&key, &value)?,
         }
+    }
+    if let Some(order) = order.filter(|_| out.iter().any(Option::is_none)) {
+        check_order(&order, name)?;
     }
     call.out = &out;
     if out.iter().all(|one| one.as_ref().is_some_and(|one| one.is_instance_of::<PyStorage>())) {
@@ -139,7 +143,7 @@ fn outputs<'py>(out: &Bound<'py, PyAny>, results: usize, name: &str) -> PyResult
     )))
 }
 
-/// The layout of a result is that of the operands.
+/// The layout of a new result is that of the operands.
 fn check_order(order: &Bound<'_, PyAny>, name: &str) -> PyResult<()> {
     match order.extract::<String>() {
         Ok(order) if order == "K" || order == "A" => Ok(()),

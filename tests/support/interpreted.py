@@ -234,8 +234,8 @@ class Interpreter:
                 return np.minimum(x, y), np.where(x <= y, dx, dy)
             case "max", [x, y], [dx, dy]:
                 return np.maximum(x, y), np.where(x >= y, dx, dy)
-            case "mod", [x, y], [dx, _]:
-                return np.mod(x, y), dx
+            case "mod", [x, y], [dx, dy]:
+                return np.mod(x, y), dx - np.floor_divide(x, y) * dy
         function, derivative = _FUNCTIONS[name]
         value = function(values[0])
         return value, derivative(values[0], value) * dots[0]

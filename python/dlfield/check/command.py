@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import runpy
 import sys
+import threading
 from typing import TYPE_CHECKING
 
 from dlfield.check.session import checking
@@ -30,12 +32,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if not (options.module or options.script):
         parser.error("needs a script, or -m and a module")
+    if options.script and not options.module and not os.path.exists(options.script[0]):
+        parser.error(f"expected a script that exists, got '{options.script[0]}'")
+    if options.module and not _is_module(options.module[0]):
+        parser.error(f"expected a module that can be imported, got '{options.module[0]}'")
     with checking(error=options.error) as report:
         try:
             _run(options.script, options.module)
         except SystemExit as end:
             if end.code not in (None, 0):
                 raise
+        finally:
+            _wait_for_threads()
     return 1 if report.findings else 0
 
 
@@ -48,6 +56,21 @@ def _run(script: Sequence[str], module: Sequence[str]) -> None:
     if not sys.flags.safe_path:
         sys.path[0] = os.path.dirname(os.path.abspath(script[0]))
     runpy.run_path(script[0], run_name="__main__")
+
+
+def _is_module(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ImportError:  # of a package above it
+        return False
+
+
+def _wait_for_threads() -> None:
+    """Wait as Python does before it ends: what these threads call belongs to the program."""
+    own = threading.current_thread()
+    while left := [one for one in threading.enumerate() if not (one.daemon or one is own)]:
+        for one in left:
+            one.join()
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -246,7 +246,8 @@ def _factors(
                     yield base, by_base
             yield exponent, where(Operation("and", at_zero), zero, by_exponent)
         case "mod", (one, other):
-            yield from ((one, seed), (other, None))
+            wholes = _over(Operation("-", (one, expression)), other)  # of either sign's rule
+            yield from ((one, seed), (other, minus(times(seed, wholes))))
         case name, operands if name in _CHOICES:
             named = dict(zip("xy", operands, strict=False))
             yield _made(_CHOICES[name], named, dtype), seed

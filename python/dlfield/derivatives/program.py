@@ -41,7 +41,7 @@ class Names:
     def new(self, base: str) -> str:
         """Return a name that is not taken: this one, or with a number."""
         base = re.sub(r"^RETURN_VALUE.*", "returned", base)
-        base = re.sub(r"^mask#\d+$", "condition", base)
+        base = re.sub(r"^mask#\d+$", "condition", base).replace("@", "_")  # of a component
         name, number = base, 1
         while name in self.taken:
             number += 1

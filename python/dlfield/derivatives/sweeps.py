@@ -213,7 +213,7 @@ def _active(program: Program, wrt: Collection[str]) -> set[str]:
                 active.add(step.target)
     if not any(name in active for name, _ in program.last.values()):
         names = dict.fromkeys(name.partition("@")[0] for name in wrt)
-        inputs = ", ".join(names) or "an input of a floating type"
+        inputs = ", ".join(names) or "an input of a floating type that is no constant"
         raise NotDifferentiable(f"no output depends on {inputs}")
     return active
 

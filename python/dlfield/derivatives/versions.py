@@ -305,7 +305,7 @@ class _Maker:
 
     def _new(self, key: str) -> str:
         """Return a new variable for what is written under a name, with all levels."""
-        name = self.program.names.new(key.replace("@", "_"))
+        name = self.program.names.new(key)
         self.program.types[name] = self.declared[key.partition("@")[0]].dtype
         return name
 

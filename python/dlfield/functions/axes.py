@@ -11,7 +11,7 @@ from dlfield._core import gt4py_names
 if TYPE_CHECKING:
     from dlfield._core import Storage
 
-__all__ = ["along", "axes_of", "axis_of", "in_origin_order", "numbered"]
+__all__ = ["along", "axes_of", "axis_of", "check_new_axis", "in_origin_order", "numbered"]
 
 
 def axes_of(what: str, storage: Storage, axis: Any, *, again: bool = False) -> tuple[int, ...]:
@@ -49,6 +49,13 @@ def axis_of(what: str, storage: Storage, axis: Any) -> int:
             "ravel() to go through all elements"
         )
     return axes_of(what, storage, 0 if axis is None else axis)[0]
+
+
+def check_new_axis(what: str, axis: Any) -> None:
+    """Refuse a name for a new axis, which has none."""
+    if any(isinstance(one, str) for one in (axis if isinstance(axis, tuple | list) else (axis,))):
+        expected = "a number for a new axis, which has no name"
+        raise TypeError(f"{what}: axis: expected {expected}, got {axis!r}; pass its number")
 
 
 def along(axis: int, key: Any) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ result. It has the alignment of the first storage, and its layout if it has as m
 from __future__ import annotations
 
 import operator
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from dlfield import _core
 from dlfield._core import Storage, get_dims
 from dlfield.functions import labels
-from dlfield.functions.axes import along, axis_of
+from dlfield.functions.axes import along, axis_of, check_new_axis
 from dlfield.functions.host import has_host_buffer, is_on_host_alone, on_host
 
 if TYPE_CHECKING:
@@ -231,6 +231,7 @@ def stack(
 
     The new axis has neither a name nor a halo, so that the result has no names.
     """
+    check_new_axis("numpy.stack", axis)
     _, model, pieces = _pieces("stack", arrays, out)
     axis = np.lib.array_utils.normalize_axis_index(axis, model.ndim + 1)
     _check_alike("stack", pieces)
@@ -249,12 +250,21 @@ def stack(
     return made
 
 
-def joining(longer: Callable[..., Any], axis: int) -> Callable[..., Storage]:
+def joining(name: str, longer: Callable[..., Any], axis: int) -> Callable[..., Storage]:
     """Make the join of arrays that have enough axes along one of them, or the only one."""
+
+    def places(array: Array) -> tuple[str | None, ...]:
+        """Return the name, or None, of each axis that the longer array has."""
+        names = iter(get_dims(array) or ())
+        extents = longer(np.broadcast_to(0, (2,) * np.ndim(array))).shape
+        return tuple(next(names, None) if extent == 2 else None for extent in extents)
 
     def join(tup: Iterable[Array], **options: Array) -> Storage:
         # NumPy's function would drop the names of a DataArray.
-        named = (one if get_dims(one) is None else _as_storage(one) for one in tup)
+        named = [one if get_dims(one) is None else _as_storage(one) for one in tup]
+        for one, other in combinations(map(places, named), 2):
+            pairs = [both for both in zip(one, other, strict=False) if all(both)]
+            labels.same_names(name, zip(*pairs, strict=True))
         pieces = [longer(one) for one in named]
         return concatenate(pieces, min(axis, pieces[0].ndim - 1), **options)
 

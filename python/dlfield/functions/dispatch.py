@@ -24,7 +24,7 @@ from dlfield._core import (
     reducing_functions,
 )
 from dlfield.functions import averages, chunks, copies, labels, ufuncs, views
-from dlfield.functions.axes import axes_of, axis_of
+from dlfield.functions.axes import axes_of, axis_of, numbered
 from dlfield.functions.host import check_host, each, on_host, values, way_out
 from dlfield.functions.labels import Labels, same_names
 from dlfield.functions.table import REFUSED, Row, row_of
@@ -169,11 +169,20 @@ def _by_type(_: Row, function: Function) -> Function:
 
 def _of_values(row: Row, function: Function) -> Function:
     """Lift a function that returns what NumPy does."""
+    parameters, _, _ = _parameters(row, function)
+    numbers = [name for name in parameters if name.startswith("axis")]
+    most = 1 if "k" in row.operands[0] else None
 
     def call(*args: Array, **keywords: Array) -> Any:
         given = list(each((*args, *keywords.values())))
         if len(row.operands) > 1:
-            same_names(function.__name__, map(get_dims, given), may_differ=False)
+            dims = (one and one[:most] for one in map(get_dims, given))
+            same_names(function.__name__, dims, may_differ=False)
+        if numbers and isinstance(args[:1][0] if args else None, Storage):
+            keywords = {**dict(zip(parameters, args, strict=False)), **keywords}
+            args = (keywords.pop(next(iter(parameters))),)
+            for name in keywords.keys() & numbers:
+                keywords[name] = numbered(_name(function), args[0], keywords[name])
         if row.result == "*":
             check_host(_short(function), given)
         return function(*values(args), **values(keywords))
@@ -218,16 +227,18 @@ def _along(row: Row, function: Function) -> Function:
     parameters, names, tables = _parameters(row, function)
     several, check = "*" in row.operands[0], _least(row, function)
     read_axis = partial(axes_of, again=function is np.roll) if several else axis_of
+    along = [one for one, axes in zip(parameters, row.operands, strict=False) if axes == "k"]
     first, is_open = next(iter(parameters)), function is np.gradient
     in_place = getattr(np.ndarray, what) if what in ("sort", "partition") else None
 
     def call(*args: Array, **keywords: Array) -> Any:  # one or several
-        named, more = (args[:1], args[1:]) if is_open else (args, ())
-        given = {**dict(zip(parameters, named, strict=False)), **keywords}
+        leading, more = (args[:1], args[1:]) if is_open else (args, ())
+        given = {**dict(zip(parameters, leading, strict=False)), **keywords}
         copies.check_no_out(what, given.get("out"))
         if len(names) > 1:
             same_names(what, [get_dims(given[name]) for name in names])
         model = next((given[name] for name in names if isinstance(given[name], Storage)), None)
+        named = {name: get_dims(given[name]) for name in along}
         given = {name: on_host(what, one) for name, one in given.items()}
         rest = [on_host(what, one) for one in more]
         for name in tables:
@@ -239,6 +250,12 @@ def _along(row: Row, function: Function) -> Function:
         if "axis" in parameters and not (several and axis is None):
             given["axis"] = read_axis(_name(function), model, axis)
         check(model)
+        beside = [(dims, given["axis"]) for dims in named.values()]
+        if more:  # spacings, each along its axis
+            axes = given.get("axis") or range(model.ndim)
+            beside += zip(map(get_dims, more), axes, strict=False)
+        for dims, at in beside:
+            same_names(what, (dims, model.dims and (model.dims[at],)))
         array = given.pop(first)
         if in_place is None:
             return _labelled(row, model, function(array, *rest, **given), given)
@@ -286,9 +303,9 @@ OWN: dict[str, Function] = {
     "around": ufuncs.rounded,
     "round": ufuncs.rounded,
     "asanyarray": copies.asarray,
-    "hstack": copies.joining(np.atleast_1d, 1),
-    "vstack": copies.joining(np.atleast_2d, 0),
-    "dstack": copies.joining(np.atleast_3d, 2),
+    "hstack": copies.joining("hstack", np.atleast_1d, 1),
+    "vstack": copies.joining("vstack", np.atleast_2d, 0),
+    "dstack": copies.joining("dstack", np.atleast_3d, 2),
     **{f"{name}_like": copies.like(name) for name in ("empty", "ones", "zeros")},
     **{one.__name__: views.at_least(one) for one in (np.atleast_1d, np.atleast_2d, np.atleast_3d)},
     **{

@@ -127,8 +127,9 @@ a storage with all labels; works on the last two axes
 a storage; the halo widths stay and count differences
     k...->n... own: diff
 a storage; the axis keeps its name but not its halo
-    k...,n->n... picked: repeat take
-    n,k...->n... picked: compress
+    k...,n->n... picked: take
+    k...,k->n... picked: repeat
+    k,k...->n... picked: compress
     k...,k...->n... chosen: take_along_axis
 a storage without the axis
     k...->... own: trapezoid
@@ -182,8 +183,9 @@ a 1-D array of values
         unique_counts unique_inverse unique_values
     ...,...->*: extract
 arrays of counts or moments
-    ...->*: corrcoef cov histogram_bin_edges histogramdd
-    ...,...->*: bincount histogram histogram2d
+    ...->*: histogram_bin_edges
+    ...,...->*: bincount corrcoef cov histogram histogram2d
+    k...,k->*: histogramdd
 a string
     ...->*: array2string array_repr array_str
 None; writes the values to a file

@@ -120,11 +120,12 @@ def _is_open(bound: Array) -> bool:
 
 def rounded(a: Array, decimals: int = 0, out: Array = None) -> Array:
     """Round to a number of decimals."""
-    return elementwise(_round, (a, decimals), name="numpy.round", options={"out": out})
+    options = {"out": out, "decimals": decimals}
+    return elementwise(_round, (a,), name="numpy.round", options=options)
 
 
 @wraps(np.round)
-def _round(a: Array, decimals: int, out: Array = None) -> Array:
+def _round(a: Array, out: Array = None, *, decimals: int) -> Array:
     if out is None or np.issubdtype(a.dtype, np.inexact):
         return np.round(a, decimals, out)
     out[...] = np.round(a, decimals)  # with an output NumPy refuses integers
@@ -186,7 +187,7 @@ def _nan_to_num(x: Array, nan: Array, posinf: Array, neginf: Array, out: Array =
 def copyto(dst: Array, src: Array, casting: Array = "same_kind", where: Array = True) -> None:  # noqa: FBT002 - as NumPy
     """Write into `dst`, into a storage as ``dst[...] = src``: by name if both have names.
 
-    With a mask it writes on the host and by position.
+    With a mask, where there is a GPU, it writes on the host and by position.
     """
     if not isinstance(dst, Storage):
         np.copyto(dst, values(src), casting=casting, where=values(where))
@@ -201,19 +202,20 @@ def copyto(dst: Array, src: Array, casting: Array = "same_kind", where: Array = 
     if where is True:
         dst[...] = src
         return
+    if is_on_host_alone(dst):
+        options = {"out": dst, "where": where, "casting": casting}
+        elementwise(_copyto, (src,), name="numpy.copyto", options=options)
+        return
     same_names("copyto", map(get_dims, (dst, src, where)))
     check_host("copyto", (dst,))
-
-    def put(out: np.ndarray) -> None:
-        np.copyto(out, values(src), casting=casting, where=values(where))
-
-    if is_on_host_alone(dst):
-        elementwise(put, (), name="copyto", options={"out": dst})
-        return
     if dst.readonly:
         raise BufferError("copyto: expected a writable storage, got a read-only one; use a copy()")
     with dst.host() as array:
-        put(array)
+        np.copyto(array, values(src), casting=casting, where=values(where))
+
+
+def _copyto(src: Array, out: Array, where: Array = True, **options: Array) -> None:  # noqa: FBT002
+    np.copyto(out, src, where=np.asarray(where, bool), **options)
 
 
 def of_other_types(name: str, a: Array, b: Array) -> Array:

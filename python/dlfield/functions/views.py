@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dlfield import _core
-from dlfield._core import Storage, as_storage
-from dlfield.functions.axes import along, axes_of, axis_of, numbered
+from dlfield._core import Storage, as_storage, get_dims
+from dlfield.functions.axes import along, axes_of, axis_of, check_new_axis, numbered
 from dlfield.functions.host import check_host_alone, on_host, values
-from dlfield.functions.labels import Labels, is_bare, spread
+from dlfield.functions.labels import Labels, is_bare, same_names, spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -127,6 +127,7 @@ def at_least(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def expand_dims(a: Storage, axis: int | Sequence[int]) -> Storage:
     """Add axes of extent 1, which have no names."""
+    check_new_axis("numpy.expand_dims", axis)
     return _longer(a, np.expand_dims, axis)
 
 
@@ -156,6 +157,8 @@ def broadcast_to(array: Storage, shape: int | Sequence[int], subok: object = Non
 
 def broadcast_arrays(*arrays: Array, subok: object = None) -> tuple[Array, ...]:
     """Repeat arrays to their common shape; read-only. Storages stay storages, others NumPy's."""
+    if not _core.has_matched_dims():
+        same_names("broadcast_arrays", map(get_dims, arrays))
     shape = np.broadcast_shapes(*(np.shape(one) for one in arrays))
     return tuple(
         broadcast_to(one, shape) if isinstance(one, Storage) else np.broadcast_to(one, shape)

@@ -8,14 +8,23 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from dlfield._core import Allocation
+from dlfield._core import Allocation, BoundStencil
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from dlfield._core import Array
 
-__all__ = ["Memory", "check_like", "copies", "fresh", "number_of", "part_of", "turned"]
+__all__ = [
+    "Memory",
+    "check_bound",
+    "check_like",
+    "copies",
+    "fresh",
+    "number_of",
+    "part_of",
+    "turned",
+]
 
 #: Classes of the numbers that a scalar takes, by NumPy's letter for the kind of its type.
 _TAKEN: dict[str, tuple[type, ...]] = {
@@ -59,6 +68,15 @@ def copies(name: str, memory: Memory) -> Callable[[Any], Any]:
         return made
 
     return copied
+
+
+def check_bound(what: str, given: Any) -> None:
+    """Refuse what is no bound stencil."""
+    if not isinstance(given, BoundStencil):
+        got = f"an object of type '{type(given).__name__}'"
+        raise TypeError(
+            f"{what}: expected a bound stencil, got {got}; pass dlfield.bind(...) of it"
+        )
 
 
 def check_like(name: str, model: Array, values: Array) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from dlfield._core import Storage
+from dlfield.operators.arguments import check_bound
 from dlfield.operators.function import StencilFunction
 from dlfield.stencils.binding import bind
 
@@ -144,7 +145,10 @@ def _derivative(
     names: Mapping[str, str | None] | None,
 ) -> BoundStencil | None:
     """Return a derivative that is given, or derived of what is no constant by decision."""
+    check_bound("run", run)
     if not isinstance(given, str):
+        if given is not None:
+            check_bound(kind, given)
         return given
     if given != "derive":
         raise ValueError(f"{kind}: expected a bound stencil, None or 'derive', got '{given}'")
@@ -153,5 +157,8 @@ def _derivative(
     derive: Callable[..., Any] = getattr(entrances, kind)
     inputs = [one for one in run.declaration.fields if one.access in ("read", "update")]
     constant = [name for name, own in (names or {}).items() if own is None]
+    if renamed := [name for name in names or {} if name not in constant]:
+        expected = f"None for constants alone beside {kind}='derive', which names its arguments"
+        raise ValueError(f"names: expected {expected}, got one for '{renamed[0]}'; leave it out")
     varying = [one.name for one in inputs if one.dtype.kind == "f" and one.name not in constant]
     return bind(derive(run, varying if constant else None))

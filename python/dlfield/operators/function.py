@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dlfield._core import Allocation, BoundStencil, FunctionalPlan
-from dlfield.operators.arguments import copies, fresh, number_of, part_of, turned
+from dlfield.operators.arguments import check_bound, copies, fresh, number_of, part_of, turned
 from dlfield.stencils.halos import Halos, Shape
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ class StencilFunction:
         memory: Callable[[Sequence[int], Any], Memory] = Allocation,
         convert: Callable[[Any], Any] | None = None,
     ) -> None:
+        check_bound("run", run)
         declaration = run.declaration
         if declaration.collections:
             expected = "expected fields and scalars as arguments"

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dlfield.operators.adjoints import Adjoint
-from dlfield.operators.arguments import number_of
+from dlfield.operators.arguments import check_like, number_of
 from dlfield.operators.function import StencilFunction, has_derivative
 from dlfield.operators.linear import Linear, linear
 from dlfield.operators.tangents import Tangent
@@ -110,12 +110,17 @@ class JaxCall:
     def _made(self, scalars: Mapping[str, Any], shapes: Sequence[Any]) -> Callable[..., Any]:
         """Return the function of arrays for these numbers and shapes."""
         self.function.plan(shapes)  # refuses shapes that do not fit
+        fields = self.function.inputs
+        given = dict(zip(self._inputs, _results(fields, shapes), strict=True))
+        made = _results(self.function.outputs, self.function.shapes(shapes))
+        for name, one in zip(self._outputs, made, strict=True):
+            check_like(name, one, given.get(name, one))  # of a field that is read and written
 
         def plain(*arrays: Array) -> tuple[Any, ...]:
             return self._forward(scalars, arrays)
 
-        made: Callable[..., Any] = jax.jit(self._with_derivatives(plain, scalars, shapes))
-        return made
+        call: Callable[..., Any] = jax.jit(self._with_derivatives(plain, scalars, shapes))
+        return call
 
     def _forward(self, scalars: Mapping[str, Any], arrays: Sequence[Any]) -> tuple[Any, ...]:
         owner = (self.function.run, "forward")

@@ -110,6 +110,7 @@ def declare(
         If `fields` names something other than a parameter, or `backend` is not a preset.
     """
     name = _name(function)
+    _check_computes(name, plain_function(function))
     suits = None if backend is None else preset(known_preset(backend, "backend"))
     every = _parameters(name, function, _checked({} if fields is None else fields))
     named = [one for one in every if one.kind not in _VARIADIC]
@@ -178,6 +179,20 @@ def plain_function(function: Any) -> Any:
     while isinstance(function, functools.partial):
         function = function.func
     return inspect.unwrap(function)
+
+
+def _check_computes(name: str, function: Any) -> None:
+    """Refuse a function whose call returns before it has computed."""
+    waits = (
+        inspect.iscoroutinefunction,
+        inspect.isgeneratorfunction,
+        inspect.isasyncgenfunction,
+    )
+    own = inspect.getattr_static(function, "__call__", None)  # of an object
+    if any(is_one(function) or is_one(own) for is_one in waits):
+        expected = "a function that computes when it is called"
+        got = "a coroutine or generator function"
+        raise TypeError(f"bind: expected {expected}, got {got}, '{name}'; write it without yield")
 
 
 def _checked(fields: Mapping[str, FieldAnnotation]) -> Mapping[str, FieldAnnotation]:

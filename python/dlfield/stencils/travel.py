@@ -162,7 +162,13 @@ def _compile(made: _Compiled) -> Any:
     externals = {name: _unpacked(value) for name, value in options.pop("externals").items()}
     definition = _definition_of(found)
     with _alone(version):
-        return compile_again(definition, externals, options)
+        stencil = compile_again(definition, externals, options)
+    if cartesian.identity(stencil) != version:
+        name = definition.__name__
+        expected = f"values of the names in '{name}' as they were when it was compiled"
+        way_out = "pass them as externals=, or as arguments"
+        raise pickle.UnpicklingError(f"{name}: expected {expected}, got others here; {way_out}")
+    return stencil
 
 
 @contextmanager
@@ -247,6 +253,7 @@ def _source(function: Any) -> _Source:
     names = {node.id for node in used if isinstance(node, ast.Name)}
     own = {one.arg for one in ast.walk(tree.args) if isinstance(one, ast.arg)}
     scope = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
+    scope |= cartesian.fixed_values(function)  # others may have been put there since
     attributes = {
         "__annotations__": {name: _packed(one) for name, one in annotations.items()},
         "__defaults__": function.__defaults__,

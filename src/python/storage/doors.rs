@@ -137,9 +137,10 @@ impl HostBacked {
     fn __array__<'py>(
         slf: &Bound<'py, Self>,
         dtype: Option<&Bound<'py, PyAny>>,
-        copy: Option<bool>,
+        copy: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let _inside = Inside::enter(slf.py());
+        let copy = copy.map(PyAnyMethods::is_truthy).transpose()?;
         let array = array(slf.as_super(), "__array__")?;
         let own = array.getattr("dtype")?;
         let dtype = dtype.map(|dtype| slf.py().import("numpy")?.call_method1("dtype", (dtype,)));

@@ -1,5 +1,7 @@
 """What has the face of a GT4Py stencil: what is missing is named, and `run` is what computes."""
 
+import functools
+
 import dlfield as dlf
 import numpy as np
 import pytest
@@ -56,3 +58,15 @@ def test_run_is_called_where_times_are_asked_for_and_gets_them():
     dlf.bind(Own(**FIELDS))(np.zeros(SHAPE), np.zeros(SHAPE), exec_info=times)
     assert seen["times"] is times
     assert seen["arguments"]["_domain_"] == SHAPE
+
+
+@pytest.mark.parametrize("times", [3, [], "x"])
+def test_times_that_are_no_dict_are_refused_before_anything_is_computed(times):
+    stencil, out = StandIn(**FIELDS), np.zeros(SHAPE)
+    for run, given in [
+        (dlf.bind(stencil), {"exec_info": times}),
+        (dlf.bind(functools.partial(stencil, exec_info=times)), {}),
+    ]:
+        with pytest.raises(TypeError, match="exec_info: expected a dict for times, got"):
+            run(np.ones(SHAPE), out, **given)
+    assert stencil.seen is None

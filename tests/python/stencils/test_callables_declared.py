@@ -382,3 +382,25 @@ def test_declaring_calls_nothing():
     made = declare(lambda out: called.append(out), fields={"out": Out})
     assert isinstance(made.run, CallableRun)
     assert called == []
+
+
+async def asynchronous(inp: In, out: Out):
+    out[...] = inp
+
+
+def generating(inp: In, out: Out):
+    out[...] = inp
+    yield
+
+
+class Called:
+    def __call__(self, inp: In, out: Out):
+        yield
+
+
+@pytest.mark.parametrize(
+    "function", [asynchronous, generating, Called(), functools.partial(generating)]
+)
+def test_a_function_that_does_not_compute_when_it_is_called_is_refused(function):
+    with pytest.raises(TypeError, match="expected a function that computes when it is called"):
+        declare(function)

@@ -97,6 +97,13 @@ def spread_slightly_wrong(
         c_bar = 1.000025 * s * out_bar * (inp[1, 0, 0] - 2.0 * inp[0, -1, 0])  # noqa: F841
 
 
+def spread_adjoint_of_inp(out_bar: Field["wp"], c: Field["wp"], inp_bar: Field["wp"], *, s: "wp"):
+    with computation(PARALLEL), interval(...):
+        inp_bar = (  # noqa: F841
+            out_bar + s * c[-1, 0, 0] * out_bar[-1, 0, 0] - 2.0 * s * c[0, 1, 0] * out_bar[0, 1, 0]
+        )
+
+
 def spread_wrong_side(out_bar: Field["wp"], c: Field["wp"], inp_bar: Field["wp"], *, s: "wp"):
     with computation(PARALLEL), interval(...):
         inp_bar = (  # noqa: F841

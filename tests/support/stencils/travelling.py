@@ -14,6 +14,15 @@ def shifted(inp: Field[np.float64], out: Field[np.float64]):
         out = inp + 1.0  # noqa: F841 (writes the field)
 
 
+CONSTANT = 4.0
+
+
+@gtscript.stencil(backend="numpy")
+def scaled_by_a_constant(inp: Field[np.float64], out: Field[np.float64]):
+    with computation(PARALLEL), interval(...):
+        out = inp * CONSTANT  # noqa: F841
+
+
 @gtscript.lazy_stencil(backend="numpy")
 def lazily_shifted(inp: Field[np.float64], out: Field[np.float64]):
     with computation(PARALLEL), interval(...):

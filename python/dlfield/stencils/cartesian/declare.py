@@ -6,6 +6,7 @@ as a stencil of one's own for a GPU, is read the same way.
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
@@ -95,6 +96,8 @@ def declare(stencil: CartesianStencil) -> Declaration:
     """
     on_gpu, typed = _code(stencil.backend)
     own: Any = stencil if callable(stencil) and _is_gt4py(stencil) else None
+    if own is not None:
+        _refuse_names(stencil)
     # GT4Py's generated code waits for the first GPU, whatever GPU is current.
     device = getattr(stencil, "device", ("gpu", 0) if on_gpu else None)
     parameters = _signature(stencil)
@@ -199,6 +202,24 @@ def _stages(stencil: CartesianStencil, found: Stencil) -> Stencil | None:
 
 class WronglyComputed(ValueError):
     """A backend computes a stencil at too few points, at too many, too soon, or otherwise."""
+
+
+#: Names that the code of a backend has for its own: it overwrites an argument of such a name.
+_OWN_NAMES = {
+    "numpy": r"[ijkIJK]|np|Field|computation",
+    "debug": r"[ijk](_\d+)?|range|Field|computation",
+}
+
+
+def _refuse_names(stencil: CartesianStencil) -> None:
+    pattern = _OWN_NAMES.get(stencil.backend, "")
+    for name in (*stencil.field_info, *stencil.parameter_info):
+        if re.fullmatch(pattern, name):
+            raise WronglyComputed(
+                f"'{stencil.options['name']}': expected a backend that keeps the argument "
+                f"'{name}', got '{stencil.backend}', whose code has that name for its own and "
+                "overwrites the argument; rename it"
+            )
 
 
 def _refuse_what_is_wrong(
@@ -314,4 +335,6 @@ def _access(touched: FieldFootprint) -> Access:
 def _scalar(name: str, info: Any, signature: dict[str, inspect.Parameter]) -> DeclaredScalar:
     declared = signature[name]
     default = () if declared.default is declared.empty else (declared.default,)
+    if default and isinstance(default[0], float) and info.dtype in ("float16", "float32"):
+        default = (info.dtype.type(default[0]),)  # GT4Py keeps the number of a type as Python's
     return DeclaredScalar(name, info.dtype, info.access.name != "NONE", default)

@@ -75,8 +75,8 @@ def footprint_of(
     deepest = (touched.spans[one.name, "K"] for one in found.temporaries)
     levels = max(1, levels, *(max(one.below_end, one.above_start) for one in deepest))
     overtaken, covered = _overtaken(found, levels), _covered(found)
-    # GT4Py counts what any interval has written before as an output, at all levels.
-    unwritten = without_value(found, {one.name for one in found.fields})
+    # GT4Py counts what any interval or condition has written before as an output, at all points.
+    unwritten = without_value(found, {one.name for one in found.fields}, surely=True)
     early = {read.name for one, read, _ in unwritten if read in entered(one.block)}
     boxes = {
         name: FieldFootprint(

@@ -202,6 +202,12 @@ def origin_of(stencil: Any) -> tuple[Callable[..., Any], str, dict[str, Any]]:
     return definition, str(stencil._gt_id_), options_of(stencil) | known
 
 
+def fixed_values(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the values that GT4Py has taken for names of a definition's surroundings."""
+    noted = getattr(function, "_gtscript_", {"nonlocals": {}})["nonlocals"]
+    return {name: value for name, value in noted.items() if "." not in name}
+
+
 def options_of(stencil: Any) -> dict[str, Any]:
     """Return backend, name and options that a stencil was compiled with, for `compile_again`."""
     options = dict(stencil.options)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from dlfield.stencils.cartesian.levels import ALL, meet, shifted, without
@@ -11,23 +13,27 @@ from dlfield.stencils.cartesian.nodes import (
     Access,
     Assign,
     Branch,
+    Constant,
     Interval,
     Loop,
+    Operation,
     Region,
     accesses,
     known,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from dlfield.stencils.cartesian.levels import Levels
-    from dlfield.stencils.cartesian.nodes import Block, Scalar, Stencil, VerticalLoop
+    from dlfield.stencils.cartesian.nodes import Block, Scalar, Statement, Stencil, VerticalLoop
 
 __all__ = ["Parts", "Place", "comes_before", "loops_of", "places_of", "sources", "without_value"]
 
 #: The parts of both axes that a region has.
 Parts = tuple[Interval, Interval]
+#: A field, or one of its values at a point: name and data index.
+Part = tuple[str, tuple[Constant, ...]]
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,16 @@ class Place:
         parts = {id(one): region.bounds for region in regions for one in accesses(region)}
         found = (one for one in accesses(self.block) if id(one) not in targets)
         return [(one, parts.get(id(one))) for one in found]
+
+    @cached_property
+    def surely_written(self) -> set[Part]:
+        """Return what it writes at all of its points, whatever the values are."""
+        return {part for part in _always(self.block.statements) if part[0] not in self.moved}
+
+    @cached_property
+    def surely_own(self) -> set[int]:
+        """Return the ids of what it reads at its own point behind a sure write of that."""
+        return set(_behind(self.block.statements, set()))
 
     @cached_property
     def own(self) -> set[int]:
@@ -94,6 +110,40 @@ def _is_here(read: Access) -> bool:
 def _is_part(target: Access | Scalar) -> bool:
     """Return True for one of several values of a point."""
     return isinstance(target, Access) and bool(target.data_index)
+
+
+def _part(access: Access | Scalar) -> Part | None:
+    """Return the field of an access, with its data index; None if that is known at run time."""
+    index = access.data_index if isinstance(access, Access) else ()
+    numbers = [one for one in index if isinstance(one, Constant)]
+    return (access.name, tuple(numbers)) if len(numbers) == len(index) else None
+
+
+def _always(statements: Sequence[Statement]) -> set[Part]:
+    """Return what statements write whatever the values are: of conditions, in both branches."""
+    found: set[Part | None] = set()
+    for before, one in pairwise([None, *statements]):
+        if isinstance(one, Assign):
+            found.add(_part(one.target))
+        if isinstance(before, Branch) and isinstance(one, Branch) and _is_else(before, one):
+            found |= _always(before.body) & _always(one.body)
+    return {part for part in found if part is not None}
+
+
+def _is_else(before: Branch, one: Branch) -> bool:
+    return one.condition == Operation("not", (before.condition,))
+
+
+def _behind(statements: Sequence[Statement], written: set[Part]) -> Iterator[int]:
+    """Yield the ids of accesses at the own point of what `written` has, or is always written."""
+    for at, one in enumerate(statements):
+        known = written | _always(statements[:at])
+        asked = one.value if isinstance(one, Assign) else getattr(one, "condition", None)
+        for access in () if asked is None else accesses(asked):
+            if _is_here(access) and _part(access) in known:
+                yield id(access)
+        if not isinstance(one, Assign):
+            yield from _behind(one.body, known)
 
 
 def places_of(found: Stencil) -> Iterator[Place]:
@@ -135,17 +185,25 @@ def sources(places: list[Place], writers: list[int], at: int, read: Access) -> I
 
 
 def without_value(
-    found: Stencil, names: Collection[str]
+    found: Stencil, names: Collection[str], *, surely: bool = False
 ) -> Iterator[tuple[Place, Access, tuple[Levels, ...]]]:
-    """Yield reads of some fields, with the levels at which no block has written them before."""
+    """Yield reads of some fields, with the levels at which no block has written them before.
+
+    With `surely` a write counts that happens at all points, whatever the values are; else any.
+    """
     places = list(places_of(found))
-    writers = {name: [at for at, one in enumerate(places) if name in one.written] for name in names}
+    writers: defaultdict[str | Part | None, list[int]] = defaultdict(list)
     for at, one in enumerate(places):
-        for read in (read for read, _ in one.reads if read.name in writers):
+        for what in one.surely_written if surely else one.written:
+            writers[what].append(at)
+    for at, one in enumerate(places):
+        for read in (read for read, _ in one.reads if read.name in names):
             level = 0 if read.name in one.flat else read.offset[2]
-            if level is None or one.levels is None or id(read) in one.own:
+            own = one.surely_own if surely else one.own
+            if level is None or one.levels is None or id(read) in own:
                 continue
-            written = [places[to].levels for to in sources(places, writers[read.name], at, read)]
+            before = writers[_part(read) if surely else read.name]
+            written = [places[to].levels for to in sources(places, before, at, read)]
             if None in written or (written and read.name in one.flat):
                 continue
             if left := without(shifted(one.levels, level), filter(None, written)):
