@@ -76,7 +76,7 @@ def test_integers_have_no_derivative_and_may_be_saved():
 )
 def test_a_derivative_that_leaves_an_input_out_is_found_unless_it_is_said(check_one, derivative):
     pair = bound("spread"), bound(derivative)
-    with refused(AssertionError, "of 'spread': expected a derivative for 'c'", "names={'c': None}"):
+    with refused(AssertionError, "of 'spread': needs a derivative for 'c'", "names={'c': None}"):
         check_one(*pair, VALUES)
     check_one(*pair, VALUES, names={"c": None})
 

@@ -144,3 +144,9 @@ def test_what_does_not_fit_is_refused(arguments, text):
 def test_an_array_without_the_data_dimensions_of_its_dtype_is_refused():
     with refused(ValueError, "data: expected a shape that ends with (2,)", "got (4, 3)"):
         gt4py_storage.from_array(np.ones((4, 3)), VECTOR, backend="numpy")
+
+
+@pytest.mark.parametrize(("shape", "index"), [((1, 1, 10), (1, 1, 0)), ((3,), (3,))])
+def test_an_aligned_index_beyond_the_extents_is_taken_as_by_gt4py(shape, index):
+    options = {"backend": "gt:cpu_ifirst", "aligned_index": index}
+    assert gt4py_storage.zeros(shape, **options).shape == theirs.zeros(shape, **options).shape

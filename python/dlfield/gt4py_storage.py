@@ -48,7 +48,8 @@ def empty(
     backend : str
         GT4Py's name of a backend, or that of a preset: it decides layout, alignment and device.
     aligned_index : sequence of int, optional
-        The element that lies on a boundary of the alignment; by default the first.
+        The element that lies on a boundary of the alignment; by default the first. Beyond the
+        extent of a dimension it is the last.
     dimensions : sequence of str or of axes of gtscript, optional
         Names of the dimensions: I, J, K, and decimals for data dimensions.
 
@@ -206,6 +207,10 @@ def _options(
     dtype, shape = np.dtype(dtype), tuple(shape)
     options: dict[str, Any] = {"backend": backend}
     if aligned_index is not None:
+        # GT4Py takes an index beyond the last, as that of a halo which a single column lacks.
+        most = (max(extent - 1, 0) for extent in shape)
+        if len(aligned_index) == len(shape):
+            aligned_index = tuple(map(min, aligned_index, most))
         options["aligned_index"] = (*aligned_index, *(0 for _ in dtype.shape))
     if dimensions is not None:
         options["dims"] = _names(dimensions, shape, dtype)

@@ -139,9 +139,8 @@ def _check_complete(
     """Refuse a derivative that leaves an input out."""
     for name in [one.name for one in filter(has_derivative, function.inputs)]:
         if name not in known and names.get(name, name) is not None:
-            expected = f"a derivative for '{name}'"
             way_out = f"pass names={{'{name}': None}} for a constant"
-            raise AssertionError(f"{what}: expected {expected}, got none; {way_out}")
+            raise AssertionError(f"{what}: needs a derivative for '{name}'; {way_out}")
 
 
 def _derivative(

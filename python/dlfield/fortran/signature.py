@@ -61,7 +61,7 @@ def function(
         The function, or a stencil as `dlfield.bind` takes it.
     halo
         Points of the arrays that lie outside of the domain, as for `dlfield.as_storage`; or a
-        mapping by name of the parameter. By default unknown.
+        mapping by name of the parameter. By default the lower bounds tell it, or there is none.
     persistent
         Names of arrays that Python may keep. Their owner calls ``dlfield_deallocate``.
     lower_bounds

@@ -305,6 +305,7 @@ OWN: dict[str, Function] = {
     "asanyarray": copies.asarray,
     "hstack": copies.joining("hstack", np.atleast_1d, 1),
     "vstack": copies.joining("vstack", np.atleast_2d, 0),
+    "row_stack": copies.joining("row_stack", np.atleast_2d, 0),  # an alias, in some versions
     "dstack": copies.joining("dstack", np.atleast_3d, 2),
     **{f"{name}_like": copies.like(name) for name in ("empty", "ones", "zeros")},
     **{one.__name__: views.at_least(one) for one in (np.atleast_1d, np.atleast_2d, np.atleast_3d)},

@@ -101,7 +101,7 @@ a read-only view of host memory; repeated axes have no halo
 a read-only view of host memory, without names
     ...->view own: lib.stride_tricks.sliding_window_view
 a storage, with names if all inputs agree; a new axis has no name
-    k...,k...->k... own: concatenate dstack hstack vstack
+    k...,k...->k... own: concatenate dstack hstack row_stack vstack
     ...,...->k... own: stack
 a storage, matched by name; `where(condition)` alone returns indices
     ...->... own: around clip round
@@ -211,7 +211,7 @@ Fourier transforms
 functions by piece: numpy.where or numpy.select
     piecewise
 joins without a name: numpy.concatenate or numpy.take
-    append block column_stack delete insert row_stack
+    append block column_stack delete insert
 parts and grids by position
     apply_along_axis apply_over_axes diag diagflat diagonal ix_ meshgrid ravel_multi_index
     unravel_index

@@ -41,8 +41,8 @@ def torch_op(
     halo
         Points around the domain in every tensor: a number, a number or a pair for each axis, or a
         dict by axis; the reach of the stencil by default. Outputs have the points of the domain
-        and the halo, and zeros in the halo; a field that is read and written keeps its values
-        there.
+        and the halo, and zeros in the halo and where the stencil does not write, as under a
+        condition; a field that is read and written keeps its values there.
     dims
         Order of the axes in the tensors, such as ``"KJI"``; the declared order by default. No
         tensor is copied for it.
@@ -99,8 +99,8 @@ def jax_call(
     halo
         Points around the domain in every array: a number, a number or a pair for each axis, or a
         dict by axis; the reach of the stencil by default. Outputs have the points of the domain
-        and the halo, and zeros in the halo; a field that is read and written keeps its values
-        there.
+        and the halo, and zeros in the halo and where the stencil does not write, as under a
+        condition; a field that is read and written keeps its values there.
     dims
         Order of the axes in the arrays, such as ``"KJI"``; the declared order by default. No array
         is copied for it.
