@@ -7,7 +7,8 @@ use crate::error::{Error, Result};
 use crate::layout::{Layout, may_overlap};
 use crate::managed::Managed;
 
-/// Refuses outputs that overlap, and inputs that are read where another field is written.
+/// Refuses outputs that touch each other's points, and inputs that are read where another field is
+/// written.
 pub(super) fn check(placed: &[Placed<'_>]) -> Result<()> {
     for (at, output) in placed.iter().enumerate().filter(|(_, field)| field.spec.access.writes()) {
         for (other_at, other) in placed.iter().enumerate() {
@@ -15,6 +16,9 @@ pub(super) fn check(placed: &[Placed<'_>]) -> Result<()> {
                 continue;
             }
             if other.spec.access.writes() {
+                if are_apart(output, other)? && are_apart(other, output)? {
+                    continue;
+                }
                 return Err(overlapping(output, other, "outputs in separate memory", ""));
             }
             if !may_be_read(other, output)? {
@@ -79,6 +83,23 @@ pub(crate) fn are_all_apart<'a>(
             other.is_none_or(|(other, other_at)| !may_overlap(own, own_at, other, other_at))
         })
     })
+}
+
+/// True if all that is written of one output is apart from all that another one touches. Not where
+/// copies are made, which are written back whole.
+fn are_apart(one: &Placed<'_>, other: &Placed<'_>) -> Result<bool> {
+    let are_known = one.touched.complete && other.touched.complete;
+    let may_copy = one.stencil.copy_memory || one.stencil.copy_device;
+    let Some(written) = one.touched.writes.as_ref().filter(|_| are_known && !may_copy) else {
+        return Ok(false);
+    };
+    let written = window(one, written)?;
+    for touched in [&other.touched.reads, &other.touched.writes].into_iter().flatten() {
+        if window(other, touched)?.may_overlap(&written) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// False for an input that overlaps an output so that results would depend on the order of a

@@ -231,6 +231,20 @@ def test_an_input_beside_the_written_half_of_its_array_is_taken():
     assert noted.runs == 1
 
 
+@pytest.mark.parametrize(("rows", "is_taken"), [(5, True), (4, True), (3, False)])
+def test_outputs_in_one_array_are_taken_where_they_write_different_points(rows, is_taken):
+    noted, whole = Noted(), np.zeros((10, 6, 4))
+    arrays = {"inp": np.zeros((6, 6, 4)), "out": whole[:6], "both": whole[rows:][:6]}
+    given = {**good(), **arrays, "origin": {"_all_": (1, 1, 0)}, "domain": (4, 4, 4)}
+    run = dlf.bind(noted, fields=FIELDS)
+    if is_taken:
+        run(**given)
+    else:
+        with refused(BufferError, "'out' and 'both': expected outputs in separate memory"):
+            run(**given)
+    assert noted.runs == is_taken
+
+
 @pytest.mark.parametrize("name", ["origin", "domain"])
 def test_only_a_callable_that_takes_it_may_be_given_origin_or_domain(name):
     def function(out):

@@ -50,10 +50,15 @@ pub fn may_share(all: &[Lying<'_>]) -> bool {
         if !meet(&output.addresses(None), &other.addresses(None)) {
             return true;
         }
-        if other.field.writes.is_some() || !output.field.complete || !other.field.complete {
+        if !output.field.complete || !other.field.complete {
             return false;
         }
         let written = output.addresses(output.boxes.1.as_ref());
+        let touched = |points: Option<&Vec<_>>| points.map(|one| other.addresses(Some(one)));
+        if other.field.writes.is_some() {
+            let all = [&other.boxes.0, &other.boxes.1].map(|points| touched(points.as_ref()));
+            return all.iter().flatten().all(|addresses| !meet(&written, addresses));
+        }
         let read = other.addresses(other.boxes.0.as_ref());
         let in_place = written == read && output.field.dims == other.field.dims;
         let pointwise = output.field.pointwise && other.field.pointwise;
