@@ -249,3 +249,13 @@ def test_jax_refuses_an_updated_argument_of_another_shape():
     jax.config.update("jax_enable_x64", True)  # noqa: FBT003 (JAX's own signature)
     with refused(ValueError, "argument 't': expected float64 of shape (3, 2, 2)", "(3, 1, 2)"):
         dlf.jax_call(dlf.bind(add))(np.ones(SHAPE), np.ones((3, 1, 2)))
+
+
+@pytest.mark.parametrize("kind", ["adjoint", "tangent"])
+def test_a_derivative_that_needs_more_levels_than_a_plane_has_is_refused_at_once(kind):
+    gtscript = library("gt4py.cartesian.gtscript")
+    from support.stencils.planes import multiplied_in_each_level
+
+    run = dlf.bind(gtscript.stencil(backend="numpy", definition=multiplied_in_each_level))
+    with refused(ValueError, f"{kind} of 'multiplied_in_each_level'", "interval(0, 1)"):
+        dlf.jax_call(run, **{kind: "derive"})

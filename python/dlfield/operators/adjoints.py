@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from dlfield._core import BoundStencil, FunctionalPlan, as_numpy
 from dlfield.operators.arguments import fresh, part_of, turned
-from dlfield.operators.function import has_derivative
+from dlfield.operators.function import check_levels, has_derivative
 from dlfield.stencils.halos import Halos, Shape
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ class Adjoint:
     ) -> None:
         self.function, self.run, self.declaration = function, run, run.declaration
         self.names = checked_names(function, names or {})
+        check_levels("adjoint", function, self.declaration)
         order = function.halos.order
         if self.declaration.collections:
             expected, got = "expected fields and scalars", ", ".join(self.declaration.collections)

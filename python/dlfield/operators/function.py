@@ -12,6 +12,7 @@ import numpy as np
 
 from dlfield._core import Allocation, BoundStencil, FunctionalPlan
 from dlfield.operators.arguments import check_bound, copies, fresh, number_of, part_of, turned
+from dlfield.stencils.footprint import AffineFootprint
 from dlfield.stencils.halos import Halos, Shape
 
 if TYPE_CHECKING:
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 
     from dlfield._core import Array
     from dlfield.operators.arguments import Memory
-    from dlfield.stencils.declaration import DeclaredField, DeclaredScalar
+    from dlfield.stencils.declaration import Declaration, DeclaredField, DeclaredScalar
 
-__all__ = ["StencilFunction", "has_derivative"]
+__all__ = ["StencilFunction", "check_levels", "has_derivative"]
 
 
 #: Types of NumPy for which a stencil takes Python's numbers.
@@ -328,6 +329,20 @@ class _ForwardPlan:
             self.new = FunctionalPlan(run, made, order=order, **self.options, convert=convert)
             order += list(makers)
             self.write = FunctionalPlan(run, {}, order=order, **self.options, shapes=dict(shapes))
+
+
+def check_levels(what: str, function: StencilFunction, derivative: Declaration) -> None:
+    """Refuse a derivative that needs several points along an axis that no field has."""
+    known = {dim for field in function.halos.fields.values() for dim in field.dims}
+    footprint = derivative.footprint
+    least = footprint.smallest if isinstance(footprint, AffineFootprint) else ()
+    for axis, points in zip(derivative.axes, least, strict=False):
+        if points > 1 and axis not in known:
+            way_out = "compute one level in the stencil, by interval(0, 1)"
+            raise ValueError(
+                f"{what} of '{function.name}': expected one that computes a single point along "
+                f"{axis}, which no field has, got one that needs {points}; {way_out}"
+            )
 
 
 def has_derivative(field: DeclaredField) -> bool:

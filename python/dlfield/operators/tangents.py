@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dlfield.operators.adjoints import checked_names
-from dlfield.operators.function import StencilFunction, has_derivative
+from dlfield.operators.function import StencilFunction, check_levels, has_derivative
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,6 +44,7 @@ class Tangent:
         names: Mapping[str, str | None] | None = None,
     ) -> None:
         self.function, self.names = function, checked_names(function, names or {})
+        check_levels("tangent", function, run.declaration)
         self.run = StencilFunction(run, function.halos.widths, function.halos.order)
         self.called = {
             name: self.names.get(name) or f"{name}_dot" for name in function.halos.fields

@@ -45,8 +45,8 @@ def bind(
         A stencil compiled by ``gt4py.cartesian.gtscript.stencil`` (or an object with the
         attributes of `dlfield.gt4py_cartesian.CartesianStencil`), a ``gt4py.next`` program or field
         operator, or a callable whose parameters are annotated with `dlfield.annotations.Field`.
-        Or a `functools.partial` of one, whose arguments every call gets unless it gives its own; of
-        a callable, a partial gives scalars only.
+        Or a `functools.partial` of one, whose arguments every call gets unless it gives its own (an
+        option of None counts as not given); of a callable, a partial gives scalars only.
     dims
         The stencil's dimension for each name that your arrays use, for example
         ``{"lon": "I", "lon_u": "I", "lat": "J"}``, or ``{"lon": IDim}`` for gt4py.next. Names that
