@@ -307,7 +307,7 @@ RAISES = {
         "arguments 'inp' and 'out': expected an input that is read apart from where the "
         "output is written, ..."
     ): with_itself,
-    ("arguments 'left' and 'right': expected outputs in separate memory, ..."): outputs_in_one,
+    ("arguments 'left' and 'right': expected outputs at different points, ..."): outputs_in_one,
     "argument 'inp': expected items aligned to 8 bytes, got ...": lambda: laplacian()(
         misaligned(), zeros(), **IN
     ),

@@ -115,6 +115,20 @@ def test_calls_of_threads_that_outlive_the_last_line_are_checked(script):
     assert "8 calls checked, 3 findings" in ended.stderr
 
 
+KEPT = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+sys.pool = ThreadPoolExecutor(1)
+sys.pool.submit(int)
+"""
+
+
+def test_an_executor_that_is_kept_does_not_keep_the_program(script):
+    ended = checked(script(KEPT))
+    assert ended.returncode == 0
+    assert "0 findings" in ended.stderr
+
+
 @pytest.mark.parametrize("arguments", [("missing.py",), ("-m", "missing.module")])
 def test_a_program_that_is_missing_is_a_wrong_option(arguments):
     ended = checked(*arguments)

@@ -11,6 +11,7 @@ library("gt4py.cartesian.gtscript")
 from gt4py.cartesian.gtscript import (  # noqa: E402 (after the skip)
     BACKWARD,
     FORWARD,
+    IJ,
     PARALLEL,
     Field,
     I,
@@ -27,6 +28,7 @@ from support.derived import checked  # noqa: E402
 
 F = Field[np.float64]
 V = Field[(np.float64, (2,))]
+P = Field[IJ, np.float64]
 BACKENDS = ["numpy", "debug"]
 
 
@@ -85,6 +87,23 @@ def behind_another_component(a: F, b: V, c: F):
         c = b[0, 0, 0][1] * a
 
 
+def before_the_next_level(a: F, b: P, c: F):
+    with computation(FORWARD), interval(...):
+        if a > 0.5:
+            b = a
+        c = b * a
+        b = a
+
+
+def behind_another_level(a: F, b: F, c: F):
+    with computation(FORWARD), interval(0, -1):
+        if a > 0.0:
+            b[0, 0, 1] = a
+        c = b * a
+
+
+#: What derivatives refuse: a plane in each level, writing at other levels.
+REFUSED = [before_the_next_level, behind_another_level]
 UPDATES = [
     squared_above,
     level_above,
@@ -154,7 +173,27 @@ def behind_its_component(a: F, b: V, c: F):
         c = b[0, 0, 0][1] * a
 
 
+def in_one_row(a: F, b: F, c: F):
+    with computation(PARALLEL), interval(...):
+        with horizontal(region[I[0], :]):
+            b = a
+        c = a
+        with horizontal(region[I[0], :]):
+            c = b * a
+
+
+def if_a_number_is_positive(a: F, b: F, c: F, n: float):
+    with computation(PARALLEL), interval(...):
+        c = a
+        if n > 0.0:
+            b = a
+        if n > 0.0:
+            c = b * a
+
+
 OUTPUTS = [
+    in_one_row,
+    if_a_number_is_positive,
     upwards,
     in_parts,
     under_a_condition,
@@ -175,7 +214,7 @@ def access_of_b(definition, backend="numpy"):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("definition", UPDATES, ids=name_of)
+@pytest.mark.parametrize("definition", UPDATES + REFUSED, ids=name_of)
 def test_a_field_that_is_read_where_nothing_was_written_is_read_and_written(definition, backend):
     assert access_of_b(definition, backend) == "update"
 

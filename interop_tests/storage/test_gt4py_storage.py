@@ -150,3 +150,8 @@ def test_an_array_without_the_data_dimensions_of_its_dtype_is_refused():
 def test_an_aligned_index_beyond_the_extents_is_taken_as_by_gt4py(shape, index):
     options = {"backend": "gt:cpu_ifirst", "aligned_index": index}
     assert gt4py_storage.zeros(shape, **options).shape == theirs.zeros(shape, **options).shape
+
+
+def test_an_aligned_index_beyond_an_extent_counts_as_that_of_the_last_element():
+    made = gt4py_storage.zeros((1, 3), backend="gt:cpu_ifirst", aligned_index=(2, 5))
+    assert made[0, 2:].to_numpy().ctypes.data % made.alignment_size == 0

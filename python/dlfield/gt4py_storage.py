@@ -48,8 +48,8 @@ def empty(
     backend : str
         GT4Py's name of a backend, or that of a preset: it decides layout, alignment and device.
     aligned_index : sequence of int, optional
-        The element that lies on a boundary of the alignment; by default the first. Beyond the
-        extent of a dimension it is the last.
+        The element that lies on a boundary of the alignment; by default the first. An index
+        beyond an extent counts as that of the last element.
     dimensions : sequence of str or of axes of gtscript, optional
         Names of the dimensions: I, J, K, and decimals for data dimensions.
 

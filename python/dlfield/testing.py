@@ -73,6 +73,8 @@ def check_adjoint(
     """
     function, random = StencilFunction(run, halo), np.random.default_rng(seed)
     check_bound("adjoint", adjoint)
+    if tangent is not None:
+        check_bound("tangent", tangent)
     pair, values = Adjoint(function, adjoint, names), _checked(function, values)
     forward = None if tangent is None else Tangent(function, tangent, names)
     extents = [extent for field in function.inputs for extent in values[field.name].shape]

@@ -2,7 +2,7 @@
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PySequence};
 
 use crate::protocol::read::wrong_type;
 
@@ -41,7 +41,10 @@ impl Partial {
         given: Option<&'a Bound<'py, PyAny>>,
     ) -> PyResult<Option<&'a Bound<'py, PyAny>>> {
         let found = given.or(self.exec_info.as_ref().map(|own| own.bind(py)));
-        match found.filter(|found| !found.is_instance_of::<PyDict>()) {
+        let takes_items = |found: &Bound<'py, PyAny>| {
+            found.cast::<PySequence>().is_err() && found.hasattr("__setitem__").unwrap_or(false)
+        };
+        match found.filter(|found| !takes_items(found)) {
             None => Ok(found),
             Some(other) => Err(wrong_type("exec_info", "a dict for times", other).into()),
         }

@@ -328,8 +328,8 @@ impl<'py> Reduction<'_, 'py> {
         )))
     }
 
-    /// The type of the result, by NumPy's rules: that of a call with a single element. Quantiles of no
-    /// elements are NaN.
+    /// The type of the result, by NumPy's rules: that of a call with a single element. Quantiles that
+    /// leave out NaN are NaN of no elements.
     fn dtype(
         &self,
         py: Python<'py>,
@@ -339,15 +339,17 @@ impl<'py> Reduction<'_, 'py> {
     ) -> PyResult<DType> {
         let function = self.ufunc.or(self.short).unwrap_or(self.function);
         let decides = |options: &Bound<'py, PyDict>| options.len() > 0;
-        let has_points = options.is_some_and(|one| one.contains("q").unwrap_or(false));
-        let (dtype, rows) = (of.dtype(), usize::from(!(has_points && of.layout().size() == 0)));
+        let is_quantile = self.name.starts_with("numpy.nan")
+            && options.is_some_and(|one| one.contains("q").unwrap_or(false));
+        let is_inexact = of.dtype().is_complex() || of.dtype().name().contains("float");
+        let is_nan = is_quantile && of.layout().size() == 0 && !is_inexact;
+        let dtype = if is_nan { DType::Float64 } else { of.dtype() };
         let follows = arguments.dtype.is_none() && !options.is_some_and(decides);
         let kinds = follows.then(|| SmallVec::from_elem(Kind::Items(dtype), 1));
         let types = result_types(function, self.signature, kinds, || {
             let numpy = py.import(intern!(py, "numpy"))?;
             let single = Values {
-                array: numpy
-                    .call_method1(intern!(py, "ones"), ((rows, 1), dtype_to(py, dtype)?))?,
+                array: numpy.call_method1(intern!(py, "ones"), ((1, 1), dtype_to(py, dtype)?))?,
                 axis: 0_usize.into_pyobject(py)?.into_any(),
                 mask: None,
                 options: options.map(of_types).transpose()?,

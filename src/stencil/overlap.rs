@@ -2,7 +2,7 @@
 
 use super::footprint::{Along, Range};
 use super::placed::{Placed, Spatial};
-use super::{Access, StencilSpec};
+use super::{Access, DecidedBy, StencilSpec};
 use crate::error::{Error, Result};
 use crate::layout::{Layout, may_overlap};
 use crate::managed::Managed;
@@ -19,7 +19,7 @@ pub(super) fn check(placed: &[Placed<'_>]) -> Result<()> {
                 if are_apart(output, other)? && are_apart(other, output)? {
                     continue;
                 }
-                return Err(overlapping(output, other, "outputs in separate memory", ""));
+                return Err(overlapping(output, other, "outputs at different points", ""));
             }
             if !may_be_read(other, output)? {
                 let expected = "an input that is read apart from where the output is written";
@@ -86,11 +86,13 @@ pub(crate) fn are_all_apart<'a>(
 }
 
 /// True if all that is written of one output is apart from all that another one touches. Not where
-/// copies are made, which are written back whole.
+/// copies are made, which are written back whole, nor for callables that are not told where to compute.
 fn are_apart(one: &Placed<'_>, other: &Placed<'_>) -> Result<bool> {
     let are_known = one.touched.complete && other.touched.complete;
     let may_copy = one.stencil.copy_memory || one.stencil.copy_device;
-    let Some(written) = one.touched.writes.as_ref().filter(|_| are_known && !may_copy) else {
+    let is_told = !matches!(one.stencil.decided_by, DecidedBy::Arrays { .. });
+    let is_certain = are_known && is_told && !may_copy;
+    let Some(written) = one.touched.writes.as_ref().filter(|_| is_certain) else {
         return Ok(false);
     };
     let written = window(one, written)?;

@@ -59,16 +59,24 @@ def _run(script: Sequence[str], module: Sequence[str]) -> None:
 
 
 def _is_module(name: str) -> bool:
-    try:
-        return importlib.util.find_spec(name) is not None
-    except ImportError:  # of a package above it
-        return False
+    """Tell whether it, or the package that it is in, is there. Nothing is imported."""
+    return importlib.util.find_spec(name.partition(".")[0]) is not None
 
 
 def _wait_for_threads() -> None:
-    """Wait as Python does before it ends: what these threads call belongs to the program."""
+    """Wait for threads that Python would wait for: what they call belongs to the program.
+
+    Not for those of executors, which wait for work until Python ends them.
+    """
+    from concurrent.futures import thread
+
+    workers = getattr(thread, "_threads_queues", {})
     own = threading.current_thread()
-    while left := [one for one in threading.enumerate() if not (one.daemon or one is own)]:
+
+    def is_awaited(one: threading.Thread) -> bool:
+        return not (one.daemon or one is own or one in workers)
+
+    while left := list(filter(is_awaited, threading.enumerate())):
         for one in left:
             one.join()
 

@@ -1,4 +1,4 @@
-"""Averages with weights, which belong to the dimensions that their names say."""
+"""Averages and covariances with weights, which belong to the dimensions that their names say."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 
 from dlfield._core import Storage, as_storage, elementwise, empty_like, get_dims
 from dlfield.functions.axes import axes_of
-from dlfield.functions.host import is_on_host_alone, on_host
+from dlfield.functions.host import check_host, is_on_host_alone, on_host, values
+from dlfield.functions.labels import same_names
 
 if TYPE_CHECKING:
     from dlfield._core import Array
@@ -49,6 +50,26 @@ def average(
     sums = empty_like(mean, total.dtype)
     sums[...] = total if isinstance(total, Storage) else np.broadcast_to(total, mean.shape)
     return mean, sums
+
+
+def cov(
+    m: Array,
+    y: Array = None,
+    rowvar: bool = True,  # noqa: FBT001, FBT002 - as NumPy
+    bias: bool = False,  # noqa: FBT001, FBT002
+    ddof: int | None = None,
+    fweights: Array = None,
+    aweights: Array = None,
+    **options: Array,
+) -> Array:
+    """Return covariances, by position; weights are along the dimension of the observations."""
+    check_host("cov", (m, y, fweights, aweights))
+    dims = same_names("cov", (get_dims(m), get_dims(y)), may_differ=False)
+    observed = dims and (dims[-1 if rowvar else 0],)
+    for weights in (fweights, aweights):
+        same_names("cov", (get_dims(weights), observed), may_differ=False)
+    m, y, fweights, aweights = map(values, (m, y, fweights, aweights))
+    return np.cov(m, y, rowvar, bias, ddof, fweights, aweights, **options)
 
 
 # --- on the host: an array with an axis for each dimension of the storage ------------------------

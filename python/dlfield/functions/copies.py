@@ -262,7 +262,7 @@ def joining(name: str, longer: Callable[..., Any], axis: int) -> Callable[..., S
     def join(tup: Iterable[Array], **options: Array) -> Storage:
         # NumPy's function would drop the names of a DataArray.
         named = [one if get_dims(one) is None else _as_storage(one) for one in tup]
-        for one, other in combinations(map(places, named), 2):
+        for one, other in combinations(dict.fromkeys(map(places, named)), 2):
             pairs = [both for both in zip(one, other, strict=False) if all(both)]
             labels.same_names(name, zip(*pairs, strict=True))
         pieces = [longer(one) for one in named]

@@ -178,11 +178,11 @@ def _of_values(row: Row, function: Function) -> Function:
         if len(row.operands) > 1:
             dims = (one and one[:most] for one in map(get_dims, given))
             same_names(function.__name__, dims, may_differ=False)
-        if numbers and isinstance(args[:1][0] if args else None, Storage):
-            keywords = {**dict(zip(parameters, args, strict=False)), **keywords}
-            args = (keywords.pop(next(iter(parameters))),)
+        if numbers:
+            args, keywords = (), {**dict(zip(parameters, args, strict=False)), **keywords}
+            model = next(one for one in given if isinstance(one, Storage))
             for name in keywords.keys() & numbers:
-                keywords[name] = numbered(_name(function), args[0], keywords[name])
+                keywords[name] = numbered(_name(function), model, keywords[name])
         if row.result == "*":
             check_host(_short(function), given)
         return function(*values(args), **values(keywords))
@@ -318,7 +318,7 @@ OWN: dict[str, Function] = {
             *(copies.concatenate, copies.stack, copies.pad),
             *(ufuncs.where, ufuncs.select, ufuncs.choose, ufuncs.clip, ufuncs.nan_to_num),
             *(ufuncs.real, ufuncs.imag, ufuncs.copyto, ufuncs.size),
-            *(ufuncs.diff, ufuncs.trapezoid, averages.average, ufuncs.count_nonzero),
+            *(ufuncs.diff, ufuncs.trapezoid, averages.average, averages.cov, ufuncs.count_nonzero),
         )
     },
 }

@@ -187,7 +187,7 @@ def _nan_to_num(x: Array, nan: Array, posinf: Array, neginf: Array, out: Array =
 def copyto(dst: Array, src: Array, casting: Array = "same_kind", where: Array = True) -> None:  # noqa: FBT002 - as NumPy
     """Write into `dst`, into a storage as ``dst[...] = src``: by name if both have names.
 
-    With a mask, where there is a GPU, it writes on the host and by position.
+    With a mask, memory that a GPU reaches is written on the host, by position.
     """
     if not isinstance(dst, Storage):
         np.copyto(dst, values(src), casting=casting, where=values(where))
@@ -215,7 +215,7 @@ def copyto(dst: Array, src: Array, casting: Array = "same_kind", where: Array = 
 
 
 def _copyto(src: Array, out: Array, where: Array = True, **options: Array) -> None:  # noqa: FBT002
-    np.copyto(out, src, where=np.asarray(where, bool), **options)
+    np.copyto(out, src, where=where, **options)
 
 
 def of_other_types(name: str, a: Array, b: Array) -> Array:

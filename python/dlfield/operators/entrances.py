@@ -157,7 +157,8 @@ def _derivative(
     derive: Callable[..., Any] = getattr(entrances, kind)
     inputs = [one for one in run.declaration.fields if one.access in ("read", "update")]
     constant = [name for name, own in (names or {}).items() if own is None]
-    if renamed := [name for name in names or {} if name not in constant]:
+    derived = {f"{name}_{end}" for name in names or {} for end in ("bar", "grad", "dot")}
+    if renamed := [name for name, own in (names or {}).items() if own and own not in derived]:
         expected = f"None for constants alone beside {kind}='derive', which names its arguments"
         raise ValueError(f"names: expected {expected}, got one for '{renamed[0]}'; leave it out")
     varying = [one.name for one in inputs if one.dtype.kind == "f" and one.name not in constant]

@@ -99,16 +99,17 @@ class TorchOp(TorchOperators):
     def eager_backward(self, *args: Any) -> Any:
         """Compute gradients, past the dispatcher where nobody listens to it."""
         tensors = args[: len(self._outputs) + len(self._saved)]
-        if not torch.compiler.is_compiling() and nobody_listens() and are_plain(tensors):
+        if not torch.compiler.is_dynamo_compiling() and nobody_listens() and are_plain(tensors):
             return self._compute_backward(*args)
         return below_autograd(self.backward, args)
 
     def _may_pass(self, args: Sequence[Any], outputs: Sequence[Any] = ()) -> bool:
         """Tell whether the dispatcher has nothing to do.
 
-        Nobody compiles, transforms, listens or wants a gradient, and tensors are torch's own.
+        Nobody compiles, transforms, listens or wants a gradient, and tensors are torch's own. What
+        compiles in another way than Dynamo listens.
         """
-        if torch.compiler.is_compiling() or not nobody_listens():
+        if torch.compiler.is_dynamo_compiling() or not nobody_listens():
             return False
         recording = torch.is_grad_enabled()
         for at in self._tensors:
@@ -118,23 +119,15 @@ class TorchOp(TorchOperators):
         for one in outputs:
             if type(one) is not torch.Tensor or one.is_meta or (recording and one.requires_grad):
                 return False
-        for at in self._numbers:  # noqa: SIM110 (a generator takes twice the time)
-            if isinstance(args[at], torch.Tensor):
-                return False
-        return True
+        return self._has_numbers(args)
 
     def _raise_unless_pending(self, args: Sequence[Any]) -> None:
         """Raise the error that the caller handles, unless the dispatcher can resolve a tensor."""
         if not any(args[at].is_neg() or args[at].is_conj() for at in self._tensors):
             raise
 
-    def _may_repeat(self, args: Sequence[Any]) -> bool:
-        """Tell whether the dispatcher has nothing to do, if tensors are those of a repeated call.
-
-        Such a call asks each tensor what `_may_pass` asks, and is not made for others.
-        """
-        if self._updated or torch.compiler.is_compiling() or not nobody_listens():
-            return False
+    def _has_numbers(self, args: Sequence[Any]) -> bool:
+        """Tell whether no tensor stands where a number does."""
         for at in self._numbers:  # noqa: SIM110 (a generator takes twice the time)
             if isinstance(args[at], torch.Tensor):
                 return False
@@ -168,10 +161,11 @@ class TorchOp(TorchOperators):
         if len(outputs) != len(self._outputs):
             expected = f"tensors for {', '.join(self._outputs)}"
             raise TypeError(f"out: expected {expected}, got {len(outputs)}")
-        if self._may_repeat(args):  # asked first: compiled code must not depend on the last call
-            last = self.function.last_write
-            if last is not None and last.repeat(self.function.run, *args, *outputs):
-                return out
+        # Asked first: compiled code must not depend on the last call.
+        if not (self._updated or torch.compiler.is_dynamo_compiling()) and nobody_listens():
+            last, run = self.function.last_write, self.function.run
+            if last is not None and self._has_numbers(args) and last.repeat(run, *args, *outputs):
+                return out  # which has asked each tensor what `_may_pass` asks
         may_pass = self._may_pass(args, outputs)
         if not may_pass:
             self._refuse_pending(outputs)

@@ -39,8 +39,12 @@ def transforms_are_active() -> bool:
 
 
 def nobody_listens() -> bool:
-    """Tell whether no mode or transformation wants to see operators, as tracers and counters do."""
-    return not _listeners() and _tracing() is None and not transforms_are_active()
+    """Tell whether no mode or transformation wants to see operators, as tracers and counters do.
+
+    It asks what `transforms_are_active` asks, without the call, for which every call would pay.
+    """
+    no_mode = not _listeners() and _tracing() is None
+    return no_mode and not _transforms() and getattr(forward_ad, "_current_level", 0) < 0
 
 
 def are_plain(tensors: Iterable[Any]) -> bool:

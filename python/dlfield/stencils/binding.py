@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from dlfield._core import BoundStencil, call_by_name
-from dlfield.stencils.compilation import compile_or_fail
 
 if TYPE_CHECKING:
     from dlfield.stencils.declaration import Declaration
@@ -287,6 +286,7 @@ def _compiled(stencil: Any) -> Any:
     """Give the stencil of GT4Py behind a lazy one, which is compiled now unless it was before."""
     from dlfield.stencils.cartesian import internals
     from dlfield.stencils.cartesian.declare import CartesianStencil
+    from dlfield.stencils.compilation import compile_or_fail  # it imports logging
 
     stencil = compile_or_fail(lambda around: internals.compiled(stencil, around))
     wraps = not isinstance(stencil, type) and hasattr(stencil, "implementation")

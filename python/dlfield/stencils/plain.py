@@ -110,7 +110,7 @@ def declare(
         If `fields` names something other than a parameter, or `backend` is not a preset.
     """
     name = _name(function)
-    _check_computes(name, plain_function(function))
+    _check_computes(name, function)
     suits = None if backend is None else preset(known_preset(backend, "backend"))
     every = _parameters(name, function, _checked({} if fields is None else fields))
     named = [one for one in every if one.kind not in _VARIADIC]
@@ -192,7 +192,8 @@ def _check_computes(name: str, function: Any) -> None:
     if any(is_one(function) or is_one(own) for is_one in waits):
         expected = "a function that computes when it is called"
         got = "a coroutine or generator function"
-        raise TypeError(f"bind: expected {expected}, got {got}, '{name}'; write it without yield")
+        way_out = "write a plain function, without async and yield"
+        raise TypeError(f"bind: expected {expected}, got {got}, '{name}'; {way_out}")
 
 
 def _checked(fields: Mapping[str, FieldAnnotation]) -> Mapping[str, FieldAnnotation]:

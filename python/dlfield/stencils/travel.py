@@ -165,9 +165,10 @@ def _compile(made: _Compiled) -> Any:
         stencil = compile_again(definition, externals, options)
     if cartesian.identity(stencil) != version:
         name = definition.__name__
-        expected = f"values of the names in '{name}' as they were when it was compiled"
-        way_out = "pass them as externals=, or as arguments"
-        raise pickle.UnpicklingError(f"{name}: expected {expected}, got others here; {way_out}")
+        expected = f"the stencil {version}, which was pickled"
+        got = f"{cartesian.identity(stencil)}: names in '{name}' have other values here"
+        way_out = "pass the values as externals=, or as arguments"
+        raise pickle.UnpicklingError(f"{name}: expected {expected}, got {got}; {way_out}")
     return stencil
 
 

@@ -54,6 +54,7 @@ TAKEN = {
         np.quantile(VALUES, 0.5, axis=1, weights=[1.0, 2.0], method="inverted_cdf"),
     ),
     "unique": (lambda: np.unique(PLANE, axis="J"), np.unique(VALUES, axis=1)),
+    "unique, named": (lambda: np.unique(ar=PLANE, axis="J"), np.unique(VALUES, axis=1)),
     "trace": (lambda: np.trace(PLANE, axis1="I", axis2="J"), np.trace(VALUES)),
 }
 
@@ -83,7 +84,9 @@ def test_a_new_axis_has_a_number(function):
 # --- into given storages -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("source", [TURNED, ALONG_I, 7.0], ids=["turned", "profile", "number"])
+@pytest.mark.parametrize(
+    "source", [TURNED + 10.0, ALONG_I, 7.0], ids=["turned", "profile", "number"]
+)
 @pytest.mark.parametrize("mask", [PLANE > 1.0, TURNED > 1.0], ids=["mask", "turned mask"])
 def test_copyto_goes_by_name_under_a_mask_too(source, mask):
     target, expected = PLANE.copy(), PLANE.copy()
@@ -111,3 +114,25 @@ def test_an_order_changes_nothing_beside_an_output():
 def test_quantiles_of_no_elements_are_no_numbers(dtype, method):
     empty = dlf.zeros((2, 0), dtype, dims="IJ")
     assert np.isnan(np.nanquantile(empty, 0.5, axis="J", method=method).to_numpy()).all()
+
+
+@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
+@pytest.mark.parametrize("dtype", [np.int64, np.float32])
+def test_quantiles_along_an_axis_beside_one_without_elements_are_those_of_numpy(name, dtype):
+    empty, function = dlf.zeros((0, 3), dtype, dims="IJ"), getattr(np, name)
+    found, expected = function(empty, 0.5, axis="J"), function(empty.to_numpy(), 0.5, axis=1)
+    assert (found.shape, found.dims) == (expected.shape, ("I",))
+
+
+def test_a_mask_of_numbers_is_refused_as_by_numpy():
+    with pytest.raises(TypeError, match="Cannot cast"):
+        np.copyto(PLANE.copy(), 1.0, where=np.array([[1, 0], [2, 1]]))
+
+
+@pytest.mark.parametrize("rowvar", [True, False])
+def test_weights_of_a_covariance_are_along_the_observations(rowvar):
+    right, wrong = (COUNTS["J"], COUNTS["I"]) if rowvar else (COUNTS["I"], COUNTS["J"])
+    expected = np.cov(VALUES, rowvar=rowvar, fweights=[1, 2])
+    np.testing.assert_array_equal(np.cov(PLANE, rowvar=rowvar, fweights=right), expected)
+    with refused(ValueError, "dims agree"):
+        np.cov(PLANE, rowvar=rowvar, fweights=wrong)

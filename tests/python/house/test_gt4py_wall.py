@@ -29,6 +29,7 @@ PROTOCOLS = {
 }
 #: Underscore attributes of others than GT4Py: of dlfield's own objects, and of other libraries.
 NOT_OF_GT4PY = {
+    "check/command.py": {"_threads_queues"},
     "functions/ufuncs.py": {"_NoValue"},
     "xarray/files.py": {"_data", "_meta"},
     "operators/torch_functions.py": {

@@ -205,7 +205,7 @@ def test_outputs_that_overlap_are_refused_also_after_a_good_call(make):
     noted = Noted()
     run = dlf.bind(noted, fields=FIELDS)
     run(**good())
-    with refused(BufferError, "'out' and 'both': expected outputs in separate memory", "pass a"):
+    with refused(BufferError, "'out' and 'both': expected outputs at different points", "pass a"):
         run(**{**good(), **make(np.zeros((6, 6, 4)))})
     assert noted.runs == 1
 
@@ -240,9 +240,30 @@ def test_outputs_in_one_array_are_taken_where_they_write_different_points(rows, 
     if is_taken:
         run(**given)
     else:
-        with refused(BufferError, "'out' and 'both': expected outputs in separate memory"):
+        with refused(BufferError, "'out' and 'both': expected outputs at different points"):
             run(**given)
     assert noted.runs == is_taken
+
+
+def test_outputs_in_one_array_are_refused_where_copies_are_written_back():
+    whole = np.zeros((10, 6, 4))
+    arrays = {"inp": np.zeros((6, 6, 4)), "out": whole[:6], "both": whole[4:]}
+    given = {**good(), **arrays, "origin": {"_all_": (1, 1, 0)}, "domain": (4, 4, 4)}
+    with refused(BufferError, "'out' and 'both': expected outputs at different points"):
+        dlf.bind(Noted(), fields=FIELDS, on_mismatch="copy")(**given)
+
+
+def test_outputs_in_one_array_are_refused_by_a_callable_that_is_not_told_where_to_compute():
+    def both(a, b):
+        a[...], b[...] = 1.0, 2.0
+
+    whole, out = np.zeros((10, 3, 2)), Field[float, Access["out"]]
+    first, second = (
+        dlf.as_storage(part, dims="IJK", halo={"I": 1}) for part in (whole[:6], whole[4:])
+    )
+    with refused(BufferError, "'a' and 'b': expected outputs at different points"):
+        dlf.bind(both, fields={"a": out, "b": out})(first, second)
+    assert not whole.any()
 
 
 @pytest.mark.parametrize("name", ["origin", "domain"])

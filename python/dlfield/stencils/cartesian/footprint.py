@@ -23,7 +23,7 @@ from dlfield.stencils.cartesian.nodes import (
     Region,
     accesses,
 )
-from dlfield.stencils.cartesian.places import places_of, without_value
+from dlfield.stencils.cartesian.places import of_old_values, places_of
 from dlfield.stencils.cartesian.regions import entered, is_outside, regions
 from dlfield.stencils.footprint import AffineFootprint, FieldFootprint, Span
 
@@ -76,8 +76,11 @@ def footprint_of(
     levels = max(1, levels, *(max(one.below_end, one.above_start) for one in deepest))
     overtaken, covered = _overtaken(found, levels), _covered(found)
     # GT4Py counts what any interval or condition has written before as an output, at all points.
-    unwritten = without_value(found, {one.name for one in found.fields}, surely=True)
-    early = {read.name for one, read, _ in unwritten if read in entered(one.block)}
+    early = {
+        read.name
+        for one, read in of_old_values(found)
+        if any(read is other for other in entered(one.block))
+    }
     boxes = {
         name: FieldFootprint(
             *_boxes(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
-from typing import TYPE_CHECKING
+from itertools import pairwise, product
+from typing import TYPE_CHECKING, TypeAlias
 
 from dlfield.stencils.cartesian.levels import ALL, meet, shifted, without
 from dlfield.stencils.cartesian.nodes import (
@@ -18,6 +17,7 @@ from dlfield.stencils.cartesian.nodes import (
     Loop,
     Operation,
     Region,
+    Scalar,
     accesses,
     known,
 )
@@ -26,14 +26,31 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from dlfield.stencils.cartesian.levels import Levels
-    from dlfield.stencils.cartesian.nodes import Block, Scalar, Statement, Stencil, VerticalLoop
+    from dlfield.stencils.cartesian.nodes import (
+        Block,
+        Expression,
+        Statement,
+        Stencil,
+        VerticalLoop,
+    )
 
-__all__ = ["Parts", "Place", "comes_before", "loops_of", "places_of", "sources", "without_value"]
+__all__ = [
+    "Parts",
+    "Place",
+    "comes_before",
+    "loops_of",
+    "of_old_values",
+    "places_of",
+    "sources",
+    "without_value",
+]
 
 #: The parts of both axes that a region has.
 Parts = tuple[Interval, Interval]
+#: What tells where statements compute: a region, or a condition of scalars.
+Where: TypeAlias = "Parts | Expression"
 #: A field, or one of its values at a point: name and data index.
-Part = tuple[str, tuple[Constant, ...]]
+Part = tuple[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -67,9 +84,20 @@ class Place:
         return [(one, parts.get(id(one))) for one in found]
 
     @cached_property
-    def surely_written(self) -> set[Part]:
-        """Return what it writes at all of its points, whatever the values are."""
-        return {part for part in _always(self.block.statements) if part[0] not in self.moved}
+    def surely_written(self) -> set[tuple[Part, Where | None]]:
+        """Return what it writes at all of its points, or at all where a `Where` is."""
+        everywhere: set[tuple[Part, Where | None]] = {
+            (part, None) for part in _always(self.block.statements)
+        }
+        parts = [one for one in self.block.statements if isinstance(one, Branch | Region)]
+        return everywhere.union(
+            (part, _where(one)) for one in parts if _where(one) for part in _always(one.body)
+        )
+
+    @cached_property
+    def where(self) -> dict[int, Where | None]:
+        """Return the region, or the condition of scalars, of what it reads, by id."""
+        return {id(read): _where(one) for one in self.block.statements for read in accesses(one)}
 
     @cached_property
     def surely_own(self) -> set[int]:
@@ -115,15 +143,20 @@ def _is_part(target: Access | Scalar) -> bool:
 def _part(access: Access | Scalar) -> Part | None:
     """Return the field of an access, with its data index; None if that is known at run time."""
     index = access.data_index if isinstance(access, Access) else ()
-    numbers = [one for one in index if isinstance(one, Constant)]
+    numbers = [int(one.value) for one in index if isinstance(one, Constant)]
     return (access.name, tuple(numbers)) if len(numbers) == len(index) else None
 
 
+def _parts(name: str, data_shape: Sequence[int]) -> Iterator[Part]:
+    """Yield a field, or each of its values at a point."""
+    yield from ((name, index) for index in product(*map(range, data_shape)))
+
+
 def _always(statements: Sequence[Statement]) -> set[Part]:
-    """Return what statements write whatever the values are: of conditions, in both branches."""
+    """Return what statements write at their point whatever the values are."""
     found: set[Part | None] = set()
     for before, one in pairwise([None, *statements]):
-        if isinstance(one, Assign):
+        if isinstance(one, Assign) and (isinstance(one.target, Scalar) or _is_here(one.target)):
             found.add(_part(one.target))
         if isinstance(before, Branch) and isinstance(one, Branch) and _is_else(before, one):
             found |= _always(before.body) & _always(one.body)
@@ -137,13 +170,26 @@ def _is_else(before: Branch, one: Branch) -> bool:
 def _behind(statements: Sequence[Statement], written: set[Part]) -> Iterator[int]:
     """Yield the ids of accesses at the own point of what `written` has, or is always written."""
     for at, one in enumerate(statements):
-        known = written | _always(statements[:at])
+        before = statements[:at]
+        known = written | _always(before)
         asked = one.value if isinstance(one, Assign) else getattr(one, "condition", None)
         for access in () if asked is None else accesses(asked):
-            if _is_here(access) and _part(access) in known:
+            part = _part(access)
+            if _is_here(access) and part in known:
                 yield id(access)
         if not isinstance(one, Assign):
-            yield from _behind(one.body, known)
+            parts = [other for other in before if isinstance(other, Branch | Region)]
+            same = (_always(other.body) for other in parts if _where(other) == _where(one))
+            yield from _behind(one.body, known.union(*same) if _where(one) else known)
+
+
+def _where(one: Statement) -> Where | None:
+    """Return the region of a statement, or its condition if that is of scalars alone."""
+    if isinstance(one, Region):
+        return one.bounds
+    if isinstance(one, Branch) and not accesses(one.condition):
+        return one.condition
+    return None
 
 
 def places_of(found: Stencil) -> Iterator[Place]:
@@ -185,29 +231,52 @@ def sources(places: list[Place], writers: list[int], at: int, read: Access) -> I
 
 
 def without_value(
-    found: Stencil, names: Collection[str], *, surely: bool = False
+    found: Stencil, names: Collection[str]
 ) -> Iterator[tuple[Place, Access, tuple[Levels, ...]]]:
-    """Yield reads of some fields, with the levels at which no block has written them before.
-
-    With `surely` a write counts that happens at all points, whatever the values are; else any.
-    """
+    """Yield reads of some fields, with the levels at which no block has written them before."""
     places = list(places_of(found))
-    writers: defaultdict[str | Part | None, list[int]] = defaultdict(list)
+    writers = {name: [at for at, one in enumerate(places) if name in one.written] for name in names}
     for at, one in enumerate(places):
-        for what in one.surely_written if surely else one.written:
-            writers[what].append(at)
-    for at, one in enumerate(places):
-        for read in (read for read, _ in one.reads if read.name in names):
+        for read in (read for read, _ in one.reads if read.name in writers):
             level = 0 if read.name in one.flat else read.offset[2]
-            own = one.surely_own if surely else one.own
-            if level is None or one.levels is None or id(read) in own:
+            if level is None or one.levels is None or id(read) in one.own:
                 continue
-            before = writers[_part(read) if surely else read.name]
-            written = [places[to].levels for to in sources(places, before, at, read)]
+            written = [places[to].levels for to in sources(places, writers[read.name], at, read)]
             if None in written or (written and read.name in one.flat):
                 continue
             if left := without(shifted(one.levels, level), filter(None, written)):
                 yield one, read, tuple(left)
+
+
+def of_old_values(found: Stencil) -> Iterator[tuple[Place, Access]]:
+    """Yield reads of fields at points that may not have been written before.
+
+    A write counts that happens at all points of a block, whatever the values are.
+    """
+    places = list(places_of(found))
+    parts = {one.name: list(_parts(one.name, one.data_shape)) for one in found.fields}
+    for at, one in enumerate(places):
+        for read in (read for read, _ in one.reads if read.name in parts):
+            asked = [part for part in [_part(read)] if part is not None] or parts[read.name]
+            is_own = id(read) in one.surely_own
+            if not is_own and not all(_is_written(places, at, read, part) for part in asked):
+                yield one, read
+
+
+def _is_written(places: list[Place], at: int, read: Access, part: Part) -> bool:
+    """Return True if what a block reads was surely written before, at each of its levels."""
+    one = places[at]
+    wheres = {None, None if any(read.offset[:2]) else one.where.get(id(read))}
+    sure = {(part, where) for where in wheres}
+    writers = [to for to, other in enumerate(places) if sure & other.surely_written]
+    level = None if one.levels is None else read.offset[2]
+    if read.name in one.flat:
+        return any(to < at and places[to].levels is not None for to in writers)
+    if level is None or one.levels is None:
+        wanted, before = ALL, [to for to in writers if to < at]
+    else:
+        wanted, before = shifted(one.levels, level), list(sources(places, writers, at, read))
+    return not without(wanted, filter(None, (places[to].levels for to in before)))
 
 
 def comes_before(level: int | None, order: str) -> bool:
