@@ -76,11 +76,8 @@ def footprint_of(
     levels = max(1, levels, *(max(one.below_end, one.above_start) for one in deepest))
     overtaken, covered = _overtaken(found, levels), _covered(found)
     # GT4Py counts what any interval or condition has written before as an output, at all points.
-    early = {
-        read.name
-        for one, read in of_old_values(found)
-        if any(read is other for other in entered(one.block))
-    }
+    olds = of_old_values(found)
+    early = {read.name for one, read in olds if id(read) in map(id, entered(one.block))}
     boxes = {
         name: FieldFootprint(
             *_boxes(
