@@ -210,7 +210,9 @@ def test_a_part_that_is_given_twice_is_refused():
 
 def test_outputs_that_are_one_memory_are_refused():
     out = untouched(4)
-    with refused(BufferError, "arguments 'out[0]' and 'out[1]': expected outputs in separate"):
+    with refused(
+        BufferError, "arguments 'out[0]' and 'out[1]': expected outputs at different points"
+    ):
         dlf.bind(turned)(fields(2), out=(out, out))
 
 
