@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dlfield.operators.adjoints import Adjoint
-from dlfield.operators.arguments import check_bound
 from dlfield.operators.function import StencilFunction, has_derivative
 from dlfield.operators.tangents import Tangent
 
@@ -72,9 +71,6 @@ def check_adjoint(
     >>> check_adjoint(run, adjoint, {"inp": array, "s": 1.5})  # doctest: +SKIP
     """
     function, random = StencilFunction(run, halo), np.random.default_rng(seed)
-    check_bound("adjoint", adjoint)
-    if tangent is not None:
-        check_bound("tangent", tangent)
     pair, values = Adjoint(function, adjoint, names), _checked(function, values)
     forward = None if tangent is None else Tangent(function, tangent, names)
     extents = [extent for field in function.inputs for extent in values[field.name].shape]
@@ -106,7 +102,6 @@ def check_tangent(
     for a field, where it is not ``inp_dot``.
     """
     function, random = StencilFunction(run, halo), np.random.default_rng(seed)
-    check_bound("tangent", tangent)
     forward, values = Tangent(function, tangent, names), _checked(function, values)
     for name in forward.inputs:
         direction = {name: _direction(values[name], random)}

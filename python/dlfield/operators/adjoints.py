@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dlfield._core import BoundStencil, FunctionalPlan, as_numpy
-from dlfield.operators.arguments import fresh, part_of, turned
+from dlfield.operators.arguments import check_bound, fresh, part_of, turned
 from dlfield.operators.function import check_levels, has_derivative
 from dlfield.stencils.halos import Halos, Shape
 
@@ -58,6 +58,7 @@ class Adjoint:
         run: BoundStencil,
         names: Mapping[str, str | None] | None = None,
     ) -> None:
+        check_bound("adjoint", run)
         self.function, self.run, self.declaration = function, run, run.declaration
         self.names = checked_names(function, names or {})
         check_levels("adjoint", function, self.declaration)

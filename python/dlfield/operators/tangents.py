@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dlfield.operators.adjoints import checked_names
+from dlfield.operators.arguments import check_bound
 from dlfield.operators.function import StencilFunction, check_levels, has_derivative
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Tangent:
         run: BoundStencil,
         names: Mapping[str, str | None] | None = None,
     ) -> None:
+        check_bound("tangent", run)
         self.function, self.names = function, checked_names(function, names or {})
         check_levels("tangent", function, run.declaration)
         self.run = StencilFunction(run, function.halos.widths, function.halos.order)

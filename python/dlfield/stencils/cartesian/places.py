@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
@@ -50,7 +51,7 @@ Parts = tuple[Interval, Interval]
 #: What tells where statements compute: a region, or a condition of scalars.
 Where: TypeAlias = "Parts | Expression"
 #: A field, or one of its values at a point: name and data index.
-Part = tuple[str, tuple[int, ...]]
+Component = tuple[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -84,14 +85,17 @@ class Place:
         return [(one, parts.get(id(one))) for one in found]
 
     @cached_property
-    def surely_written(self) -> set[tuple[Part, Where | None]]:
+    def surely_written(self) -> set[tuple[Component, Where | None]]:
         """Return what it writes at all of its points, or at all where a `Where` is."""
-        everywhere: set[tuple[Part, Where | None]] = {
-            (part, None) for part in _always(self.block.statements)
+        everywhere: set[tuple[Component, Where | None]] = {
+            (component, None) for component in _always(self.block.statements)
         }
         parts = [one for one in self.block.statements if isinstance(one, Branch | Region)]
         return everywhere.union(
-            (part, _where(one)) for one in parts if _where(one) for part in _always(one.body)
+            (component, _where(one))
+            for one in parts
+            if _where(one)
+            for component in _always(one.body)
         )
 
     @cached_property
@@ -140,46 +144,45 @@ def _is_part(target: Access | Scalar) -> bool:
     return isinstance(target, Access) and bool(target.data_index)
 
 
-def _part(access: Access | Scalar) -> Part | None:
+def _component(access: Access | Scalar) -> Component | None:
     """Return the field of an access, with its data index; None if that is known at run time."""
     index = access.data_index if isinstance(access, Access) else ()
     numbers = [int(one.value) for one in index if isinstance(one, Constant)]
     return (access.name, tuple(numbers)) if len(numbers) == len(index) else None
 
 
-def _parts(name: str, data_shape: Sequence[int]) -> Iterator[Part]:
+def _components(name: str, data_shape: Sequence[int]) -> Iterator[Component]:
     """Yield a field, or each of its values at a point."""
     yield from ((name, index) for index in product(*map(range, data_shape)))
 
 
-def _always(statements: Sequence[Statement]) -> set[Part]:
+def _always(statements: Sequence[Statement]) -> set[Component]:
     """Return what statements write at their point whatever the values are."""
-    found: set[Part | None] = set()
+    found: set[Component | None] = set()
     for before, one in pairwise([None, *statements]):
         if isinstance(one, Assign) and (isinstance(one.target, Scalar) or _is_here(one.target)):
-            found.add(_part(one.target))
+            found.add(_component(one.target))
         if isinstance(before, Branch) and isinstance(one, Branch) and _is_else(before, one):
             found |= _always(before.body) & _always(one.body)
-    return {part for part in found if part is not None}
+    return {one for one in found if one is not None}
 
 
 def _is_else(before: Branch, one: Branch) -> bool:
     return one.condition == Operation("not", (before.condition,))
 
 
-def _behind(statements: Sequence[Statement], written: set[Part]) -> Iterator[int]:
+def _behind(statements: Sequence[Statement], written: set[Component]) -> Iterator[int]:
     """Yield the ids of accesses at the own point of what `written` has, or is always written."""
     for at, one in enumerate(statements):
         before = statements[:at]
         known = written | _always(before)
         asked = one.value if isinstance(one, Assign) else getattr(one, "condition", None)
         for access in () if asked is None else accesses(asked):
-            part = _part(access)
-            if _is_here(access) and part in known:
+            if _is_here(access) and _component(access) in known:
                 yield id(access)
         if not isinstance(one, Assign):
-            parts = [other for other in before if isinstance(other, Branch | Region)]
-            same = (_always(other.body) for other in parts if _where(other) == _where(one))
+            others = [other for other in before if isinstance(other, Branch | Region)]
+            same = (_always(other.body) for other in others if _where(other) == _where(one))
             yield from _behind(one.body, known.union(*same) if _where(one) else known)
 
 
@@ -254,21 +257,27 @@ def of_old_values(found: Stencil) -> Iterator[tuple[Place, Access]]:
     A write counts that happens at all points of a block, whatever the values are.
     """
     places = list(places_of(found))
-    parts = {one.name: list(_parts(one.name, one.data_shape)) for one in found.fields}
+    every = {one.name: list(_components(one.name, one.data_shape)) for one in found.fields}
+    writers: defaultdict[tuple[Component, Where | None], list[int]] = defaultdict(list)
     for at, one in enumerate(places):
-        for read in (read for read, _ in one.reads if read.name in parts):
-            asked = [part for part in [_part(read)] if part is not None] or parts[read.name]
-            is_own = id(read) in one.surely_own
-            if not is_own and not all(_is_written(places, at, read, part) for part in asked):
-                yield one, read
+        for key in one.surely_written:
+            writers[key].append(at)
+    for at, one in enumerate(places):
+        for read in (read for read, _ in one.reads if read.name in every):
+            if id(read) in one.surely_own:
+                continue
+            component = _component(read)
+            wheres = {None, None if any(read.offset[:2]) else one.where.get(id(read))}
+            for asked in every[read.name] if component is None else [component]:
+                sure = sorted({to for where in wheres for to in writers[asked, where]})
+                if not _is_written(places, at, read, sure):
+                    yield one, read
+                    break
 
 
-def _is_written(places: list[Place], at: int, read: Access, part: Part) -> bool:
-    """Return True if what a block reads was surely written before, at each of its levels."""
+def _is_written(places: list[Place], at: int, read: Access, writers: list[int]) -> bool:
+    """Return True if these blocks wrote what a block reads before, at each of its levels."""
     one = places[at]
-    wheres = {None, None if any(read.offset[:2]) else one.where.get(id(read))}
-    sure = {(part, where) for where in wheres}
-    writers = [to for to, other in enumerate(places) if sure & other.surely_written]
     level = None if one.levels is None else read.offset[2]
     if read.name in one.flat:
         return any(to < at and places[to].levels is not None for to in writers)
