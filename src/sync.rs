@@ -14,15 +14,15 @@ use crate::cuda::device_count;
 use crate::error::{Error, Result};
 use crate::managed::Managed;
 
-/// Which buffer of a pair was written last.
+/// The buffer of a pair that was written last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dirty {
     /// Neither: both hold the same values (`SYNC_CLEAN`).
     #[default]
     Neither = 0,
-    /// That of the host (`SYNC_HOST_DIRTY`).
+    /// The host's buffer (`SYNC_HOST_DIRTY`).
     Host = 1,
-    /// That of the device (`SYNC_DEVICE_DIRTY`).
+    /// The device's buffer (`SYNC_DEVICE_DIRTY`).
     Device = 2,
 }
 
@@ -32,15 +32,15 @@ pub(crate) type Companion = Arc<dyn Any + Send + Sync>;
 /// The state of a pair of buffers, shared by all storages over it.
 #[derive(Debug, Default)]
 pub struct SyncState {
-    /// Read without the lock: the reader may be the one that its holder waits for.
+    /// Read without the lock: the thread that holds the lock may be waiting for the reader.
     dirty: AtomicU8,
-    /// Locked while a copy is made.
+    /// The pair that the state describes. Locked during a copy.
     whole: Mutex<Weak<Whole>>,
     /// An object of the layer above, such as a weak reference to its Python object.
     companion: Mutex<Option<Companion>>,
 }
 
-/// A pair as it was made, of which views see parts.
+/// A pair as it was made. Views see parts of it.
 #[derive(Debug)]
 struct Whole {
     host: Managed,
@@ -54,7 +54,7 @@ impl SyncState {
         Self { dirty: AtomicU8::new(dirty as u8), ..Self::default() }
     }
 
-    /// Which buffer was written last.
+    /// The buffer that was written last.
     #[must_use]
     pub fn dirty(&self) -> Dirty {
         match self.dirty.load(Ordering::Acquire) {
@@ -66,7 +66,7 @@ impl SyncState {
 
     /// Records which buffer was written last. Waits for a copy in progress.
     pub fn set(&self, dirty: Dirty) {
-        let _after_a_copy = self.lock(); // a forked child has no copy in progress
+        let _after_a_copy = self.lock(); // fails only in a forked child, where no copy is in progress
         self.put(dirty);
     }
 
@@ -111,7 +111,7 @@ impl SyncState {
         states.push(Arc::downgrade(self));
     }
 
-    /// The companion of the state. The lock is held as long as the result.
+    /// The companion of the state, locked until the guard is dropped.
     pub(crate) fn companion(&self) -> MutexGuard<'_, Option<Companion>> {
         self.companion.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -127,7 +127,7 @@ impl SyncState {
             Err(TryLockError::Poisoned(whole)) => return Ok(whole.into_inner()),
             Err(TryLockError::WouldBlock) => {}
         }
-        device_count()?; // CUDA's own answer to a forked child
+        device_count()?; // refuses a forked child
         Ok(self.whole.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -169,7 +169,7 @@ impl Mirrored {
         if earlier.is_none() {
             state.remember();
         }
-        // A copy to a read-only side would write it.
+        // Copies write either side: if one is read-only, so is the pair.
         let readonly = host.readonly() || device.readonly();
         let shown = |one: Managed| if readonly { one.into_readonly() } else { one };
         Ok(Self(Arc::new(Parts { host: shown(host), device: shown(device), whole, state })))
@@ -196,12 +196,14 @@ impl Mirrored {
         Ok(Self(Arc::new(Parts { host: part(host)?, device: part(device)?, whole, state })))
     }
 
-    /// Copies the host's buffer to the device if it is newer, or by `force`. Does not wait for it.
+    /// Copies the host's buffer to the device if it is newer, or always with `force`. Does not wait
+    /// for the copy.
     pub(crate) fn to_device(&self, force: bool) -> Result<()> {
         self.bring(Dirty::Host, force)
     }
 
-    /// Copies the device's buffer to the host if it is newer, or by `force`. Does not wait for it.
+    /// Copies the device's buffer to the host if it is newer, or always with `force`. Does not wait
+    /// for the copy.
     pub(crate) fn to_host(&self, force: bool) -> Result<()> {
         self.bring(Dirty::Device, force)
     }
@@ -209,14 +211,14 @@ impl Mirrored {
     /// Makes copies between the buffers wait until the result is dropped. Waits for one in progress.
     ///
     /// # Errors
-    /// As for a copy in a forked child.
+    /// [`Error::Device`] if a copy was in progress when this process was forked.
     pub(crate) fn hold(&self) -> Result<impl Sized + use<'_>> {
         self.0.state.lock()
     }
 
     fn bring(&self, from: Dirty, force: bool) -> Result<()> {
-        // Held during the copy: a second caller finds it made.
         let Parts { whole, state, .. } = &*self.0;
+        // Held during the copy, so that a second caller finds it done.
         let _whole = state.lock()?;
         if state.dirty() != from && !force {
             return Ok(());
@@ -227,8 +229,8 @@ impl Mirrored {
             Dirty::Device => Borrow::overwriting(host)?, // typed views must not change meanwhile
             _ => Borrow::shared(host)?,
         };
-        // SAFETY: typed views of the host's values are excluded (Borrow); other code that has the
-        // memory is excluded by the user who shared it. Work in flight is in the timelines of both.
+        // SAFETY: the borrow excludes typed views of the host's values that conflict; the user who
+        // shared the memory excludes other code. Work in flight is in the timelines of both.
         unsafe { copy(source, target) }?;
         state.put(Dirty::Neither);
         Ok(())

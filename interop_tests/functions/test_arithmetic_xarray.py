@@ -114,7 +114,7 @@ def test_a_storage_without_dims_goes_by_position_beside_a_dataarray(square):
 
 
 def test_a_dataarray_is_not_assigned_in_place(square):
-    with refused(TypeError, "expected an operand that leaves the result to the storage"):
+    with refused(TypeError, "expected an operand whose class does not decide the result"):
         square += xr.DataArray(np.ones(3), dims="I")
     square[...] = square + xr.DataArray(np.ones(3), dims="I")
     assert square[0, 0] == 1

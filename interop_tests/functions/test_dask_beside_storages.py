@@ -89,7 +89,7 @@ def test_a_storage_beside_an_array_of_dask_is_computed_by_dask(whole, call):
 
 def test_an_array_of_dask_is_not_assigned_in_place(whole):
     storage = whole.data
-    with refused(TypeError, "expected an operand that leaves the result to the storage"):
+    with refused(TypeError, "expected an operand whose class does not decide the result"):
         storage += da.from_array(VALUES, chunks=2)
     with refused(TypeError, "compute()"):
         storage.clip(None, da.from_array(VALUES, chunks=2))

@@ -257,12 +257,12 @@ RAISES = {
         "Edge, got the skip value, ..."
     ): lambda: on_two_edges([[0, 1], [5, -1]], skip_value=-1),
     (
-        "offset_provider['E2C']: expected rows along Edge or K, got them along Cell; ..."
+        "offset_provider['E2C']: expected rows along Edge or K, got rows along Cell; ..."
     ): a_table_with_its_dimensions_swapped,
     (
         "offset_provider: expected a mapping of names to connectivities, got an object of type ..."
     ): lambda: operator("next_level", zeros(5, 5, 3), out=zeros(5, 5, 2), offset_provider="E2C"),
-    ("domain: expected an end of at least 4 along I, where it begins, got 1; ..."): lambda: (
+    ("domain: expected an end of at least 4 along I, its first point, got 1; ..."): lambda: (
         operator(
             "next_level", zeros(5, 5, 3), out=zeros(5, 5, 3), domain={"I": (4, 1), "J": 5, "K": 2}
         )
@@ -297,7 +297,7 @@ RAISES = {
         zeros(), zeros(), domain=(4,)
     ),
     (
-        "domain: expected none for 'slopes', which is not told where to compute, got one; ..."
+        "domain: expected none for 'slopes', which has no parameter for it, got one; ..."
     ): untold,
     ("argument 'out': expected a writable output, got an immutable JAX array; ..."): jax_output,
     ("argument 'out': expected an output with an element for every index, ..."): lambda: (

@@ -57,6 +57,11 @@ def from_remainder(inp: Line, out: Line, n: int32):
     same(inp, out=out, domain={I: (n % 2, 4)})
 
 
+@gtx.program
+def up_to_quotient(inp: Line, out: Line, n: int32, m: int32):
+    same(inp, out=out, domain={I: (0, n // m)})
+
+
 def table(rows, where=(Edge, E2CDim)):
     return gtx.as_connectivity(where, codomain=Cell, data=np.array(rows, dtype=np.int32))
 
@@ -163,9 +168,19 @@ def test_a_remainder_of_a_negative_number_is_not_taken_for_pythons(backend):
             run(np.ones(4), whole[4:8], np.int32(-3))
         assert (whole == -1.0).all()
     else:
-        with pytest.warns(UserWarning, match="a division of -3 in a domain"):
+        with pytest.warns(UserWarning, match="a division of -3 by 2 in a domain"):
             run(np.ones(4), whole[4:8], np.int32(-3))
         assert (whole[:4] == -1.0).all()
+
+
+@pytest.mark.parametrize("divisor", [0, -2])
+def test_a_domain_by_a_quotient_that_cpp_does_not_have_is_refused_by_its_numbers(divisor):
+    out = np.full(4, -1.0)
+    with refused(ValueError, f"a division of 4 by {divisor} in a domain"):
+        dlf.bind(up_to_quotient.with_backend(gtx.gtfn_cpu))(
+            np.ones(4), out, np.int32(4), np.int32(divisor)
+        )
+    assert (out == -1.0).all()
 
 
 def test_an_unchecked_operator_computes_nothing_outside_of_its_output():

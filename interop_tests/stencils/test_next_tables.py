@@ -67,7 +67,7 @@ def test_connectivities_without_names_are_refused_by_bind_and_by_a_call(given, g
 
 def test_a_table_with_rows_along_another_dimension_is_refused(to_edges):
     table = gtx.as_connectivity([Cell, E2CDim], Edge, TABLE)
-    text = "offset_provider['E2C']: expected rows along Edge or K, got them along Cell"
+    text = "offset_provider['E2C']: expected rows along Edge or K, got rows along Cell"
     with refused(ValueError, text, "gtx.as_connectivity"):
         to_edges(table)(np.ones((3, 2)), np.zeros((4, 2)))
 

@@ -298,7 +298,7 @@ class Storage:
     ) -> Any:
         """Sum along dimensions, as `numpy.sum`.
 
-        Points of the halo count: `storage.domain_view.sum()` leaves them out.
+        Halo points count: `storage.domain_view.sum()` leaves them out.
 
         Parameters
         ----------
@@ -307,13 +307,13 @@ class Storage:
         dtype, out, keepdims, initial
             As in NumPy. `out` may have more dims than the result, which is repeated along them.
         where
-            A mask. One with names goes by name.
+            A mask. A mask with names is matched by name.
 
         Returns
         -------
         Storage or a number of NumPy's
-            With the dims that stay, and their halo, origin and order in memory. A number if none
-            stays; a storage without dims on a GPU, where CuPy computes.
+            With the remaining dims, and their halo, origin and order in memory. A number if no dim
+            remains; on a GPU, where CuPy computes, a storage without dims.
 
         Raises
         ------
@@ -381,7 +381,7 @@ class Storage:
     ) -> Any:
         """Average along dimensions, as `numpy.mean`, with the arguments of `sum`.
 
-        Points of the halo count: `storage.domain_view.mean()` leaves them out.
+        Halo points count: `storage.domain_view.mean()` leaves them out.
         """
     def std(
         self,
@@ -459,7 +459,7 @@ class Storage:
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
     ) -> Any:
-        """Call what a function of NumPy means for storages, or raise TypeError (NEP 18).
+        """Call the equivalent of a NumPy function for storages, or raise TypeError (NEP 18).
 
         Views and new storages keep names and halo where they are clear. An axis may be a name.
         ``docs/functions.md`` has a table of all functions.
@@ -1843,9 +1843,9 @@ def preset(name: str, option: str = "backend") -> Preset:
     """
 
 def reduced(function: Callable[..., Any], /, *args: Any, **keywords: Any) -> Any:
-    """Reduce by one of `reducing_functions()`, which takes the other arguments.
+    """Call one of `reducing_functions()` with the other arguments.
 
-    The result has the dims that stay, with their halo, origin and order in memory.
+    The result has the remaining dims, with their halo, origin and order in memory.
     """
 
 def reducing_functions() -> list[Callable[..., Any]]:

@@ -1,4 +1,4 @@
-//! Borrows, and the list of those that are alive.
+//! Borrows, and the list of live ones. `request` decides which of them conflict.
 #![forbid(unsafe_code)]
 
 use std::fmt;
@@ -9,13 +9,13 @@ use super::request::{BorrowConflict, BorrowRequest};
 use crate::error::{Error, Result};
 use crate::managed::Managed;
 
-/// A borrow of elements, until it is dropped.
+/// A borrow of elements, or several made at once. It ends when this is dropped.
 pub(crate) struct Borrow {
     number: u64,
     list: &'static dyn BorrowList,
 }
 
-/// A number in a list of borrows, or the conflict that prevents one.
+/// The answer of a list: a number, or the conflict that prevents the borrow.
 type Entered<T = u64> = std::result::Result<T, BorrowConflict>;
 
 /// A list of live borrows.
@@ -29,29 +29,30 @@ pub(crate) trait BorrowList: Send + Sync {
 /// The list of this extension module.
 pub(crate) struct OwnBorrows {
     first: ProcessBorrows,
-    /// Never reused, not even in forked children.
-    numbers: AtomicU64,
+    /// The next number. Forked children go on counting, so that none of their borrows has the number of
+    /// one that they inherit.
+    next: AtomicU64,
     /// True while a borrow may be alive in this list, also one of a parent process.
     in_use: AtomicBool,
     /// The list to use instead, once it is known. Set while the own one is locked.
     shared: OnceLock<Box<dyn BorrowList>>,
 }
 
-/// The borrows of one process. A forked child has a copy of its parent's memory and none of its
-/// parent's other threads, one of which may hold the lock for ever: it begins a list of its own.
+/// The borrows of one process. A forked child inherits the list, but not the other threads, one of
+/// which may have held the lock. It begins a list of its own.
 struct ProcessBorrows {
     /// 0 until a process uses the list.
     process: AtomicU32,
     live: Mutex<Vec<LiveBorrow>>,
-    /// That of a forked child.
+    /// The list of a forked child.
     next: OnceLock<Box<ProcessBorrows>>,
 }
 
 struct LiveBorrow {
-    /// Borrows that were made at once have the same number.
+    /// Shared by borrows that were made at once.
     number: u64,
     request: BorrowRequest,
-    /// Number in the shared list, for borrows made before that was known.
+    /// Number in the shared list, for borrows made before sharing.
     shared_number: Option<u64>,
 }
 
@@ -87,7 +88,8 @@ impl Borrow {
         Self::new(memory, true)
     }
 
-    /// Borrows elements for a copy that brings a buffer of a pair up to date.
+    /// Borrows elements that a copy overwrites. Unlike [`Borrow::exclusive`], takes read-only memory,
+    /// and elements that several indices name.
     ///
     /// # Errors
     /// [`Error::Buffer`] while one of the elements is borrowed.
@@ -112,10 +114,10 @@ impl Borrow {
     /// do not conflict with each other.
     ///
     /// # Errors
-    /// The number of a request that conflicts with another borrow, and [`Error::Buffer`].
+    /// The index of a request that conflicts with another borrow, and [`Error::Buffer`].
     pub(crate) fn all(requests: &[BorrowRequest]) -> Result<Vec<Self>, (usize, Error)> {
-        OWN.borrow_all(requests).map_err(|(number, conflict)| {
-            (number, refusal(requests.get(number).is_some_and(|one| one.writes), conflict))
+        OWN.borrow_all(requests).map_err(|(index, conflict)| {
+            (index, refusal(requests.get(index).is_some_and(|one| one.writes), conflict))
         })
     }
 }
@@ -137,13 +139,13 @@ impl OwnBorrows {
         let first = ProcessBorrows::new();
         Self {
             first,
-            numbers: AtomicU64::new(0),
+            next: AtomicU64::new(0),
             in_use: AtomicBool::new(false),
             shared: OnceLock::new(),
         }
     }
 
-    /// False if there is no borrow in any list.
+    /// True if a borrow may be alive: one in this list, or any once a list is shared.
     fn may_be_used(&self) -> bool {
         self.in_use.load(Ordering::Acquire) || self.shared.get().is_some()
     }
@@ -192,8 +194,8 @@ impl OwnBorrows {
         }
         let list = self.shared.get();
         for one in live.iter_mut() {
-            // If the borrow conflicts there, both exist already. This list alone knows it then, and
-            // refuses new ones until it ends; the other list refuses them until its own one ends.
+            // On a conflict both borrows exist already. Ours then stays in this list alone, and each
+            // list refuses new borrows until its own ends.
             one.shared_number = list.and_then(|list| list.enter(one.request.clone()).ok());
         }
     }
@@ -207,7 +209,7 @@ impl OwnBorrows {
     }
 
     fn next_number(&self) -> u64 {
-        self.numbers.fetch_add(1, Ordering::Relaxed)
+        self.next.fetch_add(1, Ordering::Relaxed)
     }
 
     /// The borrows of this process.
@@ -264,13 +266,13 @@ fn check_free(live: &[LiveBorrow], request: &BorrowRequest) -> Entered<()> {
 
 fn refusal(writes: bool, conflict: BorrowConflict) -> Error {
     let wanted =
-        if writes { "write that nothing else uses" } else { "read that nothing else writes" };
+        if writes { "memory that nothing else uses" } else { "memory that nothing else writes" };
     let conflict = match conflict {
         BorrowConflict::IsWritten => "written",
         BorrowConflict::IsRead => "read",
     };
     Error::Buffer(format!(
-        "field: expected memory to {wanted}, got elements that are being {conflict} through \
+        "field: expected {wanted}, got elements that are being {conflict} through \
          another view, argument or Arrow array; drop that first, or pass a copy"
     ))
 }

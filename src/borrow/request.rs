@@ -20,7 +20,7 @@ pub(crate) enum BorrowConflict {
 }
 
 impl BorrowRequest {
-    /// Requests all elements of a field.
+    /// Requests all elements of `memory`.
     pub(crate) fn new(memory: &Managed, writes: bool) -> Self {
         Self { address: memory.position(), layout: memory.layout().clone(), writes }
     }

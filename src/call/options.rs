@@ -1,4 +1,5 @@
-//! Reads `origin` and `domain` of a call, as GT4Py takes them, and by the names of axes.
+//! Reads `origin` and `domain` of a call, in GT4Py's forms or by the names of axes. `stencil` checks
+//! them against the arrays.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -29,8 +30,8 @@ pub(super) fn read(
     Ok(CallOptions { domain, start, origins: origins(declared, origin)?, functional })
 }
 
-/// First point and number of points of a domain that may be given as ranges by name, or as a
-/// `gtx.Domain`. An axis that no output has may be left out.
+/// Reads the first point and the number of points of a domain: numbers of points, ranges by name, or
+/// a `gtx.Domain`. An axis that no output has may be left out.
 fn window(
     declared: &Declared,
     given: &Bound<'_, PyAny>,
@@ -49,7 +50,7 @@ fn window(
         _ => {
             check_single(given)?;
             let points = along(declared, "domain", given, axes)?;
-            return Ok((None, Some(of_all(declared, points))));
+            return Ok((None, Some(completed(declared, points))));
         }
     };
     let (starts, points) = (PyDict::new(py), PyDict::new(py));
@@ -57,8 +58,8 @@ fn window(
         let (first, end) = range_of(&range)?;
         if end < first {
             return Err(PyValueError::new_err(format!(
-                "domain: expected an end of at least {first} along {}, where it begins, got {end}; \
-                 give the first point and the end behind the last",
+                "domain: expected an end of at least {first} along {}, its first point, got {end}; \
+                 give the first point and the point after the last",
                 name_of(&name)?
             )));
         }
@@ -75,8 +76,8 @@ fn window(
     Ok((read(&starts)?, read(&points)?))
 }
 
-/// Numbers of points along all axes, where those that no output has may be left out.
-fn of_all(declared: &Declared, points: Extents) -> Extents {
+/// Completes numbers of points: an axis that no output has may be left out, and gets 1.
+fn completed(declared: &Declared, points: Extents) -> Extents {
     let axes = &declared.spec.axes;
     if points.len() != axes.iter().filter(|dim| is_computed(declared, dim)).count() {
         return points; // along all of them, or an error that resolve reports
@@ -96,8 +97,8 @@ fn check_single(given: &Bound<'_, PyAny>) -> PyResult<()> {
         return Ok(());
     }
     Err(PyValueError::new_err(format!(
-        "domain: expected one for all outputs, got {}; call the operator in a program that has a \
-         domain for each",
+        "domain: expected one for all outputs, got {}; call the operator in a program that gives \
+         each output its own",
         parts.len()
     )))
 }
@@ -108,13 +109,13 @@ fn is_computed(declared: &Declared, dim: &Dim) -> bool {
     fields.any(|field| field.access.writes() && field.dims.contains(dim))
 }
 
-/// First point of a range, and the end behind the last: of an int, two of them, a `range`, a `slice`
-/// or a `gtx.UnitRange`.
+/// Reads the first point of a range and the point after its last: from an int (which begins at 0), a
+/// pair of ints, a `range`, a `slice` or a `gtx.UnitRange`.
 fn range_of(given: &Bound<'_, PyAny>) -> PyResult<(i64, i64)> {
     if let (Some(start), Some(stop)) = (given.getattr_opt("start")?, given.getattr_opt("stop")?) {
         let step = given.getattr_opt("step")?.filter(|step| !step.is_none());
-        if step.is_some_and(|step| step.extract::<i64>().is_ok_and(|step| step != 1)) {
-            let text = format!("domain: expected every point of a range, got {}", shown(given));
+        if step.is_some_and(|step| step.extract::<i64>().ok() != Some(1)) {
+            let text = format!("domain: expected a range with step 1, got {}", shown(given));
             return Err(PyValueError::new_err(text));
         }
         return Ok((int("domain", &start)?, int("domain", &stop)?));
@@ -128,7 +129,7 @@ fn range_of(given: &Bound<'_, PyAny>) -> PyResult<(i64, i64)> {
     }
 }
 
-/// The name that a key stands for: itself, or that of a `gtx.Dimension`.
+/// The name in a key: the key itself, or the name of a `gtx.Dimension`.
 fn name_of(key: &Bound<'_, PyAny>) -> PyResult<String> {
     let name = key.getattr_opt("value")?;
     Ok(name.as_ref().unwrap_or(key).str()?.to_string())
@@ -148,13 +149,13 @@ fn check_takes(
         _ => format!("give the stencil a parameter {option}"),
     };
     Err(PyTypeError::new_err(format!(
-        "{option}: expected none for '{}', which is not told where to compute, got one; slice the \
-         arrays, or {way_out}",
+        "{option}: expected none for '{}', which has no parameter for it, got one; slice the arrays, \
+         or {way_out}",
         spec.name
     )))
 }
 
-/// `origin` is one for all fields, or a dict with names of fields and `_all_`.
+/// Reads `origin`: one for all fields, or a dict by the names of fields, with `_all_` for the rest.
 fn origins(
     declared: &Declared,
     origin: Option<&Bound<'_, PyAny>>,
@@ -201,7 +202,7 @@ fn by_field<'a, 'py>(
     Ok(None)
 }
 
-/// The stencil's axis for a name of the user's.
+/// Translates a user's name of an axis into the stencil's.
 fn axis(declared: &Declared, name: &str) -> Dim {
     let name = Dim::from_name(name);
     declared.spec.dims.get(&name).cloned().unwrap_or(name)
@@ -221,7 +222,7 @@ fn along(
         Err(PyValueError::new_err(text))
     };
     let mut found = vec![None; axes.len()];
-    for (name, number) in named {
+    for (name, number) in named.copy()? {
         let name = axis(declared, &name_of(&name)?);
         let at = axes.iter().position(|known| *known == name);
         match at.and_then(|at| found.get_mut(at)) {
@@ -256,7 +257,7 @@ fn check_names(declared: &Declared, named: &Bound<'_, PyDict>) -> PyResult<()> {
     Ok(())
 }
 
-/// Picks the numbers for the axes that a field has from an origin along all axes of the iteration.
+/// Picks from an origin along all axes the numbers of the axes that the field has.
 fn on_axes_of(spec: &StencilSpec, field: &FieldSpec, all: &Extents) -> Extents {
     if all.len() != spec.axes.len() {
         return all.clone(); // a field's own dimensions, or an error that resolve reports

@@ -1,4 +1,5 @@
-//! Operators and comparisons, each of which is a universal function of NumPy.
+//! Operators and comparisons of storages, each by a universal function of NumPy. `pointwise` computes
+//! them.
 
 use std::slice;
 use std::sync::{Mutex, PoisonError};
@@ -17,26 +18,26 @@ use crate::dtype::DType;
 use crate::python::numpy::dtype_to;
 use crate::python::storage::PyStorage;
 
-/// A universal function of NumPy that is looked up once.
+/// A universal function of NumPy, looked up once.
 struct Function {
     name: &'static str,
     results: usize,
-    own: PyOnceLock<Py<PyAny>>,
+    ufunc: PyOnceLock<Py<PyAny>>,
 }
 
 impl Function {
     const fn new(name: &'static str, results: usize) -> Self {
-        Self { name, results, own: PyOnceLock::new() }
+        Self { name, results, ufunc: PyOnceLock::new() }
     }
 
-    /// The result of an operator; `NotImplemented` if another operand decides.
+    /// Returns the result of an operator; `NotImplemented` if another operand is to decide.
     fn call<'py, const N: usize>(&self, inputs: [&Bound<'py, PyAny>; N]) -> Answer<'py> {
         let py = inputs[0].py();
-        let result = self.write(py, &inputs.map(Clone::clone), &[const { None }; 2])?;
+        let result = self.run(py, &inputs.map(Clone::clone), &[const { None }; 2])?;
         Ok(result.unwrap_or_else(|| py.NotImplemented().into_bound(py)))
     }
 
-    /// The result of a comparison for which NumPy has no loop: a number is no text.
+    /// Returns the result of `==` or `!=` for types that NumPy cannot compare, as a number and a text.
     fn of_other_types<'py>(
         &self,
         slf: &Bound<'py, PyStorage>,
@@ -58,19 +59,19 @@ impl Function {
         other: &Bound<'py, PyAny>,
     ) -> PyResult<()> {
         let out = slf.as_any().clone();
-        if self.write(slf.py(), &[out.clone(), other.clone()], &[Some(out)])?.is_some() {
+        if self.run(slf.py(), &[out.clone(), other.clone()], &[Some(out)])?.is_some() {
             return Ok(());
         }
         let class = other.get_type();
         Err(PyTypeError::new_err(format!(
-            "{}: expected an operand that leaves the result to the storage, got a {}; assign the \
+            "{}: expected an operand whose class does not decide the result, got a {}; assign the \
              result, storage[...] = ...",
             self.name,
             class.name()?
         )))
     }
 
-    fn write<'py>(
+    fn run<'py>(
         &self,
         py: Python<'py>,
         inputs: &[Bound<'py, PyAny>],
@@ -86,15 +87,15 @@ impl Function {
         {
             return call(&function, slice::from_ref(base));
         }
-        call(self.own.import(py, "numpy", self.name)?, inputs)
+        call(self.ufunc.import(py, "numpy", self.name)?, inputs)
     }
 }
 
-/// NumPy's answer: a function for bases of a type and an exponent, or none.
+/// NumPy's answer for a base type and an exponent: a function of one operand, or none.
 type Known = (DType, Exponent, Option<Py<PyAny>>);
 
-/// The function of one operand that NumPy's `**` calls instead of `numpy.power`, with other results for
-/// special values and other types: for some bases and exponents, `numpy.square` and its like.
+/// Returns the function of one operand that NumPy's `**` calls instead of `numpy.power`, such as
+/// `numpy.square`. It may have other special values, and results of other types.
 fn power_of_one<'py>(
     base: &Bound<'py, PyAny>,
     exponent: &Bound<'py, PyAny>,
@@ -116,7 +117,7 @@ fn power_of_one<'py>(
     Ok(function)
 }
 
-/// An exponent for which NumPy may have another function than `numpy.power`, and its type.
+/// An exponent, with its type, for which NumPy may call another function than `numpy.power`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Exponent {
     Int(i8),
@@ -153,11 +154,12 @@ macro_rules! unary {
 }
 
 /// Defines operators of two operands: the function, the number of its results, and the methods with
-/// the storage first, last, and written. A third operand of `pow` is refused, as NumPy does.
+/// the storage on the left, on the right, and as the output. A third operand of `pow` is refused, as
+/// in NumPy.
 macro_rules! binary {
     ($($function:literal $results:literal
         $first:ident $last:ident $(($modulo:ident))? $([$($written:tt)+])?;)+) => {$(
-        #[allow(unsafe_op_in_unsafe_fn, reason = "what PyO3 writes")]
+        #[allow(unsafe_op_in_unsafe_fn, reason = "code that PyO3 generates")]
         const _: () = {
         static FUNCTION: Function = Function::new($function, $results);
 
@@ -262,7 +264,7 @@ impl PyStorage {
         }
     }
 
-    /// Raise TypeError: a product of matrices sums over dimensions without saying which.
+    /// Raise TypeError: a matrix product sums over dimensions without naming them.
     fn __matmul__(&self, _other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         Err(not_elementwise("matmul").into())
     }

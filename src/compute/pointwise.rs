@@ -1,4 +1,5 @@
-//! One call of a function that works element by element, `...->...`, by NumPy or by CuPy.
+//! One call of an elementwise function (`...->...`), which NumPy or CuPy computes. Reductions are in
+//! `reduce`.
 
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ use crate::storage::Storage;
 /// A call to make: `function(inputs..., outputs..., where=mask, options...)`.
 pub(super) struct Call<'a, 'py> {
     pub(super) function: &'a Bound<'py, PyAny>,
-    /// Its name in messages.
+    /// Its name in messages, by which `on_host` also knows two functions.
     pub(super) name: &'a str,
     pub(super) inputs: &'a [Bound<'py, PyAny>],
     /// As many as the function has results; `None` for a new storage.
@@ -80,7 +81,7 @@ impl<'py> Call<'_, 'py> {
         Ok(None)
     }
 
-    /// The outputs if all operands have one shape and field; `None` if they are to be joined.
+    /// Returns the outputs if all operands have one shape and field; `None` if they must be joined.
     fn outputs_alike(
         &self,
         py: Python<'py>,
@@ -133,7 +134,7 @@ impl<'py> Call<'_, 'py> {
         lift.outputs.iter().zip(&dtypes).map(one).collect()
     }
 
-    /// The types of the results by NumPy's rules, which a call without elements tells.
+    /// The types of the results by NumPy's rules, as a call with empty arrays tells them.
     fn dtypes(&self, py: Python<'py>, inputs: &[Operand<'py>]) -> PyResult<Types> {
         let kinds = inputs.iter().map(Operand::kind).collect::<Option<_>>();
         let kinds = kinds.filter(|_| self.options.is_none());
@@ -294,8 +295,8 @@ fn with_axes<'a, 'py>(
     })
 }
 
-/// The array of the output that is the operand itself, if there is one. CuPy would copy an operand
-/// that shares elements with an output, unless both are the same object.
+/// The array of the output that is the operand itself, if there is one. CuPy copies an operand that
+/// begins at the address of an output, unless both are one object.
 fn in_place<'a, 'py>(
     memory: &Managed,
     axes: &[Option<usize>],
@@ -307,8 +308,8 @@ fn in_place<'a, 'py>(
     at.and_then(|at| arrays.get(at))
 }
 
-/// An array of CuPy over an operand, or over a copy if the operand shares elements with an output.
-/// CuPy itself notices that only in memory of its own.
+/// An array of CuPy over an operand, or over a copy if it shares elements with an output. Of memory
+/// that is not its own, CuPy notices that only if both begin at one address.
 fn read<'py>(
     cupy: &mut Cupy<'py>,
     py: Python<'py>,
@@ -324,7 +325,7 @@ fn read<'py>(
     moved(array, memory.layout().ndim(), axes)
 }
 
-/// The error of a function that does not work element by element.
+/// The error for a function of matrices, which does not work element by element.
 pub(super) fn not_elementwise(name: &str) -> Error {
     Error::Type(format!(
         "{name}: expected a function that works element by element, got one for matrices, whose \

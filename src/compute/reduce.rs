@@ -22,6 +22,7 @@ use crate::error::Error;
 use crate::field::{Dims, Joined, Operand as Labels, Reduced, show_dims};
 use crate::interpreter::Inside;
 use crate::managed::Managed;
+use crate::protocol::is_plain_ndarray;
 use crate::python::numpy::dtype_to;
 use crate::short_ways::short_ways;
 use crate::storage::Storage;
@@ -194,7 +195,8 @@ impl<'py> Reduction<'_, 'py> {
         out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (dtype, Values { array, axis, mask, options }) = (&arguments.dtype, values);
-        if let Some(short) = self.short.filter(|_| short_ways() && arguments.is_plain()) {
+        let is_short = short_ways() && arguments.is_plain() && is_plain_ndarray(array);
+        if let Some(short) = self.short.filter(|_| is_short) {
             return match self.signature {
                 Signature::ReducedToIndex => short.call1((array, axis, out)),
                 Signature::ReducedToTruth => {

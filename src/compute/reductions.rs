@@ -1,5 +1,5 @@
-//! The functions of NumPy that reduce: one list of them, those that are methods of storages too, and
-//! NumPy's protocol for its functions.
+//! NumPy's functions that reduce: the list of them, the methods of storages among them, and
+//! `__array_function__`. `reduce` computes them.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
@@ -32,8 +32,8 @@ struct Loaded {
     parameters: Vec<Py<PyString>>,
 }
 
-/// Defines the functions that reduce, and methods of some of them, with the arguments of NumPy's
-/// methods: those behind the semicolon go by name alone.
+/// Defines the functions that reduce, and the methods among them with the arguments of NumPy's
+/// methods. Those after the semicolon are keyword-only.
 macro_rules! functions {
     (
         methods {$(
@@ -42,7 +42,7 @@ macro_rules! functions {
         )+}
         others {$($other_signature:ident $other_short:tt: $($other:ident)+;)+}
     ) => {
-        /// All of them, those that are methods first.
+        /// All functions; those that are methods come first.
         static FUNCTIONS: [Function; 35] = [
             $(Function::new(concat!("numpy.", stringify!($name)), Signature::$signature, &$short),)+
             $($(Function::new(
@@ -50,7 +50,7 @@ macro_rules! functions {
             ),)+)+
         ];
 
-        /// The places of methods in [`FUNCTIONS`].
+        /// The indices of the methods in [`FUNCTIONS`].
         #[allow(non_camel_case_types, reason = "names of Python's methods")]
         enum Method { $($name),+ }
 
@@ -59,7 +59,7 @@ macro_rules! functions {
             impl PyStorage {
                 $(#[$doc])*
                 #[pyo3(signature = ($($argument = None,)* $(*, $($keyword = None),*)?))]
-                #[allow(clippy::too_many_arguments, reason = "NumPy's")]
+                #[allow(clippy::too_many_arguments, reason = "NumPy's signatures")]
                 fn $name<'py>(
                     slf: &Bound<'py, Self>,
                     $($argument: Option<&Bound<'py, PyAny>>,)*
@@ -79,7 +79,7 @@ functions! {
     methods {
         /// Sum along dimensions, as `numpy.sum`.
         ///
-        /// Points of the halo count: `storage.domain_view.sum()` leaves them out.
+        /// Halo points count: `storage.domain_view.sum()` leaves them out.
         ///
         /// Parameters
         /// ----------
@@ -88,13 +88,13 @@ functions! {
         /// dtype, out, keepdims, initial
         ///     As in NumPy. `out` may have more dims than the result, which is repeated along them.
         /// where
-        ///     A mask. One with names goes by name.
+        ///     A mask. A mask with names is matched by name.
         ///
         /// Returns
         /// -------
         /// Storage or a number of NumPy's
-        ///     With the dims that stay, and their halo, origin and order in memory. A number if none
-        ///     stays; a storage without dims on a GPU, where CuPy computes.
+        ///     With the remaining dims, and their halo, origin and order in memory. A number if no dim
+        ///     remains; on a GPU, where CuPy computes, a storage without dims.
         ///
         /// Raises
         /// ------
@@ -117,7 +117,7 @@ functions! {
         any(axis, out, keepdims; r#where) ReducedToTruth ["logical_or", "reduce"];
         /// Average along dimensions, as `numpy.mean`, with the arguments of `sum`.
         ///
-        /// Points of the halo count: `storage.domain_view.mean()` leaves them out.
+        /// Halo points count: `storage.domain_view.mean()` leaves them out.
         mean(axis, dtype, out, keepdims; r#where) Reduced ["ndarray", "mean"];
         /// Return standard deviations along dimensions, as `numpy.std`, with the arguments of `sum`.
         std(axis, dtype, out, ddof, keepdims; r#where, mean, correction) Reduced ["ndarray", "std"];
@@ -191,7 +191,7 @@ impl Function {
         Reduction { name, function, short, ufunc: None, signature }.run(py, arguments)
     }
 
-    /// As [`Function::call`], with arguments for NumPy's function.
+    /// Calls the function with arguments as NumPy's function takes them.
     fn call_with<'py>(
         &self,
         args: &Bound<'py, PyTuple>,
@@ -204,38 +204,38 @@ impl Function {
     }
 }
 
-/// The functions of the NumPy that is installed, with their numbers.
-fn numbers(py: Python<'_>) -> PyResult<&Bound<'_, PyDict>> {
-    static NUMBERS: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
-    let numbers = NUMBERS.get_or_try_init(py, || {
+/// Maps each function of the installed NumPy to its index in [`FUNCTIONS`].
+fn indices(py: Python<'_>) -> PyResult<&Bound<'_, PyDict>> {
+    static INDICES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+    let indices = INDICES.get_or_try_init(py, || {
         let numpy = py.import(intern!(py, "numpy"))?;
-        let numbers = PyDict::new(py);
-        for (number, one) in FUNCTIONS.iter().enumerate() {
+        let indices = PyDict::new(py);
+        for (index, one) in FUNCTIONS.iter().enumerate() {
             if let Some(function) = numpy.getattr_opt(one.attribute())? {
-                numbers.set_item(function, number)?;
+                indices.set_item(function, index)?;
             }
         }
-        PyResult::Ok(numbers.unbind())
+        PyResult::Ok(indices.unbind())
     })?;
-    Ok(numbers.bind(py))
+    Ok(indices.bind(py))
 }
 
-/// The entry of a function of NumPy that reduces.
+/// The entry of a NumPy function, if it reduces.
 fn entry_of(function: &Bound<'_, PyAny>) -> PyResult<Option<&'static Function>> {
-    let number = numbers(function.py())?.get_item(function)?;
-    let number: Option<usize> = number.map(|number| number.extract()).transpose()?;
-    Ok(number.and_then(|number| FUNCTIONS.get(number)))
+    let index = indices(function.py())?.get_item(function)?;
+    let index: Option<usize> = index.map(|index| index.extract()).transpose()?;
+    Ok(index.and_then(|index| FUNCTIONS.get(index)))
 }
 
 /// Return the functions of NumPy that `reduced` computes.
 #[pyfunction]
 pub(crate) fn reducing_functions(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
-    Ok(numbers(py)?.keys())
+    Ok(indices(py)?.keys())
 }
 
-/// Reduce by one of `reducing_functions()`, which takes the other arguments.
+/// Call one of `reducing_functions()` with the other arguments.
 ///
-/// The result has the dims that stay, with their halo, origin and order in memory.
+/// The result has the remaining dims, with their halo, origin and order in memory.
 #[pyfunction]
 #[pyo3(signature = (function, /, *args, **keywords))]
 pub(crate) fn reduced<'py>(
@@ -254,7 +254,7 @@ pub(crate) fn reduced<'py>(
 
 #[pymethods]
 impl PyStorage {
-    /// Call what a function of NumPy means for storages, or raise TypeError (NEP 18).
+    /// Call the equivalent of a NumPy function for storages, or raise TypeError (NEP 18).
     ///
     /// Views and new storages keep names and halo where they are clear. An axis may be a name.
     /// ``docs/functions.md`` has a table of all functions.
@@ -279,7 +279,7 @@ impl PyStorage {
     }
 }
 
-/// True if there are no arrays but storages and those of NumPy's own class.
+/// True if all arrays are storages or of exactly NumPy's own class.
 fn are_plain(types: &Bound<'_, PyAny>) -> PyResult<bool> {
     let storage = types.py().get_type::<PyStorage>();
     for class in types.try_iter()? {

@@ -45,8 +45,8 @@ pub(crate) unsafe fn copy(source: &Managed, target: &Managed) -> Result<()> {
     }
     source.wait()?; // WAIT for writes to host memory
     // SAFETY: `check` accepted both, which are host memory. Writes to the source are done (wait),
-    // and the work in flight on the target too (Buffers::on_host). The caller excludes other
-    // accesses.
+    // and the work in flight on the target too: `Storage::host` and `SyncState` wait for it. The
+    // caller excludes other accesses.
     unsafe { host::copy(source, target) }
 }
 

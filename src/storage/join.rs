@@ -1,4 +1,5 @@
-//! Memory for what is computed from storages.
+//! Allocates the results of computations with storages. `field` decides their labels, `compute` their
+//! values.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -17,8 +18,9 @@ use crate::managed::Managed;
 use crate::short_ways::short_ways;
 
 impl Storage {
-    /// Allocates a result of `operands`, labelled and laid out by what they have in common. `ranks`
-    /// are those of the operands that are storages.
+    /// Allocates a result of `operands` with their joined labels, the order of the first storage that
+    /// has all dimensions, and an alignment that suits all. `ranks` has an entry for each operand,
+    /// `None` unless it is a storage.
     ///
     /// # Errors
     /// As [`Storage::allocate`].
@@ -34,12 +36,11 @@ impl Storage {
         let order = Some(joined.ranks(ranks).unwrap_or_else(in_c_order));
         let alignment = shared_alignment(&fields, dtype);
         let labels = Field { order, alignment, ..joined.field(operands) };
-        Self::for_labels(&joined.shape, dtype, labels, residence)
+        Self::allocate_labelled(&joined.shape, dtype, labels, residence)
     }
 
-    /// As [`Storage::for_result`], for operands that all have this shape and field: the result has
-    /// them too. `None` if [`Storage::for_result`] is to decide: for items that need another
-    /// alignment, and where the field does not say the order.
+    /// As [`Storage::for_result`], for operands that all have this shape and field, which the result
+    /// gets too. `None` if the items need another alignment, or the field does not tell the order.
     ///
     /// # Errors
     /// As [`Storage::allocate`].
@@ -57,8 +58,8 @@ impl Storage {
         Ok(Some(Self::new(made, Arc::clone(field))))
     }
 
-    /// Allocates the result of a reduction, with the labels, order and alignment
-    /// that it leaves of `operand`.
+    /// Allocates the result of a reduction of `operand`, with the labels, order and alignment that
+    /// remain.
     ///
     /// # Errors
     /// As [`Storage::allocate`].
@@ -73,11 +74,11 @@ impl Storage {
         let shape = reduced.shape(operand.layout().shape());
         let mut labels = reduced.field(field, &ranks);
         labels.alignment = shared_alignment(&[field], dtype);
-        Self::for_labels(&shape, dtype, labels, residence)
+        Self::allocate_labelled(&shape, dtype, labels, residence)
     }
 
-    /// Allocates a storage with these labels, which fit the shape, in the order that they say.
-    fn for_labels(
+    /// Allocates a storage with these labels, which fit the shape, in the order that they state.
+    fn allocate_labelled(
         shape: &[i64],
         dtype: DType,
         labels: Field,
@@ -94,8 +95,8 @@ impl Storage {
 }
 
 thread_local! {
-    /// Layout and field of the last model, with the plan of its result: in a loop the next is often
-    /// the same.
+    /// Layout and field of the last model, and the plan of its result. In a loop the next call often
+    /// repeats them.
     static LAST: RefCell<Option<(Layout, Arc<Field>, Plan)>> = const { RefCell::new(None) };
 }
 
@@ -123,7 +124,8 @@ fn plan_like(model: &Managed, field: &Arc<Field>, dtype: DType) -> Result<Option
     Ok(Some(plan))
 }
 
-/// The least common multiple of what the storages request, which items of the result can meet.
+/// The least common multiple of the alignments that the storages request, and of the item size if
+/// items do not meet it.
 fn shared_alignment(fields: &[&Field], dtype: DType) -> usize {
     let both = |a: usize, b: usize| common_multiple(a, b).unwrap_or(a);
     let shared = fields.iter().map(|field| field.alignment.max(1)).fold(1, both);

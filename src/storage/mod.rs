@@ -1,5 +1,5 @@
-//! Storages: memory with what is known of it as a field, and what a storage can do by itself. Typed
-//! views and exports are in `protocol`, Python's classes in `python::storage`.
+//! Storages: memory with the labels of a field, and the operations of a storage that need nothing
+//! else. Typed views and exports are in `protocol`, Python's classes in `python::storage`.
 //!
 //! ```text
 //! Spec + memory ──make, builder──▶ Storage ──view, copies, join──▶ new Storage

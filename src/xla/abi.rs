@@ -1,10 +1,10 @@
 //! The structs of XLA's C API, version 0.1, as far as the handler uses them. Later versions append
-//! fields: each struct begins with its size, which has to be at least that of what is used.
+//! fields. `frame` and `handler` check that what they get is as large as the part that is used.
 
 use std::ffi::{c_char, c_void};
 use std::mem::offset_of;
 
-/// The version that the handler claims. XLA serves older ones for at least a year.
+/// The version that the handler claims. XLA serves handlers of older versions for at least a year.
 pub(super) const VERSION: (i32, i32) = (0, 1);
 /// `XLA_FFI_ExecutionStage_EXECUTE`.
 pub(super) const EXECUTE: u32 = 3;
@@ -93,7 +93,7 @@ pub(super) struct CallFrame {
     pub(super) attributes: Attributes,
 }
 
-/// An error of XLA's, which owns it once it is returned.
+/// An error that XLA makes, and owns once it is returned.
 #[repr(C)]
 pub(super) struct XlaError {
     _opaque: [u8; 0],
@@ -119,11 +119,11 @@ pub(super) struct Api {
     pub(super) error_create: Option<ErrorCreate>,
 }
 
-/// The sizes that XLA's structs claim: they end with the last field, without padding.
+/// Sizes as XLA counts them: up to the end of the last field, without padding.
 pub(super) const ERROR_CREATE_ARGS: usize = offset_of!(ErrorCreateArgs, code) + size_of::<u32>();
 pub(super) const METADATA_SIZE: usize = offset_of!(Metadata, traits) + size_of::<u32>();
 
-// As a C program prints them for the header of jaxlib 0.10 and 0.12.
+// Offsets and sizes as a C program prints them for the header of jaxlib 0.10 and 0.12.
 const _: () = {
     assert!(offset_of!(Buffer, dtype) == 16 && offset_of!(Buffer, data) == 24);
     assert!(offset_of!(Buffer, rank) == 32 && offset_of!(Buffer, dims) == 40);

@@ -11,20 +11,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-__all__ = ["place_of_call"]
+__all__ = ["line_of_call"]
 
-#: Modules between the program and a call. NDSL makes all calls in one line of its own.
+#: Modules whose frames lie between the program and a call. NDSL makes every call from one line of
+#: its own.
 _BETWEEN = ("dlfield.", "gt4py.", "ndsl.dsl.")
-#: Folders of what is installed: a framework calls stencils for the program that uses it.
+#: Folders of installed packages: a framework calls stencils for the program that uses it.
 _INSTALLED = tuple(
     os.path.join(sysconfig.get_path(name), "") for name in ("stdlib", "purelib", "platlib")
 )
 
 
-def place_of_call(stencil: object) -> tuple[str, int]:
-    """Return file and line of the innermost frame that belongs to the user's program.
+def line_of_call(stencil: object) -> tuple[str, int]:
+    """Return file and line of the innermost frame of the user's program.
 
-    If all frames are those of installed packages, that of the package that calls GT4Py.
+    If every frame belongs to an installed package, that of the one that calls GT4Py.
     """
     frames = [frame for frame in _frames() if not _is_between(frame, stencil)]
     own = (frame for frame in frames if not _is_installed(frame.f_code.co_filename))
@@ -41,9 +42,9 @@ def _frames() -> Iterator[FrameType]:
 
 
 def _is_between(frame: FrameType, stencil: object) -> bool:
-    """Return whether it is GT4Py's, or a method that GT4Py has generated for the stencil."""
+    """Return True for a frame in between, and for a method that GT4Py generated for the stencil."""
     module = f"{frame.f_globals.get('__name__')}."
-    # Locals that were looked at live as long as their frame: not those of the program.
+    # Reading f_locals keeps the locals alive as long as the frame: the program's are not read.
     may_be_generated = frame.f_code.co_name in ("__call__", "run")
     return module.startswith(_BETWEEN) or (
         may_be_generated and frame.f_locals.get("self") is stencil

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dlfield.check.asking import Answer, Asker
 from dlfield.check.in_front import InFront
-from dlfield.check.place import place_of_call
+from dlfield.check.place import line_of_call
 from dlfield.check.report import CheckReport, RefusedCallWarning
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _check(asker: Asker, stencil: Any, args: tuple[Any, ...], keywords: dict[str
     for report in reports:
         report.seen(answer.stencil, answer.unchecked, asked=answer.asked)
     if answer.refusal is not None:
-        _refuse(reports, answer, answer.refusal, place_of_call(stencil))
+        _refuse(reports, answer, answer.refusal, line_of_call(stencil))
 
 
 def _refuse(

@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dlfield._core import BoundStencil
 from dlfield.derivatives.expressions import NotDifferentiable
-from dlfield.derivatives.for_gt4py import (
-    compute_enough,
-    in_one_piece,
-    keeping,
-    put_together,
-    with_neighbours,
-)
+from dlfield.derivatives.for_gt4py import fit, keeping
 from dlfield.derivatives.sweeps import adjoint_sweeps, needed, tangent_sweeps
 from dlfield.derivatives.versions import components, in_single_assignment
 from dlfield.stencils.cartesian import internals as cartesian
@@ -202,10 +196,7 @@ def _adjoint(original: _Original) -> Stencil:
     reverse = adjoint_sweeps(program, read, written, goes_beyond=goes_beyond)
     sweeps = [*program.sweeps, *reverse]
     program.sweeps = needed(sweeps, written.values())
-    with_neighbours(program)
-    put_together(program)
-    compute_enough(program, original.stencil.backend)
-    in_one_piece(program, original.stencil.backend)
+    fit(program, original.stencil.backend)
     return program.stencil(
         f"{original.nodes.name}_adjoint",
         [*_renamed(floating, cotangents), *original.inputs, *_renamed(results, gradients)],
@@ -221,10 +212,7 @@ def _tangent(original: _Original) -> Stencil:
     written = _named(program, floating, outputs)
     sweeps = needed(tangent_sweeps(program, read, written), written.values())
     program.sweeps = keeping(sweeps, set(read.values()) & set(written.values()))
-    with_neighbours(program)
-    put_together(program)
-    compute_enough(program, original.stencil.backend)
-    in_one_piece(program, original.stencil.backend)
+    fit(program, original.stencil.backend)
     results = [one for one in original.outputs if one.name not in directions]
     return program.stencil(
         f"{original.nodes.name}_tangent",

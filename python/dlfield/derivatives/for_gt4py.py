@@ -1,4 +1,4 @@
-"""Sweeps in the form that GT4Py accepts, in which it computes what they say."""
+"""Rewrites sweeps into a form that GT4Py accepts and computes correctly."""
 
 from __future__ import annotations
 
@@ -27,11 +27,19 @@ if TYPE_CHECKING:
     from dlfield.derivatives.program import Order
     from dlfield.stencils.cartesian.nodes import Expression, Index
 
-__all__ = ["compute_enough", "in_one_piece", "keeping", "put_together", "with_neighbours"]
+__all__ = ["fit", "keeping"]
+
+
+def fit(program: Program, backend: str) -> None:
+    """Rewrite the sweeps into a form that a backend computes correctly; in place."""
+    _with_neighbours(program)
+    _put_together(program)
+    _compute_enough(program, backend)
+    _in_one_piece(program, backend)
 
 
 def keeping(sweeps: list[Sweep], names: set[str]) -> list[Sweep]:
-    """Return sweeps in which each named field is read where it is written.
+    """Return sweeps in which each named field that is written is also read.
 
     GT4Py and `bind` treat a field as an input only if it is read, and they keep the points around
     the domain of an input.
@@ -47,12 +55,11 @@ def keeping(sweeps: list[Sweep], names: set[str]) -> list[Sweep]:
     return [replace(sweep, steps=tuple(map(kept, sweep.steps))) for sweep in sweeps]
 
 
-def with_neighbours(program: Program) -> None:
-    """Rename values that a sweep writes and reads at a neighbour, and that an earlier sweep began.
+def _with_neighbours(program: Program) -> None:
+    """Use new variables for values that a sweep reads at a neighbour and is not the first to write.
 
     A sweep of GT4Py may read horizontal neighbours of a field that it writes only if no earlier
-    sweep has written the field. Any other such value gets a variable of its own there, which is
-    then copied back. Changes the program in place.
+    sweep has written the field. The new variable is copied back after each write.
     """
     begun: set[str] = set()
     for at, sweep in enumerate(program.sweeps):
@@ -77,12 +84,11 @@ def with_neighbours(program: Program) -> None:
         program.sweeps[at] = replace(sweep, steps=tuple(steps))
 
 
-def put_together(program: Program) -> None:
-    """Make one sweep of those that GT4Py may compute as one. Changes the program in place.
+def _put_together(program: Program) -> None:
+    """Join sweeps that GT4Py may compute as one.
 
-    None of them reads other levels of what another writes, nor neighbours of what has a value from
-    before: of the fields that are written, GT4Py lets a sweep read neighbours of those alone that
-    begin there.
+    They must not read each other's values at other levels, nor neighbours of a field that they
+    write if an earlier sweep has written it.
     """
     begun: set[str] = set()
     made: list[Sweep] = []
@@ -107,8 +113,8 @@ def _reads_elsewhere(sweep: Sweep, begun: set[str]) -> bool:
     return any(one.offset[2] or (any(one.offset[:2]) and one.name in begun) for one in found)
 
 
-def in_one_piece(program: Program, backend: str) -> None:
-    """Convert ternaries to their own type where "debug" would tear them; in place."""
+def _in_one_piece(program: Program, backend: str) -> None:
+    """Cast ternaries to their own type where "debug" would write them without parentheses."""
 
     def whole(one: Expression) -> Expression:
         if isinstance(one, Cast):
@@ -127,11 +133,11 @@ def in_one_piece(program: Program, backend: str) -> None:
         program.sweeps[at] = replace(sweep, steps=steps)
 
 
-def compute_enough(program: Program, backend: str) -> None:
-    """Make a backend of GT4Py compute every value wherever another one needs it.
+def _compute_enough(program: Program, backend: str) -> None:
+    """Make a backend compute every value wherever it is read.
 
-    A later sweep that reads what would be left out, or dropped, into a variable that nothing needs
-    makes GT4Py compute it. Changes the program in place.
+    GT4Py drops some values, or computes them at too few points. A later sweep that reads such a
+    value into a variable that nothing uses prevents that.
     """
     joins = joins_loops(backend)
     for _ in [*steps_of(program.sweeps)]:
@@ -143,22 +149,32 @@ def compute_enough(program: Program, backend: str) -> None:
             _read_behind(program, lacking.at, [(-west, -south, 0), (east, north, 0)])
         else:
             return
-    raise NotDifferentiable("a value is read beside itself, once more at each level")
+    raise NotDifferentiable(
+        "a value is read at a neighbour on another level, so that each level needs more points"
+    )
 
 
 def _read_behind(program: Program, number: int, places: list[tuple[int, int, int]]) -> None:
-    """Add a sweep behind the step with this number that reads its value at these places."""
+    """Add a sweep behind the step with this number that reads its value at these places.
+
+    GT4Py would drop it, but for a second one that reads what the first has written.
+    """
     steps = [(at, step) for at, one in enumerate(program.sweeps) for step in one.steps]
     at, step = steps[number]
     spare = program.like(step.target, f"{step.target}_around")
     read: list[Expression] = [Access(step.target, place) for place in places]
     is_bool = program.types[step.target] == "bool"
     every = reduce(lambda *both: Operation("or", both) if is_bool else plus(*both), read)
-    order, levels = _OTHER[program.sweeps[at].order], program.sweeps[at].levels
+    order, levels = _UNJOINED[program.sweeps[at].order], program.sweeps[at].levels
     program.sweeps[at + 1 : at + 1] = [
         Sweep(order, levels, (Step(spare, every),)),
-        Sweep(_OTHER[order], levels, (Step(spare, Access(spare, HERE)),)),  # or GT4Py drops it
+        Sweep(_UNJOINED[order], levels, (Step(spare, Access(spare, HERE)),)),
     ]
 
 
-_OTHER: dict[Order, Order] = {"parallel": "backward", "forward": "backward", "backward": "forward"}
+#: For each order, one in which GT4Py does not join a sweep with it.
+_UNJOINED: dict[Order, Order] = {
+    "parallel": "backward",
+    "forward": "backward",
+    "backward": "forward",
+}

@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from dlfield.doctor.libraries import chosen
 from dlfield.doctor.printing import text_of
 from dlfield.doctor.report import report
 
@@ -30,9 +31,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     try:
-        found = report(tuple(options.only), imports=not options.no_import)
+        chosen(tuple(options.only))
     except ValueError as error:
         parser.error(str(error))
+    found = report(tuple(options.only), imports=not options.no_import)
     sys.stdout.write(text_of(found, as_json=options.json))
     return 0 if found["ok"] else 1
 
@@ -44,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=STATUS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, whose keys stay the same")
+    parser.add_argument("--json", action="store_true", help="print JSON; its keys are stable")
     parser.add_argument("--no-import", action="store_true", help="read versions; import nothing")
     parser.add_argument(
         "--only", action="append", default=[], metavar="NAME", help="only this library; repeatable"

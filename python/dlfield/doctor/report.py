@@ -16,13 +16,14 @@ SCHEMA = 2
 
 
 def report(only: tuple[str, ...] = (), *, imports: bool = True) -> dict[str, Any]:
-    """Find everything out; without imports, libraries are only looked for."""
+    """Return the report. Without imports, only the versions that are installed are read."""
     sought = chosen(only)
     done: dict[str, Any] = {"schema": SCHEMA, "tried": imports, **surroundings(), "cuda": None}
     installed = {known.name: known for known in sought if known.installed() is not None}
     found = supervised(["CUDA", *installed]) if imports else {}
-    done["cuda"] = _of_cuda(found["CUDA"]) if imports else None
-    done["libraries"] = {name: _of(known, found.get(name)) for name, known in installed.items()}
+    if imports:
+        done["cuda"] = _of_cuda(found["CUDA"])
+    done["libraries"] = {name: _entry(known, found.get(name)) for name, known in installed.items()}
     done["missing"] = [known.name for known in sought if known.name not in installed]
     done["traps"] = traps(done)
     done["faults"] = _faults(done["libraries"])
@@ -30,19 +31,20 @@ def report(only: tuple[str, ...] = (), *, imports: bool = True) -> dict[str, Any
     return done
 
 
-def _of(known: Known, found: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the part of a library: the same keys, whatever became of it."""
+def _entry(known: Known, found: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the entry of one library; its keys are always the same."""
     return {"version": known.installed(), "error": None, "probe": None, **(found or {})}
 
 
 def _of_cuda(found: dict[str, Any]) -> dict[str, Any]:
-    """Say why there is no CUDA if its driver has ended the process."""
-    reason = found["error"] + "; update the NVIDIA driver" if "error" in found else None
-    return found if reason is None else {"version": None, "devices": [], "reason": reason}
+    """Return what the driver told, or why there is no CUDA if it ended the process."""
+    if "error" not in found:
+        return found
+    return {"version": None, "devices": [], "reason": f"{found['error']}; update the NVIDIA driver"}
 
 
 def _faults(libraries: dict[str, dict[str, Any]]) -> list[str]:
-    """Say what was tried and does not work, and what copies."""
+    """Return a text for each library that does not work, or copies."""
     faults = []
     for name, found in libraries.items():
         if found["error"] is not None:

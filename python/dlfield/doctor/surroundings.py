@@ -102,7 +102,10 @@ def _local_ranks() -> int:
 
 def _compiler() -> str:
     """Name the program that compiles stencils."""
-    words = shlex.split(os.environ.get("CXX", ""))
+    try:
+        words = shlex.split(os.environ.get("CXX", ""))
+    except ValueError:  # a quote that is not closed
+        words = []
     return words[0] if words else "g++"
 
 

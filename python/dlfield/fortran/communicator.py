@@ -1,4 +1,4 @@
-"""A communicator of a Fortran program as one of mpi4py, which must use the same library of MPI."""
+"""Converts a communicator of Fortran to one of mpi4py, which must use the same MPI library."""
 
 from __future__ import annotations
 
@@ -9,27 +9,24 @@ __all__ = ["communicator"]
 
 
 def communicator(handle: int) -> Any:
-    """Return the communicator of mpi4py for a handle of Fortran; a Cartesian one is a Cartcomm.
+    """Return mpi4py's communicator for a handle of Fortran; a Cartesian one is a Cartcomm.
 
-    Raises RuntimeError if mpi4py uses another library of MPI than the program.
+    Raises RuntimeError if mpi4py uses another MPI library than the program.
     """
     from mpi4py import MPI
 
     _check_library(MPI.Get_library_version())
-    found = MPI.Comm.f2py(handle)
-    if found == MPI.COMM_NULL or found.Get_topology() != MPI.CART:
-        return found
-    return MPI.Cartcomm(found)
+    return MPI.Comm.f2py(handle)
 
 
 def _check_library(of_mpi4py: str) -> None:
-    """Compare with the library that the program has loaded."""
+    """Compare mpi4py's MPI library with the one that the program has loaded."""
     loaded = _loaded_version()
     used = of_mpi4py.strip("\0\n ")
     if loaded is not None and loaded != used:
         raise RuntimeError(
             f"communicator: expected mpi4py to use the MPI of the program, '{loaded}', got "
-            f"'{used}'; build mpi4py with it, or set MPI4PY_LIBMPI to its library"
+            f"'{used}'; build mpi4py with that MPI, or set MPI4PY_LIBMPI to its library file"
         )
 
 

@@ -64,10 +64,10 @@ def cov(
 ) -> Array:
     """Return covariances, by position; weights are along the dimension of the observations."""
     check_host("cov", (m, y, fweights, aweights))
-    dims = same_names("cov", (get_dims(m), get_dims(y)), may_differ=False)
+    dims = same_names("cov", (get_dims(m), get_dims(y)), may_be_unrelated=False)
     observed = dims and (dims[-1 if rowvar else 0],)
     for weights in (fweights, aweights):
-        same_names("cov", (get_dims(weights), observed), may_differ=False)
+        same_names("cov", (get_dims(weights), observed), may_be_unrelated=False)
     m, y, fweights, aweights = map(values, (m, y, fweights, aweights))
     return np.cov(m, y, rowvar, bias, ddof, fweights, aweights, **options)
 

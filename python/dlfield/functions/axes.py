@@ -17,7 +17,7 @@ __all__ = ["along", "axes_of", "axis_of", "check_new_axis", "in_origin_order", "
 def axes_of(what: str, storage: Storage, axis: Any, *, again: bool = False) -> tuple[int, ...]:
     """Return the numbers of one axis or several, each by its name or its number.
 
-    With `again` an axis may be there twice.
+    With `again`, an axis may be repeated.
 
     Raises
     ------
@@ -29,20 +29,22 @@ def axes_of(what: str, storage: Storage, axis: Any, *, again: bool = False) -> t
 
 
 def numbered(what: str, storage: Storage, axis: Any) -> Any:
-    """Put numbers in the place of names, and leave everything else as it is."""
+    """Replace names by numbers, and leave everything else as it is."""
     if isinstance(axis, tuple | list):
         return tuple(numbered(what, storage, one) for one in axis)
     return _number(what, storage, axis) if isinstance(axis, str) else axis
 
 
 def axis_of(what: str, storage: Storage, axis: Any) -> int:
-    """Return the number of one axis. None is the axis of a storage that has one alone.
+    """Return the number of one axis. None means the only axis of a storage.
 
     Raises
     ------
     TypeError
-        For None if the storage has several axes, along which NumPy would take them as one.
+        For several axes, and for None unless the storage has one axis: NumPy would flatten it.
     """
+    if isinstance(axis, tuple | list):
+        raise TypeError(f"{what}: axis: expected one axis, got {axis!r}; pass one name or number")
     if axis is None and storage.ndim != 1:
         raise TypeError(
             f"{what}: needs an axis of a storage of {storage.ndim} dimensions; name one, or use "
@@ -64,9 +66,9 @@ def along(axis: int, key: Any) -> tuple[Any, ...]:
 
 
 def in_origin_order(dims: tuple[str, ...]) -> list[str]:
-    """Put names in the order in which an origin has them.
+    """Sort names as the axes of an origin: I, J, K, then data dimensions by number.
 
-    That is I, J, K and data dimensions by number. If GT4Py does not know all names it is their own.
+    If GT4Py does not know all names, they keep their order.
     """
     if gt4py_names(dims) is None:
         return list(dims)

@@ -345,5 +345,5 @@ def pad(array: Storage, pad_width: Array, mode: Array = "constant", **options: A
     pairs = np.broadcast_to(pad_width, (array.ndim, 2)).tolist()
     of = labels.Labels(array.dims, array.halo, array.shape)
     # xarray pads to shift, and to take windows: these points are no halo.
-    halo = labels.behind(of, pairs) if _core.has_matched_dims() else labels.padded(of, pairs)
+    halo = labels.padded_inside(of, pairs) if _core.has_matched_dims() else labels.padded(of, pairs)
     return filled(made_like(padded.shape, padded.dtype, array, array.dims, halo), padded)

@@ -1,9 +1,8 @@
-"""NumPy's functions of storages (NEP 18), executed by the signatures of their table.
+"""NumPy's functions on storages (NEP 18), executed by the signatures in `table`.
 
-A function that the table refuses, or does not list, raises TypeError; otherwise NumPy would convert
-the storage without a word. Call it on the array from `to_numpy()`. Within xarray and Dask, which
-keep the names themselves, such a function is computed by position. `OWN` has the functions that
-are written out.
+A function that the table refuses or does not list raises TypeError, because NumPy would silently
+convert the storage; call it on the array from `to_numpy()`. Inside xarray and Dask, which keep the
+names themselves, it is computed by position. `OWN` has the functions that are written by hand.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from dlfield.functions import averages, chunks, copies, labels, ufuncs, views
 from dlfield.functions.axes import axes_of, axis_of, numbered
 from dlfield.functions.host import check_host, each, on_host, values, way_out
 from dlfield.functions.labels import Labels, same_names
-from dlfield.functions.table import REFUSED, Row, row_of
+from dlfield.functions.table import Row, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -69,7 +68,7 @@ def dispatch(
 
 @lru_cache(maxsize=512)
 def implementation(function: Function) -> Function | None:
-    """Find what a function is for storages; None if it is refused."""
+    """Return the implementation of a function for storages; None if it is refused."""
     row = row_of(_name(function))
     if row is None or not row.signature:
         return None
@@ -87,7 +86,7 @@ def _lift(row: Row) -> Callable[[Row, Function], Function]:
         return _by_type
     if "..." not in row.result:
         return _of_values
-    return _by_element if row.result == "..." in row.operands else _along
+    return _by_element if row.result == "..." and "..." in row.operands else _along
 
 
 def _by_position(function: Function, args: Sequence[Array], keywords: Mapping[str, Array]) -> Array:
@@ -105,15 +104,16 @@ def _short(function: Function) -> str:
 
 
 def _refusal(function: Function, storage: Storage) -> str:
-    name, row, way = _name(function), row_of(_name(function)), way_out(storage)
-    if row in REFUSED and row.gives:
+    name, way = _name(function), way_out(storage)
+    row = row_of(name)
+    if row is not None and row.gives:
         way = f"use {row.gives}, or {way.removeprefix('use ')}"
     text = f"{name}: expected an array, got a {type(storage).__name__}"
     return f"{text}, which has no such function; {way}"
 
 
 def _is_known(kind: type) -> bool:
-    """Tell if arrays of a class are storages, or nothing more than their elements."""
+    """Return True for storages, and for arrays that add nothing to their elements."""
     if issubclass(kind, Storage) or kind is np.ndarray:
         return True
     own = getattr(kind, "__array_function__", None) is not np.ndarray.__array_function__
@@ -142,7 +142,7 @@ def _viewed(row: Row, function: Function) -> Function:
 
 
 def _least(row: Row, function: Function) -> Callable[[Storage], None]:
-    """Make the check for the axes that the signature names."""
+    """Return a check that a storage has the axes that the signature names."""
     least = 0 if "*" in row.operands[0] else sum(map(str.isalpha, row.operands[0]))
 
     def check(a: Storage) -> None:
@@ -177,7 +177,7 @@ def _of_values(row: Row, function: Function) -> Function:
         given = list(each((*args, *keywords.values())))
         if len(row.operands) > 1:
             dims = (one and one[:most] for one in map(get_dims, given))
-            same_names(function.__name__, dims, may_differ=False)
+            same_names(function.__name__, dims, may_be_unrelated=False)
         if numbers:
             args, keywords = (), {**dict(zip(parameters, args, strict=False)), **keywords}
             model = next(one for one in given if isinstance(one, Storage))
@@ -228,17 +228,17 @@ def _along(row: Row, function: Function) -> Function:
     several, check = "*" in row.operands[0], _least(row, function)
     read_axis = partial(axes_of, again=function is np.roll) if several else axis_of
     along = [one for one, axes in zip(parameters, row.operands, strict=False) if axes == "k"]
-    first, is_open = next(iter(parameters)), function is np.gradient
+    first, has_spacings = next(iter(parameters)), function is np.gradient
     in_place = getattr(np.ndarray, what) if what in ("sort", "partition") else None
 
     def call(*args: Array, **keywords: Array) -> Any:  # one or several
-        leading, more = (args[:1], args[1:]) if is_open else (args, ())
+        leading, more = (args[:1], args[1:]) if has_spacings else (args, ())
         given = {**dict(zip(parameters, leading, strict=False)), **keywords}
         copies.check_no_out(what, given.get("out"))
         if len(names) > 1:
             same_names(what, [get_dims(given[name]) for name in names])
         model = next((given[name] for name in names if isinstance(given[name], Storage)), None)
-        named = {name: get_dims(given[name]) for name in along}
+        named = [get_dims(given[name]) for name in along]
         given = {name: on_host(what, one) for name, one in given.items()}
         rest = [on_host(what, one) for one in more]
         for name in tables:
@@ -250,7 +250,7 @@ def _along(row: Row, function: Function) -> Function:
         if "axis" in parameters and not (several and axis is None):
             given["axis"] = read_axis(_name(function), model, axis)
         check(model)
-        beside = [(dims, given["axis"]) for dims in named.values()]
+        beside = [(dims, given["axis"]) for dims in named]
         if more:  # spacings, each along its axis
             axes = given.get("axis") or range(model.ndim)
             beside += zip(map(get_dims, more), axes, strict=False)
@@ -269,7 +269,7 @@ def _along(row: Row, function: Function) -> Function:
 
 
 def _parameters(row: Row, function: Function) -> tuple[dict[str, Any], list[str], list[str]]:
-    """Return the named parameters with defaults, those that have labels, and those without."""
+    """Return all named parameters with defaults, then the operands with labels, then the others."""
     found = inspect.signature(function).parameters.values()
     parameters = {one.name: one.default for one in found if one.kind is not one.VAR_POSITIONAL}
     pairs = list(zip(parameters, row.operands, strict=False))
@@ -294,9 +294,9 @@ def _labelled(row: Row, model: Storage, found: Any, given: Mapping[str, Array]) 
     return copies.filled(copies.made_like(found.shape, found.dtype, model, *rule), found)
 
 
-# --- written out ---------------------------------------------------------------------------------
+# --- written by hand -----------------------------------------------------------------------------
 
-#: Functions whose signature does not say everything, by the name of NumPy's function.
+#: Functions that need more than their signature, by the name of NumPy's function.
 OWN: dict[str, Function] = {
     "shape": lambda a: a.shape,
     "ndim": lambda a: a.ndim,

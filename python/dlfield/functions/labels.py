@@ -1,6 +1,6 @@
 """Rules for labels: the names and the halo of a result, from those of the operands.
 
-A halo that is None is unknown.
+A halo that is None is unknown. `same_names` checks that operands have names that agree.
 """
 
 from __future__ import annotations
@@ -24,23 +24,26 @@ class Labels(NamedTuple):
     shape: tuple[int, ...]
 
 
-Rule = tuple[Names, Halo] | None
+#: Names and halo of a result.
+Result = tuple[Names, Halo]
 
 
-def picked(of: Labels, shape: Sequence[int], given: Mapping[str, Any]) -> Rule:
-    """Label elements that are picked along an axis, in whose place are one, several or no axes.
+def picked(of: Labels, shape: Sequence[int], given: Mapping[str, Any]) -> Result:
+    """Label a result in which an axis has become one, several or no axes.
 
-    Names stay if no axis is added. The halo is unknown if the axis had one and is not gone.
+    Names stay if no axis is added. The halo is unknown if the axis had one and is still there.
     """
     axis, new = given["axis"], len(shape) - len(of.shape) + 1
-    dims = of.dims if new == 1 or of.dims is None else without(of.dims, axis) if new == 0 else None
+    dims = of.dims
+    if dims is not None and new != 1:
+        dims = None if new else without(dims, axis)
     if of.halo is None or (new and any(of.halo[axis])):
         return dims, None
     return dims, (*of.halo[:axis], *((0, 0),) * new, *of.halo[axis + 1 :])
 
 
-def gone(of: Labels, shape: Sequence[int], given: Mapping[str, Any]) -> Rule:
-    """Label what is left of reduced axes: those that are kept have extent 1 and no halo."""
+def gone(of: Labels, shape: Sequence[int], given: Mapping[str, Any]) -> Result:
+    """Label the result of a reduction: axes that are kept have extent 1 and no halo."""
     given_axes = given.get("axis")
     along = range(len(of.shape)) if given_axes is None else given_axes
     kept = len(shape) == len(of.shape)
@@ -49,38 +52,40 @@ def gone(of: Labels, shape: Sequence[int], given: Mapping[str, Any]) -> Rule:
     return dims, of.halo and tuple((0, 0) if at in along else of.halo[at] for at in axes)
 
 
-def chosen(of: Labels, shape: Sequence[int], _: Mapping[str, Any]) -> Rule:
-    """Label elements that are picked one by one: all labels stay if the shape stays (None)."""
+def chosen(of: Labels, shape: Sequence[int], _: Mapping[str, Any]) -> Result | None:
+    """Label elements that are picked one by one. None if the shape stays: so do all labels."""
     return None if tuple(shape) == of.shape else (of.dims, None)
 
 
-def tiled(of: Labels, shape: Sequence[int], _: Mapping[str, Any]) -> Rule:
-    """Label repetitions of the whole: the halo is unknown unless there is none."""
+def tiled(of: Labels, shape: Sequence[int], _: Mapping[str, Any]) -> Result:
+    """Label repetitions of a whole array: the halo is unknown unless the array has none."""
     return of.dims, ((0, 0),) * len(shape) if is_bare(of.halo) else None
 
 
 def padded(of: Labels, widths: Sequence[tuple[int, int]]) -> Halo:
-    """Return the halo with points around it: the domain stays where it was.
+    """Return the halo after padding that is added to it: the domain stays where it was.
 
     Data dimensions have no halo.
     """
+    if of.halo is None:
+        return None
     names = of.dims or ("",) * len(of.shape)
-    pairs = zip(of.halo or (), widths, names, strict=of.halo is not None)
-    grown = tuple(
+    return tuple(
         (0, 0) if name.isdecimal() else (low + below, high + above)
-        for (low, high), (below, above), name in pairs
+        for (low, high), (below, above), name in zip(of.halo, widths, names, strict=True)
     )
-    return of.halo and grown
 
 
-def behind(of: Labels, widths: Sequence[tuple[int, int]]) -> Halo:
-    """Return the halo behind padding that is none; it is unknown if a padded axis has one."""
-    pairs = zip(of.halo or (), widths, strict=of.halo is not None)
+def padded_inside(of: Labels, widths: Sequence[tuple[int, int]]) -> Halo:
+    """Return the halo after padding that is no halo; it is unknown if a padded axis has one."""
+    if of.halo is None:
+        return None
+    pairs = zip(of.halo, widths, strict=True)
     return None if any(any(own) and any(new) for own, new in pairs) else of.halo
 
 
 def spread(of: Labels, shape: Sequence[int]) -> Halo:
-    """Return the halo of a repetition along new axes in front, and along those of extent 1."""
+    """Return the halo of a broadcast array: new and repeated axes have none."""
     if of.halo is None:
         return None
     new = len(shape) - len(of.shape)
@@ -91,7 +96,7 @@ def spread(of: Labels, shape: Sequence[int]) -> Halo:
 
 
 def agreed(halos: Iterable[Halo]) -> Halo:
-    """Return the halo of those that have one; it is unknown if one is, or if two differ."""
+    """Return the halo that arrays with one share; it is unknown if one is, or if two differ."""
     known = set(halos)
     wide = {halo for halo in known if halo is not None and any(map(any, halo))}
     if None in known or len(wide) > 1 or not known:
@@ -100,7 +105,7 @@ def agreed(halos: Iterable[Halo]) -> Halo:
 
 
 def joined(halos: Sequence[Halo], extents: Sequence[int], axis: int) -> Halo:
-    """Return the lower halo of the first array and the upper one of the last along an axis.
+    """Return the halo of joined arrays: along the axis, that below the first and above the last.
 
     It is unknown if there is a halo in between. Along the other axes it is the agreed one.
     """
@@ -119,30 +124,33 @@ def joined(halos: Sequence[Halo], extents: Sequence[int], axis: int) -> Halo:
 
 
 def is_bare(halo: Halo) -> bool:
-    """Return True if it is known that there is no halo."""
+    """Return True if there is known to be no halo."""
     return halo is not None and not any(map(any, halo))
 
 
 def without(of: tuple[Any, ...], axis: int) -> tuple[Any, ...]:
-    """Return a tuple without its entry of an axis."""
+    """Return a tuple without the entry of an axis."""
     return (*of[:axis], *of[axis + 1 :])
 
 
-def same_names(what: str, given: Iterable[Names], *, may_differ: bool = True) -> Names:
-    """Return the names on which those with names agree; None if they do not.
+def same_names(what: str, given: Iterable[Names], *, may_be_unrelated: bool = True) -> Names:
+    """Return the names of the longest array if all arrays with names agree, else None.
 
     Raises
     ------
     ValueError
-        If the names stand for the same things and differ, or are in another order. Also if they
-        are unrelated, unless `may_differ` is true.
+        If related names differ or are in another order; for unrelated names, unless
+        `may_be_unrelated`.
     """
     named = [names for names in given if names is not None]
-    same = most = max(named, key=len, default=None)
+    if not named:
+        return None
+    same: Names = max(named, key=len)
+    most = max(named, key=len)
     for names in named:
-        if most is not None and names != most[len(most) - len(names) :]:  # as shapes broadcast
+        if names != most[len(most) - len(names) :]:  # as shapes broadcast
             same = None
-            if not (may_differ and names_are_unrelated(names, most)):
+            if not (may_be_unrelated and names_are_unrelated(names, most)):
                 raise ValueError(
                     f"{what}: expected arrays whose dims agree, got {most} and {names}; transpose "
                     "or rename one of them, or pass to_numpy() to go by position"

@@ -1,17 +1,17 @@
-"""What NumPy's functions make of storages: a table of signatures, by which they are computed.
+"""The table of NumPy's functions on storages: a signature for each, by which it is computed.
 
-A signature has the axes of each operand and of the result, as those of generalised universal
-functions. Operands with ``...`` have labels, which go to the result; others are tables of numbers.
+A signature lists the axes of each operand and of the result, as generalised universal functions do.
+Operands with ``...`` pass their labels on to the result; the others are tables of numbers.
 
 =================  ==============================================================================
 ``...->...``       element by element; operands are matched by name
 ``k...->...``      reduced along an axis, or several
-``k...->k...``     along an axis, which has a name or a number; with ``k*`` along any number of them
+``k...->k...``     along an axis given by name or number; with ``k*`` along any number of axes
 ``k...->n...``     along an axis that gets another extent
 ``...->view``      a map of the indices: NumPy's function tells which axis and element goes where
-``...->*``         what NumPy returns of values on the host; several operands have the same names
-``...->()``        the same, also of copies from a GPU
-``...->dtype``     what NumPy returns of the types
+``...->*``         NumPy's result for values on the host; several operands have the same names
+``...->()``        the same, also for copies from a GPU
+``...->dtype``     NumPy's result for the dtypes
 =================  ==============================================================================
 
 A word after the signature is a rule of `dlfield.functions.labels`; without one, all labels stay.
@@ -30,10 +30,10 @@ __all__ = ["ARRAYS", "REFUSED", "STORAGES", "Row", "row_of"]
 
 
 class Row(NamedTuple):
-    """Functions with one meaning."""
+    """Functions that share a signature and a description."""
 
     names: str
-    #: What they return; for those that are refused what to use instead of them.
+    #: What they return; for refused functions, what to use instead.
     gives: str
     #: The axes of operands and result; none for those that are refused.
     signature: str = ""
@@ -54,7 +54,7 @@ class Row(NamedTuple):
 
 
 def _rows(text: str) -> tuple[Row, ...]:
-    """Read sentences, and below each the signatures and names that it is about."""
+    """Parse blocks: a sentence, and indented below it lines of `signature rule: names`."""
     rows = []
     for block in re.split(r"\n(?=\S)", text.strip()):
         gives, *lines = re.split(r"\n {4}(?=\S)", block)
@@ -66,7 +66,7 @@ def _rows(text: str) -> tuple[Row, ...]:
 
 
 def _refused(text: str) -> tuple[Row, ...]:
-    """Read what functions are about and what to use instead, and below it their names."""
+    """Parse blocks: `topic: what to use instead`, and indented below it the names."""
     blocks = (block.partition("\n") for block in re.split(r"\n(?=\S)", text.strip()))
     heads = ((head.partition(": "), names) for head, _, names in blocks)
     return tuple(
@@ -194,8 +194,8 @@ None; writes the values to a file
     """
 )
 
-#: Functions that are refused: they go by position, are called otherwise for fields, or take no
-#: numbers.
+#: Functions that are refused: they go by position, have a counterpart for fields, or take no
+#: numbers. `poly` of a storage of one dimension is not: NumPy asks its elements, not the storage.
 REFUSED = _refused(
     """
 products: (a * b).sum("K") or numpy.multiply.outer
@@ -257,5 +257,5 @@ _ROWS = {name: row for row in (*STORAGES, *ARRAYS, *REFUSED) for name in row.nam
 
 
 def row_of(name: str) -> Row | None:
-    """Find the row of a function by its name with that of its module."""
+    """Return the row of a function by its qualified name; None if it is not listed."""
     return _ROWS.get(name.removeprefix("numpy.").replace("_scimath_impl", "scimath"))

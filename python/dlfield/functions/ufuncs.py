@@ -1,6 +1,7 @@
-"""Functions composed of universal functions and reductions, and the methods of those.
+"""Functions of elements that are written by hand, and methods of universal functions.
 
-The methods are those that are neither calls nor reductions: outer, at, reduceat.
+The methods are outer, at and reduceat; reductions are in the core. Matrix products of xarray and
+Dask are computed here, too.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _MISSING = object()
 def where(condition: Array, x: Array = _MISSING, y: Array = _MISSING, /) -> Array:
     """Take each element from `x` if `condition` holds, else from `y`.
 
-    With the condition alone the indices where it holds, as arrays of NumPy.
+    With the condition alone, return the indices where it holds, as NumPy arrays.
     """
     if x is _MISSING and y is _MISSING:
         return np.nonzero(on_host("where", condition))
@@ -56,7 +57,7 @@ def _where(condition: Array, x: Array, y: Array, out: Array = None) -> Array:
 
 def select(condlist: Sequence[Array], choicelist: Sequence[Array], default: Array = 0) -> Array:
     """Take each element from the first choice whose condition holds, else from `default`."""
-    if len(condlist) != len(choicelist) or not condlist:
+    if len(condlist) != len(choicelist) or len(condlist) == 0:
         raise ValueError(
             f"numpy.select: expected a choice for each condition, got {len(choicelist)} for "
             f"{len(condlist)}; pass default= for elements where no condition holds"
@@ -81,7 +82,7 @@ def _select(count: int) -> Callable[..., Array]:
 
 
 def choose(a: Array, choices: Array, out: Array = None, mode: Array = "raise") -> Array:
-    """Take each element from the choice whose number `a` has there."""
+    """Take each element from the choice whose number is in `a`."""
     given = tuple(choices)
     options = {"out": out, "mode": mode}
     return elementwise(_choose(len(given)), (a, *given), name="numpy.choose", options=options)
@@ -106,7 +107,7 @@ def clip(
     max: Array = None,
     **options: Array,
 ) -> Array:
-    """Limit the values; a bound of None is none."""
+    """Limit the values; None does not limit."""
     low, high = (one if _is_open(given) else given for one, given in ((min, a_min), (max, a_max)))
     if not (all(map(_is_open, (a_min, a_max))) or all(map(_is_open, (min, max)))):
         expected = "two bounds as a_min and a_max, or as min and max"
@@ -128,37 +129,41 @@ def rounded(a: Array, decimals: int = 0, out: Array = None) -> Array:
 def _round(a: Array, out: Array = None, *, decimals: int) -> Array:
     if out is None or np.issubdtype(a.dtype, np.inexact):
         return np.round(a, decimals, out)
-    out[...] = np.round(a, decimals)  # with an output NumPy refuses integers
+    out[...] = np.round(a, decimals)  # np.round refuses an output of integers
     return out
 
 
 def real(val: Storage) -> Storage:
-    """Return the real part: a view, or a copy of complex values with a buffer on a GPU."""
+    """Return the real part: a view, or a copy if there is a buffer on a GPU."""
     return _part(val, _real, "real") if val.dtype.kind == "c" else val
 
 
 def imag(val: Storage) -> Storage:
-    """Return the imaginary part: a view of complex values on the host alone, else a copy."""
+    """Return the imaginary part: a view on the host alone, else a copy; zeros for real values."""
     return _part(val, _imag, "imag") if val.dtype.kind == "c" else zeros_like(val)
 
 
 def _part(val: Storage, function: Callable[..., Array], name: str) -> Storage:
     if not is_on_host_alone(val):
         return elementwise(function, (val,), name=f"numpy.{name}")  # type: ignore[no-any-return]
-    options = {} if val.dims is None else {"dims": val.dims}
-    view = as_storage(getattr(val.to_numpy(), name), **options)  # type: ignore[arg-type]
+    view = as_storage(getattr(val.to_numpy(), name), dims=val.dims)
     view.halo = val.halo
     return view
 
 
 @wraps(np.real)
 def _real(val: Array, out: Array = None) -> Array:
-    return np.real(val) if out is None else np.copyto(out, np.real(val))
+    return np.real(val) if out is None else _into(out, np.real(val))
 
 
 @wraps(np.imag)
 def _imag(val: Array, out: Array = None) -> Array:
-    return np.imag(val) if out is None else np.copyto(out, np.imag(val))
+    return np.imag(val) if out is None else _into(out, np.imag(val))
+
+
+def _into(out: Array, found: Array) -> Array:
+    np.copyto(out, found)
+    return out
 
 
 def nan_to_num(
@@ -168,7 +173,7 @@ def nan_to_num(
     posinf: Array = None,
     neginf: Array = None,
 ) -> Array:
-    """Replace what is no number by numbers, which may be arrays; in place without a copy."""
+    """Replace NaN and infinities by numbers or arrays; in place if `copy` is false."""
     options = {} if copy else {"out": x}
     return elementwise(
         _nan_to_num, (x, nan, posinf, neginf), name="numpy.nan_to_num", options=options
@@ -178,14 +183,11 @@ def nan_to_num(
 @wraps(np.nan_to_num)
 def _nan_to_num(x: Array, nan: Array, posinf: Array, neginf: Array, out: Array = None) -> Array:
     found = np.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)
-    if out is None:
-        return found
-    np.copyto(out, found)
-    return out
+    return found if out is None else _into(out, found)
 
 
 def copyto(dst: Array, src: Array, casting: Array = "same_kind", where: Array = True) -> None:  # noqa: FBT002 - as NumPy
-    """Write into `dst`, into a storage as ``dst[...] = src``: by name if both have names.
+    """Write `src` into `dst`; into a storage as by ``dst[...] = src``, by name if both have names.
 
     With a mask, memory that a GPU reaches is written on the host, by position.
     """
@@ -219,7 +221,7 @@ def _copyto(src: Array, out: Array, where: Array = True, **options: Array) -> No
 
 
 def of_other_types(name: str, a: Array, b: Array) -> Array:
-    """Compare what cannot be compared, as a number and a text: no element is equal."""
+    """Compare values that NumPy cannot compare, as numbers and text: no element is equal."""
     return elementwise(_of_other_types(name == "not_equal"), (a, b), name=f"numpy.{name}")
 
 
@@ -245,7 +247,7 @@ def diff(
 ) -> Array:
     """Subtract neighbours along an axis, `n` times.
 
-    The halo counts differences, as it did points.
+    The halo keeps its widths, which then count differences.
     """
     if n < 0:
         raise ValueError(f"numpy.diff: expected n of at least 0, got {n}; integrate with cumsum")
@@ -263,7 +265,7 @@ def diff(
 
 
 def trapezoid(y: Array, x: Array = None, dx: Array = 1.0, axis: Array = -1) -> Array:
-    """Integrate along an axis, which is gone then, by the trapezoidal rule."""
+    """Integrate along an axis by the trapezoidal rule, and drop the axis."""
     if not isinstance(y, Storage):
         return np.trapezoid(y, on_host("trapezoid", x), dx, axis)
     at = axis_of("numpy.trapezoid", y, axis)
@@ -273,7 +275,7 @@ def trapezoid(y: Array, x: Array = None, dx: Array = 1.0, axis: Array = -1) -> A
         same_names("trapezoid", (own, get_dims(x)))
         dx = np.diff(points, axis=0 if points.ndim == 1 else at - y.ndim)
         if points.ndim == 1:
-            dx = dx.reshape([-1 if axis == at else 1 for axis in range(y.ndim)])
+            dx = dx.reshape([-1 if one == at else 1 for one in range(y.ndim)])
     sums = y[along(at, slice(1, None))] + y[along(at, slice(None, -1))]
     return (sums * dx / 2.0).sum(at)
 
@@ -333,13 +335,13 @@ def outer(ufunc: np.ufunc, inputs: Sequence[Array], options: Mapping[str, Array]
     return elementwise(ufunc, (a, b), results=ufunc.nout, name=name, options=options, outer=True)
 
 
-def at(ufunc: np.ufunc, inputs: Sequence[Array], options: Mapping[str, Array]) -> None:
-    """Compute in place for the elements of a key, as often as it has them; by position."""
+def at(ufunc: np.ufunc, inputs: Sequence[Array], _: Mapping[str, Array]) -> None:
+    """Compute in place for the elements of a key, once for each time it names them; by position."""
     name, (target, *given) = f"numpy.{ufunc.__name__}.at", inputs
     _check_host_alone(name, inputs)
     given = values(given)
     if not isinstance(target, Storage):
-        ufunc.at(target, *given, **options)
+        ufunc.at(target, *given)
         return
     if named := [one for one in each(inputs[1:]) if get_dims(one)]:
         raise ValueError(
@@ -351,24 +353,25 @@ def at(ufunc: np.ufunc, inputs: Sequence[Array], options: Mapping[str, Array]) -
 
 def reduceat(ufunc: np.ufunc, inputs: Sequence[Array], options: Mapping[str, Array]) -> Array:
     """Reduce the parts of an axis that begin at indices; the axis keeps its name, not its halo."""
-    name, (array, indices, *more) = f"numpy.{ufunc.__name__}.reduceat", inputs
-    given = {**dict(zip(("axis", "dtype", "out"), more, strict=False)), **options}
+    name, (array, indices) = f"numpy.{ufunc.__name__}.reduceat", inputs
+    given = dict(options)  # NumPy puts arguments by position there
     out = given.pop("out", None)
     check_no_out(name, out[0] if isinstance(out, tuple) else out)
     _check_host_alone(name, (array, indices))
     if isinstance(array, Storage):
         given["axis"] = axis_of(name, array, given.get("axis", 0))
-    starts = np.asarray(values(indices), None if len(indices) else np.intp)
+    starts = np.asarray(values(indices))
+    starts = starts if starts.size else starts.astype(np.intp)  # an empty list is one of floats
     found = ufunc.reduceat(values(array), starts, **given)
     if not isinstance(array, Storage):
         return found
     rule = picked(Labels(array.dims, array.halo, array.shape), found.shape, given)
-    return filled(made_like(found.shape, found.dtype, array, *(rule or (None, None))), found)
+    return filled(made_like(found.shape, found.dtype, array, *rule), found)
 
 
 def of_matrices(ufunc: np.ufunc, inputs: Sequence[Array], options: Mapping[str, Array]) -> Array:
     """Compute by position, for xarray and Dask, which match the dimensions themselves."""
-    check_host(f"numpy.{ufunc.__name__}", each((*inputs, *options.values())))
+    check_host(ufunc.__name__, each((*inputs, *options.values())))
     return ufunc(*values(tuple(inputs)), **values(dict(options)))
 
 
@@ -378,7 +381,7 @@ def _check_host_alone(what: str, given: Sequence[Array]) -> None:
             check_host_alone(what, one)
 
 
-#: What is computed here, by the name of the method.
+#: Implementations of methods, by the method's name.
 METHODS: dict[str, Callable[[np.ufunc, Sequence[Array], Mapping[str, Array]], Array]] = {
     "__call__": of_matrices,
     "outer": outer,

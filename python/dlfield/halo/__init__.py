@@ -1,6 +1,6 @@
-"""Fields that are divided among the ranks of MPI: who is beside whom, and who has which points.
+"""Fields divided among MPI ranks: which ranks are neighbours, and which points each has.
 
-`dlfield.halo_exchange` plans the exchange. Importing this imports no mpi4py.
+`dlfield.halo_exchange` plans the exchange. Importing this package does not import mpi4py.
 
 Its files, each of which uses only those above it::
 
@@ -9,10 +9,10 @@ Its files, each of which uses only those above it::
     mpi              messages of MPI
     agreement        all ranks go on, or all raise
     neighbours       topologies
-    grid             what a grid to divide is: extents, names, halo, periods
+    grid             the grid to divide: extents, names, halo, periods
     decomposition    which rank has which points
     fields           a field of a plan, and its parts at an edge
-    route            what goes over which edge
+    route            what goes over each edge
     engines          two ways to move it
     transposed       the way back, for derivatives
     in_torch         an exchange that PyTorch differentiates

@@ -1,4 +1,4 @@
-"""`decompose`: which points of a grid each rank has."""
+"""Divides a grid among ranks: `decompose` makes a `Block`, which allocates a rank's fields."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Block", "decompose"]
 
 
 class Block:
-    """The part of a grid that one rank has. `decompose` makes it.
+    """The part of a grid that one rank has. Made by `decompose`.
 
     Attributes
     ----------
@@ -32,11 +32,11 @@ class Block:
     dims : tuple of str
         Its dimensions.
     divided : tuple of str
-        Those that are divided, the dimensions of `cart`: the `dims` of `halo_exchange`.
+        The divided dimensions, those of `cart`: the `dims` of `halo_exchange`.
     cart
         The communicator for `halo_exchange`. It belongs to the block if `decompose` made it.
     region : dict of slice
-        The points of the domain in the whole grid, for each divided dimension, as
+        This rank's domain as a slice of the whole grid for each divided dimension, as
         ``to_zarr(region=)`` takes them.
     halo : tuple of pairs of int
         Points below and above the domain, along each dimension.
@@ -76,19 +76,19 @@ class Block:
         return tuple(low + points + high for points, (low, high) in pairs)
 
     def empty(self, **options: Any) -> _core.Storage:
-        """Make a field of this rank without values.
+        """Allocate a field of this rank; its values are undefined.
 
         Parameters
         ----------
         **options
-            Of `dlfield.empty`. ``dims`` may be some of the block's, in any order; `shape` and
-            `halo` are the block's.
+            Those of `dlfield.empty`. ``dims`` may be some of the block's, in any order; shape and
+            halo are the block's.
         """
         made: _core.Storage = _core.empty(self._extents(options), **options)
         return made
 
     def zeros(self, **options: Any) -> _core.Storage:
-        """Make a field of this rank with zeros. Options as of `empty`."""
+        """Allocate a field of this rank filled with zeros. Takes the options of `empty`."""
         made: _core.Storage = _core.zeros(self._extents(options), **options)
         return made
 
@@ -112,10 +112,10 @@ class Block:
         Raises
         ------
         TypeError
-            On one rank without MPI, for something else than a storage with names.
+            Without MPI, if the field is not a storage with dims, or the root is not an int.
         ValueError
-            On all ranks, if one has no storage with names, or another domain than its block, or if
-            dtypes, dimensions or roots differ; and for a root that is no rank.
+            On all ranks, if one has no storage with dims, another domain than its block, or an
+            unknown halo; if dtypes, dimensions or roots differ; or if the root is not a rank.
 
         Examples
         --------
@@ -154,7 +154,7 @@ class Block:
             if not 0 <= root < count:
                 raise ValueError(f"root: expected a rank from 0 to {count - 1}, got {root}")
             values, dims = self._own_points(field)
-        except Exception as error:  # on one rank alone it would leave the others waiting
+        except Exception as error:  # raised on this rank alone, it would leave the others waiting
             problem = error
         # Undivided dimensions have the same extent everywhere.
         extents = {
@@ -169,13 +169,15 @@ class Block:
     def _own_points(self, field: _core.Storage) -> tuple[np.ndarray[Any, Any], tuple[str, ...]]:
         """Return the points of a field that are this rank's own, on the host, and its dims."""
         if not isinstance(field, _core.Storage) or field.dims is None:
-            raise TypeError(f"field: expected a storage with names, got {type(field).__name__}")
+            without = " without" if isinstance(field, _core.Storage) else ""
+            got = f"{type(field).__name__}{without}"
+            raise TypeError(f"field: expected a storage with dims, got a {got}; name them")
         domain = dict(zip(self.dims, self.domain, strict=True))
         for dim, extent in zip(field.dims, field.domain_view.shape, strict=True):
             if domain.get(dim, extent) != extent:
                 raise ValueError(
                     f"field: expected {domain[dim]} points of the domain along {dim}, as its block "
-                    f"has, got {extent}; make it by the block's zeros or empty"
+                    f"has, got {extent}; make it with the block's zeros or empty"
                 )
         return _core.storage(field.domain_view, device="cpu").to_numpy(), tuple(field.dims)
 
@@ -190,7 +192,7 @@ class Block:
         return f"<dlfield.halo.Block {parts} of {self.shape} as {self.dims}, halo {self.halo}>"
 
     def _extents(self, options: dict[str, Any]) -> list[int]:
-        """Return the extents of a field with the dims in options; add its halo to them."""
+        """Return the extents of a field with the dims in `options`, and put its halo there."""
         if "halo" in options:
             raise ValueError(
                 f"halo: expected none, as a field has the halo of its block, {self.halo}, got "
@@ -228,8 +230,9 @@ def decompose(
         Points below and above the domain of each block, by name or in the order of `dims`: an int
         for both, or a pair. Those that are missing have none.
     periodic
-        Whether the grid is periodic along a divided dimension, by name or in the order of `dims`. A
-        Cartesian communicator tells it; else False. True is refused along others.
+        Whether the grid is periodic along each divided dimension, by name or in the order of
+        `dims`; False by default. A Cartesian communicator decides it itself. True is refused along
+        other dimensions.
 
     Returns
     -------
@@ -238,7 +241,7 @@ def decompose(
     Raises
     ------
     TypeError
-        For something else than a communicator.
+        If `comm` is not a communicator. Without MPI, also for extents and widths that are no ints.
     ValueError
         On all ranks, for a dimension with fewer points than ranks along it, and if one rank has
         other arguments than rank 0.
@@ -275,7 +278,8 @@ def _parts(
 ) -> tuple[int, ...]:
     """Return the number of blocks along each dimension that is divided.
 
-    Each block has points, and as many as its neighbours need for their halos, if there is a way.
+    Each block has at least one point, and as many as its neighbours need for their halos, if a
+    division allows it.
     """
     if mpi.is_cart(comm):
         return tuple(comm.dims)
@@ -290,7 +294,7 @@ def _parts(
 
 
 def _have_points(extents: Sequence[int], parts: Sequence[int], needed: Sequence[int]) -> bool:
-    """Tell whether each block has the points that are needed along each dimension that is cut."""
+    """Return True if each block has the points needed along each dimension that is cut."""
     least = [extent // part for extent, part in zip(extents, parts, strict=True)]
     return all(
         points >= (need if part > 1 else 1)

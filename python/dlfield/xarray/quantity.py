@@ -1,7 +1,7 @@
 """NDSL's `Quantity` over the memory of a storage.
 
-The other way needs nothing: `as_storage` and bound stencils take a `Quantity` with its dims, and
-with what is outside of its domain as halo.
+The other direction needs no code here: `as_storage` and bound stencils read the dims of a
+`Quantity`, and take its points outside the domain as halo.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["to_quantity"]
 
 
-def to_quantity(self: Storage, units: str, *, backend: Any) -> Any:  # of NDSL
-    """Do what `Storage.to_quantity` says."""
+def to_quantity(self: Storage, units: str, *, backend: Any) -> Any:  # an ndsl.Quantity
+    """Implement `Storage.to_quantity`."""
     try:
         from ndsl import Backend, Quantity, constants
     except ImportError as error:
@@ -35,7 +35,7 @@ def to_quantity(self: Storage, units: str, *, backend: Any) -> Any:  # of NDSL
     origin = tuple(low for low, _ in self.halo)
     extent = (n - low - high for n, (low, high) in zip(self.shape, self.halo, strict=True))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of a copy, which is refused below
+        warnings.simplefilter("ignore", UserWarning)  # NDSL warns of a copy, which is refused below
         quantity = Quantity(
             data,
             tuple(names.get(dim, dim) for dim in self.dims),
@@ -49,7 +49,8 @@ def to_quantity(self: Storage, units: str, *, backend: Any) -> Any:  # of NDSL
     if _address(quantity) != _address(data):
         raise ValueError(
             f"to_quantity: expected a layout and a device that suit backend '{backend}', got "
-            f"layout {self.layout} of {self.dims}; make the storage with backend= of GT4Py's name"
+            f"layout {self.layout} of {self.dims} on {self.device}; pass GT4Py's name of that "
+            "backend as backend= when you allocate the storage"
         )
     return quantity
 

@@ -253,6 +253,23 @@ def test_an_axis_is_needed_where_numpy_would_put_all_in_a_row(field, call):
     assert call(field[0, 0]).dims == ("K",)
 
 
+@pytest.mark.parametrize("axis", [(0, 1), ("I", "J"), ["K"], ()])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda a, axis: np.sort(a, axis=axis),
+        lambda a, axis: np.take(a, [0], axis=axis),
+        lambda a, axis: np.diff(a, axis=axis),
+        lambda a, axis: np.concatenate([a, a], axis=axis),
+        lambda a, axis: np.split(a, 2, axis=axis),
+        lambda a, axis: np.unstack(a, axis=axis),
+    ],
+)
+def test_several_axes_are_refused_where_numpy_takes_one(field, call, axis):
+    with refused(TypeError, f"axis: expected one axis, got {axis!r}; pass one name or number"):
+        call(field, axis)
+
+
 @pytest.mark.parametrize(
     "call",
     [lambda a, axis: np.sort(a, axis), lambda a, axis: np.take(a, [0], axis), np.flip, np.squeeze],

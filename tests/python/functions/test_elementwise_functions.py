@@ -116,6 +116,12 @@ def test_where_without_choices_gives_indices_and_with_one_is_refused(field):
         np.where(field, field)
 
 
+def test_the_conditions_of_a_choice_may_be_an_array(field):
+    conditions = np.array([VALUES > 1, VALUES < 0])
+    found = np.select(conditions, [field, -field], 7)
+    np.testing.assert_array_equal(found, np.select(conditions, [VALUES, -VALUES], 7))
+
+
 def test_a_choice_for_each_condition_is_needed(field):
     with refused(ValueError, "numpy.select: expected a choice for each condition, got 2 for 1"):
         np.select([field > 0], [field, field])

@@ -149,6 +149,13 @@ def test_a_mean_that_is_known_is_taken_by_its_names(field):
         np.std(field, axis="K", mean=other)
 
 
+def test_the_mean_of_a_number_is_written_into_a_storage():
+    out = dlf.zeros((2, 3), dims="IJ")
+    for function in (np.mean, np.sum, np.max):
+        assert function(3.0, out=out) is out
+        np.testing.assert_array_equal(out, np.full((2, 3), 3.0))
+
+
 # --- masks ---------------------------------------------------------------------------------------
 
 

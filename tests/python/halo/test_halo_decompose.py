@@ -104,8 +104,8 @@ def test_a_rank_that_is_not_there_gets_no_grid():
     ("field", "kind", "text"),
     [
         (dlf.zeros((6, 5), dims="IJ", halo=(1, 0)), ValueError, "expected 6 points .* got 4; make"),
-        (np.zeros((6, 5)), TypeError, "expected a storage with names, got ndarray"),
-        (dlf.zeros((6, 5)), TypeError, "expected a storage with names, got"),
+        (np.zeros((6, 5)), TypeError, "expected a storage with dims, got a ndarray; name them"),
+        (dlf.zeros((6, 5)), TypeError, "expected a storage with dims, got a CPUStorage without"),
     ],
 )
 def test_what_is_no_field_of_the_block_is_not_gathered(field, kind, text):

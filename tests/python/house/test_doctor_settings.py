@@ -177,6 +177,8 @@ def test_the_compiler_is_that_of_cxx(tmp_path, monkeypatch):
     assert line("compiler") == "none on PATH"
     path = program(tmp_path, "my++")
     assert line("compiler") == path
+    monkeypatch.setenv("CXX", "my++ '")
+    assert line("compiler") == "none on PATH"
 
 
 @pytest.mark.parametrize(

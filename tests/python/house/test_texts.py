@@ -143,7 +143,7 @@ def test_an_array_with_fields_leads_to_a_copy_of_one_of_them(packed):
 
 @pytest.mark.parametrize("name", ["sum", "mean"])
 def test_the_help_of_a_reduction_says_that_the_halo_counts(name):
-    assert "Points of the halo count" in inspect.getdoc(getattr(dlf.Storage, name))
+    assert "Halo points count" in inspect.getdoc(getattr(dlf.Storage, name))
 
 
 def test_a_reduction_takes_numpys_word_for_an_axis_alone():

@@ -66,6 +66,17 @@ def test_a_domain_may_be_a_dict_by_axis():
     assert stencil.origin == {"inp": (0, 2, 1), "out": (0, 2, 1)}
 
 
+def test_a_dict_that_changes_while_it_is_read_counts_as_it_was():
+    class Clears:
+        def __index__(self):
+            domain.clear()
+            return 3
+
+    stencil, domain = StandIn(inp=field("READ"), out=field("WRITE")), {"J": 1, "I": Clears(), "K": 2}
+    dlf.bind(stencil)(np.zeros(SHAPE), np.zeros(SHAPE), domain=domain)
+    assert (stencil.domain, domain) == ((3, 1, 2), {})
+
+
 def test_axes_of_a_domain_and_an_origin_may_have_the_users_names():
     stencil = StandIn(inp=field("READ"), out=field("WRITE", axes="IJ"))
     run = dlf.bind(stencil, dims={"lon": "I", "lat": "J", "level": "K"})

@@ -1,12 +1,13 @@
-"""Which points a program of ``gt4py.next`` reads and writes, found by a walk through its nodes.
+"""Finds the points that a ``gt4py.next`` program reads and writes, by a walk through its nodes.
 
-gt4py.next tells neither the domain of a program nor how far its offsets reach. Both stand in its
-representation. `accesses` goes through it from every output to the arguments, with the extents,
-scalars and connectivities of one call.
+GT4Py reports neither the domain of a program nor how far its offsets reach; both are in its
+representation. `accesses` walks from every output to the arguments, with the extents, scalars and
+connectivities of one call.
 """
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -43,19 +44,19 @@ if TYPE_CHECKING:
 __all__ = ["Accesses", "accesses"]
 
 
-def _positive(number: int) -> int:
-    """Refuse negative operands: Python rounds down, and C++ towards 0."""
-    if number < 0:
-        raise UnknownError(f"a division of {number} in a domain")
-    return number
+def _operands(one: int, other: int) -> tuple[int, int]:
+    """Refuse a division by 0, and negative operands: Python rounds down, and C++ towards 0."""
+    if one < 0 or other <= 0:
+        raise UnknownError(f"a division of {one} by {other} in a domain")
+    return one, other
 
 
 _ARITHMETIC: dict[str, Callable[..., int]] = {
     "plus": lambda one, other: one + other,
     "minus": lambda one, other: one - other,
     "multiplies": lambda one, other: one * other,
-    "floordiv": lambda one, other: _positive(one) // _positive(other),
-    "mod": lambda one, other: _positive(one) % _positive(other),
+    "floordiv": lambda one, other: operator.floordiv(*_operands(one, other)),
+    "mod": lambda one, other: operator.mod(*_operands(one, other)),
     "minimum": min,
     "maximum": max,
     "neg": lambda one: -one,
@@ -69,22 +70,19 @@ class Accesses:
     Parameters
     ----------
     read, written
-        The points, by the name of the field, in GT4Py's numbers.
+        The points by the name of the field, as GT4Py's indices.
     unknown
         Names of fields that are read at unknown points.
     rows
-        Rows of connectivities, with the indices that they hold.
-    sizes
-        Points that dimensions have by all rows of all tables, where GT4Py may compute for all.
+        For each set of rows that is read, the range of the indices in it.
     depends
-        Names of the scalars that decide about it.
+        Names of the scalars on which this depends.
     """
 
     read: dict[str, Box] = field(default_factory=dict)
     written: dict[str, Box] = field(default_factory=dict)
     unknown: set[str] = field(default_factory=set)
     rows: dict[Rows, tuple[int, int]] = field(default_factory=dict)
-    sizes: dict[str, int] = field(default_factory=dict)
     depends: set[str] = field(default_factory=set)
 
 
@@ -99,7 +97,7 @@ def accesses(
     fuses: bool,
     static: bool,
 ) -> Accesses:
-    """Walk through a program.
+    """Find the points that one call of a program touches.
 
     Parameters
     ----------
@@ -108,7 +106,7 @@ def accesses(
     fields
         The points of every field that is given.
     scalars
-        Scalars by name, among other things.
+        Values of the scalars by name. Other names are ignored.
     dims
         Dimensions of every field.
     names
@@ -116,7 +114,7 @@ def accesses(
     tables
         The connectivities of the call.
     fuses
-        True if the backend computes an intermediate value where it is read, if it can.
+        True if the backend fuses an intermediate value into its readers where it can.
     static
         True if the domains are compiled in, and the points of intermediate values with them.
 
@@ -125,12 +123,14 @@ def accesses(
     UnknownError
         For something that dlfield does not know.
     ValueError
-        For connectivities that do not serve the program.
+        For a domain of fewer than 0 points, and connectivities that do not fit the program.
+    TypeError
+        For an offset whose entry is no connectivity.
     """
-    walk = _Walk(names, fields, scalars, dims, tables, fuses, static)
+    walker = _Walk(names, fields, scalars, dims, tables, fuses, static)
     for statement in program.statements:
-        walk.statement(statement)
-    return walk.found
+        walker.statement(statement)
+    return walker.found
 
 
 @dataclass
@@ -142,6 +142,7 @@ class _Walk(Scope):
     fuses: bool
     static: bool
     found: Accesses = field(default_factory=Accesses)
+    sizes: dict[str, int] = field(default_factory=dict)
 
     def statement(self, node: Statement) -> None:
         if isinstance(node, Branch):
@@ -209,9 +210,9 @@ class _Walk(Scope):
         self.found.depends |= self.names_in(node) & self.scalars.keys()
 
     def expression(self, node: Node, needed: Needed, local: dict[str, Needed]) -> None:
-        """Find what an expression reads that is `needed` somewhere.
+        """Find what an expression reads if it is computed at `needed`.
 
-        A box without points counts where it is joined with others, as it does in GT4Py.
+        A box without points still counts when it is joined with others, as in GT4Py.
         """
         if needed is None or isinstance(node, Literal):
             return
@@ -224,7 +225,7 @@ class _Walk(Scope):
         elif isinstance(node, Call):
             self.call(node, needed, local)
         else:
-            self.unknown(node)
+            self.note_unknown(node)
 
     def call(self, node: Call, needed: Needed, local: dict[str, Needed]) -> None:
         if node.builtin == "make_tuple":
@@ -243,7 +244,7 @@ class _Walk(Scope):
         elif node.builtin == "broadcast":
             self.expression(node.arguments[0], needed, local)
         else:
-            self.unknown(node)
+            self.note_unknown(node)
 
     def reference(self, node: Name, needed: Needed, local: dict[str, Needed]) -> None:
         if node.id in self.bound and self.is_argument(node):
@@ -254,7 +255,7 @@ class _Walk(Scope):
             self.read(self.names[node.id], needed)
 
     def read(self, names: Any, needed: Needed) -> None:
-        """Note that a field, or those of a collection, are read where they are needed."""
+        """Note that a field, or each field of a collection, is read where it is needed."""
         if needed is None:
             return
         if isinstance(names, tuple):
@@ -274,8 +275,11 @@ class _Walk(Scope):
                 box[dim] = (0, width)
         return box
 
-    def unknown(self, node: Node) -> None:
-        """Note the fields in an expression that is computed at unknown points."""
+    def note_unknown(self, node: Node) -> None:
+        """Note that the fields in an expression are read at unknown points.
+
+        Raises UnknownError if it computes fields.
+        """
         self.found.unknown |= self.names_in(node) & self.dims.keys()
         if any(isinstance(one, Apply) for one in walk(node)):
             raise UnknownError(node)
@@ -303,7 +307,7 @@ class _Walk(Scope):
             self.expression(value, hull(reached) if reached else None, local)
 
     def is_direct(self, value: Node) -> bool:
-        """Tell whether a value is an argument, or GT4Py computes it of one where it is read."""
+        """Return True if a value is an argument, or made of a single one where it is read."""
         parts = set(inputs_of(value) if self.fuses else [value])
         return len(parts) == 1 and all(map(self.is_argument, parts))
 
@@ -318,11 +322,11 @@ class _Walk(Scope):
                 box = moved(box, table, table, step.by)
                 continue
             if step.by == RUN_TIME:
-                raise UnknownError(f"a neighbour in '{step.along}' of a number known at run time")
+                raise UnknownError(f"a neighbour in '{step.along}' by a number known at run time")
             if table.source not in box:
                 raise ValueError(
                     f"offset_provider['{step.along}']: expected rows along {' or '.join(box)}, "
-                    f"got them along {table.source}; give gtx.as_connectivity the dimension of the "
+                    f"got rows along {table.source}; give gtx.as_connectivity the dimension of the "
                     "rows first"
                 )
             first, end = box.pop(table.source)
@@ -334,7 +338,11 @@ class _Walk(Scope):
         return box
 
     def reached(self, codomain: str, rows: Rows, direct: bool, reads: bool) -> tuple[int, int]:  # noqa: FBT001
-        """Find the points that rows lead to. What stands in between goes into memory first."""
+        """Return the range of points that rows lead to.
+
+        An intermediate value is computed in memory first: for all points, unless the domain is
+        compiled in.
+        """
         if direct:
             return self.found.rows[rows]
         if self.static:
@@ -342,9 +350,9 @@ class _Walk(Scope):
         return 0, self.size(codomain)
 
     def size(self, dim: str) -> int:
-        if dim not in self.found.sizes:
-            self.found.sizes[dim] = self.tables.size(dim)
-        return self.found.sizes[dim]
+        if dim not in self.sizes:
+            self.sizes[dim] = self.tables.size(dim)
+        return self.sizes[dim]
 
     def concatenation(self, node: Call, needed: Needed, local: dict[str, Needed]) -> None:
         self.depend(node.arguments[0])
