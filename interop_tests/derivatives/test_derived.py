@@ -32,7 +32,7 @@ from gt4py.cartesian.gtscript import (  # noqa: E402 (after the skip)
 )
 
 from support.derived import checked  # noqa: E402
-from support.stencils.seven import SEVEN, diffusion, tridiagonal, upwind  # noqa: E402
+from support.stencils.seven import SEVEN, diffusion, in_place, tridiagonal, upwind  # noqa: E402
 
 # ruff: noqa: F841, SIM108
 
@@ -338,6 +338,10 @@ def test_what_no_gradient_needs_is_not_computed():
     source = dlf.adjoint_source(compiled(upwind), wrt=["inp"])
     assert "inp:" not in source  # it is linear in that
     assert "flux =" not in source.replace("# flux =", "")
+
+
+def test_the_terms_of_a_sum_that_one_condition_guards_are_in_one_choice():
+    assert dlf.adjoint_source(compiled(in_place)).count(" if speed_bar != 0.0 else 0.0") == 1
 
 
 def test_the_text_names_the_statements_of_the_original(tmp_path):

@@ -296,9 +296,7 @@ RAISES = {
     "domain: expected 3 numbers for I, J, K, got [4]": lambda: laplacian()(
         zeros(), zeros(), domain=(4,)
     ),
-    (
-        "domain: expected none for 'slopes', which has no parameter for it, got one; ..."
-    ): untold,
+    ("domain: expected none for 'slopes', which has no parameter for it, got one; ..."): untold,
     ("argument 'out': expected a writable output, got an immutable JAX array; ..."): jax_output,
     ("argument 'out': expected an output with an element for every index, ..."): lambda: (
         laplacian()(zeros(), np.lib.stride_tricks.as_strided(zeros(), SHAPE, (0, 32, 8)), **IN)

@@ -199,7 +199,9 @@ def test_a_range_is_any_two_numbers(given):
     assert (out == -1.0).sum() == out.size - 3 * 4 * 3
 
 
-@pytest.mark.parametrize("given", [range(0, 5, 2), slice(0, 5, 2), slice(0, 5, 2.0), range(5, 0, -1)])
+@pytest.mark.parametrize(
+    "given", [range(0, 5, 2), slice(0, 5, 2), slice(0, 5, 2.0), range(5, 0, -1)]
+)
 def test_a_range_that_leaves_points_out_is_refused(given):
     out = untouched()
     with refused(ValueError, "domain: expected a range with step 1", f"got {given!r}"):

@@ -166,5 +166,7 @@ def test_arrays_with_functions_of_their_own_have_the_last_word():
     assert np.add(field(), Deciding()) == ("decided", "add")
     assert field() + Refusing() == "reflected"
     storage = field()
-    with refused(TypeError, "expected an operand whose class does not decide the result", "storage[...] = "):
+    with refused(
+        TypeError, "expected an operand whose class does not decide the result", "storage[...] = "
+    ):
         storage += Refusing()

@@ -72,7 +72,10 @@ def test_a_dict_that_changes_while_it_is_read_counts_as_it_was():
             domain.clear()
             return 3
 
-    stencil, domain = StandIn(inp=field("READ"), out=field("WRITE")), {"J": 1, "I": Clears(), "K": 2}
+    stencil, domain = (
+        StandIn(inp=field("READ"), out=field("WRITE")),
+        {"J": 1, "I": Clears(), "K": 2},
+    )
     dlf.bind(stencil)(np.zeros(SHAPE), np.zeros(SHAPE), domain=domain)
     assert (stencil.domain, domain) == ((3, 1, 2), {})
 
