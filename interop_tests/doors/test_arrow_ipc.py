@@ -154,7 +154,7 @@ def mapped_at(path):
 
 
 def is_let_go(path):
-    """Tell whether a file is mapped no more. A thread of pyarrow may hold it a moment longer."""
+    """Return whether a file is mapped no more. A thread of pyarrow may hold it a moment longer."""
     for _ in range(100):
         if not mapped_at(path):
             return True

@@ -77,7 +77,7 @@ def tensors(draw):
 
 
 def taken(tensor):
-    """Give what comes of a tensor: the storage in words, or the refusal."""
+    """Return what comes of a tensor: the storage in words, or the refusal."""
     try:
         storage = dlf.as_storage(tensor)
     except BufferError as refusal:
@@ -93,7 +93,7 @@ def taken(tensor):
 
 
 def expected_refusal(tensor):
-    """Give the call that helps, by what torch itself says of the tensor."""
+    """Return the call that helps, by what torch itself says of the tensor."""
     if tensor.requires_grad and torch.is_grad_enabled():
         return "detach()"
     if tensor.is_conj():

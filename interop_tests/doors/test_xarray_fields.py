@@ -56,7 +56,7 @@ def parts(draw):
 
 
 def taken(data_array):
-    """Give what comes of a DataArray: the storage in words, or the refusal."""
+    """Return what comes of a DataArray: the storage in words, or the refusal."""
     try:
         storage = dlf.as_storage(data_array)
     except (TypeError, ValueError, BufferError) as refusal:

@@ -142,3 +142,20 @@ def test_an_attribute_that_is_no_label_is_named(name, value):
     array.attrs[name] = value
     with pytest.raises(ValueError, match=f"attribute '{name}', got {re.escape(repr(value))}"):
         dlf.from_xarray(array)
+
+
+def test_the_origin_of_an_array_without_names_counts_by_axis_under_names():
+    inner = dlf.zeros((3, 4, 5), default_origin=(0, 1, 2))
+    array = xr.DataArray(inner, dims=("K", "I", "J"))
+    assert dlf.as_storage(array).default_origin == (1, 2, 0)
+    assert dlf.from_xarray(array).default_origin == (1, 2, 0)
+
+
+def test_attributes_may_have_keys_that_are_no_texts():
+    array = xr.DataArray(np.zeros(3), dims="x", attrs={1: 2})
+    assert dlf.from_xarray(array).dims == ("x",)
+
+
+def test_a_storage_is_no_array_of_xarray():
+    with pytest.raises(TypeError, match=r"expected an xarray\.DataArray|expected"):
+        dlf.from_xarray(dlf.zeros(3, dims="x"))

@@ -12,7 +12,7 @@ use pyo3::types::{PyBool, PyDict, PyInt, PyMapping, PyString, PyTuple};
 use super::buffer::PyView;
 use super::door::{Answer, Request};
 use super::producer::Recognised;
-use super::read::{entry, int, ints, mapping, wrong_type};
+use super::read::{entry, int, ints, mapping, shown, wrong_type};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Failure};
@@ -150,7 +150,7 @@ fn refuse_extras(interface: &Bound<'_, PyMapping>, typestr: &str) -> Result<(), 
     }
     Err(Error::Buffer(format!(
         "descr: expected [('', '{typestr}')], got {}; structured types are not supported",
-        descr.repr()?
+        shown(&descr)
     ))
     .into())
 }
@@ -164,9 +164,9 @@ fn pointer(pair: &Bound<'_, PyTuple>) -> Result<(usize, bool), Failure> {
     if !address.is_instance_of::<PyInt>() || address.is_instance_of::<PyBool>() {
         return Err(wrong().into());
     }
-    let number = address
-        .extract::<usize>()
-        .map_err(|_| Error::Argument(format!("data: expected an address, got {address}")))?;
+    let number = address.extract::<usize>().map_err(|_| {
+        Error::Argument(format!("data: expected an address, got {}", shown(&address)))
+    })?;
     Ok((number, readonly.is_truthy()?))
 }
 

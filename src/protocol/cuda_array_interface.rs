@@ -82,7 +82,8 @@ pub(in crate::protocol) fn stream(
     let handle = handle.ok_or_else(|| {
         Error::Argument(format!(
             "stream: expected None, 1 (the legacy default stream), 2 (the per-thread one) or a \
-             handle, got {stream}, which the CUDA array interface does not allow"
+             handle, got {}, which the CUDA array interface does not allow",
+            shown(&stream)
         ))
     })?;
     Ok(Some(handle).filter(|_| *HONOURS_STREAMS))

@@ -33,7 +33,6 @@ pub(super) fn no_protocol(obj: &Bound<'_, PyAny>) -> Error {
     let mut attributes: Vec<_> =
         attributes.filter(|name| name.starts_with("__")).copied().collect();
     attributes.sort_unstable();
-    attributes.dedup();
     Error::Type(format!(
         "array: expected one that speaks the buffer protocol or one of {}, got {what} '{}'; make an \
          array of it first, for example with np.asarray(...) or .compute()",
@@ -84,17 +83,18 @@ pub(crate) fn door_names(obj: &Bound<'_, PyAny>) -> Vec<&'static str> {
     }
     let producer = Recognised::new(obj).map_or(Producer::Other, |known| known.producer);
     let has = |door: &&Door| match door.name {
+        "storage" => class::read(obj).is_some(),
         "xarray" => producer == Producer::Xarray,
+        "ndarray" if producer == Producer::Xarray => false,
         "dlpack_c_exchange_api" => exchange::has_table(&obj.get_type()).unwrap_or(true),
         "buffer" => buffer::PyView::is_offered(obj),
         "dlpack" if obj.is_exact_instance_of::<PyCapsule>() => true,
-        "arrow" if producer == Producer::Pandas => false,
+        "arrow" if matches!(producer, Producer::Pandas | Producer::Xarray) => false,
         _ => door.attributes.iter().any(|name| obj.hasattr(name).unwrap_or(true)),
     };
     let arrow_first = producer == Producer::Arrow;
     let mut names: Vec<_> = table::all().filter(has).map(|door| door.name).collect();
     names.sort_by_key(|name| !(arrow_first && *name == "arrow"));
-    names.dedup();
     names
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn door_names(obj: &Bound<'_, PyAny>) -> Vec<&'static str> {
 fn names_by_class(class: &Bound<'_, PyType>) -> Vec<&'static str> {
     let has = |name: &str| class.hasattr(name).unwrap_or(false);
     let tells = |door: &&Door| match door.name {
-        "dlpack_c_exchange_api" => true,
+        "storage" | "dlpack_c_exchange_api" => true,
         "buffer" => has("__array_interface__"), // both are of memory of the host
         _ => door.attributes.iter().any(|name| has(name)),
     };

@@ -279,12 +279,18 @@ impl Producer {
 /// A mask that hides nothing may be dropped, one that hides an element may not.
 fn refuse_masked(obj: &Bound<'_, PyAny>) -> Result<(), Failure> {
     let mask = obj.getattr(intern!(obj.py(), "mask"))?;
+    let dtype = mask.getattr_opt(intern!(obj.py(), "dtype"))?;
+    if let Some(fields) = dtype.and_then(|dtype| dtype.getattr(intern!(obj.py(), "fields")).ok())
+        && !fields.is_none()
+    {
+        return Ok(()); // the doors refuse fields
+    }
     let numpy = obj.py().import(intern!(obj.py(), "numpy"))?;
     if !numpy.call_method1(intern!(obj.py(), "any"), (mask,))?.is_truthy()? {
         return Ok(());
     }
-    let text = "masked array: expected values everywhere, got masked elements; pass x.filled(...), or as an \
-                output x.data";
+    let text = "masked array: expected values everywhere, got masked elements; pass x.filled(...), or \
+                x.data as an output";
     Err(Error::Buffer(text.into()).into())
 }
 

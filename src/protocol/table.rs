@@ -79,9 +79,10 @@ static DEVICE_ORDER: [&Door; 8] = [
     &ARROW,
 ];
 
-/// All doors, in the order for the host.
+/// All doors, each once, in the order for the host.
 pub(super) fn all() -> impl Iterator<Item = &'static Door> {
-    SAY_MOST.iter().chain(&HOST_ORDER).copied()
+    let [own @ .., _arrow_itself] = &SAY_MOST;
+    own.iter().chain(&HOST_ORDER).copied()
 }
 
 /// The doors for a request, in the order in which they are tried. An object of exactly a known class

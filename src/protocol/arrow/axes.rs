@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::metadata::{FieldMetadata, Tensor};
-use super::names::{DLFIELD, EXTENSION_METADATA, EXTENSION_NAME, FIXED_SHAPE_TENSOR};
+use super::names::{DLFIELD, EXTENSION_METADATA, EXTENSION_NAME, FIXED_SHAPE_TENSOR, placeholder};
 use super::structs::ArrowSchema;
 use crate::dtype::DType;
 use crate::error::{Error, Result, shortened};
@@ -94,9 +94,13 @@ fn list_of_tensors(shape: &[i64], tensor: &Tensor) -> Result<Extents> {
     }
 }
 
-/// The order that placeholders of unnamed axes give, if every name is one.
+/// The order that placeholders of unnamed axes give, if every name but that of the list is one.
 fn numbered(dims: &Dims) -> Option<SmallVec<[usize; 4]>> {
-    (0..dims.len()).map(|axis| dims.iter().position(|dim| dim.is_unnamed(axis))).collect()
+    let inner = || dims.iter().enumerate().skip(1);
+    let at = |axis| inner().find(|(_, dim)| **dim == placeholder(axis)).map(|(at, _)| at);
+    let found: SmallVec<[Option<usize>; 4]> = (0..dims.len()).map(at).collect();
+    let of_list = found.iter().filter(|at| at.is_none()).count();
+    (of_list == 1).then(|| found.iter().map(|at| at.unwrap_or(0)).collect())
 }
 
 /// The names of a tensor's axes, after one for the list's own axis. That has no name in Arrow, and

@@ -132,6 +132,7 @@ fn from_stream<'py>(
     let stream = with_critical_section(capsule, || taken_stream(capsule))?;
     // Other threads of the producer may need the interpreter to produce the chunk.
     let (schema, chunk) = answer.py().detach(|| only_chunk(stream))?;
+    check_unreleased(schema.release().is_none())?;
     let mut array = match chunk {
         Some(array) => array,
         None if obj.len().is_ok_and(|rows| rows == 0) => without_rows(&schema)?,
@@ -144,7 +145,6 @@ fn from_stream<'py>(
             .into());
         }
     };
-    check_unreleased(schema.release().is_none())?;
     let (checked, labels) = take(&schema, &mut array, Device::CPU)?;
     Ok(offer(checked, labels))
 }

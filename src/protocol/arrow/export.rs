@@ -12,13 +12,13 @@ use arrow_schema::{ArrowError, DataType, Field as Column};
 
 use super::metadata::{FieldMetadata, Tensor};
 use super::names::{
-    BOOL8, DLFIELD, EXTENSION_METADATA, EXTENSION_NAME, FIXED_SHAPE_TENSOR, data_type,
+    BOOL8, DLFIELD, EXTENSION_METADATA, EXTENSION_NAME, FIXED_SHAPE_TENSOR, data_type, placeholder,
 };
 use super::rows::Rows;
 use crate::cuda::Timeline;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::field::{Dim, Dims, Field};
+use crate::field::{Dims, Field};
 use crate::layout::Extents;
 use crate::managed::Managed;
 
@@ -70,7 +70,7 @@ impl<'a> Exported<'a> {
         let name = |&axis: &usize| match &self.field.dims {
             Some(dims) => dims.get(axis).cloned(),
             // Numbers the inner axes: else a reader would mistake the list's axis for the first one.
-            None if self.rows.axis != 0 => Some(Dim::unnamed(axis)),
+            None if self.rows.axis != 0 => Some(placeholder(axis)),
             None => None,
         };
         self.rows.inner.iter().map(name).collect()

@@ -15,7 +15,7 @@ use super::names::{BOOL8, EXTENSION_NAME, dtype_from_format, refusal};
 use super::structs::{ArrowArray, ArrowSchema, invalid};
 use crate::device::Device;
 use crate::dtype::DType;
-use crate::error::{Error, Result, quoted, shortened};
+use crate::error::{Error, Result, quoted, quoted_name, shortened};
 use crate::field::Labels;
 use crate::layout::{Extents, MAX_NDIM};
 use crate::managed::{Checked, Described, Owner};
@@ -223,13 +223,40 @@ fn list_size(format: &str) -> Result<Option<i64>> {
     size.map(Some).ok_or_else(wrong)
 }
 
+/// Checks that a schema is one of a column of numbers, or of lists of them.
+///
+/// # Errors
+/// [`Error::Buffer`].
+pub(super) fn check_column(mut schema: &ArrowSchema) -> Result<()> {
+    for _ in 0..=MAX_NDIM {
+        let format = schema.format()?;
+        match format {
+            "+s" if schema.n_children != 1 => return Err(several_columns(schema)),
+            _ if format == "+s" || list_size(format)?.is_some() => {
+                schema.check_children(1)?;
+                schema = schema.child(0)?;
+            }
+            _ if dtype_from_format(format).is_some() => return schema.check_children(0),
+            _ => break,
+        }
+    }
+    let format = shortened(schema.format()?).into_owned();
+    Err(invalid("schema", "a column of numbers", format!("format '{format}'")))
+}
+
 fn several_columns(schema: &ArrowSchema) -> Error {
     let count = schema.n_children;
     let shown = 0..usize::try_from(count).unwrap_or(0).min(8);
-    let names = shown.filter_map(|at| Some(format!("'{}'", schema.child(at).ok()?.name().ok()?)));
+    let names = shown.filter_map(|at| Some(quoted_name(schema.child(at).ok()?.name().ok()?)));
     let names: Vec<String> = names.collect();
-    Error::Buffer(format!(
-        "Arrow table: expected one column, got {count} ({}); select one",
-        names.join(", ")
-    ))
+    let which = match (names.join(", "), count) {
+        (names, _) if names.is_empty() => {
+            return Error::Buffer(format!(
+                "Arrow table: expected one column, got {count}; pass a table with one"
+            ));
+        }
+        (names, 9..) => format!("{names}, ..."),
+        (names, _) => names,
+    };
+    Error::Buffer(format!("Arrow table: expected one column, got {count} ({which}); select one"))
 }

@@ -3,6 +3,7 @@
 use arrow_schema::DataType;
 
 use crate::dtype::DType;
+use crate::field::Dim;
 
 /// Key of the name of an extension type (Arrow columnar format, "Extension Types").
 pub(super) const EXTENSION_NAME: &str = "ARROW:extension:name";
@@ -10,6 +11,11 @@ pub(super) const EXTENSION_NAME: &str = "ARROW:extension:name";
 pub(super) const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
 /// Key of the properties that Arrow cannot express.
 pub(super) const DLFIELD: &str = "dlfield";
+
+/// A name for an unnamed axis, by which an import finds the order of the axes. Nobody else writes it.
+pub(super) fn placeholder(axis: usize) -> Dim {
+    Dim::from_name(&format!("dlfield_axis_{axis}"))
+}
 
 /// Lists of tensors of one shape (Arrow columnar format, "Canonical Extension Types").
 pub(super) const FIXED_SHAPE_TENSOR: &str = "arrow.fixed_shape_tensor";

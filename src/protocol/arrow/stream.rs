@@ -8,6 +8,8 @@ use arrow_data::ffi::FFI_ArrowArray;
 use arrow_schema::DataType;
 use arrow_schema::ffi::FFI_ArrowSchema;
 
+use super::import::check_column;
+use super::structs::ArrowSchema;
 use crate::error::{Error, Result};
 
 /// Reads the only chunk of a stream, and its schema; `None` for no chunk.
@@ -37,6 +39,7 @@ pub(super) fn only_chunk(
 
 /// An array of no rows, which many producers write as a stream of no chunks.
 pub(super) fn without_rows(schema: &FFI_ArrowSchema) -> Result<FFI_ArrowArray> {
+    check_column(ArrowSchema::of(schema))?; // arrow-rs trusts the schema
     let dtype = DataType::try_from(schema).map_err(|error| {
         Error::Buffer(format!("Arrow stream: expected a type that Arrow has, got {error}"))
     })?;

@@ -126,16 +126,22 @@ impl PyView {
 
     /// Asks `obj` for a writable view, or else for a read-only one.
     pub(crate) fn request(obj: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if ndarray::warns_of_writes(obj) {
+            return Self::read_only(obj);
+        }
         match Self::with_flags(obj, WRITABLE) {
-            Err(refusal) if is_refusal(obj.py(), &refusal) => {
-                let mut view = Self::with_flags(obj, READ_ONLY)?;
-                if let Some(held) = Arc::get_mut(&mut view.0) {
-                    held.0.readonly = 1; // as the refusal implies, whatever the view says
-                }
-                Ok(view)
-            }
+            Err(refusal) if is_refusal(obj.py(), &refusal) => Self::read_only(obj),
             answer => answer,
         }
+    }
+
+    /// A view that counts as read-only, whatever it says itself.
+    fn read_only(obj: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let mut view = Self::with_flags(obj, READ_ONLY)?;
+        if let Some(held) = Arc::get_mut(&mut view.0) {
+            held.0.readonly = 1;
+        }
+        Ok(view)
     }
 
     fn with_flags(obj: &Bound<'_, PyAny>, flags: i32) -> PyResult<Self> {

@@ -80,7 +80,7 @@ pub(super) fn read(array: &Bound<'_, PyAny>) -> Result<Option<Checked>> {
         byte_strides,
         dtype,
         device: Device::CPU,
-        readonly: fields.flags & WRITEABLE == 0,
+        readonly: !is_writable(fields.flags),
         owner: Owner::new(DropAttached::new(array.clone().unbind())),
     };
     // SAFETY: an array keeps its memory, which the owner keeps.
@@ -101,7 +101,7 @@ impl ArrayForm {
     pub(crate) fn new(array: &Bound<'_, PyAny>, layout: &Layout) -> Option<Self> {
         let (fields, number) = plain_fields(array)?;
         dtype(number)?;
-        let writable = fields.flags & WRITEABLE != 0;
+        let writable = is_writable(fields.flags);
         let form = Self { layout: layout.clone(), number, writable };
         form.address_of(array).map(|_| form)
     }
@@ -111,7 +111,7 @@ impl ArrayForm {
     pub(crate) fn address_of(&self, array: &Bound<'_, PyAny>) -> Option<usize> {
         let (fields, number) = plain_fields(array)?;
         let ndim = usize::try_from(fields.nd).ok()?;
-        let writable = fields.flags & WRITEABLE != 0;
+        let writable = is_writable(fields.flags);
         if ndim != self.layout.ndim() || number != self.number || writable != self.writable {
             return None;
         }
@@ -152,8 +152,18 @@ fn plain_fields(array: &Bound<'_, PyAny>) -> Option<(ArrayFields, c_int)> {
     // SAFETY: an array's descr is a dtype, of the same ABI.
     let descr: DescrFields = unsafe { behind_head(fields.descr) };
     let native = matches!(u8::from_ne_bytes(descr.byteorder.to_ne_bytes()), b'=' | b'|');
-    let plain = fields.flags & (ALIGNED | WARN_ON_WRITE) == ALIGNED;
-    (native && plain).then_some((fields, descr.type_num))
+    (native && fields.flags & ALIGNED != 0).then_some((fields, descr.type_num))
+}
+
+/// False also for an array that NumPy warns of writing, such as one of `broadcast_arrays`.
+const fn is_writable(flags: c_int) -> bool {
+    flags & (WRITEABLE | WARN_ON_WRITE) == WRITEABLE
+}
+
+/// True for an array that NumPy warns of writing: asking for a writable buffer is a warning.
+pub(super) fn warns_of_writes(array: &Bound<'_, PyAny>) -> bool {
+    is_plain_ndarray(array)
+        && plain_fields(array).is_some_and(|(fields, _)| fields.flags & WARN_ON_WRITE != 0)
 }
 
 /// True for an object of the class that NumPy's own table names.

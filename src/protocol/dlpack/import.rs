@@ -27,7 +27,8 @@ pub(in crate::protocol) fn import<'py>(
     request: Request,
     known: Recognised,
 ) -> Answer<'py> {
-    let Some(method) = obj.getattr_opt(intern!(obj.py(), "__dlpack__"))? else {
+    let method = obj.getattr_opt(intern!(obj.py(), "__dlpack__"))?;
+    let Some(method) = method.filter(|method| !method.is_none()) else {
         let Ok(bare) = obj.cast::<PyCapsule>() else { return Ok(None) };
         return take_bare(bare, request).map(|claims| Some(claims.into()));
     };
@@ -136,7 +137,16 @@ fn take_from(
     if request.price == Price::Share {
         device.check_on_host()?;
     }
-    take_answer(&method.call((), Some(&keywords_to_host(method.py(), request)?))?)
+    let answer = method.call((), Some(&keywords_to_host(method.py(), request)?));
+    take_answer(&answer.map_err(|error| without_keywords(method.py(), device, error))?)
+}
+
+/// The refusal of a device, if its producer does not take the keywords that ask for host memory.
+fn without_keywords(py: Python<'_>, device: Device, error: PyErr) -> Failure {
+    match device.check_on_host() {
+        Err(refusal) if error.is_instance_of::<PyTypeError>(py) => refusal.into(),
+        _ => error.into(),
+    }
 }
 
 /// Asks with the device's context current, which producers expect, and with the stream on which

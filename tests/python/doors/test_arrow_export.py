@@ -48,7 +48,7 @@ def expected(storage):
     if storage.dims is not None:
         said["dim_names"] = [storage.dims[axis] for axis in inner]
     elif order[0] != 0:  # otherwise the list axis would count as the first
-        said["dim_names"] = [f"dim_{axis}" for axis in inner]
+        said["dim_names"] = [f"dlfield_axis_{axis}" for axis in inner]
     permutation = [inner.index(axis) for axis in logical]
     if permutation != sorted(permutation):
         said["permutation"] = permutation

@@ -261,6 +261,26 @@ def test_metadata_of_a_column_is_used():
     assert (storage.dims, storage.halo) == (("K",), ((1, 0),))
 
 
+@pytest.mark.parametrize("names", [["dim_0", "dim_1"], ["dim_2", "dim_1"], ["dim_1", "dim_2"]])
+def test_names_as_those_of_xarray_are_names_like_any_other(names):
+    storage = dlf.as_storage(tensor((3, 2), dim_names=names))
+    assert storage.shape == (4, 3, 2)
+    assert storage.dims[1:] == tuple(names)
+
+
+@pytest.mark.parametrize("format", [b"\xff", b"+w:2", b"+m", b"+s", b"w:-3", b"+l"])
+def test_a_stream_without_rows_has_a_schema_that_is_checked(format):
+    class Empty(Stream):
+        def __len__(self):
+            return 0
+
+    producer = Producer()
+    producer.schema.format = format
+    producer.keep()
+    with pytest.raises(BufferError, match=r"Arrow (schema|table)"):
+        dlf.as_storage(Empty(schema=producer))
+
+
 def test_metadata_of_a_column_in_a_stream_is_used():
     column = tensor((3, 2), field={"shape": [4, 3, 2], "axis": 0, "dims": ["I", "J", "K"]})
     assert dlf.as_storage(Stream(batch(column))).dims == ("I", "J", "K")

@@ -16,7 +16,7 @@ KEYWORDS = ("stream", "max_version", "dl_device", "copy")
 
 
 def outcome(function, /, *args, **keywords):
-    """Give what a call gives, in words, or what it raises."""
+    """Return what a call gives, in words, or what it raises."""
     try:
         made = function(*args, **keywords)
     except Exception as error:

@@ -3,6 +3,7 @@
 import enum
 
 import dlfield as dlf
+import numpy as np
 import pytest
 
 from support.dlpack_structs import DLDevice, Producer, contents
@@ -265,3 +266,26 @@ def test_a_capsule_out_of_reach_is_refused_whatever_was_announced(true, error):
     with pytest.raises(error, match=f"{true[0]}|cuda"):
         dlf.as_storage(producer)
     assert producer.freed == 1
+
+
+def test_a_method_that_is_none_leaves_an_array_to_its_other_doors():
+    class Without:
+        __dlpack__ = None
+        __array_interface__ = property(lambda self: ARRAY.__array_interface__)
+
+    assert dlf.as_storage(Without()).ptr == ARRAY.ctypes.data
+
+
+def test_an_old_producer_on_another_device_is_refused_by_its_device():
+    class Old:
+        def __dlpack_device__(self):
+            return (10, 0)
+
+        def __dlpack__(self):
+            raise AssertionError
+
+    with pytest.raises((BufferError, dlf.DeviceUnavailable), match="copy the array to the host"):
+        dlf.as_numpy(Old())
+
+
+ARRAY = np.arange(3.0)
