@@ -112,7 +112,8 @@ def test_a_field_that_one_rank_cannot_exchange_is_an_error_on_all_ranks(comm):
         refused_everywhere(cart, match, {"u": strange if other else u})
     refused_everywhere(
         cart,
-        r"^rank 1: field 'u': width: expected at most the halo \(2, 1\) along I, got \(3, 3\);",
+        r"^rank 1: field 'u': width: expected from \(0, 0\) to the halo \(2, 1\) along I, "
+        r"got \(3, 3\);",
         {"u": u},
         width={"I": 3} if other else None,
     )

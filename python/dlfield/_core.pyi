@@ -178,11 +178,10 @@ class Storage:
     dims and the rest of the halo, an integer drops its dimension, and None makes a view without
     dims. An integer for every dimension gives a number. Lists, masks and arrays of indices give a
     new NumPy array without names. `storage[key] = value` broadcasts and converts as NumPy does. If
-    storage and value have names, dimensions go where their names say, and names that the storage
-    lacks are refused. A value of three axes without names, for a storage of fewer that are among I, J
-    and K, has the axes I, J and K. An array in a key stands for the dimensions for which NumPy takes it: it is
-    transposed if it has their names in another order, and other names are refused, except that of
-    the only axis of indices.
+    storage and value have names, dimensions match by name; names that the storage lacks are refused.
+    If the storage has fewer than three dimensions, all among I, J and K, a value with three unnamed
+    axes is read as I, J, K. A named array in a key needs the names of the dimensions that it indexes,
+    in any order; a one-dimensional array of indices may have any unrelated name.
     """
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
@@ -263,17 +262,17 @@ class Storage:
     def argsort(self, axis: Any = -1, kind: Any = None, order: Any = None) -> Storage:
         """Return the indices that sort along an axis, as `numpy.argsort` does."""
     def searchsorted(self, v: Array, side: Any = "left", sorter: Any = None) -> Any:
-        """Return the places of values in sorted ones, as `numpy.searchsorted` does."""
+        """Return the indices at which to insert values into this sorted storage, as NumPy does."""
     def __round__(self, decimals: int | None = None, out: Array = None) -> Any:
         """Round to a number of decimals, as NumPy does."""
     def round(self, decimals: int | None = None, out: Array = None) -> Any:
         """Round to a number of decimals, as NumPy does."""
     @property
     def real(self) -> Storage:
-        """Return the real part: a view, or a copy of complex values with a buffer on a GPU."""
+        """Return the real part: the storage itself if real, else a view, or a copy on a GPU."""
     @property
     def imag(self) -> Storage:
-        """Return the imaginary part: a view of complex values on the host alone, else a copy."""
+        """Return the imaginary part: a view, or a copy on a GPU; zeros if the storage is real."""
     def conj(self) -> Storage:
         """Return complex conjugates, as `numpy.conjugate` does."""
     def conjugate(self) -> Storage:
@@ -282,10 +281,10 @@ class Storage:
         """Limit the values to a range, as NumPy does."""
     @property
     def variable(self) -> Any:
-        """Return an `xarray.Variable` around it: a DataArray beside it computes with that, by name.
+        """Return an `xarray.Variable` around the storage, with which a DataArray computes by name.
 
-        Without dims it is the array of NumPy, which goes by position. Absent without xarray, and
-        for a storage without dims that has a buffer on a GPU.
+        Without dims, the NumPy array, which goes by position. Absent without xarray, and for a
+        storage without dims that has a buffer on a GPU.
         """
     def sum(
         self,
@@ -360,7 +359,7 @@ class Storage:
         *,
         where: Array = None,
     ) -> Any:
-        """Tell if all elements along dimensions are true, as `numpy.all`, with the arguments of `sum`."""
+        """Return whether all elements along dimensions are true, as `numpy.all`, with the arguments of `sum`."""
     def any(
         self,
         axis: _Axis = None,
@@ -369,7 +368,7 @@ class Storage:
         *,
         where: Array = None,
     ) -> Any:
-        """Tell if any element along dimensions is true, as `numpy.any`, with the arguments of `sum`."""
+        """Return whether any element along dimensions is true, as `numpy.any`, with the arguments of `sum`."""
     def mean(
         self,
         axis: _Axis = None,
@@ -518,7 +517,7 @@ class Storage:
     def flags(self) -> Flags:
         """Facts about the memory, as `numpy.ndarray.flags`; read-only."""
     def _flags(self) -> tuple[bool, bool, bool, bool, bool]:
-        """Give what `flags` is made of: C-contiguous, F-contiguous, writeable, aligned, own data."""
+        """Return what `flags` is made of: C-contiguous, F-contiguous, writeable, aligned, own data."""
     @property
     def ptr(self) -> int:
         """Address of the first element: of the host's buffer, up to date, else of that on a GPU.
@@ -530,7 +529,7 @@ class Storage:
     def base(self) -> None:
         """None: a view holds the memory itself, not the storage that it was made of."""
     def __sizeof__(self) -> int:
-        """Bytes of the object, and of its elements in each buffer, whether it shares them or not."""
+        """Bytes of the object and of the elements in its buffers, shared or not."""
     @property
     def device(self) -> Device | None:
         """`"gpu"` if there is a buffer on a GPU, else None (GDP-3).
@@ -543,13 +542,13 @@ class Storage:
     def device_id(self) -> int | None:
         """Number of that GPU, as CUDA counts them; None without one."""
     def host(self) -> AbstractContextManager[npt.NDArray[Any]]:
-        """Give a context manager for the buffer of the host.
+        """Return a context manager for the buffer of the host.
 
         `with storage.host() as array:` gives a NumPy array, up to date, and marks the buffer as
         written at the end.
         """
     def _device_side(self) -> GPUStorage:
-        """Give the buffer on the GPU, up to date, as a GPUStorage. Zero-copy."""
+        """Return the buffer on the GPU, up to date, as a GPUStorage. Zero-copy."""
     def _finish(self) -> None:
         """Wait for all work on the GPU, including that of other libraries."""
     @property
@@ -570,7 +569,7 @@ class Storage:
     def transpose(
         self, *axes: SupportsIndex | str | Sequence[SupportsIndex] | Sequence[str] | None
     ) -> Self:
-        """Give a view with the dimensions in another order. Copies nothing.
+        """Return a view with the dimensions in another order. Copies nothing.
 
         Parameters
         ----------
@@ -593,8 +592,8 @@ class Storage:
     ) -> Self:
         """Copy with another type into the same names, halo, layout and alignment.
 
-        Converts as NumPy does. With `copy=False` the storage itself, if it has that type and order.
-        `subok` means nothing.
+        Converts as NumPy does. With `copy=False`, returns the storage itself if it already has that
+        type and order. `subok` is ignored.
 
         Raises
         ------
@@ -650,7 +649,7 @@ class Storage:
             For a storage with a buffer on a GPU.
         """
     def _with_dims(self, names: Sequence[str]) -> Self:
-        """Give the same memory other names, in the order of the dimensions."""
+        """Return the same memory under other names, in the order of the dimensions."""
     def view(self, dtype: npt.DTypeLike | None = None) -> Any:
         """Return another storage over the same memory, or its bytes as another type.
 
@@ -662,9 +661,9 @@ class Storage:
         Returns
         -------
         Storage or numpy.ndarray
-            Without `dtype` a storage with the same names and halo, on the same device. With `dtype`
-            a NumPy array over the buffer of the host: names and halo count elements of the own
-            type.
+            Without `dtype`, a storage with the same names and halo, on the same device. With
+            `dtype`, a NumPy array over the host buffer, without names and halo, which count
+            elements of the storage's own type.
 
         Raises
         ------
@@ -687,7 +686,7 @@ class Storage:
     def tolist(self) -> Any:
         """Copy the values into nested lists of Python numbers."""
     def copy(self) -> Self:
-        """Give a new storage with the same values, names, halo, layout and alignment."""
+        """Return a new storage with the same values, names, halo, layout and alignment."""
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, memo: Any = None, /) -> Self: ...
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:
@@ -727,12 +726,12 @@ class Storage:
         """
     def __len__(self) -> int: ...
     def __contains__(self, value: object) -> bool:
-        """Tell if an element equals `value`, as NumPy does."""
+        """Return whether an element equals `value`, as NumPy does."""
     def __iter__(self) -> Iterator[Any]:
         """Iterate over the first dimension."""
     def __reversed__(self) -> Iterator[Any]: ...
     def item(self, *index: Any) -> Any:
-        """Give one element as a Python number: the only one, or the one at an index."""
+        """Return one element as a Python number: the only one, or the one at an index."""
     def __bool__(self) -> bool:
         """Return the truth of a single element; NumPy's ValueError for any other number of them."""
     def __int__(self) -> int: ...
@@ -746,7 +745,7 @@ class Storage:
     def __format__(self, spec: str) -> str:
         """Format a single element without dimensions as its number, as NumPy does."""
     def to_numpy(self) -> npt.NDArray[Any]:
-        """Give a NumPy array over the buffer of the host, up to date, in the storage's order of axes.
+        """Return a NumPy array over the buffer of the host, up to date, in the storage's order of axes.
 
         Zero-copy; the array holds a reference. It is read-only if the storage is.
 
@@ -756,12 +755,12 @@ class Storage:
             Without a buffer on the host.
         """
     def to_ndarray(self) -> Any:
-        """Give `to_cupy()` if there is a buffer on a GPU, else `to_numpy()` (GDP-3)."""
+        """Return `to_cupy()` if there is a buffer on a GPU, else `to_numpy()` (GDP-3)."""
     @property
     def data(self) -> memoryview | None:
         """A memoryview of the host buffer, as `numpy.ndarray.data` (GDP-3); None without one."""
     def to_torch(self) -> Any:
-        """Give a torch tensor over the memory, on the GPU if the buffer there is up to date.
+        """Return a torch tensor over the memory, on the GPU if the buffer there is up to date.
 
         Zero-copy; the tensor holds a reference.
 
@@ -787,7 +786,7 @@ class Storage:
             read.
         """
     def to_quantity(self, units: str, *, backend: Any) -> Any:
-        """Return an NDSL ``Quantity`` over the memory of a storage. Copies nothing.
+        """Return an NDSL ``Quantity`` over the memory of this storage. Copies nothing.
 
         Its origin and extent are those of the domain, and its halo is the storage's. I, J and K
         have NDSL's names; other dims keep theirs.
@@ -797,7 +796,7 @@ class Storage:
         units
             Units of the values.
         backend
-            An ``ndsl.Backend``, or what makes one, such as "st:gt:cpu:KJI".
+            An ``ndsl.Backend``, or its name, such as "st:gt:cpu:KJI".
 
         Returns
         -------
@@ -826,8 +825,8 @@ class Storage:
         coords, name
             As for ``xarray.DataArray``.
         attrs
-            Attributes beside those that `from_xarray` reads. There are such for a storage with a halo
-            or a default origin: ``halo_<dim>``, points below and above, ``extent_<dim>`` and
+            More attributes. A storage with a halo or a default origin also gets those that
+            `from_xarray` reads: ``halo_<dim>`` (points below and above), ``extent_<dim>`` and
             ``origin_<dim>``, or ``halo_unknown``. Nothing else in dlfield reads them, since xarray
             keeps them unchanged in a part of the array.
 
@@ -835,8 +834,8 @@ class Storage:
         -------
         xarray.DataArray
             Over host memory it holds the NumPy array of `to_numpy()`, so that all of xarray works. With
-            a buffer on a GPU it holds the storage itself, since a NumPy array would show what the host
-            has at the moment: each side stays up to date, and arithmetic is CuPy's on the GPU.
+            a buffer on a GPU it holds the storage itself, so that each side stays up to date and CuPy
+            computes on the GPU; a NumPy array would show the host buffer as it is at the moment.
             ``xarray.DataArray(storage, dims=storage.dims)`` holds the storage in any memory.
 
         Raises
@@ -847,7 +846,7 @@ class Storage:
             Without xarray.
         """
     def to_jax(self, copy: bool | None = None) -> Any:
-        """Give a JAX array over the memory, on the GPU if the buffer there is up to date.
+        """Return a JAX array over the memory, on the GPU if the buffer there is up to date.
 
         JAX arrays are immutable: do not write the storage afterwards.
 
@@ -897,7 +896,7 @@ class Storage:
         field, read-only. `name` names the column; the rest is as in `to_arrow`.
         """
     def to_cupy(self) -> Any:
-        """Give a CuPy array over the buffer of the GPU, up to date (GDP-3). Zero-copy.
+        """Return a CuPy array over the buffer of the GPU, up to date (GDP-3). Zero-copy.
 
         Raises
         ------
@@ -909,12 +908,12 @@ class Storage:
             Without CuPy.
         """
     def device_to_host(self, *, force: bool = False) -> None:
-        """Copy the device buffer to the host if it is newer, or by `force` (GDP-3), and wait for it.
+        """Copy the device buffer to the host if it is newer, or if `force` is True (GDP-3), and wait.
 
         Copies nothing if there is one buffer.
         """
     def host_to_device(self, *, force: bool = False) -> None:
-        """Copy the host buffer to the device if it is newer, or by `force` (GDP-3), and wait for it.
+        """Copy the host buffer to the device if it is newer, or if `force` is True (GDP-3), and wait.
 
         Copies nothing if there is one buffer.
         """
@@ -948,7 +947,7 @@ class Storage:
         does, and NotImplementedError for an unknown keyword that is not None.
         """
     def __dlpack_device__(self) -> tuple[int, int]:
-        """Give DLPack's device: (1, 0) for host memory, (2, n) for a GPU.
+        """Return DLPack's device: (1, 0) for host memory, (2, n) for a GPU.
 
         Of two buffers it is the one that is up to date, that of the GPU if both are.
         """
@@ -960,9 +959,9 @@ class Storage:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> CapsuleType:
-        """Give a DLPack capsule that holds a reference.
+        """Return a DLPack capsule that holds a reference.
 
-        Zero-copy unless `copy=True`, or memory on a GPU alone is asked for on the host. Versioned
+        Zero-copy unless `copy=True`, or the host asks for memory that is only on a GPU. Versioned
         with `max_version=(1, 0)` or higher, else legacy. `stream` waits for work in flight: None is
         the legacy default stream, -1 does not wait.
 
@@ -982,8 +981,8 @@ class Storage:
     def __gt_origin__(self) -> tuple[int, ...]:
         """Where stencils begin, in GT4Py's order of dimensions (I, J, K, data dimensions).
 
-        If GT4Py does not know all names it is the order of the axes. Below 0 where the memory begins
-        behind that point, as that of a gt4py.next field that begins above 0. Absent unless
+        In the order of the axes if GT4Py does not know all names. Negative if the memory begins after
+        that point, as in a gt4py.next field that begins above 0. Absent unless
         `default_origin=` was given or the array had one, and for a view that excludes the point, skips
         elements or has a new axis.
         """
@@ -997,7 +996,7 @@ class HostBackedStorage(Storage):
     def __array__(
         self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
     ) -> npt.NDArray[Any]:
-        """Give the host's buffer as a NumPy array, or a copy as `dtype` and `copy` ask."""
+        """Return the host's buffer as a NumPy array, or a copy as `dtype` and `copy` ask."""
     def __arrow_c_array__(
         self, requested_schema: CapsuleType | None = None
     ) -> tuple[CapsuleType, CapsuleType]:
@@ -1053,10 +1052,10 @@ class GPUStorage(Storage):
 class SoftwareManagedGPUStorage(HostBackedStorage):
     """Memory on host and GPU, kept in step by dlfield (GDP-3).
 
-    Each side is brought up to date before it is handed out, by one copy if the other side was
-    written, else by none. dlfield cannot see what a view of another library writes: say it with
-    `set_host_modified()` or `set_device_modified()`, or work in `with storage.host() as array:` and
-    `with storage.device() as array:`, which say it at the end.
+    dlfield brings a side up to date before handing it out; this copies only if the other side was
+    written. dlfield cannot see what a view of another library writes: report it with
+    `set_host_modified()` or `set_device_modified()`, or use `with storage.host() as array:` and
+    `with storage.device() as array:`, which report it at the end.
     """
 
     @property
@@ -1089,22 +1088,21 @@ class CUDAManagedGPUStorage(HostBackedStorage):
 class CopyBatch:
     """Many copies between storages, planned once and run any number of times.
 
-    Each source is copied to the target with the same number, as `target[...] = source` does, but
-    dtypes and shapes are equal. Dimensions go by name if both have names, else by position. The
-    batch keeps the memory alive.
+    Source n is copied to target n, as `target[...] = source` does, but dtypes and shapes must match.
+    Dimensions go by name if both have names, else by position. The batch keeps the memory alive.
 
     Parameters
     ----------
     sources, targets
-        As many storages each; most are views of parts. No target shares an element with a source
-        or another target, so that the copies may be made in any order, and by several threads.
+        Storages, usually views of parts; as many sources as targets. No target may share an element
+        with a source or another target: the copies may run in any order and in several threads.
 
     Raises
     ------
     TypeError
         For objects that are not storages: `as_storage` shares the memory of other arrays.
     ValueError
-        For another number of targets, another dtype or shape, and names that do not belong together.
+        If the numbers of storages, dtypes, shapes or names do not match.
     BufferError
         For a read-only target, and one that overlaps a source or another target.
     GTNoSuchBufferError
@@ -1117,7 +1115,7 @@ class CopyBatch:
 
         They are made on the GPU if all storages have a buffer there and the newest values of a
         source are there, or if there is no other way; else on the host. That side of each pair is
-        brought up to date before, and the side of the targets becomes newer.
+        brought up to date first; afterwards it is the newer side of the targets.
 
         Raises
         ------
@@ -1154,12 +1152,12 @@ class HaloBoxes:
     storage
         A storage with dims and a known halo.
     dims
-        The divided dimensions. The storage may lack some: it has no box in their directions.
+        The divided dimensions. The storage may lack some of them; it has no boxes in their directions.
     width
         Points that neighbours fill, by name: an int for both ends, or a pair. None, and names that
         are missing, mean the whole halo.
     shared
-        Points at an end of the domain that the neighbour there has too, by name.
+        Points at each end of the domain that the neighbour there also has, by name.
 
     Raises
     ------
@@ -1176,7 +1174,7 @@ class HaloBoxes:
         shared: Mapping[str, SupportsIndex] | None = None,
     ) -> HaloBoxes: ...
     def send(self, direction: Sequence[SupportsIndex]) -> tuple[slice, ...] | None:
-        """Give the points that the neighbour in a direction needs; None if there are none.
+        """Return the points that the neighbour in a direction needs; None if there are none.
 
         Raises
         ------
@@ -1184,9 +1182,9 @@ class HaloBoxes:
             If the domain has fewer points than the neighbour needs.
         """
     def receive(self, direction: Sequence[SupportsIndex]) -> tuple[slice, ...] | None:
-        """Give the points of the halo that the neighbour in a direction fills; None if there are none."""
+        """Return the points of the halo that the neighbour in a direction fills; None if there are none."""
     def interior(self, reach: Mapping[str, _HaloWidth]) -> tuple[slice, ...]:
-        """Give the points of the domain that a stencil can compute without a halo.
+        """Return the points of the domain that a stencil can compute without a halo.
 
         Parameters
         ----------
@@ -1195,7 +1193,7 @@ class HaloBoxes:
             are missing count as 0.
         """
     def edges(self, reach: Mapping[str, _HaloWidth]) -> list[tuple[slice, ...]]:
-        """Give the points of the domain that `interior` leaves, in boxes without overlap."""
+        """Return the points of the domain that `interior` leaves, in boxes without overlap."""
     @property
     def widths(self) -> list[tuple[int, int] | None]:
         """Points below and above the domain that neighbours fill.
@@ -1207,7 +1205,7 @@ class HaloBoxes:
         """Points at an end of the domain that the neighbour has too, for each divided dimension."""
 
 def message_part(message: Storage, start: int, model: Storage) -> Storage:
-    """Describe some bytes of a message as elements of a field.
+    """View a part of a message as a field.
 
     Parameters
     ----------
@@ -1237,8 +1235,8 @@ def use_stream(stream: Any) -> UsedStream:
     """Let dlfield work on a stream of yours: `with dlfield.use_stream(stream):`.
 
     In the block, copies and fills that this thread asks for run on that stream, for memory of its
-    device. They wait by events for work in flight on other streams. Work that others put on the
-    stream after the block, because the exchange table of a storage named it to them, is not
+    device. They wait by events for work in flight on other streams. The exchange
+    table of a storage names the stream to others; work that they put on it after the block is not
     followed. Outside of such blocks dlfield works on a stream of its own for each device, which
     keeps order with the legacy default stream.
 
@@ -1449,7 +1447,7 @@ class BoundStencil:
         The values are not read, and nothing is acquired. Raises the errors of the call.
         """
     def arguments(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Give the arguments by name, as a call would read them."""
+        """Return the arguments by name, as a call would read them."""
     def outputs(
         self,
         shapes: Mapping[str, Sequence[Any]] | Sequence[Sequence[Any]],
@@ -1795,7 +1793,7 @@ class Preset:
     def typed(self) -> bool:
         """The backend is compiled and reads memory as items of its type; others read any memory."""
     def layout(self, dims: Sequence[str]) -> tuple[int, ...]:
-        """Give the rank of the stride of each dimension, 0 for the largest."""
+        """Return the rank of the stride of each dimension, 0 for the largest."""
 
 def register_preset(
     name: str,
@@ -1804,7 +1802,7 @@ def register_preset(
     alignment: SupportsIndex | None = None,
     device: Literal["cpu", "gpu"] | None = None,
 ) -> None:
-    """Register a preset of one's own for ``defaults=``, ``backend=`` and ``DefaultParameters``.
+    """Register your own preset for ``defaults=``, ``backend=`` and ``DefaultParameters``.
 
     Parameters
     ----------
@@ -1822,15 +1820,15 @@ def register_preset(
     Raises
     ------
     ValueError
-        For a name that dlfield defines, and for a layout, alignment or device that cannot be. A
+        For a name that dlfield defines, and for an invalid layout, alignment or device. A
         function has to put data dimensions outermost or innermost.
     TypeError
         For values of a wrong type.
 
     Notes
     -----
-    What is registered with ``gt4py.storage.register`` needs no registration here: if dlfield does
-    not know a name, it asks GT4Py's registry.
+    Layouts registered with ``gt4py.storage.register`` need no registration here: dlfield looks unknown
+    names up in GT4Py's registry.
     """
 
 def preset(name: str, option: str = "backend") -> Preset:
@@ -1899,7 +1897,7 @@ def empty(
         any device.
     layout : sequence of int or callable, optional
         Rank of each dimension's stride: 0 is the largest, ndim - 1 is contiguous. Or a function
-        that returns the ranks, of the names of the dimensions or of their number.
+        that gets the names of the dimensions, or their number, and returns the ranks.
     alignment_size : int, optional
         Bytes. Rows are padded so that the aligned element of each lies on such a boundary. With 1,
         the default, nothing is padded and the first element lies on a boundary of 64 bytes.
@@ -1914,8 +1912,8 @@ def empty(
         host memory.
     default_origin : sequence of int, optional
         Where stencils begin unless told otherwise, in points, in GT4Py's order of dimensions (I, J,
-        K, data dimensions), or of the axes if GT4Py does not know all names. Below 0 for memory that
-        begins behind that point. It is shown only if given, since GT4Py takes no upper halo from it.
+        K, data dimensions), or of the axes if GT4Py does not know all names. Negative for memory that
+        begins after that point. It is shown only if given, since GT4Py takes no upper halo from it.
 
     Returns
     -------
@@ -1992,7 +1990,7 @@ def empty_like(
         alignment and origin are the model's, unless an option says otherwise. Its values are not
         read, so that byte-swapped and masked arrays, and tensors that require a gradient, will do.
     dtype : optional
-        Of the new storage; the model's by default, which has to be one of numbers.
+        Of the new storage; the model's by default, which must then be numeric.
     **options
         As for `empty`.
 
@@ -2053,17 +2051,18 @@ def as_storage(
     data
         A storage, or anything that speaks `__gt_data_interface__`, DLPack, the buffer protocol, the
         array interface, the CUDA array interface or Arrow's C interfaces. A DLPack capsule is taken
-        too, once. An xarray.DataArray keeps its dims. JAX and Arrow arrays, and arrays in which several indices name one element, become
-        read-only storages. An object with an `acquire` function is acquired, and released when the
-        last view of it is gone; call its `touch` yourself after writing.
+        too, once. An xarray.DataArray keeps its dims. JAX and Arrow arrays, and arrays in which several
+        indices name one element, become read-only storages. An object with an `acquire` function is
+        acquired, and released when the last view of it is gone; call its `touch` yourself after
+        writing.
     device_data : optional
         An array on a GPU. With data, both must hold the same values. A single buffer on a GPU may
         be passed as data too.
     sync_state : SyncState, optional
         Which buffer of a pair is newer; neither by default.
     like : optional
-        A storage, or an array as for `data`, of the same shape. Its labels (dims, halo and
-        default_origin, as far as it has them) are those of the storage. Options precede it.
+        A storage, or an array as for `data`, of the same shape. Where it has labels (dims, halo,
+        default_origin), the storage gets them; options take precedence.
     **options
         As for `empty`. They must hold for the memory already. With device="cpu", memory that host
         and device share is taken on the host.
@@ -2079,13 +2078,13 @@ def as_storage(
     TypeError
         If the object speaks none of the protocols.
     BufferError
-        If what it says cannot be used: lies, unsupported types, masked arrays, torch tensors with a
+        If what it says cannot be used: contradictory claims, unsupported types, masked arrays, torch tensors with a
         pending conjugation or negation, and those that require a gradient where torch records it.
     ValueError
         For an option that the memory does not meet, and for data with another shape or other names
         than `like`.
     DeviceUnavailable
-        For memory that is not where device=, managed= or the argument wants it.
+        If the memory is not where device=, managed= or `device_data` requires it.
     """
 
 def storage(
@@ -2104,8 +2103,8 @@ def storage(
     Parameters
     ----------
     data : optional
-        As for `as_storage`. Also byte-swapped NumPy arrays, lists and numbers, and what has
-        `__array__`, such as datasets of zarr and h5py, Dask arrays and pandas: NumPy reads them.
+        As for `as_storage`; also byte-swapped NumPy arrays, lists, numbers, and objects with
+        `__array__`, which NumPy reads, such as datasets of zarr and h5py, Dask arrays and pandas.
         Without it, a storage of `shape` is allocated, whose values are undefined.
     device_data : optional
         As for `as_storage`.
@@ -2136,7 +2135,7 @@ def storage(
     """
 
 def as_numpy(data: Array) -> npt.NDArray[Any]:
-    """Give a NumPy array over the memory of any array, in its own order of axes. Never copies.
+    """Return a NumPy array over the memory of any array, in its own order of axes. Never copies.
 
     Parameters
     ----------
@@ -2157,13 +2156,13 @@ def as_numpy(data: Array) -> npt.NDArray[Any]:
     """
 
 def as_cupy(data: Array) -> Any:
-    """Give a CuPy array over the memory of any array on a GPU. Never copies.
+    """Return a CuPy array over the memory of any array on a GPU. Never copies.
 
     Parameters
     ----------
     data
-        A CuPy array, or an array with memory on a GPU, as for `as_storage`. A buffer there counts
-        more than one on the host. An object with an `acquire` function is acquired, and released
+        A CuPy array, or an array with memory on a GPU, as for `as_storage`. A buffer there is
+        preferred to one on the host. An object with an `acquire` function is acquired, and released
         when the CuPy array and every view of it are gone.
 
     Returns
@@ -2193,7 +2192,7 @@ def look_at(data: Array) -> Storage:
     """
 
 def get_dims(storage: Any, annotation: Any = None) -> tuple[str, ...] | None:
-    """Give the names of an array's axes, else those that a stencil assumes.
+    """Return the names of an array's axes, else those that a stencil assumes.
 
     Parameters
     ----------
@@ -2222,18 +2221,18 @@ def get_dims(storage: Any, annotation: Any = None) -> tuple[str, ...] | None:
     """
 
 def gt4py_names(dims: Any) -> tuple[str, ...] | None:
-    """Give names as texts if GT4Py's cartesian stencils know each: I, J, K or a decimal; else None."""
+    """Return the names as texts if each is I, J, K or a decimal, as in GT4Py's stencils; else None."""
 
 def check_among(what: str, given: Iterable[object], known: Iterable[str]) -> None:
     """Refuse an entry of `given` that is not among the strings `known`."""
 
 def dim_names(dims: Any, what: str = "dims") -> tuple[str, ...]:
-    """Read names of dimensions, those of GT4Py's axes and dimensions among them, as texts.
+    """Read names of dimensions, or GT4Py's axes and dimensions, as texts.
 
     Raises
     ------
     TypeError
-        For something else than a sequence of names, with `what` in front.
+        If `dims` is not a sequence of names. The message begins with `what`.
     """
 
 def check_names(dims: Any, own: Any) -> None:
@@ -2243,22 +2242,22 @@ def has_matched_dims() -> bool:
     """Return True if xarray or Dask calls, which have matched dims themselves: arrays go by position."""
 
 def names_are_unrelated(dims: Any, others: Any) -> bool:
-    """Tell if names stand for different things, so that only the position says what belongs together."""
+    """Return whether two sets of names are unrelated, so that axes match only by position."""
 
 def doors_of(data: Array) -> tuple[str, ...]:
-    """Give the names of the doors that an object has, usable or not."""
+    """Return the names of the doors that an object has, usable or not."""
 
 def device_of(device: Any) -> tuple[str, int | None] | None:
-    """Read what the option `device` takes: None for the host, ("gpu", n) for a GPU, n None for any."""
+    """Read a value of the option `device`: None for the host, ("gpu", n) for a GPU; n is None for any."""
 
 def class_options(cls: type, /) -> dict[str, Any] | None:
-    """Give the options that the name of a class decides: `device`, and on a GPU `managed`.
+    """Return the options that the name of a class decides: `device`, and on a GPU `managed`.
 
     Empty for `Storage`, None for a class that is not a kind of storage.
     """
 
 def copy_settings() -> dict[str, Any]:
-    """Return how large copies in host memory are made, and what was learnt from those of this process.
+    """Return how large copies in host memory are made, and what this process has learnt about them.
 
     The first copies of a kind and size are written through the caches and past them by turns, and
     later ones by the way that was faster. The environment variable DLFIELD_COPIES, "past" or
@@ -2294,14 +2293,14 @@ def set_num_threads(num_threads: int) -> None:
     """
 
 def get_huge_pages() -> bool:
-    """Tell if large fields ask the system for huge pages.
+    """Return whether large fields ask the system for huge pages.
 
-    It is set by `set_huge_pages`; else they do, unless the environment variable DLFIELD_HUGE_PAGES
-    is 0, off, no or false.
+    Set by `set_huge_pages`; by default True, unless the environment variable DLFIELD_HUGE_PAGES is 0,
+    off, no or false.
     """
 
 def set_huge_pages(enabled: bool) -> None:
-    """Set if new fields of 4 MiB and more ask the system for huge pages."""
+    """Set whether new fields of 4 MiB and more ask the system for huge pages."""
 
 def get_pool_limit() -> int:
     """Return how many bytes of freed large fields are kept for new ones; 0, the default, keeps none."""
@@ -2310,8 +2309,8 @@ def set_pool_limit(bytes: int) -> None:
     """Set how many bytes of freed large fields are kept for new ones.
 
     A new field of 4 MiB or more then reuses such memory, unless it is on a GPU or made by `zeros`,
-    and saves the time in which the system makes new pages. Memory beyond the limit goes back to the
-    system at once, the oldest first.
+    which saves the time to map new pages. Memory beyond the limit goes back to the system at once, the
+    oldest first.
 
     Raises
     ------
@@ -2323,10 +2322,10 @@ def pool_bytes() -> int:
     """Return how many bytes are kept for new fields at the moment."""
 
 def free_pool() -> None:
-    """Give all memory that is kept for new fields back to the system. The limit stays."""
+    """Return all memory that is kept for new fields to the system. The limit stays."""
 
 def build_features() -> tuple[str, ...]:
-    """Give the features of the crate that this build has, in the order of Cargo.toml."""
+    """Return the features of the crate that this build has, in the order of Cargo.toml."""
 
 def copy_registers() -> str:
     """Name the processor's registers that copies use: avx512, avx2, sse2, neon or plain."""
@@ -2347,9 +2346,9 @@ def cuda_driver() -> tuple[tuple[int, int], list[tuple[str, int, tuple[int, int]
     """
 
 def first_held(storages: tuple[Storage, ...]) -> int | None:
-    """Find the first storage of a tuple that something else holds: the storage, a view or an export of it.
+    """Return the index of the first storage of a tuple that is also held elsewhere.
 
-    None if the tuple alone holds each of them.
+    That is the storage itself, a view or an export of it. None if only the tuple holds them.
     """
 
 def live_allocations() -> int:

@@ -128,6 +128,12 @@ impl Field {
         Some(by_axis)
     }
 
+    /// Puts an origin in the order of the axes into the order in which an origin counts.
+    pub(super) fn origin_in_order(&self, by_axis: &[i64]) -> Extents {
+        let axes = self.axes_in_order(by_axis.len());
+        axes.iter().filter_map(|&axis| by_axis.get(axis).copied()).collect()
+    }
+
     /// Index of the aligned element: the requested one, else the lower halo, else 0.
     #[must_use]
     pub fn aligned_index(&self, ndim: usize) -> Extents {
@@ -189,14 +195,14 @@ fn check_data_dims(halo: &[HaloWidth], dims: &[Dim]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses an origin behind the memory. One before it is legal: the memory begins later.
+/// Refuses an origin beyond the end of the memory. A negative one is legal: the memory begins later.
 pub(super) fn check_origin(origin: &[i64], axes: &[usize], shape: &[i64]) -> Result<()> {
     for (&at, &axis) in origin.iter().zip(axes) {
         let extent = shape.get(axis).copied().unwrap_or(0);
         if at > extent {
             return Err(Error::Argument(format!(
-                "default_origin: expected at most {extent} for axis {axis} of shape {shape:?}, in \
-                 the order I, J, K, got {at}"
+                "default_origin: expected at most {extent} for axis {axis} of shape {shape:?}, got \
+                 {at}"
             )));
         }
     }

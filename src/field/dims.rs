@@ -110,10 +110,10 @@ impl fmt::Display for Dim {
 /// Names for additional data dimensions, numbered after the existing ones.
 pub(crate) fn further_data_dims(dims: &[Dim]) -> impl Iterator<Item = Dim> + use<> {
     let numbers = dims.iter().filter_map(|dim| match dim {
-        Dim::Data(number) => Some(number.saturating_add(1)),
+        Dim::Data(number) => number.checked_add(1),
         _ => None,
     });
-    (numbers.max().unwrap_or(0)..).map(Dim::Data)
+    (numbers.max().unwrap_or(0)..=u32::MAX).map(Dim::Data)
 }
 
 /// Formats names for messages, as a Python tuple prints them.

@@ -149,15 +149,20 @@ impl Labels {
     }
 
     fn under(self, outer: Self, named: bool) -> Result<Self> {
-        let mut inner_origin = self.origin;
-        if let (Some(own), Some(inner)) = (&outer.dims, &self.dims)
-            && own != inner
-        {
-            if !named {
-                check_names(own, inner)?;
+        let inner_origin = match (&outer.dims, &self.dims) {
+            (Some(own), Some(inner)) if own != inner => {
+                if !named {
+                    check_names(own, inner)?;
+                }
+                None
             }
-            inner_origin = None;
-        }
+            // Without names it is in the order of the axes.
+            (Some(own), None) => {
+                let field = Field { dims: Some(own.clone()), ..Field::default() };
+                self.origin.map(|by_axis| field.origin_in_order(&by_axis))
+            }
+            _ => self.origin,
+        };
         let origin = outer.origin.or(inner_origin);
         Ok(Self { dims: outer.dims.or(self.dims), halo: outer.halo.or(self.halo), origin })
     }

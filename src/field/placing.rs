@@ -55,7 +55,14 @@ pub(crate) fn assigned(
     if fits(own, &axes, shape) {
         return Ok(axes);
     }
-    Err(Error::Argument(format!("shape: expected one that broadcasts to {shape:?}, got {own:?}")))
+    let named = |dims: Option<&Dims>| {
+        dims.map_or_else(String::new, |dims| format!(" with the dims {}", show_dims(dims)))
+    };
+    Err(Error::Argument(format!(
+        "shape: expected one that broadcasts to {shape:?}{}, got {own:?}{}",
+        named(dims),
+        named(own_dims)
+    )))
 }
 
 fn is_spatial(dim: &Dim) -> bool {

@@ -56,8 +56,7 @@ impl Reduced {
     /// The origin of `of`, in the order in which that of `field` counts.
     fn origin(&self, of: &Field, field: &Field) -> Option<Extents> {
         let by_axis: Extents = self.of_each(&of.origin_by_axis(of.origin.as_ref()?.len())?, 0);
-        let order = field.axes_in_order(by_axis.len());
-        order.iter().map(|&axis| by_axis.get(axis).copied()).collect()
+        Some(field.origin_in_order(&by_axis))
     }
 
     /// The ranks of the axes among those that stay.

@@ -21,7 +21,7 @@ impl Field {
         let halo = self.halo.as_ref().and_then(|halo| selected_halo(halo, steps, shape));
         let order = self.order.as_ref().and_then(|order| remaining(order, steps));
         let field = Self { dims, halo, aligned_index, alignment, origin: None, order };
-        Self { origin: origin.and_then(|by_axis| field.in_order(by_axis, selected)), ..field }
+        Self { origin: origin.and_then(|by_axis| field.in_order(&by_axis, selected)), ..field }
     }
 
     /// Reorders the dimensions by `axes`, a permutation.
@@ -36,16 +36,15 @@ impl Field {
             order: self.order.as_ref().map(|order| reordered(order, axes)),
         };
         let by_axis = self.origin_by_axis(permuted.len());
-        let origin =
-            by_axis.and_then(|by_axis| field.in_order(reordered(&by_axis, axes), permuted));
+        let origin = by_axis
+            .and_then(|by_axis| field.in_order(&reordered::<_, Extents>(&by_axis, axes), permuted));
         Self { origin, ..field }
     }
 
     /// Returns an origin in GT4Py's order; `None` if it lies behind `shape`.
-    fn in_order(&self, by_axis: Extents, shape: &[i64]) -> Option<Extents> {
-        let axes = self.axes_in_order(shape.len());
-        let origin: Extents = axes.iter().filter_map(|&axis| by_axis.get(axis).copied()).collect();
-        check_origin(&origin, &axes, shape).is_ok().then_some(origin)
+    fn in_order(&self, by_axis: &[i64], shape: &[i64]) -> Option<Extents> {
+        let origin = self.origin_in_order(by_axis);
+        check_origin(&origin, &self.axes_in_order(shape.len()), shape).is_ok().then_some(origin)
     }
 
     /// Index of the aligned element in a view that keeps all dimensions.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted_name};
 use crate::field::{Dim, HaloWidth, show_dims};
 
 /// A dimension along which a field is divided among ranks.
@@ -42,8 +42,8 @@ impl Ends {
         let width = if axis.is_some() { width.unwrap_or(halo) } else { (0, 0) };
         if !(0..=halo.0).contains(&width.0) || !(0..=halo.1).contains(&width.1) {
             return Err(Error::Argument(format!(
-                "width: expected at most the halo {halo:?} along {}, got {width:?}; narrow the \
-                 width or widen the halo",
+                "width: expected from (0, 0) to the halo {halo:?} along {}, got {width:?}; narrow \
+                 the width or widen the halo",
                 dim.shown()
             )));
         }
@@ -73,7 +73,7 @@ impl Ends {
         Err(Error::Argument(format!(
             "domain: expected at least the {sent} points along {} that go to the neighbour{shared}, \
              got {points}; divide it among fewer ranks, or narrow the width",
-            self.dim
+            self.dim.shown()
         )))
     }
 
@@ -101,7 +101,8 @@ pub(super) fn check_distinct(divided: &[Divided]) -> Result<()> {
     match dims.iter().enumerate().find(repeated) {
         None => Ok(()),
         Some((_, dim)) => Err(Error::Argument(format!(
-            "dims: expected distinct names, got '{dim}' twice in {}",
+            "dims: expected distinct names, got {} twice in {}",
+            quoted_name(&dim.to_string()),
             show_dims(&dims)
         ))),
     }

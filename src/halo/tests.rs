@@ -145,7 +145,7 @@ fn a_width_beyond_the_halo_is_refused() {
     let wide = Divided { width: Some((1, 2)), ..Divided::whole_halo("I") };
     let text = refused(&[8], &[(1, 1)], wide);
     assert!(
-        text.starts_with("width: expected at most the halo (1, 1) along I, got (1, 2);"),
+        text.starts_with("width: expected from (0, 0) to the halo (1, 1) along I, got (1, 2);"),
         "{text}"
     );
     let negative = Divided { width: Some((-1, 0)), ..Divided::whole_halo("I") };

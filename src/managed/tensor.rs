@@ -236,8 +236,10 @@ impl Managed {
             return Ok(Self { dtype, layout, ..self });
         }
         Err(Error::Argument(format!(
-            "bytes: expected {} of them without gaps, got {block}",
-            layout.nbytes()
+            "bytes: expected {} of them without gaps, got {block} in shape {:?} with strides {:?}",
+            layout.nbytes(),
+            self.layout.shape(),
+            self.layout.strides()
         )))
     }
 

@@ -19,7 +19,7 @@ use crate::interpreter::Inside;
 use crate::protocol::{Request, door_names, import};
 use crate::storage::{ManagedBy, Spec, Storage};
 
-/// Give a NumPy array over the memory of any array, in its own order of axes. Never copies.
+/// Return a NumPy array over the memory of any array, in its own order of axes. Never copies.
 ///
 /// Parameters
 /// ----------
@@ -47,13 +47,13 @@ pub(crate) fn as_numpy<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyA
     array_over(py, &memory, memory.readonly())
 }
 
-/// Give a CuPy array over the memory of any array on a GPU. Never copies.
+/// Return a CuPy array over the memory of any array on a GPU. Never copies.
 ///
 /// Parameters
 /// ----------
 /// data
-///     A CuPy array, or an array with memory on a GPU, as for `as_storage`. A buffer there counts
-///     more than one on the host. An object with an `acquire` function is acquired, and released
+///     A CuPy array, or an array with memory on a GPU, as for `as_storage`. A buffer there is
+///     preferred to one on the host. An object with an `acquire` function is acquired, and released
 ///     when the CuPy array and every view of it are gone.
 ///
 /// Returns
@@ -113,9 +113,9 @@ pub(crate) fn look_at(data: &Bound<'_, PyAny>) -> PyResult<Py<PyStorage>> {
     PyStorage::wrap(py, storage, arrival.door)
 }
 
-/// Find the first storage of a tuple that something else holds: the storage, a view or an export of it.
+/// Return the index of the first storage of a tuple that is also held elsewhere.
 ///
-/// None if the tuple alone holds each of them.
+/// That is the storage itself, a view or an export of it. None if only the tuple holds them.
 #[pyfunction]
 pub(crate) fn first_held(storages: &Bound<'_, PyTuple>) -> PyResult<Option<usize>> {
     for (index, item) in storages.iter_borrowed().enumerate() {
@@ -126,7 +126,7 @@ pub(crate) fn first_held(storages: &Bound<'_, PyTuple>) -> PyResult<Option<usize
     Ok(None)
 }
 
-/// Give the names of the doors that an object has, usable or not.
+/// Return the names of the doors that an object has, usable or not.
 #[pyfunction]
 #[pyo3(name = "doors_of")]
 pub(crate) fn doors<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
@@ -134,7 +134,7 @@ pub(crate) fn doors<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTupl
     PyTuple::new(data.py(), door_names(data))
 }
 
-/// Read what the option `device` takes: None for the host, ("gpu", n) for a GPU, n None for any.
+/// Read a value of the option `device`: None for the host, ("gpu", n) for a GPU; n is None for any.
 #[pyfunction]
 pub(crate) fn device_of(
     device: &Bound<'_, PyAny>,
@@ -145,7 +145,7 @@ pub(crate) fn device_of(
     })
 }
 
-/// Give the options that the name of a class decides: `device`, and on a GPU `managed`.
+/// Return the options that the name of a class decides: `device`, and on a GPU `managed`.
 ///
 /// Empty for `Storage`, None for a class that is not a kind of storage.
 #[pyfunction]

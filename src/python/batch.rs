@@ -9,22 +9,21 @@ use crate::storage::{self, CopyBatch, Storage};
 
 /// Many copies between storages, planned once and run any number of times.
 ///
-/// Each source is copied to the target with the same number, as `target[...] = source` does, but
-/// dtypes and shapes are equal. Dimensions go by name if both have names, else by position. The
-/// batch keeps the memory alive.
+/// Source n is copied to target n, as `target[...] = source` does, but dtypes and shapes must match.
+/// Dimensions go by name if both have names, else by position. The batch keeps the memory alive.
 ///
 /// Parameters
 /// ----------
 /// sources, targets
-///     As many storages each; most are views of parts. No target shares an element with a source
-///     or another target, so that the copies may be made in any order, and by several threads.
+///     Storages, usually views of parts; as many sources as targets. No target may share an element
+///     with a source or another target: the copies may run in any order and in several threads.
 ///
 /// Raises
 /// ------
 /// TypeError
 ///     For objects that are not storages: `as_storage` shares the memory of other arrays.
 /// ValueError
-///     For another number of targets, another dtype or shape, and names that do not belong together.
+///     If the numbers of storages, dtypes, shapes or names do not match.
 /// BufferError
 ///     For a read-only target, and one that overlaps a source or another target.
 /// GTNoSuchBufferError
@@ -47,7 +46,7 @@ impl PyCopyBatch {
     ///
     /// They are made on the GPU if all storages have a buffer there and the newest values of a
     /// source are there, or if there is no other way; else on the host. That side of each pair is
-    /// brought up to date before, and the side of the targets becomes newer.
+    /// brought up to date first; afterwards it is the newer side of the targets.
     ///
     /// Raises
     /// ------

@@ -23,12 +23,12 @@ use crate::protocol::read::{int, ints, names};
 /// storage
 ///     A storage with dims and a known halo.
 /// dims
-///     The divided dimensions. The storage may lack some: it has no box in their directions.
+///     The divided dimensions. The storage may lack some of them; it has no boxes in their directions.
 /// width
 ///     Points that neighbours fill, by name: an int for both ends, or a pair. None, and names that
 ///     are missing, mean the whole halo.
 /// shared
-///     Points at an end of the domain that the neighbour there has too, by name.
+///     Points at each end of the domain that the neighbour there also has, by name.
 ///
 /// Raises
 /// ------
@@ -70,7 +70,7 @@ impl PyHaloBoxes {
         Ok(Self { boxes, dims, shared })
     }
 
-    /// Give the points that the neighbour in a direction needs; None if there are none.
+    /// Return the points that the neighbour in a direction needs; None if there are none.
     ///
     /// Raises
     /// ------
@@ -82,14 +82,14 @@ impl PyHaloBoxes {
         sent.map(|sent| key(py, &sent)).transpose()
     }
 
-    /// Give the points of the halo that the neighbour in a direction fills; None if there are none.
+    /// Return the points of the halo that the neighbour in a direction fills; None if there are none.
     fn receive<'py>(&self, direction: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let py = direction.py();
         let received = self.boxes.receive(&steps(direction)?);
         received.map(|received| key(py, &received)).transpose()
     }
 
-    /// Give the points of the domain that a stencil can compute without a halo.
+    /// Return the points of the domain that a stencil can compute without a halo.
     ///
     /// Parameters
     /// ----------
@@ -100,7 +100,7 @@ impl PyHaloBoxes {
         key(reach.py(), &self.boxes.interior(&self.reach(reach)?))
     }
 
-    /// Give the points of the domain that `interior` leaves, in boxes without overlap.
+    /// Return the points of the domain that `interior` leaves, in boxes without overlap.
     fn edges<'py>(&self, reach: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         let edges = self.boxes.edges(&self.reach(reach)?);
         edges.iter().map(|edge| key(reach.py(), edge)).collect()
@@ -121,7 +121,7 @@ impl PyHaloBoxes {
     }
 }
 
-/// Describe some bytes of a message as elements of a field.
+/// View a part of a message as a field.
 ///
 /// Parameters
 /// ----------

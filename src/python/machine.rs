@@ -9,7 +9,7 @@ use crate::{copy, cuda};
 
 type Device = (String, usize, (i32, i32));
 
-/// Give the features of the crate that this build has, in the order of Cargo.toml.
+/// Return the features of the crate that this build has, in the order of Cargo.toml.
 #[pyfunction]
 pub(crate) fn build_features(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
     let features = [

@@ -11,7 +11,7 @@ use crate::interpreter::Inside;
 use crate::protocol;
 use crate::protocol::read::{names, names_in, shown, wrong_type};
 
-/// Give the names of an array's axes, else those that a stencil assumes.
+/// Return the names of an array's axes, else those that a stencil assumes.
 ///
 /// Parameters
 /// ----------
@@ -50,7 +50,7 @@ pub(crate) fn get_dims<'py>(
         return own.map(|dims| texts(py, &dims)).transpose();
     };
     let assumed = assumed(annotation)?;
-    let ndim = storage.getattr_opt(intern!(py, "ndim"))?.map(|ndim| ndim.extract()).transpose()?;
+    let ndim = storage.getattr_opt(intern!(py, "ndim"))?.and_then(|ndim| ndim.extract().ok());
     let ndim = ndim.unwrap_or(assumed.len());
     if ndim != assumed.len() {
         let axes = show_dims(&assumed);
@@ -69,13 +69,15 @@ fn assumed(annotation: &Bound<'_, PyAny>) -> PyResult<Dims> {
         let expected = "gtscript.Field[...] or names";
         return names.ok_or_else(|| wrong_type("annotation", expected, annotation).into());
     };
-    let axes = axes.try_iter()?.map(|axis| Ok(Dim::from_name(&axis?.str()?.to_cow()?)));
+    let wrong = |_| wrong_type("annotation", "gtscript.Field[...] or names", annotation);
+    let axes = axes.try_iter().map_err(wrong)?;
+    let axes = axes.map(|axis| Ok(Dim::from_name(&axis?.str()?.to_cow()?)));
     let data_dims = annotation.getattr_opt(intern!(py, "data_dims"))?;
     let count = data_dims.map_or(Ok(0), |dims| dims.len())?;
     axes.chain((0..).map(Dim::Data).map(Ok).take(count)).collect()
 }
 
-/// Give names as texts if GT4Py's cartesian stencils know each: I, J, K or a decimal; else None.
+/// Return the names as texts if each is I, J, K or a decimal, as in GT4Py's stencils; else None.
 #[pyfunction]
 pub(crate) fn gt4py_names<'py>(dims: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyTuple>>> {
     let py = dims.py();
@@ -83,12 +85,12 @@ pub(crate) fn gt4py_names<'py>(dims: &Bound<'py, PyAny>) -> PyResult<Option<Boun
     dims.iter().all(Dim::is_gt4py).then(|| texts(py, &dims)).transpose()
 }
 
-/// Read names of dimensions, those of GT4Py's axes and dimensions among them, as texts.
+/// Read names of dimensions, or GT4Py's axes and dimensions, as texts.
 ///
 /// Raises
 /// ------
 /// TypeError
-///     For something else than a sequence of names, with `what` in front.
+///     If `dims` is not a sequence of names. The message begins with `what`.
 #[pyfunction]
 #[pyo3(signature = (dims, what = "dims"))]
 pub(crate) fn dim_names<'py>(
@@ -124,7 +126,7 @@ pub(crate) fn check_among(
     Ok(())
 }
 
-/// Tell if names stand for different things, so that only the position says what belongs together.
+/// Return whether two sets of names are unrelated, so that axes match only by position.
 #[pyfunction]
 pub(crate) fn names_are_unrelated(
     dims: &Bound<'_, PyAny>,

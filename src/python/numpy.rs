@@ -5,7 +5,7 @@ use pyo3::exceptions::PyImportError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{IntoPyDict, PyBool, PyComplex, PyFloat, PyInt, PyString};
+use pyo3::types::{IntoPyDict, PyBool, PyComplex, PyDict, PyFloat, PyInt, PyString};
 
 use crate::dtype::DType;
 use crate::error::{Error, Failure};
@@ -210,7 +210,7 @@ fn import_converted(
 }
 
 /// Imports memory of the shape and layout of an array whose own cannot be shared: NumPy's, torch's,
-/// or one of these in a DataArray. It is of type `dtype`, by default of the array's own in native
+/// or one of these inside xarray's. It is of type `dtype`, by default of the array's own in native
 /// byte order, and keeps the names. `None` for other objects.
 ///
 /// # Errors
@@ -232,6 +232,19 @@ fn stand_in<'py>(
     data: &Bound<'py, PyAny>,
     dtype: Option<DType>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if let Some(made) = plain_stand_in(data, dtype)? {
+        return Ok(Some(made));
+    }
+    let inside = array_in(data)?;
+    let made = inside.map(|array| plain_stand_in(&array, dtype)).transpose()?.flatten();
+    let Some(made) = made else { return Ok(None) };
+    data.call_method("copy", (), Some(&[("data", made)].into_py_dict(data.py())?)).map(Some)
+}
+
+fn plain_stand_in<'py>(
+    data: &Bound<'py, PyAny>,
+    dtype: Option<DType>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = data.py();
     let numpy = py.import(intern!(py, "numpy"))?;
     if data.is_instance(&numpy.getattr("ndarray")?)? {
@@ -241,16 +254,15 @@ fn stand_in<'py>(
     }
     if data.hasattr("new_empty_strided")? {
         let tensor = data.call_method0("detach")?;
-        let strides = tensor.call_method0("stride")?;
-        return tensor
-            .call_method1("new_empty_strided", (tensor.getattr("shape")?, strides))
-            .map(Some);
+        let (shape, strides) = (tensor.getattr("shape")?, tensor.call_method0("stride")?);
+        let options = PyDict::new(py);
+        if let Some(dtype) = dtype {
+            options.set_item("dtype", py.import("torch")?.getattr(dtype.name())?)?;
+        }
+        let made = tensor.call_method("new_empty_strided", (shape, strides), Some(&options))?;
+        return Ok(Some(made));
     }
-    let variable = data.getattr_opt("variable")?;
-    let inner = variable.map(|variable| variable.getattr_opt("data")).transpose()?.flatten();
-    let inner = inner.map(|inner| stand_in(&inner, dtype)).transpose()?.flatten();
-    let Some(inner) = inner else { return Ok(None) };
-    data.call_method("copy", (), Some(&[("data", inner)].into_py_dict(py)?)).map(Some)
+    Ok(None)
 }
 
 /// The type of an array in native byte order.

@@ -13,7 +13,7 @@ use crate::field::{Dim, Dims, Halo, HaloWidth, further_data_dims, show_dims, unk
 use crate::interpreter::Inside;
 use crate::layout::{Extents, MAX_NDIM};
 use crate::preset::default_dims;
-use crate::protocol::read::{entries, int, names, shown, wrong_type};
+use crate::protocol::read::{entries, int, names, names_in, shown, wrong_type};
 pub(crate) use crate::protocol::read::{ints, ints_or_int};
 use crate::storage::{ManagedBy, Order, Spec};
 
@@ -79,23 +79,21 @@ pub(super) fn parse(
         spec.field.halo = Some(read_halo(&halo, spec.field.dims.as_ref())?);
     }
     if let Some(layout) = options.get_item("layout")?.filter(Bound::is_callable) {
-        spec.layout = Order::Ranks(called(&layout, spec.field.dims.as_ref(), ndim)?);
+        spec.layout = Order::Ranks(called(&layout, spec, ndim)?);
     }
     warn_unordered(options.py(), spec)
 }
 
-/// Calls a layout that is a function of the names of the dimensions, or of their number (the
-/// draft's). The names come first if they are known. Without names, they are those that presets
-/// assume. A function of the other kind raises, or returns something that is not a layout.
-fn called(layout: &Bound<'_, PyAny>, dims: Option<&Dims>, ndim: usize) -> PyResult<Extents> {
-    let (py, named) = (layout.py(), dims.is_some());
-    let dims: Dims = match dims {
-        // An item of several elements adds data dimensions.
+/// Calls a layout that is a function of the names of the dimensions, or of their number as in GDP-3's
+/// draft. Known names are tried first; else the number, then the names that presets assume.
+fn called(layout: &Bound<'_, PyAny>, spec: &Spec, ndim: usize) -> PyResult<Extents> {
+    let (py, named) = (layout.py(), spec.field.dims.is_some());
+    let dims: Dims = match &spec.field.dims {
         Some(dims) => {
-            let all = dims.iter().cloned().chain(further_data_dims(dims));
+            let all = dims.iter().cloned().chain(further_data_dims(dims)); // of an item
             all.take(ndim.max(dims.len())).collect()
         }
-        None => default_dims(ndim),
+        None => spec.layout_dims.clone().unwrap_or_else(|| default_dims(ndim)),
     };
     let (names, number) = (texts(py, &dims)?.into_any(), ndim.into_pyobject(py)?.into_any());
     let [first, second] = if named { [names, number] } else { [number, names] };
@@ -105,8 +103,7 @@ fn called(layout: &Bound<'_, PyAny>, dims: Option<&Dims>, ndim: usize) -> PyResu
         answer => return answer,
     };
     call(second).map_err(|error| {
-        // A TypeError says less than another exception: a function of names raises it for a number
-        // of dimensions, and the reverse.
+        // A function of names raises TypeError for a number of dimensions, and the reverse.
         let wrong_kind = |error: &PyErr| error.is_instance_of::<PyTypeError>(py);
         if wrong_kind(&failed) && !wrong_kind(&error) { error } else { failed }
     })
@@ -336,17 +333,21 @@ pub(super) fn by_name<T: Clone>(
     let mut found = vec![None; dims.len()];
     for entry in mapping.items()?.iter() {
         let (name, entry) = entry.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
-        let [name] = &names(PyTuple::new(value.py(), [name])?.as_any())?[..] else { continue };
+        let names = names_in(what, PyTuple::new(value.py(), [name])?.as_any())?;
+        let Some(name) = names.first() else { continue };
         let axis = dims.iter().position(|dim| dim == name);
         let Some(place) = axis.and_then(|axis| found.get_mut(axis)) else {
             return Err(unknown_dim(what, &quoted(&name.to_string()), dims).into());
         };
-        *place = Some(read(what, &entry)?);
+        if place.replace(read(what, &entry)?).is_some() {
+            let text = format!("{what}: expected one value for each name, got two for '{name}'");
+            return Err(PyValueError::new_err(text));
+        }
     }
     Ok(found)
 }
 
-/// True for widths of a halo by name.
+/// True for widths by name.
 fn is_by_name(halo: &Bound<'_, PyAny>) -> bool {
     entries(halo).is_none() && halo.cast::<PyMapping>().is_ok()
 }

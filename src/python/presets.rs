@@ -82,7 +82,7 @@ fn make(
     Ok(Preset::of_function::<Failure>(name, ranks_of, items, gpu)?)
 }
 
-/// Register a preset of one's own for ``defaults=``, ``backend=`` and ``DefaultParameters``.
+/// Register your own preset for ``defaults=``, ``backend=`` and ``DefaultParameters``.
 ///
 /// Parameters
 /// ----------
@@ -100,15 +100,15 @@ fn make(
 /// Raises
 /// ------
 /// ValueError
-///     For a name that dlfield defines, and for a layout, alignment or device that cannot be. A
+///     For a name that dlfield defines, and for an invalid layout, alignment or device. A
 ///     function has to put data dimensions outermost or innermost.
 /// TypeError
 ///     For values of a wrong type.
 ///
 /// Notes
 /// -----
-/// What is registered with ``gt4py.storage.register`` needs no registration here: if dlfield does
-/// not know a name, it asks GT4Py's registry.
+/// Layouts registered with ``gt4py.storage.register`` need no registration here: dlfield looks unknown
+/// names up in GT4Py's registry.
 #[pyfunction]
 #[pyo3(signature = (name, layout, *, alignment = None, device = None))]
 pub(crate) fn register_preset(

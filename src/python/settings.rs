@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::error::{Error, Failure, quoted};
-use crate::protocol::read::int;
+use crate::protocol::read::{int, shown};
 use crate::{alloc, copy, threads};
 
 /// Reads the environment now: later it may change in a thread without the GIL, or by a fork.
@@ -64,16 +64,16 @@ pub(crate) fn set_num_threads(num_threads: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
-/// Tell if large fields ask the system for huge pages.
+/// Return whether large fields ask the system for huge pages.
 ///
-/// It is set by `set_huge_pages`; else they do, unless the environment variable DLFIELD_HUGE_PAGES
-/// is 0, off, no or false.
+/// Set by `set_huge_pages`; by default True, unless the environment variable DLFIELD_HUGE_PAGES is 0,
+/// off, no or false.
 #[pyfunction]
 pub(crate) fn get_huge_pages() -> bool {
     alloc::huge_pages()
 }
 
-/// Set if new fields of 4 MiB and more ask the system for huge pages.
+/// Set whether new fields of 4 MiB and more ask the system for huge pages.
 #[pyfunction]
 pub(crate) fn set_huge_pages(enabled: bool) {
     alloc::set_huge_pages(enabled);
@@ -88,8 +88,8 @@ pub(crate) fn get_pool_limit() -> usize {
 /// Set how many bytes of freed large fields are kept for new ones.
 ///
 /// A new field of 4 MiB or more then reuses such memory, unless it is on a GPU or made by `zeros`,
-/// and saves the time in which the system makes new pages. Memory beyond the limit goes back to the
-/// system at once, the oldest first.
+/// which saves the time to map new pages. Memory beyond the limit goes back to the system at once, the
+/// oldest first.
 ///
 /// Raises
 /// ------
@@ -105,7 +105,8 @@ pub(crate) fn set_pool_limit(py: Python<'_>, bytes: &Bound<'_, PyAny>) -> PyResu
 fn at_least(least: usize, what: &str, value: &Bound<'_, PyAny>) -> Result<usize, Failure> {
     let number = usize::try_from(int(what, value)?).ok().filter(|&number| number >= least);
     number.ok_or_else(|| {
-        Error::Argument(format!("{what}: expected at least {least}, got {value}")).into()
+        let got = shown(value);
+        Error::Argument(format!("{what}: expected at least {least}, got {got}")).into()
     })
 }
 
@@ -115,13 +116,13 @@ pub(crate) fn pool_bytes(py: Python<'_>) -> usize {
     py.detach(alloc::pool_bytes)
 }
 
-/// Give all memory that is kept for new fields back to the system. The limit stays.
+/// Return all memory that is kept for new fields to the system. The limit stays.
 #[pyfunction]
 pub(crate) fn free_pool(py: Python<'_>) {
     py.detach(alloc::free_pool);
 }
 
-/// Return how large copies in host memory are made, and what was learnt from those of this process.
+/// Return how large copies in host memory are made, and what this process has learnt about them.
 ///
 /// The first copies of a kind and size are written through the caches and past them by turns, and
 /// later ones by the way that was faster. The environment variable DLFIELD_COPIES, "past" or

@@ -53,8 +53,8 @@ impl UsedStream {
 /// Let dlfield work on a stream of yours: `with dlfield.use_stream(stream):`.
 ///
 /// In the block, copies and fills that this thread asks for run on that stream, for memory of its
-/// device. They wait by events for work in flight on other streams. Work that others put on the
-/// stream after the block, because the exchange table of a storage named it to them, is not
+/// device. They wait by events for work in flight on other streams. The exchange
+/// table of a storage names the stream to others; work that they put on it after the block is not
 /// followed. Outside of such blocks dlfield works on a stream of its own for each device, which
 /// keeps order with the legacy default stream.
 ///

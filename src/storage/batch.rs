@@ -182,10 +182,11 @@ fn checked(number: usize, source: &Storage, target: &Storage) -> Result<(Storage
     };
     if ordered.shape() != target.shape() {
         return Err(about_source(Error::Argument(format!(
-            "expected the shape {:?} of its target, got {:?}; select parts of one shape, or \
+            "expected the shape {:?} of its target, got {:?}{}; select parts of one shape, or \
              broadcast it first",
             target.shape(),
-            ordered.shape()
+            ordered.shape(),
+            if source.dims().is_some() { " in the order of the target's dims" } else { "" }
         ))));
     }
     Ok((ordered, target.clone()))

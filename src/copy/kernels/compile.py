@@ -52,7 +52,7 @@ def _text(nvrtc: ctypes.CDLL, what: str, program: ctypes.c_void_p) -> str:
 
 
 def compiled() -> str:
-    """Give the PTX of layout.cu.
+    """Return the PTX of layout.cu.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def compiled() -> str:
 
 
 def instructions(ptx: str) -> list[str]:
-    """Give the lines that mean something: no comments, and no constants of the compiler's own."""
+    """Return the lines that mean something: no comments, and no constants of the compiler's own."""
     lines = (line.partition("//")[0].rstrip() for line in ptx.splitlines())
     return [line for line in lines if line and "nv6target" not in line]
 

@@ -34,17 +34,18 @@ use crate::sync::{Dirty, SyncState, check_alike};
 /// data
 ///     A storage, or anything that speaks `__gt_data_interface__`, DLPack, the buffer protocol, the
 ///     array interface, the CUDA array interface or Arrow's C interfaces. A DLPack capsule is taken
-///     too, once. An xarray.DataArray keeps its dims. JAX and Arrow arrays, and arrays in which several indices name one element, become
-///     read-only storages. An object with an `acquire` function is acquired, and released when the
-///     last view of it is gone; call its `touch` yourself after writing.
+///     too, once. An xarray.DataArray keeps its dims. JAX and Arrow arrays, and arrays in which several
+///     indices name one element, become read-only storages. An object with an `acquire` function is
+///     acquired, and released when the last view of it is gone; call its `touch` yourself after
+///     writing.
 /// device_data : optional
 ///     An array on a GPU. With data, both must hold the same values. A single buffer on a GPU may
 ///     be passed as data too.
 /// sync_state : SyncState, optional
 ///     Which buffer of a pair is newer; neither by default.
 /// like : optional
-///     A storage, or an array as for `data`, of the same shape. Its labels (dims, halo and
-///     default_origin, as far as it has them) are those of the storage. Options precede it.
+///     A storage, or an array as for `data`, of the same shape. Where it has labels (dims, halo,
+///     default_origin), the storage gets them; options take precedence.
 /// **options
 ///     As for `empty`. They must hold for the memory already. With device="cpu", memory that host
 ///     and device share is taken on the host.
@@ -60,13 +61,13 @@ use crate::sync::{Dirty, SyncState, check_alike};
 /// TypeError
 ///     If the object speaks none of the protocols.
 /// BufferError
-///     If what it says cannot be used: lies, unsupported types, masked arrays, torch tensors with a
+///     If what it says cannot be used: contradictory claims, unsupported types, masked arrays, torch tensors with a
 ///     pending conjugation or negation, and those that require a gradient where torch records it.
 /// ValueError
 ///     For an option that the memory does not meet, and for data with another shape or other names
 ///     than `like`.
 /// DeviceUnavailable
-///     For memory that is not where device=, managed= or the argument wants it.
+///     If the memory is not where device=, managed= or `device_data` requires it.
 #[pyfunction]
 #[pyo3(signature = (data = None, device_data = None, *, sync_state = None, like = None, **options))]
 pub(crate) fn as_storage(
@@ -95,8 +96,8 @@ pub(crate) fn as_storage(
 /// Parameters
 /// ----------
 /// data : optional
-///     As for `as_storage`. Also byte-swapped NumPy arrays, lists and numbers, and what has
-///     `__array__`, such as datasets of zarr and h5py, Dask arrays and pandas: NumPy reads them.
+///     As for `as_storage`; also byte-swapped NumPy arrays, lists, numbers, and objects with
+///     `__array__`, which NumPy reads, such as datasets of zarr and h5py, Dask arrays and pandas.
 ///     Without it, a storage of `shape` is allocated, whose values are undefined.
 /// device_data : optional
 ///     As for `as_storage`.

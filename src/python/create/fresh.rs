@@ -7,7 +7,7 @@ use pyo3::types::{PyDict, PyFloat, PyInt};
 use crate::alloc::Fill;
 use crate::dtype::DType;
 use crate::error::shortened;
-use crate::field::{Dim, further_data_dims};
+use crate::field::{Dim, Dims, further_data_dims};
 use crate::interpreter::Inside;
 use crate::layout::Extents;
 use crate::protocol::read::shown;
@@ -43,7 +43,7 @@ use crate::storage::{Spec, Storage};
 ///     any device.
 /// layout : sequence of int or callable, optional
 ///     Rank of each dimension's stride: 0 is the largest, ndim - 1 is contiguous. Or a function
-///     that returns the ranks, of the names of the dimensions or of their number.
+///     that gets the names of the dimensions, or their number, and returns the ranks.
 /// alignment_size : int, optional
 ///     Bytes. Rows are padded so that the aligned element of each lies on such a boundary. With 1,
 ///     the default, nothing is padded and the first element lies on a boundary of 64 bytes.
@@ -58,8 +58,8 @@ use crate::storage::{Spec, Storage};
 ///     host memory.
 /// default_origin : sequence of int, optional
 ///     Where stencils begin unless told otherwise, in points, in GT4Py's order of dimensions (I, J,
-///     K, data dimensions), or of the axes if GT4Py does not know all names. Below 0 for memory that
-///     begins behind that point. It is shown only if given, since GT4Py takes no upper halo from it.
+///     K, data dimensions), or of the axes if GT4Py does not know all names. Negative for memory that
+///     begins after that point. It is shown only if given, since GT4Py takes no upper halo from it.
 ///
 /// Returns
 /// -------
@@ -156,6 +156,7 @@ pub(super) fn request(
     let axes = shape.len();
     shape.extend(item);
     if options.is_some() {
+        spec.layout_dims = names_of_item(axes, shape.len());
         parse(options, spec, shape.len())?;
         add_data_dims(spec, axes, shape.len());
     }
@@ -173,6 +174,13 @@ pub(super) fn allocated(
     PyStorage::wrap(py, storage, None)
 }
 
+/// The names that a layout of unnamed dimensions assumes if an item adds some; `None` if it adds none.
+fn names_of_item(axes: usize, ndim: usize) -> Option<Dims> {
+    let spatial = [Dim::I, Dim::J, Dim::K].into_iter().take(axes);
+    let adds = axes <= 3 && ndim > axes;
+    adds.then(|| spatial.chain(further_data_dims(&[])).take(ndim).collect())
+}
+
 /// What was said about `axes` dimensions holds for `ndim`: those that an item adds are data
 /// dimensions, as in GT4Py.
 fn add_data_dims(spec: &mut Spec, axes: usize, ndim: usize) {
@@ -180,10 +188,6 @@ fn add_data_dims(spec: &mut Spec, axes: usize, ndim: usize) {
     if let Some(dims) = field.dims.as_mut().filter(|dims| dims.len() == axes) {
         let further = further_data_dims(dims);
         dims.extend(further.take(ndim.saturating_sub(axes)));
-    }
-    if field.dims.is_none() && axes <= 3 && ndim > axes {
-        let axes = [Dim::I, Dim::J, Dim::K].into_iter().take(axes);
-        spec.layout_dims = Some(axes.chain(further_data_dims(&[])).take(ndim).collect());
     }
     if let Some(halo) = field.halo.as_mut().filter(|halo| halo.len() == axes) {
         halo.resize(ndim, (0, 0));

@@ -7,8 +7,9 @@ use pyo3::types::{PyDict, PyInt};
 use super::fresh::item_of;
 use crate::alloc::Fill;
 use crate::dtype::DType;
-use crate::error::Failure;
-use crate::field::is_only_numbered;
+use crate::error::{Error, Failure};
+use crate::field::{Field, is_only_numbered};
+use crate::layout::Extents;
 use crate::managed::Managed;
 use crate::protocol::{Arrival, Request, import};
 use crate::python::numpy::{dtype_from, import_stand_in};
@@ -25,7 +26,7 @@ use crate::storage::{Order, Spec, Storage};
 ///     alignment and origin are the model's, unless an option says otherwise. Its values are not
 ///     read, so that byte-swapped and masked arrays, and tensors that require a gradient, will do.
 /// dtype : optional
-///     Of the new storage; the model's by default, which has to be one of numbers.
+///     Of the new storage; the model's by default, which must then be numeric.
 /// **options
 ///     As for `empty`.
 ///
@@ -91,7 +92,12 @@ pub(crate) fn full_like(
 
 /// Imports an array of which no value is read: its type may be one that storages do not hold.
 fn import_model(data: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<Arrival, Failure> {
-    import(data, Request::SHARED).or_else(|failure| import_stand_in(data, dtype)?.ok_or(failure))
+    match import(data, Request::SHARED) {
+        Err(failure @ Failure::Ours(Error::Buffer(_))) => {
+            import_stand_in(data, dtype)?.ok_or(failure)
+        }
+        answer => answer,
+    }
 }
 
 /// `item` gives the bytes of one item, none for zeros, and `None` for anything.
@@ -104,11 +110,15 @@ fn like(
     let dtype = dtype.filter(|dtype| is_set(dtype)).map(dtype_from).transpose()?;
     let model = import_model(data, dtype)?;
     let (memory, mut spec) = (&model.memory, model.spec().into_owned());
-    if options.map(|options| given(options, "dims")).transpose()?.unwrap_or(false) {
+    let own = spec.field.clone();
+    if has_option(options, "dims")? {
         spec.field.dims = None; // those of the model: fresh memory may have names of its own
     }
     let dtype = dtype.unwrap_or(memory.dtype());
     parse(options, &mut spec, memory.layout().ndim())?;
+    if !has_option(options, "default_origin")? {
+        spec.field.origin = origin_under(&own, &spec.field, memory.layout().ndim());
+    }
     let item = item(dtype)?;
     let fill = match &item {
         None => Fill::Nothing,
@@ -119,11 +129,23 @@ fn like(
     PyStorage::wrap(data.py(), storage, None)
 }
 
+fn has_option(options: Option<&Bound<'_, PyDict>>, name: &str) -> PyResult<bool> {
+    options.map_or(Ok(false), |options| given(options, name))
+}
+
+/// The origin of `model`, unless the names of `field` are others, in whose order it would count.
+fn origin_under(model: &Field, field: &Field, ndim: usize) -> Option<Extents> {
+    let counts_alike = field.dims == model.dims
+        || (field.dims.is_none() || model.dims.is_none())
+            && field.axes_in_order(ndim) == model.axes_in_order(ndim);
+    model.origin.clone().filter(|_| counts_alike)
+}
+
 /// What a call requests of a storage with the values of an array: to be like a model, except for
 /// what the options name.
 pub(super) struct Requested<'a, 'py> {
     model: Option<Box<Arrival>>,
-    pub(super) options: Option<&'a Bound<'py, PyDict>>,
+    options: Option<&'a Bound<'py, PyDict>>,
 }
 
 impl<'a, 'py> Requested<'a, 'py> {
@@ -151,7 +173,7 @@ impl<'a, 'py> Requested<'a, 'py> {
     pub(super) fn over(&self, memory: &Managed, own: &mut Spec) -> PyResult<()> {
         if let Some(model) = &self.model {
             check_same_shape(memory, &model.memory)?;
-            self.label(own, model.spec().into_owned())?;
+            self.label(own, model.spec().into_owned(), memory.layout().ndim())?;
         }
         parse(self.options, own, memory.layout().ndim())
     }
@@ -175,19 +197,20 @@ impl<'a, 'py> Requested<'a, 'py> {
     }
 
     /// Puts the labels of a model into `own`, which keeps those that the model does not have.
-    fn label(&self, own: &mut Spec, model: Spec) -> PyResult<()> {
+    fn label(&self, own: &mut Spec, model: Spec, ndim: usize) -> PyResult<()> {
+        let labels = model.field.clone();
         if model.field.halo.is_some() || model.unknown_halo {
             (own.field.halo, own.unknown_halo) = (model.field.halo, model.unknown_halo);
         }
-        let named = self.options.map(|options| given(options, "dims")).transpose()?;
+        let named = has_option(self.options, "dims")?;
         let before = own.field.dims.clone();
         if let Some(names) = model.field.dims.filter(|names| !is_only_numbered(names))
-            && named != Some(true)
+            && !named
         {
             own.field.dims = Some(agree("dims of like", own, names)?);
         }
         if model.field.origin.is_some() || own.field.dims != before {
-            own.field.origin = model.field.origin; // it counts in the order of the names
+            own.field.origin = origin_under(&labels, &own.field, ndim);
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ use crate::field::Field;
 use crate::interpreter::Inside;
 use crate::managed::Managed;
 use crate::protocol::arrow::{array_capsules, device_capsules, schema_capsule, table_capsules};
+use crate::python::library::missing;
 
 type Capsules<'py> = (Bound<'py, PyCapsule>, Bound<'py, PyCapsule>);
 
@@ -57,7 +58,9 @@ fn to_arrow<'py>(
         memory = py.detach(|| object.storage().copy_without_padding())?.managed().clone();
     }
     let _inside = Inside::enter(py);
-    let pyarrow = py.import("pyarrow")?;
+    let way_out = "pip install pyarrow, or use to_numpy()";
+    let absent = |error| missing(error, py, what, "pyarrow", way_out);
+    let pyarrow = py.import("pyarrow").map_err(absent)?;
     let export = ArrowExport { memory, field: object.storage().field(), column };
     pyarrow.call_method1(maker, (export,))
 }

@@ -153,7 +153,7 @@ impl PyStorage {
         transpose::reversed(self, py)
     }
 
-    /// Give a view with the dimensions in another order. Copies nothing.
+    /// Return a view with the dimensions in another order. Copies nothing.
     ///
     /// Parameters
     /// ----------
@@ -170,13 +170,13 @@ impl PyStorage {
         transpose::transpose(self, axes)
     }
 
-    /// Give the same memory other names, in the order of the dimensions.
+    /// Return the same memory under other names, in the order of the dimensions.
     fn _with_dims(&self, py: Python<'_>, names: Vec<String>) -> PyResult<Py<PyStorage>> {
         let names = names.iter().map(|name| Dim::from_name(name));
         self.view(py, self.storage().with_dims(names)?)
     }
 
-    /// Give a new storage with the same values, names, halo, layout and alignment.
+    /// Return a new storage with the same values, names, halo, layout and alignment.
     fn copy(&self, py: Python<'_>) -> PyResult<Py<PyStorage>> {
         Self::wrap(py, py.detach(|| self.storage().copy())?, None)
     }
@@ -227,7 +227,7 @@ impl PyStorage {
         })
     }
 
-    /// Give one element as a Python number: the only one, or the one at an index.
+    /// Return one element as a Python number: the only one, or the one at an index.
     #[pyo3(signature = (*index))]
     fn item<'py>(&self, index: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
         let _inside = Inside::enter(index.py());
@@ -247,8 +247,8 @@ impl PyStorage {
 
     /// Where stencils begin, in GT4Py's order of dimensions (I, J, K, data dimensions).
     ///
-    /// If GT4Py does not know all names it is the order of the axes. Below 0 where the memory begins
-    /// behind that point, as that of a gt4py.next field that begins above 0. Absent unless
+    /// In the order of the axes if GT4Py does not know all names. Negative if the memory begins after
+    /// that point, as in a gt4py.next field that begins above 0. Absent unless
     /// `default_origin=` was given or the array had one, and for a view that excludes the point, skips
     /// elements or has a new axis.
     #[getter]

@@ -24,11 +24,10 @@ use crate::storage::{Residence, Spec, Storage};
 /// dims and the rest of the halo, an integer drops its dimension, and None makes a view without
 /// dims. An integer for every dimension gives a number. Lists, masks and arrays of indices give a
 /// new NumPy array without names. `storage[key] = value` broadcasts and converts as NumPy does. If
-/// storage and value have names, dimensions go where their names say, and names that the storage
-/// lacks are refused. A value of three axes without names, for a storage of fewer that are among I, J
-/// and K, has the axes I, J and K. An array in a key stands for the dimensions for which NumPy takes it: it is
-/// transposed if it has their names in another order, and other names are refused, except that of
-/// the only axis of indices.
+/// storage and value have names, dimensions match by name; names that the storage lacks are refused.
+/// If the storage has fewer than three dimensions, all among I, J and K, a value with three unnamed
+/// axes is read as I, J, K. A named array in a key needs the names of the dimensions that it indexes,
+/// in any order; a one-dimensional array of indices may have any unrelated name.
 #[pyclass(subclass, frozen, weakref, name = "Storage", module = "dlfield")]
 pub(crate) struct PyStorage {
     storage: InObject<Storage>,
@@ -57,10 +56,10 @@ pub(crate) struct GpuStorage;
 
 /// Memory on host and GPU, kept in step by dlfield (GDP-3).
 ///
-/// Each side is brought up to date before it is handed out, by one copy if the other side was
-/// written, else by none. dlfield cannot see what a view of another library writes: say it with
-/// `set_host_modified()` or `set_device_modified()`, or work in `with storage.host() as array:` and
-/// `with storage.device() as array:`, which say it at the end.
+/// dlfield brings a side up to date before handing it out; this copies only if the other side was
+/// written. dlfield cannot see what a view of another library writes: report it with
+/// `set_host_modified()` or `set_device_modified()`, or use `with storage.host() as array:` and
+/// `with storage.device() as array:`, which report it at the end.
 #[pyclass(frozen, extends = HostBacked, name = "SoftwareManagedGPUStorage", module = "dlfield")]
 pub(crate) struct SoftwareManagedGpuStorage;
 

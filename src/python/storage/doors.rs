@@ -110,7 +110,7 @@ impl PyStorage {
         py.None()
     }
 
-    /// Give what `flags` is made of: C-contiguous, F-contiguous, writeable, aligned, own data.
+    /// Return what `flags` is made of: C-contiguous, F-contiguous, writeable, aligned, own data.
     fn _flags(&self) -> (bool, bool, bool, bool, bool) {
         let memory = self.storage().managed();
         let layout = memory.layout();
@@ -118,7 +118,7 @@ impl PyStorage {
         (c, f, !memory.readonly(), memory.is_aligned(), self.door.is_none())
     }
 
-    /// Bytes of the object, and of its elements in each buffer, whether it shares them or not.
+    /// Bytes of the object and of the elements in its buffers, shared or not.
     fn __sizeof__(slf: &Bound<'_, Self>) -> PyResult<usize> {
         let (py, storage) = (slf.py(), slf.get().storage());
         let object: usize =
@@ -132,7 +132,7 @@ impl PyStorage {
 
 #[pymethods]
 impl HostBacked {
-    /// Give the host's buffer as a NumPy array, or a copy as `dtype` and `copy` ask.
+    /// Return the host's buffer as a NumPy array, or a copy as `dtype` and `copy` ask.
     #[pyo3(signature = (dtype = None, copy = None))]
     fn __array__<'py>(
         slf: &Bound<'py, Self>,

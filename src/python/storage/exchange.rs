@@ -61,7 +61,7 @@ impl PyStorage {
         array.getattr(intern!(py, "data")).map(Some)
     }
 
-    /// Give a context manager for the buffer of the host.
+    /// Return a context manager for the buffer of the host.
     ///
     /// `with storage.host() as array:` gives a NumPy array, up to date, and marks the buffer as
     /// written at the end.
@@ -72,7 +72,7 @@ impl PyStorage {
         py.import(intern!(py, "dlfield.storages.sides"))?.call_method1(intern!(py, "host"), (slf,))
     }
 
-    /// Give the buffer on the GPU, up to date, as a GPUStorage. Zero-copy.
+    /// Return the buffer on the GPU, up to date, as a GPUStorage. Zero-copy.
     fn _device_side(slf: &Bound<'_, Self>) -> PyResult<Py<Self>> {
         sides::device_side(slf, "device()")
     }
@@ -83,7 +83,7 @@ impl PyStorage {
         Ok(py.detach(|| synchronize(ordinal))?) // WAIT for all work on the GPU
     }
 
-    /// Give a NumPy array over the buffer of the host, up to date, in the storage's order of axes.
+    /// Return a NumPy array over the buffer of the host, up to date, in the storage's order of axes.
     ///
     /// Zero-copy; the array holds a reference. It is read-only if the storage is.
     ///
@@ -95,7 +95,7 @@ impl PyStorage {
         doors::array(slf, "to_numpy")
     }
 
-    /// Give `to_cupy()` if there is a buffer on a GPU, else `to_numpy()` (GDP-3).
+    /// Return `to_cupy()` if there is a buffer on a GPU, else `to_numpy()` (GDP-3).
     fn to_ndarray<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         match slf.get().storage().residence() {
             Residence::Host => doors::array(slf, "to_ndarray"),
@@ -116,7 +116,7 @@ impl PyStorage {
         })
     }
 
-    /// Give a torch tensor over the memory, on the GPU if the buffer there is up to date.
+    /// Return a torch tensor over the memory, on the GPU if the buffer there is up to date.
     ///
     /// Zero-copy; the tensor holds a reference.
     ///
@@ -151,7 +151,7 @@ impl PyStorage {
             .call_method1(intern!(py, "from_dlpack"), (slf,))
     }
 
-    /// Give a JAX array over the memory, on the GPU if the buffer there is up to date.
+    /// Return a JAX array over the memory, on the GPU if the buffer there is up to date.
     ///
     /// JAX arrays are immutable: do not write the storage afterwards.
     ///
@@ -181,7 +181,7 @@ impl PyStorage {
         to_jax(py, &memory, copy)
     }
 
-    /// Give a CuPy array over the buffer of the GPU, up to date (GDP-3). Zero-copy.
+    /// Return a CuPy array over the buffer of the GPU, up to date (GDP-3). Zero-copy.
     ///
     /// Raises
     /// ------
@@ -195,7 +195,7 @@ impl PyStorage {
         sides::cupy(slf, "to_cupy")
     }
 
-    /// Copy the device buffer to the host if it is newer, or by `force` (GDP-3), and wait for it.
+    /// Copy the device buffer to the host if it is newer, or if `force` is True (GDP-3), and wait.
     ///
     /// Copies nothing if there is one buffer.
     #[pyo3(signature = (*, force = false))]
@@ -203,7 +203,7 @@ impl PyStorage {
         Ok(py.detach(|| self.storage().device_to_host(force))?)
     }
 
-    /// Copy the host buffer to the device if it is newer, or by `force` (GDP-3), and wait for it.
+    /// Copy the host buffer to the device if it is newer, or if `force` is True (GDP-3), and wait.
     ///
     /// Copies nothing if there is one buffer.
     #[pyo3(signature = (*, force = false))]
@@ -248,7 +248,7 @@ impl PyStorage {
         doors::data_interface(slf)
     }
 
-    /// Give DLPack's device: (1, 0) for host memory, (2, n) for a GPU.
+    /// Return DLPack's device: (1, 0) for host memory, (2, n) for a GPU.
     ///
     /// Of two buffers it is the one that is up to date, that of the GPU if both are.
     fn __dlpack_device__(&self) -> (i64, i32) {
@@ -256,9 +256,9 @@ impl PyStorage {
         (device.code(), device.ordinal)
     }
 
-    /// Give a DLPack capsule that holds a reference.
+    /// Return a DLPack capsule that holds a reference.
     ///
-    /// Zero-copy unless `copy=True`, or memory on a GPU alone is asked for on the host. Versioned
+    /// Zero-copy unless `copy=True`, or the host asks for memory that is only on a GPU. Versioned
     /// with `max_version=(1, 0)` or higher, else legacy. `stream` waits for work in flight: None is
     /// the legacy default stream, -1 does not wait.
     ///

@@ -135,7 +135,9 @@ fn described((dims, halo, aligned_index, bytes, origin): PickledField<'_>) -> Py
 fn ordered(shape: &[i64], ranks: &[i64], dtype: DType) -> PyResult<Layout> {
     let strides =
         strides_by_rank(shape, ranks).filter(|_| shape.len() == ranks.len()).ok_or_else(|| {
-            PyValueError::new_err("pickle: expected a shape and its ranks, got others")
+            PyValueError::new_err(format!(
+                "pickle: expected each rank once for the shape {shape:?}, got {ranks:?}"
+            ))
         })?;
     Ok(Layout::new(shape.into(), strides, dtype.itemsize())?)
 }

@@ -111,3 +111,22 @@ def test_a_rank_that_is_not_there_gets_no_grid():
 def test_what_is_no_field_of_the_block_is_not_gathered(field, kind, text):
     with pytest.raises(kind, match=f"field: {text}"):
         dlf.halo.decompose((6, 5), None, "IJ").gather(field)
+
+
+@pytest.mark.parametrize("periodic", [["J"], ("J",), {"J"}, {"J": "no"}])
+def test_names_of_periodic_dimensions_are_no_answers(periodic):
+    with pytest.raises(TypeError, match="periodic: expected"):
+        dlf.halo.decompose((8, 6), None, "IJ", periodic=periodic)
+
+
+def test_widths_of_a_halo_may_be_an_array_and_extents_no_floats():
+    block = dlf.halo.decompose((8, 6), None, "IJ", halo={"I": np.array([1, 2])})
+    assert block.halo == ((1, 2), (0, 0))
+    with pytest.raises(TypeError, match="shape: expected ints, got"):
+        dlf.halo.decompose((8.0, 6), None, "IJ")
+
+
+def test_an_edge_is_checked_before_it_is_compared():
+    comm = dlf.halo.decompose((8, 6), None, "IJ").cart
+    with pytest.raises((TypeError, ValueError), match="expected"):
+        dlf.halo.Neighbours(comm, [dlf.halo.Edge("0", {"I": 1}, {"I": -1})])

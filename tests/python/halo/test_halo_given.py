@@ -112,7 +112,7 @@ def test_a_plan_with_a_width_of_nothing_does_not_warn():
             r"periodic: expected a dimension that is divided, one of \('I', 'J'\), got 'K'; name",
         ),
         ({"periodic": (False, False, True)}, ValueError, "that is divided, .*, got 'K'"),
-        ({"dims": "IJI"}, ValueError, r"dims: expected a name .*, got \('I', 'J', 'I'\)"),
+        ({"dims": "IJI"}, ValueError, r"dims: expected a different name .*, got \('I', 'J', 'I'\)"),
         ({"shape": (6, 5, -4)}, ValueError, "shape: expected at least 0 points along K, got -4"),
         ({"halo": {"I": 1.0}}, TypeError, "halo: expected an int or a pair of ints along I, got 1"),
         ({"halo": {"I": (1,)}}, TypeError, r"a pair of ints along I, got \(1,\)"),

@@ -144,7 +144,10 @@ def test_read_only_fields_are_refused():
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"width": {"I": 3}}, r"field '0': width: expected at most the halo \(2, 1\) along I, got"),
+        (
+            {"width": {"I": 3}},
+            r"field '0': width: expected from \(0, 0\) to the halo \(2, 1\) along I, got",
+        ),
         ({"width": {"K": 1}}, r"field '0': width: expected one of \('I', 'J'\), got 'K'"),
         ({"width": 1}, r"field '0': width: expected a dict by the names of dimensions, got 1"),
         ({"shared": {"I": -1}}, r"field '0': shared: expected at least 0 points along I, got -1"),

@@ -155,3 +155,9 @@ def test_the_examples_of_the_documentation_run():
     library("gt4py.cartesian")
     result = doctest.testmod(explaining, optionflags=doctest.ELLIPSIS)
     assert (result.failed, result.attempted > 0) == (0, True)
+
+
+def test_each_door_of_a_storage_is_listed_once_and_its_own_first():
+    doors = dlf.explain(dlf.zeros((2, 3))).doors
+    assert doors[0] == "storage"
+    assert len(set(doors)) == len(doors)

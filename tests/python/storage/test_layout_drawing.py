@@ -18,7 +18,7 @@ def texts(storage):
 
 
 def hatched(storage):
-    """Give the width of what is hatched, in pixels; None if nothing is."""
+    """Return the width of what is hatched, in pixels; None if nothing is."""
     paths = [path.get("d") for path in drawing(storage).iter(f"{SVG}path")]
     found = [re.match(r"M[\d.]+ [\d.]+h([\d.]+)v[\d.]+h-", path) for path in paths]
     widths = [float(match[1]) for match in found if match]

@@ -423,3 +423,32 @@ def test_a_model_of_numpy_that_names_its_axes_keeps_the_names():
         __gt_dims__ = ("K", "I")
 
     assert dlf.zeros_like(np.zeros((2, 3), ">f8").view(Named)).dims == ("K", "I")
+
+
+def test_an_origin_counts_for_the_names_that_it_came_with():
+    model = dlf.zeros((4, 5), dims=("K", "I"), default_origin=(2, 1))
+    assert not hasattr(dlf.empty_like(model, dims=None), "default_origin")
+    assert dlf.empty_like(model, dims=model.dims).default_origin == (2, 1)
+    assert dlf.empty_like(model, dims=None, default_origin=(0, 0)).default_origin == (0, 0)
+    plain = dlf.zeros((4, 5), default_origin=(1, 2))
+    labelled = dlf.as_storage(dlf.zeros((4, 5), dims=("K", "I")), like=plain)
+    assert not hasattr(labelled, "default_origin")
+
+
+def test_a_wrapper_of_itself_is_no_model():
+    class Itself:
+        variable = data = property(lambda self: self)
+
+    with pytest.raises(TypeError, match="array: expected one that speaks"):
+        dlf.empty_like(Itself())
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_what_a_model_raises_passes_unchanged(error):
+    class Model(np.ndarray):
+        @property
+        def __gt_data_interface__(self):
+            raise error("on purpose")
+
+    with pytest.raises(error, match="on purpose"):
+        dlf.empty_like(np.zeros(3).view(Model))

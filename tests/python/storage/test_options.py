@@ -426,3 +426,22 @@ def test_a_layout_that_is_a_name_is_refused_with_the_option_for_it(order):
 def test_a_device_of_cuda_is_called_gpu(device):
     with pytest.raises(ValueError, match=r"CUDA's devices are 'gpu'$"):
         dlf.zeros(3, device=device)
+
+
+def test_a_layout_of_names_gets_those_of_the_item_too():
+    def outermost(dims):
+        order = sorted(range(len(dims)), key=lambda axis: (not dims[axis].isdigit(), dims[axis]))
+        return [order.index(axis) for axis in range(len(dims))]
+
+    assert dlf.zeros((4, 5), dtype=("f8", (3,)), layout=outermost).layout == (1, 2, 0)
+
+
+def test_widths_of_one_name_twice_are_refused():
+    class Name:
+        def __init__(self, value):
+            self.value = value
+
+        __gt_axis_name__ = property(lambda self: self.value)
+
+    with pytest.raises(ValueError, match="halo: expected one value for each name, got two"):
+        dlf.zeros((2, 3), dims="IJ", halo={"I": 1, Name("I"): 0})
