@@ -43,7 +43,7 @@ def skewed(inp: FIELD) -> FIELD:
 
 @pytest.fixture
 def spied(compiled):
-    """Give `skewed` for a kind of stencil; it tells where the arrays lay that it was given."""
+    """Return `skewed` for a kind of stencil; it tells where the arrays lay that it was given."""
 
     def spied(kind):
         if kind in CARTESIAN:

@@ -58,7 +58,7 @@ def storage(array, halo=HALO):
 
 
 def labelled(array):
-    """Give the same points as a DataArray in the order level, lon, lat."""
+    """Return the same points as a DataArray in the order level, lon, lat."""
     turned = array.transpose(2, 0, 1).copy()
     return library("xarray").DataArray(turned, dims=("level", "lon", "lat"))
 

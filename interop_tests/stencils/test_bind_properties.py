@@ -30,7 +30,7 @@ alignments = st.sampled_from([1, 8, 32, 64])
 
 
 def interior(values, halo):
-    """Give the points inside a halo."""
+    """Return the points inside a halo."""
     ends = [
         slice(low, extent - high) for (low, high), extent in zip(halo, values.shape, strict=True)
     ]
@@ -38,7 +38,7 @@ def interior(values, halo):
 
 
 def expected(values, halo):
-    """Give what `skewed` writes at the points inside the halo of its input."""
+    """Return what `skewed` writes at the points inside the halo of its input."""
     (low_i, _), (low_j, _), _ = halo
     inner = interior(values, halo)
     (n_i, n_j, _) = inner.shape
@@ -69,7 +69,7 @@ def stored(values, halo, data):
 
 
 def in_order(storage):
-    """Give the values with the axes as I, J, K."""
+    """Return the values with the axes as I, J, K."""
     return storage.transpose("I", "J", "K").to_numpy()
 
 

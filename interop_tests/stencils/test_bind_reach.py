@@ -169,7 +169,7 @@ def test_a_field_that_is_not_gathered_may_be_written_where_it_is_read(compiled, 
 
 
 def unread(stencil):
-    """Give a stencil of the same code whose definition cannot be had, as of a foreign one."""
+    """Return a stencil of the same code whose definition cannot be had, as of a foreign one."""
     kind = type(stencil)
     return type(kind.__name__, (kind,), {"definition_func": None, "_instance": None})()
 

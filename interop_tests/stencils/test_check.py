@@ -218,7 +218,7 @@ def test_a_call_that_fails_while_it_runs_is_counted_once(model, check):
 def test_the_summary_tells_what_has_ended_the_program():
     with pytest.raises(ZeroDivisionError), dlf.checking(summary=False) as report:
         raise ZeroDivisionError
-    assert repr(report).splitlines()[-1].startswith("  not checked: what would come after Zero")
+    assert repr(report).splitlines()[-1].startswith("  not checked: everything after the Zero")
 
 
 def test_the_number_of_calls_stands_before_a_text_that_may_have_several_lines(check):

@@ -50,7 +50,7 @@ class Case:
         return self.name
 
     def domain(self, **changed):
-        """Give the range that a program gets as scalars; the whole mesh unless it is told."""
+        """Return the range that a program gets as scalars; the whole mesh unless it is told."""
         horizontal = next(iter(self.outputs.values()))[0][0]
         ends = {"horizontal_start": 0, "horizontal_end": EXTENTS[horizontal]}
         ends |= {"vertical_start": self.vertical_start, "vertical_end": LEVELS, **changed}
@@ -146,7 +146,7 @@ def torch(dims, values):
 
 
 def labelled(dims, values):
-    """Give a DataArray with names of its own, and its axes the other way round."""
+    """Return a DataArray with names of its own, and its axes the other way round."""
     array = values.T.copy()
     made = library("xarray").DataArray(array, dims=[LABELS[dim] for dim in reversed(dims)])
     return Held(made, array.ctypes.data, array.T.copy)
@@ -179,7 +179,7 @@ def arrays(held):
 
 @functools.cache
 def noting(backend, name):
-    """Give a program and the addresses of its arguments at its last call."""
+    """Return a program and the addresses of its arguments at its last call."""
     program, seen = on(backend, name), {}
 
     class Noting(type(program)):

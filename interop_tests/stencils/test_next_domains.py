@@ -86,7 +86,7 @@ def untouched(*shape):
 
 
 def field(array, *starts):
-    """Give a field of gt4py.next that begins at `starts`."""
+    """Return a field of gt4py.next that begins at `starts`."""
     ends = zip(starts, array.shape, strict=True)
     ranges = dict(zip((I, J, K), [(at, at + n) for at, n in ends], strict=True))
     return gtx.as_field(gtx.domain(ranges), array)

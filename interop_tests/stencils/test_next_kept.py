@@ -1,5 +1,7 @@
 """A footprint that is kept from the last call holds only as long as all that it depends on."""
 
+import types
+
 import dlfield as dlf
 import numpy as np
 import pytest
@@ -208,3 +210,36 @@ def test_exec_info_may_be_any_mapping_that_takes_items():
     times = Times()
     dlf.bind(on("embedded", "lift"))(np.ones((2, 2, 2)), np.zeros((2, 2, 2)), exec_info=times)
     assert times.told.keys() == {"call_run_start_time", "call_run_end_time"}
+
+
+def test_a_footprint_of_another_mapping_than_a_dict_is_not_kept_for_a_dict():
+    run = dlf.bind(sums)
+    edges = np.full(2, -1.0)
+    run(np.ones(3), out=edges, offset_provider=types.MappingProxyType({"E2C": table([[0, 1]] * 2)}))
+    with refused(ValueError, "E2C"):
+        run(np.ones(3), out=edges, offset_provider={})
+
+
+def test_a_table_of_one_dimension_that_nothing_uses_does_no_harm():
+    line = gtx.as_connectivity((Edge,), codomain=Cell, data=np.zeros(2, dtype=np.int32))
+    edges = np.full(2, -1.0)
+    provider = {"E2C": table([[0, 1], [1, 2]]), "Line": line}
+    dlf.bind(sums)(np.ones(3), out=edges, offset_provider=provider)
+    np.testing.assert_array_equal(edges, [2.0, 2.0])
+
+
+@gtx.program
+def with_an_option(inp: Line, origin: Line):
+    same(inp, out=origin)
+
+
+def test_an_argument_with_the_name_of_an_option_is_refused_by_its_name():
+    with refused(ValueError, "expected arguments without the names of options, got 'origin'"):
+        dlf.bind(with_an_option)
+
+
+def test_a_range_is_no_number_of_points():
+    from gt4py.next.common import UnitRange
+
+    with refused(TypeError, "domain: expected numbers of points, a dict of ranges or a gtx.Domain"):
+        dlf.bind(same)(np.ones(4), out=np.zeros(4), domain=UnitRange(0, 2))

@@ -40,7 +40,7 @@ def model(run, t, tend, ground, profile, k):
 
 
 def values():
-    """Give the first values of all fields; the small ones have their dims alone, or ones."""
+    """Return the first values of all fields; the small ones have their dims alone, or ones."""
     generator = np.random.default_rng(7)
     shapes = {"t": SHAPE, "tend": SHAPE, "ground": (*SHAPE[:2], 1), "profile": (1, 1, SHAPE[2])}
     first = {name: generator.random(shape) for name, shape in shapes.items()}

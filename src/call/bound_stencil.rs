@@ -184,8 +184,8 @@ impl BoundStencil {
         })
     }
 
-    /// Visits every object that may refer back to this one. There is nothing to clear: it does not
-    /// change, so that every cycle contains another object that can be cleared.
+    /// Visits the objects that may refer back to this one, except the connectivities of the last call.
+    /// There is nothing to clear: every cycle contains another object that can be cleared.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.stencil)?;
         visit.call(&self.declaration)?;
@@ -215,7 +215,7 @@ impl BoundStencil {
         py.import("dlfield.stencils.binding")?.call_method1("rebind", (stencil, options))
     }
 
-    /// Give an attribute of the stencil that a bound stencil lacks.
+    /// Return an attribute of the stencil that a bound stencil lacks.
     fn __getattr__<'py>(
         slf: &Bound<'py, Self>,
         name: &Bound<'py, PyString>,
@@ -262,7 +262,7 @@ impl BoundStencil {
         self.planned(&Passed { args, kwargs, origin, domain, functional: false })
     }
 
-    /// Give the arguments by name, as a call would read them.
+    /// Return the arguments by name, as a call would read them.
     #[pyo3(signature = (*args, **kwargs))]
     fn arguments<'py>(
         &self,

@@ -19,7 +19,8 @@ struct Depends {
     /// Position of a scalar among the scalars, with its value.
     scalars: Vec<(usize, Option<Py<PyAny>>)>,
     /// Every connectivity of the call, by name.
-    connectivities: Vec<(Py<PyAny>, Py<PyAny>)>,
+    /// Of a dict; `None` for another mapping.
+    connectivities: Option<Vec<(Py<PyAny>, Py<PyAny>)>>,
     /// The rows of connectivities that are read, with what they hold.
     rows: Vec<Rows>,
 }
@@ -91,8 +92,8 @@ impl<'py> CallFootprints<'_, 'py> {
             .filter(|(_, ((_, scalar), _))| decides(&scalar.name))
             .map(|(at, (_, value))| (at, value.clone().map(Bound::unbind)));
         let connectivities = match &self.values.connectivities {
-            Some(given) => items(given).unwrap_or_default(),
-            None => Vec::new(),
+            Some(given) => items(given),
+            None => Some(Vec::new()),
         };
         let depends = Depends {
             scalars: scalars.collect(),
@@ -136,13 +137,14 @@ impl Depends {
     }
 
     fn same_connectivities(&self, py: Python<'_>, values: &Values<'_>) -> PyResult<bool> {
-        let Some(given) = &values.connectivities else { return Ok(self.connectivities.is_empty()) };
-        // Another mapping may answer differently at each call.
+        // Another mapping than a dict may answer differently at each call.
+        let Some(connectivities) = &self.connectivities else { return Ok(false) };
+        let Some(given) = &values.connectivities else { return Ok(connectivities.is_empty()) };
         let Ok(given) = given.cast_exact::<PyDict>() else { return Ok(false) };
-        if given.len() != self.connectivities.len() {
+        if given.len() != connectivities.len() {
             return Ok(false);
         }
-        for (name, known) in &self.connectivities {
+        for (name, known) in connectivities {
             if !given.get_item(name.bind(py))?.is_some_and(|one| one.is(known)) {
                 return Ok(false);
             }
@@ -170,7 +172,7 @@ fn items(given: &Bound<'_, PyAny>) -> Option<Vec<(Py<PyAny>, Py<PyAny>)>> {
 }
 
 /// The domain as a stencil takes it: numbers of points, or for a stencil whose outputs decide, the
-/// first point and the end behind the last, counted from the origin.
+/// first point and the point after the last, counted from the origin.
 pub(super) fn domain_of<'py>(
     py: Python<'py>,
     declared: &Declared,

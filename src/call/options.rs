@@ -3,7 +3,7 @@
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyMapping, PyString, PyTuple};
 
 use super::declared::Declared;
 use crate::field::{Dim, Dims, show_dims};
@@ -37,8 +37,8 @@ fn window(
     given: &Bound<'_, PyAny>,
 ) -> PyResult<(Option<Extents>, Option<Extents>)> {
     let (py, axes) = (given.py(), &declared.spec.axes);
-    let named = match (given.cast::<PyDict>(), given.getattr_opt("ranges")?) {
-        (Ok(named), _) => named.copy()?,
+    let named = match (dict_of(given)?, given.getattr_opt("ranges")?) {
+        (Some(named), _) => named,
         (_, Some(ranges)) => {
             let pairs = given.getattr("dims")?.try_iter()?.zip(ranges.try_iter()?);
             let named = PyDict::new(py);
@@ -49,6 +49,10 @@ fn window(
         }
         _ => {
             check_single(given)?;
+            if given.hasattr("start")? && given.hasattr("stop")? {
+                let expected = "numbers of points, a dict of ranges or a gtx.Domain";
+                return Err(wrong_type("domain", expected, given).into());
+            }
             let points = along(declared, "domain", given, axes)?;
             return Ok((None, Some(completed(declared, points))));
         }
@@ -93,7 +97,7 @@ fn check_single(given: &Bound<'_, PyAny>) -> PyResult<()> {
     let is_domain = |one: Bound<'_, PyAny>| {
         one.is_instance_of::<PyDict>() || one.hasattr("ranges").unwrap_or(false)
     };
-    if !parts.iter().any(is_domain) {
+    if parts.len() < 2 || !parts.iter().any(is_domain) {
         return Ok(());
     }
     Err(PyValueError::new_err(format!(
@@ -170,7 +174,7 @@ fn origins(
         let of_field = |field| Some(on_axes_of(spec, field, &all));
         return Ok(spec.fields.iter().map(of_field).collect());
     };
-    check_names(declared, named)?;
+    check_names(declared, &named)?;
     let all = named.get_item("_all_")?.map(|all| of_all(&all)).transpose()?;
     let own = |field: &FieldSpec| match named.get_item(&field.name)? {
         Some(own) => {
@@ -183,12 +187,24 @@ fn origins(
     spec.fields.iter().map(own).collect()
 }
 
-/// The dict, unless all of its keys are names of axes.
-fn by_field<'a, 'py>(
+/// The entries of a mapping as they are now: reading them may run code that changes it. `None` for
+/// other objects.
+fn dict_of<'py>(given: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyDict>>> {
+    if let Ok(dict) = given.cast::<PyDict>() {
+        return dict.copy().map(Some);
+    }
+    let Ok(mapping) = given.cast::<PyMapping>() else { return Ok(None) };
+    let dict = PyDict::new(given.py());
+    dict.update(mapping)?;
+    Ok(Some(dict))
+}
+
+/// The entries by field, unless all keys are names of axes.
+fn by_field<'py>(
     declared: &Declared,
-    origin: &'a Bound<'py, PyAny>,
-) -> PyResult<Option<&'a Bound<'py, PyDict>>> {
-    let Ok(named) = origin.cast::<PyDict>() else { return Ok(None) };
+    origin: &Bound<'py, PyAny>,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let Some(named) = dict_of(origin)? else { return Ok(None) };
     if named.is_empty() {
         return Ok(Some(named)); // no field has one
     }
@@ -215,14 +231,15 @@ fn along(
     given: &Bound<'_, PyAny>,
     axes: &Dims,
 ) -> PyResult<Extents> {
-    let Ok(named) = given.cast::<PyDict>() else { return Ok(ints(what, given)?) };
+    let Some(named) = dict_of(given)? else { return Ok(ints(what, given)?) };
+    let keys = named.keys();
     let wrong = |expected: String| {
-        let keys = PyTuple::new(given.py(), named.keys())?.repr()?;
+        let keys = PyTuple::new(given.py(), keys.iter())?.repr()?;
         let text = format!("{what}: expected {expected}, got {keys}");
         Err(PyValueError::new_err(text))
     };
     let mut found = vec![None; axes.len()];
-    for (name, number) in named.copy()? {
+    for (name, number) in named {
         let name = axis(declared, &name_of(&name)?);
         let at = axes.iter().position(|known| *known == name);
         match at.and_then(|at| found.get_mut(at)) {
@@ -241,8 +258,11 @@ fn along(
 fn check_names(declared: &Declared, named: &Bound<'_, PyDict>) -> PyResult<()> {
     let py = named.py();
     for name in named.keys() {
-        let name = name.str()?;
-        let name = name.to_cow()?;
+        let Ok(text) = name.cast::<PyString>() else {
+            let text = format!("origin: expected names of fields or '_all_', got {}", shown(&name));
+            return Err(PyValueError::new_err(text));
+        };
+        let name = text.to_cow()?;
         if name == "_all_" || declared.spec.fields.iter().any(|field| field.name == name) {
             continue;
         }

@@ -42,7 +42,8 @@ impl Partial {
     ) -> PyResult<Option<&'a Bound<'py, PyAny>>> {
         let found = given.or(self.exec_info.as_ref().map(|own| own.bind(py)));
         let takes_items = |found: &Bound<'py, PyAny>| {
-            found.cast::<PySequence>().is_err() && found.hasattr("__setitem__").unwrap_or(false)
+            let has = |name| found.hasattr(name).unwrap_or(false);
+            found.cast::<PySequence>().is_err() && !has("__array__") && has("__setitem__")
         };
         match found.filter(|found| !takes_items(found)) {
             None => Ok(found),

@@ -28,7 +28,7 @@ impl PyPreset {
         self.0.typed
     }
 
-    /// Give the rank of the stride of each dimension, 0 for the largest.
+    /// Return the rank of the stride of each dimension, 0 for the largest.
     fn layout<'py>(&self, dims: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
         let names = names(dims)?;
         PyTuple::new(dims.py(), self.0.layout(names.len(), Some(&names)))

@@ -7,6 +7,7 @@ use pyo3::types::{PyBool, PyFloat, PyInt};
 
 use super::declared::{Declared, DeclaredScalar};
 use crate::dtype::DType;
+use crate::protocol::read::{class_name, shown};
 
 /// The scalars in their own order, checked; `None` for an unused one that is missing.
 pub(super) fn read<'py>(
@@ -63,8 +64,8 @@ fn check(scalar: &DeclaredScalar, value: &Bound<'_, PyAny>) -> PyResult<()> {
     Err(PyValueError::new_err(format!(
         "argument '{}': expected a scalar of {expected}, got {} of type {}; {way_out}",
         scalar.name,
-        shortened(value)?,
-        kind.name()?
+        shortened(value),
+        class_name(&kind)
     )))
 }
 
@@ -78,12 +79,12 @@ fn refuse_array(name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
         "argument '{name}': expected a scalar, as it is not declared to be a field, got an array \
          of type {}; annotate the parameter with dlfield.annotations.Field, or pass fields= to \
          bind",
-        value.get_type().name()?
+        class_name(&value.get_type())
     )))
 }
 
-/// True if `dtype` can hold a number: a type of ints that is wide enough an int of Python's or
-/// NumPy's, a type of floats a float of Python's.
+/// True if `dtype` can hold the value: an integer type Python's and NumPy's ints in its range, a float
+/// type Python's floats in its range.
 fn fits(dtype: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = value.py();
     let expected = match kind_of(dtype)?.as_str() {
@@ -122,7 +123,7 @@ fn kind_of(dtype: &Bound<'_, PyAny>) -> PyResult<String> {
 }
 
 /// A value in a message; a whole array would hide the rest.
-fn shortened(value: &Bound<'_, PyAny>) -> PyResult<String> {
-    let shown = value.repr()?.to_string();
-    Ok(if shown.len() > 60 || shown.contains('\n') { "a value".into() } else { shown })
+fn shortened(value: &Bound<'_, PyAny>) -> String {
+    let text = shown(value);
+    if text.len() > 60 || text.contains('\n') { "a value".into() } else { text }
 }

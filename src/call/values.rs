@@ -193,6 +193,10 @@ fn unknown(declared: &Declared, name: &Bound<'_, PyString>) -> PyErr {
     let own = declared.parameters.iter().map(|own| own.bind(py).to_string());
     let options = ["origin", "domain", "exec_info"].map(String::from);
     let known: Vec<String> = own.chain(options).chain(declared.ignores.iter().cloned()).collect();
+    if ["origin", "domain", "exec_info"].contains(&name.as_str()) {
+        let called = &declared.spec.name;
+        return PyTypeError::new_err(format!("{called}: expected no {name} here, got one"));
+    }
     let way_out = did_you_mean(&name, known.iter().map(String::as_str));
     let expected = format!("one of its arguments, origin, domain or exec_info, got '{name}'");
     match way_out {
@@ -246,7 +250,7 @@ fn spread<'py>(
             &format!(
                 "the inputs ({names}), or all {} arguments without a name, got {}; pass the \
                  outputs by name",
-                declared.positional,
+                declared.positional.saturating_sub(declared.partial.leading),
                 given.len()
             ),
         ));

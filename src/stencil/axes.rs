@@ -67,10 +67,21 @@ fn wrong_ndim(spec: &FieldSpec, argument: &Argument, shape: &[i64]) -> Error {
     ))
 }
 
-/// How to get an axis more, or one less: one that the field does not have.
+/// Says how to add missing axes, or drop one that the field lacks.
 fn way_out(spec: &FieldSpec, argument: &Argument, ndim: usize) -> String {
-    if ndim < spec.dims.len() {
-        return "add one, for example with x[..., np.newaxis]".into();
+    let absent = spec.dims.len().saturating_sub(ndim);
+    if absent > 0 {
+        let key = format!("[...{}]", ", np.newaxis".repeat(absent));
+        let Some(dims) = &argument.dims else {
+            return format!("add the missing ones, for example with x{key}");
+        };
+        // An index by np.newaxis drops the names of a storage, and a DataArray refuses it.
+        let missing = spec.dims.iter().filter(|dim| !dims.contains(dim)).take(absent);
+        let all: Dims = dims.iter().chain(missing).cloned().collect();
+        let all = show_dims(&all);
+        return format!(
+            "add the missing ones, for example with dlfield.as_storage(np.asarray(x){key}, dims={all})"
+        );
     }
     let dims = argument.dims.as_deref().unwrap_or_default();
     let strange = dims.iter().position(|dim| !spec.dims.contains(dim));

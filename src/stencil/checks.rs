@@ -2,7 +2,7 @@
 
 use super::footprint::{Along, Range, Touched};
 use super::placed::{Placed, PlacedCall};
-use super::{Argument, Copied, FieldSpec};
+use super::{Argument, Copied, DecidedBy, FieldSpec};
 use crate::error::{Error, Result};
 
 /// The element types must agree: a stencil reads the bytes as the type it was compiled for.
@@ -48,13 +48,20 @@ fn check_inside(field: &Placed<'_>, touched: Option<&Along<Range>>, verb: &str) 
         if i128::from(first) < low || i128::from(end) > high {
             return Err(field.error(format!(
                 "expected points {first} to {end} along {}, which '{}' {verb}, got {low} to {high} \
-                 (0 is the origin, the last is not among them); pass a larger array, a wider halo, \
-                 or another origin= or domain=",
-                one.name, field.stencil.name
+                 (0 is the origin, the end is exclusive); pass a larger array, a wider halo, or {}",
+                one.name,
+                field.stencil.name,
+                another_place(field.stencil.decided_by)
             )));
         }
     }
     Ok(())
+}
+
+fn another_place(decided_by: DecidedBy) -> String {
+    let takes = decided_by.takes_origin() || decided_by.takes_domain();
+    let options = decided_by.place_options().replace(" and ", " or ");
+    format!("{}{options}", if takes { "another " } else { "" })
 }
 
 /// Checks that an output is writable and has an element for every index.
@@ -72,7 +79,7 @@ pub(super) fn check_writable(field: &Placed<'_>) -> Result<()> {
         let unit = if of_bytes { "bytes" } else { "elements" };
         return Err(Error::Buffer(field.about(format_args!(
             "expected an output with an element for every index, got strides of {:?} {unit}, so \
-             that several indices share one; pass an array of its own, such as a copy",
+             that several indices share one; pass a copy",
             strides
         ))));
     }

@@ -66,6 +66,17 @@ impl DecidedBy {
     pub(crate) fn takes_domain(self) -> bool {
         !matches!(self, Self::Arrays { domain: false, .. } | Self::Stencil)
     }
+
+    /// What a caller may pass to say where to compute, for messages.
+    #[must_use]
+    pub(crate) fn place_options(self) -> &'static str {
+        match (self.takes_origin(), self.takes_domain()) {
+            (true, true) => "origin= and domain=",
+            (true, false) => "origin=",
+            (false, true) => "domain=",
+            (false, false) => "arrays of another extent",
+        }
+    }
 }
 
 /// A field as the stencil declares it.

@@ -6,7 +6,7 @@
 //! decide alone, as in GT4Py; a program decides by itself.
 
 use super::frame::{Frame, widest};
-use super::origin::{self, WAY_OUT};
+use super::origin;
 use super::placed::{Placed, PlacedCall, Spatial};
 use super::{DecidedBy, FieldSpec, StencilSpec};
 use crate::error::{Error, Result};
@@ -28,22 +28,22 @@ impl PlacedCall<'_> {
         Ok(domain)
     }
 
-    /// Refuses too few points. None are legal, as on an MPI rank without points, if every field
-    /// says so.
+    /// Refuses too few points. Zero are legal, as on an empty MPI rank, if every field has none.
     fn check_domain(&self, domain: &Extents) -> Result<()> {
         let (spec, empty) = (self.spec, domain.contains(&0));
         let short = |(axis, (points, _)): &(usize, (&i64, _))| match **points {
             0 => !self.may_be_empty(*axis),
-            ..0 if self.options.domain.is_some() => true,
+            ..0 => true,
             points => !empty && points < spec.fewest(*axis),
         };
         let mut points = domain.iter().zip(&spec.axes).enumerate();
         let Some((axis, (&points, name))) = points.find(short) else { return Ok(()) };
-        let (expected, way_out) = match points {
-            1.. => (spec.fewest(axis), String::new()),
-            0 => (1, self.too_small(domain)),
-            _ => (0, self.too_small(domain)),
+        let expected = match points {
+            1.. => spec.fewest(axis),
+            0 => 1,
+            ..0 => i64::from(self.options.domain.is_none()),
         };
+        let way_out = self.too_small(domain);
         let plural = if expected == 1 { "" } else { "s" };
         let because = match spec.smallest_because.as_str() {
             reason if points > 0 && !reason.is_empty() => format!(", {reason}"),
@@ -51,8 +51,7 @@ impl PlacedCall<'_> {
         };
         Err(Error::Argument(format!(
             "domain of '{}': expected at least {expected} point{plural} along {name}{because}, \
-             got \
-             {points}{way_out}",
+             got {points}{way_out}",
             spec.name
         )))
     }
@@ -60,7 +59,10 @@ impl PlacedCall<'_> {
     fn too_small(&self, domain: &Extents) -> String {
         match &self.options.domain {
             Some(given) => format!(" in {:?}; pass another domain=", given.as_slice()),
-            None => format!(" in {:?}; pass larger fields, or {WAY_OUT}", domain.as_slice()),
+            None => {
+                let way_out = self.spec.decided_by.place_options();
+                format!(" in {:?}; pass larger fields, or {way_out}", domain.as_slice())
+            }
         }
     }
 
@@ -92,7 +94,8 @@ impl PlacedCall<'_> {
     }
 
     fn domain_of_halos(&self) -> Result<Extents> {
-        let found = self.agreed(|field| field.carries_halo(), WAY_OUT)?;
+        let found =
+            self.agreed(|field| field.carries_halo(), self.spec.decided_by.place_options())?;
         // Along an axis without such a field: the smallest extent of the others, or 1.
         let smallest = |axis| self.along(axis).map(|(_, one)| one.extent).min();
         let points = found.into_iter().enumerate();
@@ -206,7 +209,7 @@ impl PlacedCall<'_> {
         match &self.options.domain {
             Some(domain) => Ok(domain.clone()),
             None if self.options.functional => {
-                let found = self.agreed(|_| true, "pass domain=, or the outputs")?;
+                let found = self.agreed(|_| true, "domain=, or the outputs")?;
                 Ok(found.into_iter().map(|points| points.unwrap_or(1)).collect())
             }
             None => Ok(self.largest_domain()),

@@ -95,7 +95,7 @@ impl PlacedCall<'_> {
                 None => Ok(Some(points)),
                 Some((field, other)) => Err(field.error(format!(
                     "expected {points} points between the halos along {}, as in '{}', got {}; \
-                     {way_out}",
+                     pass {way_out}",
                     other.name,
                     first.spec.name,
                     other.inner()

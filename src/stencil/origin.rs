@@ -5,16 +5,15 @@ use super::placed::{Placed, Spatial};
 use crate::error::Result;
 use crate::layout::Extents;
 
-/// The way out if fields do not agree.
-pub(super) const WAY_OUT: &str = "pass origin= and domain=";
-
 /// Reads a given origin, which may be of the spatial dimensions only; data dimensions start at 0.
 pub(super) fn given(field: &Placed<'_>, origin: &Extents) -> Result<Extents> {
     let (spatial, all) = (field.spatial.len(), field.axes.len());
     if origin.len() != spatial && origin.len() != all {
-        return Err(
-            field.error(format!("origin: expected {spatial} numbers, got {:?}", origin.as_slice()))
-        );
+        let plural = if spatial == 1 { "" } else { "s" };
+        return Err(field.error(format!(
+            "origin: expected {spatial} number{plural}, got {:?}",
+            origin.as_slice()
+        )));
     }
     if origin.iter().skip(spatial).any(|&at| at != 0) {
         let got = origin.as_slice();
@@ -58,9 +57,12 @@ pub(super) fn found(
     inner: impl Fn(usize) -> Option<i64>,
 ) -> Result<Extents> {
     if field.argument.halo.is_none() {
-        return Err(
-            field.error("expected a known halo, got a view whose halo is unknown; pass origin=")
-        );
+        let way_out = match field.stencil.decided_by.takes_origin() {
+            true => "pass origin=",
+            false => "give it one with dlfield.as_storage(x, halo=...)",
+        };
+        return Err(field
+            .error(format!("expected a known halo, got a view whose halo is unknown; {way_out}")));
     }
     let mut origin = Extents::from_elem(0, field.axes.len()); // data dimensions start at 0
     for one in &field.spatial {
@@ -97,11 +99,17 @@ fn beside_halos(
             format!("{inner} points (the domain), since the halos of the others differ,")
         }
         (Some(inner), _) => format!("{inner} points (the domain)"),
-        (None, _) => "a halo, since those of the others differ,".into(),
+        (None, _) => {
+            return Err(field.error(format!(
+                "expected a halo along {}, since those of the others differ, got none; pass {}",
+                one.name,
+                field.stencil.decided_by.place_options()
+            )));
+        }
     };
-    let (name, extent) = (one.name, one.extent);
+    let (name, extent, way_out) = (one.name, one.extent, field.stencil.decided_by.place_options());
     Err(field.error(format!(
-        "expected {expected} along {name}, got {extent} and no halo; pass an array \
-                        of such an extent, with the axes in this order, or origin= and domain="
+        "expected {expected} along {name}, got {extent} and no halo; pass an array of such an extent, \
+         with the axes in this order, or {way_out}"
     )))
 }

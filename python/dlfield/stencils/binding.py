@@ -48,8 +48,8 @@ def bind(
         option of None counts as not given); of a callable, a partial gives scalars only.
     dims
         The stencil's dimension for each name that your arrays use, for example
-        ``{"lon": "I", "lon_u": "I", "lat": "J"}``, or ``{"lon": IDim}`` for gt4py.next. Names that
-        the stencil uses itself, and decimals, stand for themselves.
+        ``{"lon": "I", "lon_u": "I", "lat": "J"}``, or ``{"lon": IDim}`` for gt4py.next. The
+        stencil's own names, and decimals, map to themselves.
     fields
         For a callable: `dlfield.annotations.Field` by parameter name, instead of its annotations.
         For a scan operator of gt4py.next, whose arguments have no dimensions: ``gtx.Field[...]`` by
@@ -66,7 +66,7 @@ def bind(
         it back if it was written. Or a dict with ``"device"`` and ``"memory"``. A different dtype
         always raises.
     offset_provider
-        For gt4py.next: the connectivities by name, for each call that gives none of its own.
+        For gt4py.next: the connectivities by name, for calls that pass none.
     unchecked
         For gt4py.next: leave out the checks of bounds, and of inputs that overlap outputs. A
         compiled program that dlfield does not understand is refused otherwise, since GT4Py checks
@@ -89,9 +89,9 @@ def bind(
     RuntimeError
         If the compiler fails for a stencil that is compiled now, as a lazy one is.
     ValueError
-        If `dims` maps to a name that the stencil does not have, or one of its own; for an unknown
-        kind of mismatch or answer; for a compiled program of gt4py.next that is not understood; and
-        for a stencil of gt4py.cartesian that its backend computes wrong.
+        If `dims` maps to a name that the stencil does not have, or renames one of its own; for an
+        unknown kind of mismatch or answer; for a compiled program of gt4py.next that is not
+        understood; and for a stencil of gt4py.cartesian that its backend computes wrong.
 
     Examples
     --------
@@ -108,15 +108,17 @@ def bind(
            [2., 2., 2.]])
     """
     from dlfield.stencils.next import internals
+    from dlfield.stencils.next.declare import is_next
 
     stencil, leading, given = _taken_apart(stencil)
-    provided = given.pop("offset_provider", None)
-    offset_provider = provided if offset_provider is None else offset_provider
+    if is_next(stencil):
+        provided = given.pop("offset_provider", None)
+        offset_provider = provided if offset_provider is None else offset_provider
     stencil = _compiled(stencil)
     answers = _answers(on_mismatch)
     options = {
         "dims": dims,
-        "fields": None if fields is None else dict(fields),
+        "fields": dict(fields) if isinstance(fields, Mapping) else fields,
         "backend": backend,
         "on_mismatch": answers,
         "offset_provider": offset_provider,
@@ -169,7 +171,7 @@ _RETURN_STENCILS = frozenset({
 
 
 def attribute(run: BoundStencil, options: dict[str, Any], name: str) -> Any:
-    """Give an attribute of the stencil: what makes another stencil of it, or runs it, is bound."""
+    """Return an attribute of the stencil; what makes another stencil, or runs it, is bound."""
     if name == "run" and hasattr(run.stencil, "field_info"):
         return functools.partial(_run, run)
     if name.startswith("__") or not hasattr(run.stencil, name):
@@ -188,6 +190,7 @@ def attribute(run: BoundStencil, options: dict[str, Any], name: str) -> Any:
 
 def _run(
     run: BoundStencil,
+    /,
     _domain_: tuple[int, ...],
     _origin_: Mapping[str, tuple[int, ...]],
     exec_info: dict[str, Any] | None = None,
@@ -223,7 +226,7 @@ def _taken_apart(stencil: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
 def _named(
     leading: tuple[Any, ...], given: Mapping[str, Any], declaration: Declaration
 ) -> tuple[int, dict[str, Any]] | None:
-    """Give the arguments of a `functools.partial` by name, with how many had none."""
+    """Return the arguments of a `functools.partial` by name, with how many had none."""
     if not leading and not given:
         return None
     name, known = declaration.name, list(declaration.order)
@@ -235,7 +238,11 @@ def _named(
         expected = f"arguments of '{name}' in the functools.partial"
         got = f"'{unknown[0]}'; the arguments are {', '.join(known)}"
         raise TypeError(f"bind: expected {expected}, got {got}")
-    return len(leading), dict(zip(known, leading, strict=False)) | dict(given)
+    by_position = dict(zip(known, leading, strict=False))
+    if twice := by_position.keys() & given.keys():
+        expected = f"each argument of '{name}' once in the functools.partial"
+        raise TypeError(f"bind: expected {expected}, got '{min(twice)}' twice; leave one out")
+    return len(leading), by_position | dict(given)
 
 
 def _introduce(
@@ -245,7 +252,7 @@ def _introduce(
     leading: tuple[Any, ...],
     given: Mapping[str, Any],
 ) -> None:
-    """Give `run` the name, documentation and signature of its stencil, as functools.wraps does."""
+    """Copy name, documentation and signature of the stencil to `run`, as functools.wraps does."""
     import inspect
 
     from dlfield.stencils.plain import plain_function
@@ -283,7 +290,7 @@ def take_option(run: BoundStencil, keywords: dict[str, Any], name: str) -> Any:
 
 
 def _compiled(stencil: Any) -> Any:
-    """Give the stencil of GT4Py behind a lazy one, which is compiled now unless it was before."""
+    """Return the stencil of GT4Py behind a lazy one, which is compiled now unless it was before."""
     from dlfield.stencils.cartesian import internals
     from dlfield.stencils.cartesian.declare import CartesianStencil
     from dlfield.stencils.compilation import compile_or_fail  # it imports logging
@@ -330,9 +337,9 @@ def _declare(
         return cartesian.declare(stencil)
     if missing := cartesian.missing(stencil):
         got = f"{type(stencil).__name__} without {', '.join(missing)}"
-        way_out = "give it what dlfield.gt4py_cartesian.CartesianStencil lists"
+        way_out = "add what dlfield.gt4py_cartesian.CartesianStencil lists"
         raise TypeError(
-            f"bind: expected a stencil with all of the face of GT4Py's, got {got}; {way_out}"
+            f"bind: expected a stencil with every attribute of GT4Py's, got {got}; {way_out}"
         )
     if not callable(stencil):
         raise TypeError(
@@ -350,7 +357,7 @@ def _only_for_callables(fields: Any, backend: Any, got: str) -> None:
 
 
 def _answers(on_mismatch: Answer | Mapping[str, Answer]) -> dict[str, str]:
-    """Give an answer for each kind of mismatch."""
+    """Return an answer for each kind of mismatch."""
     if isinstance(on_mismatch, str):
         on_mismatch = {"device": on_mismatch, "memory": on_mismatch}
     if not isinstance(on_mismatch, Mapping):

@@ -1,4 +1,4 @@
-"""GT4Py's compilations: told to the logger ``dlfield``, slow ones on stderr; failures raise."""
+"""Logs GT4Py's compilations to the logger ``dlfield``, slow ones to stderr too; failures raise."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def compiling(name: str, backend: str) -> Iterator[None]:
 
 
 def say_if_slow(name: str, backend: str, is_running: Callable[[], bool]) -> threading.Timer:
-    """Print a line on stderr unless the compilation has ended by then."""
+    """Print a line on stderr if the compilation still runs after `_PATIENCE` seconds."""
 
     def say() -> None:
         if is_running():
@@ -48,7 +48,7 @@ def say_if_slow(name: str, backend: str, is_running: Callable[[], bool]) -> thre
 
 
 def compile_or_fail(compile_inside: Callable[[Callable[[str, str], Any]], Any]) -> Any:
-    """Compile; a compiler that fails is an error as any other, which setuptools exits with."""
+    """Compile; raise RuntimeError if the compiler fails, for which setuptools exits."""
     try:
         return compile_inside(compiling)
     except SystemExit as failure:  # in a thread it would be lost

@@ -153,12 +153,12 @@ class DeclaredCollection:
         return self.kind(**dict(zip(self.keys, parts, strict=True))) if self.keys else tuple(parts)
 
     def flat(self) -> Iterator[str]:
-        """Give the names of all parts, one after the other."""
+        """Return the names of all parts, one after the other."""
         for one in self.parts:
             yield from (one,) if isinstance(one, str) else one.flat()
 
     def names(self) -> tuple[Any, ...]:
-        """Give the names of all parts, nested as they are."""
+        """Return the names of all parts, nested as they are."""
         return tuple(one if isinstance(one, str) else one.names() for one in self.parts)
 
 
@@ -197,17 +197,17 @@ class Declaration:
         True if `run` puts its work on the legacy default stream of its GPU and does not wait for
         it. Then dlfield does not wait either, but orders the work before and after it on the GPU.
     own_call
-        Called instead of `run` if times are asked for, with ``domain``, ``origin`` and
-        ``exec_info``, because it keeps more of them.
+        Called instead of `run` if the caller passes `exec_info`, with ``domain``, ``origin`` and
+        ``exec_info``: it records more times.
     decided_by
-        The part that decides where it computes, and with it what a caller may give. "fields": they
-        agree about a domain; origin and domain. "arrays": they have one extent, since the stencil
-        is not told where to compute, or only one of the two; "arrays, origin" or "arrays, domain"
-        if a caller may give what it is told. "outputs": it computes where they are, as a field
-        operator of gt4py.next does; origin and domain. "stencil": it computes where it likes, as a
-        program of gt4py.next does; its fields need not agree about a domain, and each begins at its
-        own lower halo; origin. If outputs decide, a domain has a first point and the end behind the
-        last along each of `axes`, counted from the origin, in place of a number of points.
+        What decides where it computes, and which of origin and domain a caller may pass. "fields":
+        all fields share a domain; both. "arrays": all arrays have one extent, since the stencil is
+        told neither, or only one of the two; none, or with "arrays, origin" and "arrays, domain"
+        the one that it is told. "outputs": the ranges of the outputs, as for a field operator of
+        gt4py.next; both. "stencil": the stencil itself, as for a program of gt4py.next, whose
+        fields need not share a domain and each begin at their own lower halo; origin. With
+        "outputs", a domain has a first point and an end along each of `axes`, counted from the
+        origin, instead of a number of points.
     footprint
         The points that a call touches: boxes that grow with the domain, or a function that finds
         them for one call. Rust checks them against the arrays.
@@ -218,7 +218,7 @@ class Declaration:
         The connectivities by name of calls that give none as ``offset_provider``. None for a
         stencil that takes none.
     runs_empty
-        True if it is run where the domain has no points, too, as on an MPI rank that has none.
+        True if it also runs on a domain without points, as on an MPI rank that has none.
         Otherwise such a call checks and touches its arguments and does not run: compiled code of
         GT4Py may divide by the number of points.
     ignores
@@ -285,12 +285,12 @@ class Declaration:
         return _GIVEN[self.decided_by]
 
     def signature(self) -> inspect.Signature:
-        """Give the signature of the bound stencil: the arguments, then the options of a call."""
+        """Return the signature of the bound stencil: the arguments, then the options of a call."""
         import inspect  # takes milliseconds to import
 
         kind, empty = inspect.Parameter, inspect.Parameter.empty
         defaults = {one.name: one.default[0] for one in self.scalars if one.default}
-        # Behind a default a definition has others: None, for a field.
+        # Parameters after one with a default need defaults, too: None for a field.
         first = next(
             (at for at, name in enumerate(self.order) if name in defaults), self.positional
         )

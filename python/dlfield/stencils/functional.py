@@ -48,7 +48,7 @@ _KEPT = "_last_functional"
 
 
 def call(run: BoundStencil, args: tuple[Any, ...], keywords: Mapping[str, Any] | None) -> Any:
-    """Do what `BoundStencil.functional` says."""
+    """Implement `BoundStencil.functional`."""
     options = dict(keywords or {})
     like, halo = take_option(run, options, "like"), take_option(run, options, "halo")
     place = place_of_call(run, options)
@@ -149,15 +149,13 @@ def with_halo(
     """Return the arguments, with this halo on each field that has none of its own."""
     if any(one is not None for one in place.values()):
         raise TypeError("halo: expected it alone, got it with origin or domain; leave these out")
-    halos, known, labelled = (
-        Halos(run.declaration, halo),
-        mapped_names(bind_options(run)),
-        dict(given),
-    )
-    for name, field in halos.fields.items():
-        if given.get(name) is not None:
-            labelled[name] = _labelled_with(halos, field, known, given[name])
-    return labelled
+    halos, known = Halos(run.declaration, halo), mapped_names(bind_options(run))
+    labelled = {
+        name: _labelled_with(halos, field, known, given[name])
+        for name, field in halos.fields.items()
+        if given.get(name) is not None
+    }
+    return {**given, **labelled}
 
 
 def _labelled_with(halos: Halos, field: DeclaredField, known: Mapping[str, str], value: Any) -> Any:
@@ -307,7 +305,7 @@ class _Outputs:
         return Allocation([extents[one] for one in dims], field.dtype, **options)
 
     def _demands(self, field: FieldPlan, dims: tuple[str, ...]) -> StorageOptions:
-        """Give the demands of the stencil on memory as options, for dimensions in this order."""
+        """Return the demands of the stencil on memory as options, for dimensions in this order."""
         demands: StorageOptions = {"device": self.plan.device}
         if field.layout is not None:
             ranks = dict(zip(field.dims, field.layout, strict=True))
@@ -356,7 +354,7 @@ class _Outputs:
             return own.copy(data=array)
         dims = (made.dims or ()) if field.given is None else _dims(field)
         if self.first is None or model is None:
-            return xr.DataArray(array, dims=dims)
+            return xr.DataArray(array, dims=[mapped.get(dim, dim) for dim in dims])
         theirs = self.plan.fields[self.first]
         names = {**mapped, **dict(zip(_dims(theirs), model.dims, strict=True))}
         begins = dict(zip(field.dims, self.origins[name], strict=True))
@@ -394,5 +392,5 @@ def _dims(field: FieldPlan) -> tuple[str, ...]:
 
 
 def _inside(window: slice | None, extent: int) -> bool:
-    """Tell whether a window lies inside the first field, which then has coordinates for it."""
+    """Return whether a window lies inside the first field, which then has coordinates for it."""
     return window is not None and 0 <= window.start <= window.stop <= extent

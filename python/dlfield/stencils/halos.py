@@ -8,7 +8,8 @@ added and subtracted, but only `check_extents` compares them: they may be symbol
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ class Halos:
     Raises
     ------
     TypeError, ValueError
-        For widths that are no ints of at least 0; for a halo or an order that does not fit the axes
-        of the stencil; without `halo`, for a stencil whose reach is known at run time only.
+        For widths that are not ints of at least 0; for a halo or an order that does not fit the
+        axes of the stencil; without `halo`, for a stencil whose reach is known at run time only.
     """
 
     def __init__(self, declaration: Declaration, halo: Any = None, dims: Any = None) -> None:
@@ -130,7 +131,7 @@ def outputs(
     halo: Any = None,
     dims: Any = None,
 ) -> dict[str, Shape]:
-    """Do what `BoundStencil.outputs` says."""
+    """Implement `BoundStencil.outputs`."""
     halos = Halos(run.declaration, halo, dims)
     if not isinstance(shapes, Mapping):
         names = [field.name for field in halos.inputs]
@@ -168,17 +169,22 @@ def _widths(declaration: Declaration, halo: Any) -> dict[str, tuple[int, int]]:
 def _width(width: Any) -> tuple[int, int]:
     """Read points below and above: an int for both, or a pair."""
     low, high = width if isinstance(width, (tuple, list)) and len(width) == 2 else (width, width)
-    if any(isinstance(one, bool) or not hasattr(one, "__index__") for one in (low, high)):
+    try:
+        if isinstance(low, bool) or isinstance(high, bool):
+            raise TypeError
+        low, high = operator.index(low), operator.index(high)
+    except TypeError:
         expected = "an int or a pair of ints for each axis"
-        raise TypeError(f"halo: expected {expected}, got {width!r}")
+        raise TypeError(f"halo: expected {expected}, got {width!r}") from None
     if min(low, high) < 0:
         raise ValueError(f"halo: expected at least 0 points, got {width!r}")
-    return int(low), int(high)
+    return low, high
 
 
 def _order(declaration: Declaration, dims: Any) -> tuple[str, ...]:
     """Read `dims=`: each axis of the stencil once."""
-    order = tuple(getattr(dim, "value", dim) for dim in dims)
+    given: Iterable[Any] = dims if isinstance(dims, Iterable) else (dims,)
+    order: tuple[str, ...] = tuple(getattr(dim, "value", dim) for dim in given)
     if sorted(order, key=str) != sorted(declaration.axes):
         expected = f"each of {', '.join(declaration.axes)} once"
         raise ValueError(f"dims: expected {expected}, got {dims!r}")

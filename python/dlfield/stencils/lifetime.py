@@ -29,8 +29,8 @@ class OfObjects(Generic[Remembered]):
         self._values: dict[int, Remembered] = {}
 
     def of(self, key: object) -> Remembered:
-        """Give the value of an object. It goes when the object does."""
+        """Return the value of an object. It is dropped with the object."""
         if id(key) not in self._values:
-            finalize(key, self._values.pop, id(key), None)  # first: what it refuses leaves nothing
+            finalize(key, self._values.pop, id(key), None)  # first: nothing stays if it refuses
             self._values.setdefault(id(key), self._make())
         return self._values[id(key)]

@@ -30,7 +30,7 @@ def copied(
     field: str | None,
     options: Mapping[str, Any] | None,
 ) -> Storage:
-    """Do what `BoundStencil.storage` says."""
+    """Implement `BoundStencil.storage`."""
     given = dict(options or {})
     dims = given.get("dims") or get_dims(data)
     data = data if dims or hasattr(data, "ndim") else core.storage(data)
@@ -48,10 +48,11 @@ def made(
     field: str | None,
     options: Mapping[str, Any] | None,
 ) -> Storage:
-    """Do what `BoundStencil.zeros` and `empty` say."""
+    """Implement `BoundStencil.zeros` and `empty`."""
     known, given = mapped_names(bind_options(run)), dict(options or {})
     dims = given.pop("dims", None)
-    model = _field(run, known, field, dims, len(shape))
+    ndim = 1 if hasattr(shape, "__index__") and not hasattr(shape, "__len__") else len(shape)
+    model = _field(run, known, field, dims, ndim)
     own = own_names(bind_options(run))
     named = tuple(own.get(dim, dim) for dim in model.dims) if dims is None else tuple(dims)
     demands = _options(_demands(run, known, model, named), {"dims": named} | given)
@@ -89,9 +90,10 @@ def _field(
     if name is not None:
         is_known = any(field.name == name for field in declaration.fields)
         got = f"{got} for '{name}'" if is_known else f"'{name}'"
+    way_out = "map your names with the dims of bind"
+    way_out += ", or pass field= to name the argument" if name is None else ""
     raise ValueError(
-        f"{declaration.name}: expected the dimensions of a field, {fields}, got {got}; map your "
-        "names with the dims of bind, or pass field= to name the argument"
+        f"{declaration.name}: expected the dimensions of a field, {fields}, got {got}; {way_out}"
     )
 
 

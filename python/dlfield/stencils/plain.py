@@ -105,7 +105,7 @@ def declare(
     Raises
     ------
     TypeError
-        If it is not a callable, has no field, or has an annotation that cannot be meant.
+        If it is not a callable, has no field, or has an annotation that makes no sense here.
     ValueError
         If `fields` names something other than a parameter, or `backend` is not a preset.
     """
@@ -175,7 +175,7 @@ def taken_apart(
 
 
 def plain_function(function: Any) -> Any:
-    """Give the function behind partials and decorators."""
+    """Return the function behind partials and decorators."""
     while isinstance(function, functools.partial):
         function = function.func
     return inspect.unwrap(function)
@@ -263,7 +263,7 @@ def _is_gt4py(thing: Any) -> bool:
 
 
 def _is_of_next(given: Any) -> bool:
-    """Tell whether an annotation is a field of gt4py.next, or a tuple of some."""
+    """Return whether an annotation is a field of gt4py.next, or a tuple of some."""
     return _is_gt4py(get_origin(given)) or any(map(_is_of_next, get_args(given)))
 
 

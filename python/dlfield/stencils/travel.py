@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 __all__ = ["reduced"]
 
-#: Modules that are others in other processes.
+#: Modules that differ between processes.
 _SCRIPTS = ("__main__", "__mp_main__")
 
 
 @dataclass(frozen=True)
 class _Named:
-    """What stands in a module under a name, or its definition; the module itself without one."""
+    """An object of a module by its name, or its definition; without a name the module itself."""
 
     module: str
     name: str = ""
@@ -80,7 +80,7 @@ class _Compiled:
 
 
 def reduced(run: BoundStencil, options: dict[str, Any]) -> tuple[Any, tuple[Any, ...]]:
-    """Give what a bound stencil is pickled as.
+    """Return what a bound stencil is pickled as.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def reduced(run: BoundStencil, options: dict[str, Any]) -> tuple[Any, tuple[Any,
 
 
 def _key(made: Any) -> str:
-    """Give one key for equal contents: which objects are one object is left out."""
+    """Return one key for equal contents: which objects are one object is left out."""
     buffer = io.BytesIO()
     pickler = pickle.Pickler(buffer)
     pickler.fast = True
@@ -189,7 +189,7 @@ def _alone(name: str) -> Iterator[None]:
 
 
 def _packed(value: Any) -> Any:
-    """Give something that can be pickled for a value that a definition uses."""
+    """Return something that can be pickled for a value that a definition uses."""
     if isinstance(value, ModuleType):
         return _Named(value.__name__)
     if isinstance(value, FunctionType):
@@ -213,7 +213,7 @@ def _unpacked(made: Any) -> Any:
 
 
 def _definition_of(found: Any) -> Any:
-    """Give the function behind what stands in a module under the name of a definition."""
+    """Return the function behind what stands in a module under the name of a definition."""
     if isinstance(found, BoundStencil):
         found = found.stencil
     found = getattr(getattr(found, "builder", None), "definition", found)  # a lazy one

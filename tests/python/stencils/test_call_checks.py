@@ -124,7 +124,7 @@ WRONG = {
     "output that names elements twice": (
         {"out": np.lib.stride_tricks.as_strided(np.zeros(24), SHAPE, (0, 32, 8))},
         BufferError,
-        ("argument 'out': expected an output with an element for every index", "such as a copy"),
+        ("argument 'out': expected an output with an element for every index", "pass a copy"),
     ),
     "too few dimensions": (
         {"inp": np.zeros(SHAPE[1:])},
@@ -456,7 +456,7 @@ def test_an_output_of_another_type_is_not_to_be_converted():
 def test_a_masked_output_is_not_to_be_filled_alone():
     masked = np.ma.masked_array(np.zeros(SHAPE), mask=True)
     run = dlf.bind(Noted(), fields=FIELDS)
-    with refused(BufferError, "as an output x.data"):
+    with refused(BufferError, "or x.data as an output"):
         run(**(good() | {"out": masked}))
 
 
@@ -469,7 +469,7 @@ def test_an_axis_too_many_is_dropped_where_the_field_lacks_it(names):
 
 def test_an_axis_too_few_is_added():
     run = dlf.bind(lambda inp, out: None, fields={"inp": Field[float], "out": Field[float]})
-    with pytest.raises(ValueError, match=r"add one, for example with x\[..., np.newaxis\]$"):
+    with pytest.raises(ValueError, match=r"add the missing ones, .* x\[..., np.newaxis\]$"):
         run(np.zeros(SHAPE[:2]), np.zeros(SHAPE))
 
 
@@ -491,3 +491,32 @@ def test_strides_of_bytes_are_called_bytes():
     run = dlf.bind(Noted(), fields=FIELDS, on_mismatch="copy")
     with pytest.raises(BufferError, match=r"got strides of \[4, 4, 8\] bytes"):
         run(**(good() | {"out": out}))
+
+
+def test_an_axis_of_an_array_with_names_is_added_by_what_the_error_says():
+    run = dlf.bind(
+        lambda inp, out: out.__setitem__(..., inp),
+        fields={"inp": Field[float, Access["in"]], "out": Field[float, Access["out"]]},
+    )
+    inp, out = dlf.storage(np.arange(4.0).reshape(2, 2), dims="JI"), np.zeros((2, 2, 1))
+    with pytest.raises(ValueError, match="add the missing ones, for example with") as caught:
+        run(inp, out)
+    way_out = caught.value.args[0].rpartition("with ")[2].replace("dlfield.", "dlf.")
+    run(eval(way_out, {"dlf": dlf, "np": np, "x": inp}), out)
+    np.testing.assert_array_equal(out[..., 0], inp.to_numpy().T)
+
+
+@pytest.mark.parametrize("given", [np.zeros(3), [1, 2]], ids=["array", "list"])
+def test_times_are_told_to_a_dict(given):
+    with refused(TypeError, "exec_info: expected a dict for times"):
+        dlf.bind(Noted(), fields=FIELDS)(**good(), exec_info=given)
+
+
+def test_a_value_that_cannot_be_shown_is_refused_all_the_same():
+    run = dlf.bind(lambda a, n: None, fields={"a": Field[float]})
+    run = dlf.bind(_counted)
+    with refused(ValueError, "argument 'n': expected a scalar of int32, got an int of"):
+        run(np.zeros(SHAPE), 10**5000)
+
+
+def _counted(a: Field[float], n: np.int32): ...

@@ -53,7 +53,7 @@ def test_a_domain_of_which_the_halo_leaves_nothing_is_empty():
     ("above", "text"),
     [
         (3, "expected at least 1 point along I, got 0 in [0, 4, 5]; pass larger fields"),
-        (4, "expected at least 0 points along I, got -1 in [-1, 4, 5]; pass larger fields"),
+        (4, "expected at least 1 point along I, got -1 in [-1, 4, 5]; pass larger fields"),
     ],
 )
 def test_fields_that_the_reach_of_the_stencil_fills_are_refused(above, text):

@@ -1,13 +1,16 @@
 """A bound stencil looks like the stencil that it binds: its name, documentation and signature."""
 
+import collections
 import functools
 import inspect
+import types
 
 import dlfield as dlf
 import numpy as np
 import pytest
 from dlfield.annotations import Access, Field
 
+from support.errors import refused
 from support.stencils.stand_ins import SHAPE, StandIn, field
 
 READ = Field[np.float64, Access["in"]]
@@ -103,3 +106,27 @@ def test_a_dict_that_lacks_an_axis_or_has_another_is_refused(options, text):
     run = dlf.bind(StandIn(inp=field("READ"), out=field("WRITE")))
     with pytest.raises(ValueError, match=text):
         run(np.zeros(SHAPE), np.zeros(SHAPE), **options)
+
+
+@pytest.mark.parametrize("kind", [types.MappingProxyType, collections.UserDict])
+def test_a_domain_and_an_origin_may_be_any_mapping(kind):
+    stencil = StandIn(inp=field("READ"), out=field("WRITE"))
+    run, arrays = dlf.bind(stencil), (np.zeros(SHAPE), np.zeros(SHAPE))
+    run(*arrays, domain=kind({"K": 2, "I": 3, "J": 1}), origin=kind({"inp": (0, 1, 0)}))
+    assert (stencil.domain, stencil.origin["inp"]) == ((3, 1, 2), (0, 1, 0))
+
+
+def test_an_origin_is_named_by_texts_alone():
+    class Named:
+        def __str__(self):
+            return "inp"
+
+    run = dlf.bind(StandIn(inp=field("READ"), out=field("WRITE")))
+    with refused(ValueError, "origin: expected names of fields or '_all_', got"):
+        run(np.zeros(SHAPE), np.zeros(SHAPE), origin={Named(): (1, 1, 0)}, domain=(1, 1, 1))
+
+
+def test_an_option_that_a_method_does_not_take_is_refused_as_such():
+    run = dlf.bind(StandIn(inp=field("READ"), out=field("WRITE")))
+    with refused(TypeError, "expected no origin here, got one"):
+        run.arguments(np.zeros(SHAPE), np.zeros(SHAPE), origin=(1, 1, 0))

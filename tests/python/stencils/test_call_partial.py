@@ -151,3 +151,8 @@ def test_a_partial_of_a_callable_tells_every_call_where_to_compute():
 def test_a_placeholder_in_a_partial_is_refused():
     with refused(TypeError, "bind: expected a functools.partial without functools.Placeholder"):
         dlf.bind(partial(combined, functools.Placeholder, np.ones((2, 2))))
+
+
+def test_an_argument_given_twice_in_a_partial_is_refused_by_its_name():
+    with refused(TypeError, "in the functools.partial, got 'a' twice; leave one out"):
+        dlf.bind(partial(stencil(), OUT, a=OUT))

@@ -28,7 +28,7 @@ IN_C, IN_F = np.zeros(SHAPE), np.zeros(SHAPE, order="F")
 
 @contextmanager
 def warned(action="default"):
-    """Give what is warned of, as Python filters it where nobody has said anything."""
+    """Return what is warned of, as Python filters it where nobody has said anything."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.resetwarnings()
         warnings.simplefilter(action)

@@ -34,13 +34,13 @@ PLACE = {"origin": (1, 0, 0), "domain": (3, 4, 3)}
 
 
 def said(run, *args, **keywords):
-    """Give the first line that is printed, and the others by the name that they begin with."""
+    """Return the first line that is printed, and the others by the name that they begin with."""
     first, *lines = str(dlf.explain(run, *args, **keywords)).splitlines()
     return first, dict(line.strip().split(": ", 1) for line in lines)
 
 
 def column(shape=SHAPE):
-    """Give a column of a table: its strides are no multiple of its items."""
+    """Return a column of a table: its strides are no multiple of its items."""
     return np.zeros(shape, [("value", "f8"), ("flag", "i4")])["value"]
 
 
@@ -250,7 +250,7 @@ def test_an_object_like_a_stencil_is_explained_where_gt4py_is_not_installed():
 
 
 def allocated(call):
-    """Give the most bytes that NumPy held at once for a call."""
+    """Return the most bytes that NumPy held at once for a call."""
     tracemalloc.start()
     try:
         call()

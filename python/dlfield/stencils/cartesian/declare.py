@@ -1,7 +1,7 @@
 """Stencils of ``gt4py.cartesian``, read so that they can be bound.
 
-GT4Py is never imported here: a stencil brings what is asked of it. Whatever has the same face, such
-as a stencil of one's own for a GPU, is read the same way.
+GT4Py is never imported here: everything is read from the stencil. An object with the same
+attributes, such as your own stencil for a GPU, is read in the same way.
 """
 
 from __future__ import annotations
@@ -126,12 +126,12 @@ def declare(stencil: CartesianStencil) -> Declaration:
 
 
 def _is_gt4py(stencil: CartesianStencil) -> bool:
-    """Tell whether it is GT4Py's: then its own call computes as `run` does and notes more times."""
+    """Return True for GT4Py's: its own call does what `run` does, and records more times."""
     return any(base.__module__.startswith("gt4py.") for base in type(stencil).__mro__)
 
 
 def _is_left_to_its_stream(stencil: CartesianStencil) -> bool:
-    """Tell whether it was compiled not to wait for its GPU, where it has the default stream."""
+    """Return whether it was compiled not to wait for its GPU, where it has the default stream."""
     options = stencil.options.get("backend_opts") or {}
     return options.get("device_sync") is False and not hasattr(stencil, "synchronize")
 
@@ -277,7 +277,7 @@ def _refuse_what_is_lost(stencil: CartesianStencil, found: Stencil) -> None:
                 f"'{stencil.options['name']}': expected a backend that keeps "
                 f"'{dropped.target.name}'{_line(dropped)} for all that reads it, got "
                 f"'{stencil.backend}', which computes it anew for neighbours, drops it, and then "
-                "reads whatever the memory holds; write what reads it in a computation(FORWARD)"
+                "reads whatever the memory holds; read it in a computation(FORWARD)"
             )
 
 
@@ -300,7 +300,7 @@ def representation(stencil: CartesianStencil) -> Stencil | None:
 
 
 def _code(backend: str) -> tuple[bool, bool]:
-    """Tell whether the code of a backend computes on a GPU, and whether it reads typed memory."""
+    """Return whether the code of a backend computes on a GPU, and whether it reads typed memory."""
     with suppress(ValueError):
         known = preset(backend)
         return known.gpu, known.typed

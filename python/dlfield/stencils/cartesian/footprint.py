@@ -1,8 +1,8 @@
 """Points that a stencil of ``gt4py.cartesian`` touches, found in its representation.
 
-What GT4Py says of a field's bounds leaves out points that a part of the domain reaches past the
-other end of it: levels of an interval, points of a horizontal region. It also leaves out every
-index that is known at run time only. All of it stands in the `nodes` of the stencil.
+GT4Py's bounds of a field leave out the points that part of a domain, such as an interval or a
+region, reaches beyond the opposite end of the domain. They also leave out every index that is known
+at run time only. Both are in the `nodes` of the stencil.
 """
 
 from __future__ import annotations

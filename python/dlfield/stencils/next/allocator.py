@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from dlfield._core import (
 from dlfield.stencils.next import internals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Literal, SupportsIndex
 
     from dlfield._core import Array, StorageOptions
@@ -40,7 +39,7 @@ def field_allocator(
     device: str | tuple[str, int] | UnsetType | None = UNSET,
     managed: Literal["cuda"] | None = None,
 ) -> FieldAllocator:
-    """Give an allocator for ``gtx.empty``, ``zeros``, ``ones``, ``full`` and ``as_field``.
+    """Return an allocator for ``gtx.empty``, ``zeros``, ``ones``, ``full`` and ``as_field``.
 
     ``gtx.zeros(domain, allocator=dlfield.field_allocator())`` is a field over memory of dlfield,
     with the layout and the alignment that are asked for, and with huge pages and the pool of freed
@@ -109,7 +108,7 @@ def field_allocator(
         expected = "the rank of each stride, such as (0, 1), or a function of the dims"
         raise TypeError(f"layout: expected {expected}, got {layout!r}; a name goes in defaults=")
     if layout is not None:
-        options["layout"] = tuple(layout) if isinstance(layout, Sequence) else layout
+        options["layout"] = layout if callable(layout) else tuple(layout)
     if alignment_size is not None or not given:
         default = _GPU_ALIGNMENT if gpu else HOST_ALIGNMENT
         options["alignment_size"] = default if alignment_size is None else alignment_size
@@ -193,7 +192,7 @@ class FieldAllocator:
         )
 
     def _device(self, number: int) -> dict[str, Any]:
-        """Give the option for the device that gt4py.next asks for."""
+        """Return the option for the device that gt4py.next asks for."""
         own = device_of(dict(self.options).get("device"))
         fixed = own[1] if own else None
         if number and (fixed not in (None, number) or not self.gpu):

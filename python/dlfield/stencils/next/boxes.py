@@ -16,7 +16,7 @@ __all__ = ["common", "has_points", "hull", "join", "leaves", "moved", "union", "
 
 
 def has_points(box: Box) -> bool:
-    """Tell whether a box has a point."""
+    """Return whether a box has a point."""
     return all(first < end for first, end in box.values())
 
 
@@ -35,7 +35,7 @@ def moved(box: Box, source: str, target: str, by: int | str) -> Box:
 def common(
     one: Mapping[str, tuple[float, float]], other: Mapping[str, tuple[float, float]]
 ) -> dict[str, tuple[float, float]]:
-    """Give what two boxes share; a dimension that one of them lacks is open."""
+    """Return what two boxes share; a dimension that one of them lacks is open."""
     both = {**one, **other}
     for dim in one.keys() & other.keys():
         both[dim] = (max(one[dim][0], other[dim][0]), min(one[dim][1], other[dim][1]))
@@ -43,7 +43,7 @@ def common(
 
 
 def within(needed: Needed, region: Mapping[str, tuple[float, float]]) -> Needed:
-    """Give what is needed within a region, which may be without points. What is open stays it."""
+    """Return what is needed within a region, which may be without points. What is open stays it."""
     if isinstance(needed, tuple):
         return tuple(within(one, region) for one in needed)
     if needed is None:
@@ -53,14 +53,14 @@ def within(needed: Needed, region: Mapping[str, tuple[float, float]]) -> Needed:
 
 
 def leaves(needed: Needed) -> list[Box]:
-    """Give the boxes of all parts."""
+    """Return the boxes of all parts."""
     if isinstance(needed, tuple):
         return [box for one in needed for box in leaves(one)]
     return [] if needed is None else [needed]
 
 
 def hull(boxes: Iterable[Box]) -> Box:
-    """Give the smallest box around boxes."""
+    """Return the smallest box around boxes."""
     first, *others = boxes
     hull = dict(first)
     for box in others:
@@ -71,7 +71,7 @@ def hull(boxes: Iterable[Box]) -> Box:
 
 
 def union(one: Needed, other: Needed) -> Needed:
-    """Give what two uses of one expression need together."""
+    """Return what two uses of one expression need together."""
     if one is None or other is None:
         return one if other is None else other
     if isinstance(one, tuple) and isinstance(other, tuple):

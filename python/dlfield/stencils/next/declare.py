@@ -90,6 +90,7 @@ def declare(
     is_operator, backend = internals.is_operator(stencil), internals.backend_of(stencil)
     _check_fields(stencil, fields)
     signature = internals.signature_of(stencil, fields)
+    _check_names(stencil, signature)
     outputs = _outputs(stencil, signature) if is_operator else []
     axes = ordered(dim for kind in signature.fields.values() for dim in kind.dims)
     device = "gpu" if internals.on_gpu(stencil) else None
@@ -123,6 +124,14 @@ def declare(
         connectivities={} if offset_provider is None else offset_provider,
         collections=signature.collections,
     )
+
+
+def _check_names(stencil: Any, signature: Signature) -> None:
+    """Refuse arguments that a call could not tell from its options."""
+    options = {"origin", "domain", "exec_info", "offset_provider"}
+    if taken := options & signature.kinds.keys():
+        expected = f"expected arguments without the names of options, got '{min(taken)}'"
+        raise ValueError(f"{stencil.__name__}: {expected}; rename it in the definition")
 
 
 def _check_fields(stencil: Any, fields: Mapping[str, Any] | None) -> None:

@@ -29,15 +29,15 @@ def as_field(
     origin: Mapping[Any, int] | Sequence[int] | None = None,
     domain: Any = None,
 ) -> Any:
-    """Give a field of gt4py.next over the memory of any array. Never copies the array.
+    """Return a field of gt4py.next over the memory of any array. Never copies the array.
 
     Its ranges are ``(-origin, extent - origin)``. It holds a reference to the memory, and writes go
-    there. Where the array is read-only it cannot be assigned to, and compiled backends refuse it,
-    even as an input, since GT4Py asks for writable memory. A bound stencil takes such an input.
+    there. If the array is read-only, the field cannot be assigned to, and compiled backends refuse
+    it, even as an input: GT4Py asks for writable memory. A bound stencil takes such an input.
 
     Memory of a GPU becomes a CuPyArrayField, any other a NumPyArrayField. Of a pair it is the
-    buffer of the GPU, brought up to date as by ``to_cupy()``; what is written through the field
-    has to be said with ``set_device_modified()``. ``as_storage(pair, device="cpu")`` gives the
+    buffer of the GPU, brought up to date as by ``to_cupy()``; call ``set_device_modified()`` after
+    writing through the field. ``as_storage(pair, device="cpu")`` gives the
     buffer of the host.
 
     Parameters
@@ -57,8 +57,8 @@ def as_field(
         the array's axes, or a dict by dimension. Below 0 for a field that begins above 0. By
         default the storage's default origin, else its lower halo.
     domain
-        The ranges themselves, in place of an origin: a ``gtx.Domain``, or what makes one, such as
-        ``{IDim: (5, 12)}``.
+        The ranges themselves, in place of an origin: a ``gtx.Domain``, or anything that
+        ``gtx.domain`` takes, such as ``{IDim: (5, 12)}``.
 
     Raises
     ------
@@ -109,7 +109,8 @@ def from_field(field: Any, *, domain: Any = None) -> Storage:
         Over a NumPy array; over a CuPy array, which gives a GPUStorage; or over a JAX array, of
         which the storage is read-only.
     domain
-        Where is computed: a ``gtx.Domain``, or what makes one, such as ``{IDim: (0, 10)}``.
+        The domain of the computation: a ``gtx.Domain``, or anything that ``gtx.domain`` takes,
+        such as ``{IDim: (0, 10)}``.
         Dimensions that it leaves out have no halo. Without it the points below the index 0 are the
         lower halo, and there is no upper one, since a field does not know where its domain ends.
 
@@ -119,7 +120,7 @@ def from_field(field: Any, *, domain: Any = None) -> Storage:
         For anything but a field over an array.
     ValueError
         For a field that is broadcast: its ranges are not the extents of its array. For a field that
-        ends below 0. For a domain that leaves the field.
+        ends below 0. For a domain that exceeds the field.
     BufferError, DeviceUnavailable
         As `dlfield.as_storage` for the array, such as CuPy's.
 
@@ -148,7 +149,7 @@ def from_field(field: Any, *, domain: Any = None) -> Storage:
 
 
 def _checked(field: Any) -> dict[Any, tuple[int, int]]:
-    """Give the ranges of a field that are the extents of its array."""
+    """Return the ranges of a field that are the extents of its array."""
     ranges = [(one.start, one.stop) for one in field.domain.ranges]
     extents = tuple(stop - start if isinstance(stop, int) else None for start, stop in ranges)
     if extents != tuple(field.ndarray.shape):
@@ -231,12 +232,20 @@ def _dimensions(
                 "give dims=(IDim, ...)"
             )
         found = [_dimension(name, dims) for name in held.dims or ()]
-    else:
+    elif isinstance(dims, Sequence):
         found = list(dims)
+    else:
+        raise TypeError(f"dims: expected a gtx.Dimension for each axis, got {dims!r}")
     if len(found) != held.ndim:
         raise ValueError(f"dims: expected {held.ndim}, one for each axis, got {len(found)}")
     if any(not internals.is_dimension(dim) for dim in found):
         raise TypeError(f"dims: expected a gtx.Dimension for each axis, got {dims!r}")
+    names = tuple(dim.value for dim in found)
+    if held.dims not in (None, names) and sorted(held.dims or ()) == sorted(names):
+        raise ValueError(
+            f"dims: expected the order {held.dims}, as the array says, got {names}; transpose the "
+            "array, or give a dict by name"
+        )
     return found
 
 
@@ -281,7 +290,7 @@ def _origin(
 
 
 def _own_origin(held: Storage) -> list[int]:
-    """Give the default origin in the order of the axes, else the lower halo."""
+    """Return the default origin in the order of the axes, else the lower halo."""
     origin = getattr(held, "default_origin", None)
     if origin is not None:
         if held.dims is None:

@@ -184,7 +184,7 @@ class ProgramFootprint:
         return {dim: (-at, extent - at) for dim, extent, at in ends}
 
     def is_static(self) -> bool:
-        """Tell whether GT4Py compiles the domains of all statements in, as literals.
+        """Return whether GT4Py compiles the domains of all statements in, as literals.
 
         It does for literals of the definition, for scalars that are static parameters, and with
         static domains for the ends of fields.

@@ -209,7 +209,7 @@ def _types_of_operator(stencil: Any, fields: Mapping[str, Any] | None) -> dict[s
 
 
 def _with_dimensions(every: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the arguments of a scan operator, which are scalars, the dimensions of `fields`."""
+    """Return the arguments of a scan operator, which are scalars, the dimensions of `fields`."""
     from gt4py.next.type_system import type_specifications as types
     from gt4py.next.type_system import type_translation
 
@@ -529,6 +529,8 @@ def connectivity(found: Any) -> Connectivity | str | None:
         array = getattr(found, "ndarray", None)
     if array is None:
         return str(kind.codomain.value)
+    if len(kind.domain) != 2:
+        return None
     rows = found.domain.ranges[0]
     names = [str(dim.value) for dim in kind.domain]
     return Connectivity(

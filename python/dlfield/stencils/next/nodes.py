@@ -220,7 +220,7 @@ def index_of(node: Node) -> int:
 
 
 def is_range(node: Node) -> bool:
-    """Tell whether a node asks for the range of a field along an axis."""
+    """Return whether a node asks for the range of a field along an axis."""
     return isinstance(node, Call) and node.builtin == "get_domain_range"
 
 

@@ -58,7 +58,7 @@ class ScanByArguments(BoundStencil):
         return self.of_call(args, given).functional(*args, **kwargs)
 
     def of_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BoundStencil:
-        """Give the operator that is bound for the dimensions of these arguments."""
+        """Return the operator that is bound for the dimensions of these arguments."""
         given = self.arguments(*args, **kwargs)
         found = {name: self._dims_of(name, value) for name, value in given.items()}
         known = {name: found[name] for name in self.argument_names if found.get(name)}
@@ -75,7 +75,7 @@ class ScanByArguments(BoundStencil):
         return bound[key]
 
     def _dims_of(self, name: str, value: Any) -> tuple[Any, ...]:
-        """Give the dimensions of an argument; none for a scalar."""
+        """Return the dimensions of an argument; none for a scalar."""
         while isinstance(value, tuple) and value:
             value = value[0]  # the parts of a collection have the same
         if internals.is_field(value):
@@ -93,7 +93,7 @@ class ScanByArguments(BoundStencil):
         return tuple(ordered(self._dimension(one) for one in names))
 
     def _dimension(self, name: str) -> Any:
-        """Give the ``gtx.Dimension`` of a name."""
+        """Return the ``gtx.Dimension`` of a name."""
         axis = internals.axis_of_scan(self.stencil)
         known = [axis, *filter(internals.is_dimension, self.dims.values())]
         target = self.dims.get(name, name)

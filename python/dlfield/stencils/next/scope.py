@@ -92,7 +92,7 @@ class Scope:
         return function
 
     def is_argument(self, node: Node) -> bool:
-        """Tell whether a reference stands for an argument of the program, or a part of one."""
+        """Return whether a reference stands for an argument of the program, or a part of one."""
         while isinstance(node, Call) and node.builtin == "tuple_get":
             node = node.arguments[1]
         if isinstance(node, Name) and node.id in self.bound:
