@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PySlice, PyTuple};
 use smallvec::SmallVec;
 
-use super::others::{Others, has_the_last_word, is_of_library, numpys_class};
+use super::others::{Others, has_the_last_word, is_masked, is_of_library, numpys_class};
 use super::types::Kind;
 use crate::device::Target;
 use crate::error::{Error, Failure};
@@ -16,7 +16,7 @@ use crate::field::{Field, Halo, Operand as Labels};
 use crate::layout::Extents;
 use crate::managed::Managed;
 use crate::protocol::buffer::shape_and_dtype;
-use crate::protocol::read::wrong_type;
+use crate::protocol::read::class_name;
 use crate::protocol::{self, Arrival, Request, is_plain_ndarray};
 use crate::python::numpy::{array_held_by, array_over, dtype_to, import_or_convert, is_number};
 use crate::python::storage::PyStorage;
@@ -98,20 +98,19 @@ impl<'py> Operand<'py> {
         if is_plain_ndarray(object) {
             return Ok(Some(Self::Array(object.clone(), shape_of(object)?)));
         }
-        if others == Others::Decide && has_the_last_word(object)? {
+        let (py, decides) = (object.py(), has_the_last_word(object)?);
+        if decides && others == Others::Decide {
             return Ok(None);
         }
-        if has_the_last_word(object)? {
-            return Err(PyTypeError::new_err(format!(
-                "{what}: expected a storage or a NumPy array as out, got a {}; pass \
-                 dlfield.as_storage(array)",
-                object.get_type().name()?
-            )));
+        let is_array = object.is_instance(numpys_class(py, "ndarray")?)?;
+        if is_array && !decides && !is_masked(object)? {
+            return Ok(Some(Self::Array(object.clone(), shape_of(object)?))); // such as a memmap
         }
-        let expected = "a storage or a NumPy array as out";
-        Err(wrong_type(what, expected, object)
-            .followed_by("; pass dlfield.as_storage(array)")
-            .into())
+        Err(PyTypeError::new_err(format!(
+            "{what}: expected a storage or a NumPy array as out, got a {}; pass \
+             dlfield.as_storage(array)",
+            class_name(&object.get_type())
+        )))
     }
 
     /// A new storage.

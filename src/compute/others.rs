@@ -39,6 +39,12 @@ pub(super) fn has_the_last_word(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(!is_operand && !own.is(&numpys_class(py, "ndarray")?.getattr(name)?))
 }
 
+/// True for a masked array of NumPy, whose mask is beside its memory.
+pub(super) fn is_masked(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let module = object.py().import(intern!(object.py(), "numpy.ma"))?;
+    object.is_instance(&module.getattr(intern!(object.py(), "MaskedArray"))?)
+}
+
 /// True if the class of an object is of a package.
 pub(super) fn is_of_library(object: &Bound<'_, PyAny>, package: &str) -> PyResult<bool> {
     let module = object.get_type().getattr_opt(intern!(object.py(), "__module__"))?;

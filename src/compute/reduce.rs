@@ -134,11 +134,14 @@ impl<'py> Reduction<'_, 'py> {
         let is_new = lift.outputs.first().is_none_or(Option::is_none);
         let is_half = output.storage().is_some_and(|(memory, _)| memory.dtype() == DType::Float16);
         let outcome = match place {
-            // NumPy adds numbers of float16 up in float32 only if it makes the result itself.
-            None if is_new && is_half => self.call(py, arguments, values, None).and_then(|made| {
-                let numpy = py.import(intern!(py, "numpy"))?;
-                numpy.call_method1(intern!(py, "copyto"), (&out, made)).map(drop)
-            }),
+            // NumPy adds numbers of float16 up in float32 only if it makes the result itself, and
+            // writes the maximum of `ptp` before it looks for the minimum.
+            None if (is_new && is_half) || self.name == "numpy.ptp" => {
+                self.call(py, arguments, values, None).and_then(|made| {
+                    let numpy = py.import(intern!(py, "numpy"))?;
+                    numpy.call_method1(intern!(py, "copyto"), (&out, made)).map(drop)
+                })
+            }
             None => self.call(py, arguments, values, Some(&out)).map(drop),
             Some(Place::Turned(axes)) => {
                 let turned = moved(out, axes.len(), &axes)?;

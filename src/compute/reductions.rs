@@ -111,9 +111,9 @@ functions! {
         max(axis, out, keepdims, initial, r#where) Reduced ["maximum", "reduce"];
         /// Return the smallest elements along dimensions, as `numpy.min`, with the arguments of `sum`.
         min(axis, out, keepdims, initial, r#where) Reduced ["minimum", "reduce"];
-        /// Tell if all elements along dimensions are true, as `numpy.all`, with the arguments of `sum`.
+        /// Return whether all elements along dimensions are true, as `numpy.all`, with the arguments of `sum`.
         all(axis, out, keepdims; r#where) ReducedToTruth ["logical_and", "reduce"];
-        /// Tell if any element along dimensions is true, as `numpy.any`, with the arguments of `sum`.
+        /// Return whether any element along dimensions is true, as `numpy.any`, with the arguments of `sum`.
         any(axis, out, keepdims; r#where) ReducedToTruth ["logical_or", "reduce"];
         /// Average along dimensions, as `numpy.mean`, with the arguments of `sum`.
         ///

@@ -1,4 +1,4 @@
-"""Averages and covariances with weights, which belong to the dimensions that their names say."""
+"""Averages and covariances, with weights that are matched to dimensions by name."""
 
 from __future__ import annotations
 
@@ -63,13 +63,31 @@ def cov(
     **options: Array,
 ) -> Array:
     """Return covariances, by position; weights are along the dimension of the observations."""
-    check_host("cov", (m, y, fweights, aweights))
-    dims = same_names("cov", (get_dims(m), get_dims(y)), may_be_unrelated=False)
-    observed = dims and (dims[-1 if rowvar else 0],)
-    for weights in (fweights, aweights):
-        same_names("cov", (get_dims(weights), observed), may_be_unrelated=False)
+    _check_observed("cov", m, (y, fweights, aweights), rowvar=rowvar)
     m, y, fweights, aweights = map(values, (m, y, fweights, aweights))
     return np.cov(m, y, rowvar, bias, ddof, fweights, aweights, **options)
+
+
+def corrcoef(
+    x: Array,
+    y: Array = None,
+    rowvar: bool = True,  # noqa: FBT001, FBT002 - as NumPy
+    **options: Array,
+) -> Array:
+    """Return correlation coefficients, by position."""
+    _check_observed("corrcoef", x, (y,), rowvar=rowvar)
+    return np.corrcoef(values(x), values(y), rowvar, **options)
+
+
+def _check_observed(what: str, m: Array, others: tuple[Array, ...], *, rowvar: bool) -> None:
+    """Refuse other names than those of `m`; of one dimension, other than its observations."""
+    check_host(what, (m, *others))
+    own = get_dims(m)
+    observed = own and (own[-1 if rowvar else 0],)
+    for other in others:
+        names = get_dims(other)
+        wanted = own if names and len(names) > 1 else observed
+        same_names(what, (names, wanted), may_be_unrelated=False)
 
 
 # --- on the host: an array with an axis for each dimension of the storage ------------------------
@@ -103,7 +121,7 @@ def _total(
 
 
 def _named(weights: Array, a: Storage, axes: tuple[int, ...]) -> Array:
-    """Return weights as a storage with some of the names of another one, where they are."""
+    """Return weights as a storage with some of the names of `a`, in their own memory."""
     assert a.dims is not None
     if get_dims(weights):
         weights = as_storage(weights)
@@ -132,7 +150,7 @@ def _total_by_name(
 
 
 def _among(weights: Storage, a: Storage) -> tuple[str, ...]:
-    """Return names of weights, each of which a storage must have, with the same extents."""
+    """Check that `a` has the dims of the weights with the same extents, and return these dims."""
     own, known = weights.dims or (), dict(zip(a.dims or (), a.shape, strict=True))
     if not {*own} <= {*known}:
         raise ValueError(f"weights: expected dims among {a.dims}, got {own}; rename them")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,14 +44,20 @@ def axis_of(what: str, storage: Storage, axis: Any) -> int:
     TypeError
         For several axes, and for None unless the storage has one axis: NumPy would flatten it.
     """
-    if isinstance(axis, tuple | list):
-        raise TypeError(f"{what}: axis: expected one axis, got {axis!r}; pass one name or number")
     if axis is None and storage.ndim != 1:
         raise TypeError(
             f"{what}: needs an axis of a storage of {storage.ndim} dimensions; name one, or use "
             "ravel() to go through all elements"
         )
-    return axes_of(what, storage, 0 if axis is None else axis)[0]
+    number = numbered(what, storage, 0 if axis is None else axis)
+    try:
+        if isinstance(number, bool):
+            raise TypeError
+        number = operator.index(number)
+    except TypeError:
+        expected = f"{what}: axis: expected one axis"
+        raise TypeError(f"{expected}, got {axis!r}; pass one name or number") from None
+    return np.lib.array_utils.normalize_axis_index(number, storage.ndim)
 
 
 def check_new_axis(what: str, axis: Any) -> None:

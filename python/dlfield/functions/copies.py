@@ -8,7 +8,7 @@ result. It has the alignment of the first storage, and its layout if it has as m
 from __future__ import annotations
 
 import operator
-from itertools import combinations, pairwise
+from itertools import accumulate, combinations, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,7 +55,7 @@ def filled(made: Storage, array: np.ndarray) -> Storage:
 
 
 def _options_like(model: Storage, ndim: int) -> dict[str, Any]:
-    """Return the options of a storage like `model`. With other axes neither layout nor dims."""
+    """Return the options of a storage like `model`; with other axes without layout and dims."""
     options: dict[str, Any] = {"alignment_size": model.alignment_size}
     if ndim == model.ndim:
         options |= {"layout": model.layout, "dims": model.dims}
@@ -79,11 +79,9 @@ def converted(
     subok: object = None,
     copy: bool = True,  # noqa: FBT001, FBT002 - as NumPy
 ) -> Storage:
-    """Do what `Storage.astype` says."""
+    """Implement `Storage.astype`."""
     wanted, options = np.dtype(dtype), _ordered("astype", storage.ndim, order)
-    if not np.can_cast(storage.dtype, wanted, casting):
-        text = f"astype: expected a type into which {storage.dtype} goes by the rule {casting!r}"
-        raise TypeError(f"{text}, got {wanted}; pass casting='unsafe'")
+    check_cast("astype", storage.dtype, wanted, casting)
     has_order = not options or tuple(options["layout"]) == tuple(storage.layout)
     if not copy and wanted == storage.dtype and has_order:
         return storage
@@ -139,7 +137,7 @@ def check_cast(what: str, found: Array, dtype: np.dtype[Any], casting: Array) ->
 
 
 def like(name: str) -> Callable[..., Storage]:
-    """Make NumPy's function of a model: kind, names, halo, layout and alignment are the model's.
+    """Return NumPy's function for storages: kind, names, halo, layout, alignment are the model's.
 
     With another shape there is no halo, with another number of axes neither names nor layout.
     """
@@ -206,7 +204,7 @@ def concatenate(
     axis = axis_of("numpy.concatenate", model, axis)
     _check_alike("concatenate", pieces, axis)
     extents = [piece.shape[axis] for piece in pieces]
-    bounds = np.cumsum([0, *extents]).tolist()
+    bounds = [*accumulate(extents, initial=0)]
     made = made_like(
         (*model.shape[:axis], bounds[-1], *model.shape[axis + 1 :]),
         _common_type("concatenate", pieces, dtype, casting),
@@ -251,7 +249,7 @@ def stack(
 
 
 def joining(name: str, longer: Callable[..., Any], axis: int) -> Callable[..., Storage]:
-    """Make the join of arrays that have enough axes along one of them, or the only one."""
+    """Return a function that joins arrays along `axis`, after `longer` has added axes to them."""
 
     def places(array: Array) -> tuple[str | None, ...]:
         """Return the name, or None, of each axis that the longer array has."""
@@ -272,14 +270,17 @@ def joining(name: str, longer: Callable[..., Any], axis: int) -> Callable[..., S
 
 
 def _pieces(
-    what: str, arrays: Iterable[Array], out: object = None
+    what: str, arrays: Iterable[Array], out: object
 ) -> tuple[labels.Names, Storage, list[Storage]]:
     """Return the names on which arrays agree, the first storage, and all of them as storages."""
     check_no_out(what, out)
     given = list(arrays)
     dims = labels.same_names(what, map(get_dims, given))
     pieces = [one if isinstance(one, Storage) else _as_storage(one) for one in given]
-    model = next(one for one in given if isinstance(one, Storage))
+    model = next((one for one in given if isinstance(one, Storage)), None)
+    if model is None:  # an iterator, which NumPy has read
+        got = type(arrays).__name__
+        raise TypeError(f"{what}: expected a list or tuple of arrays, got a {got}; pass list(...)")
     for one, piece in zip(given, pieces, strict=True):
         _check_kind(what, model, piece, foreign=one is not piece)
     return dims, model, pieces

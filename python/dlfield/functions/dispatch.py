@@ -132,6 +132,8 @@ def _viewed(row: Row, function: Function) -> Function:
     def call(*args: Array, **keywords: Array) -> Any:  # one or several
         given = {**dict(zip(parameters, args, strict=False)), **keywords}
         a = given.pop(next(iter(parameters)))
+        if not isinstance(a, Storage):  # only another argument is one
+            return function(a, **values(given))
         if has_axis:
             axis = given.get("axis", parameters["axis"])
             given["axis"] = axis_of(f"numpy.{function.__name__}", a, axis)
@@ -318,7 +320,8 @@ OWN: dict[str, Function] = {
             *(copies.concatenate, copies.stack, copies.pad),
             *(ufuncs.where, ufuncs.select, ufuncs.choose, ufuncs.clip, ufuncs.nan_to_num),
             *(ufuncs.real, ufuncs.imag, ufuncs.copyto, ufuncs.size),
-            *(ufuncs.diff, ufuncs.trapezoid, averages.average, averages.cov, ufuncs.count_nonzero),
+            *(ufuncs.diff, ufuncs.trapezoid, ufuncs.count_nonzero),
+            *(averages.average, averages.corrcoef, averages.cov),
         )
     },
 }

@@ -28,7 +28,7 @@ def values(given: Array) -> Array:
     if isinstance(given, dict):
         return {name: values(one) for name, one in given.items()}
     if isinstance(given, list | tuple):
-        return type(given)(map(values, given))
+        return [*map(values, given)] if isinstance(given, list) else tuple(map(values, given))
     if not has_host_buffer(given):
         return _core.storage(given, device="cpu").to_numpy()
     return given.to_numpy() if isinstance(given, Storage) else given

@@ -145,14 +145,12 @@ def same_names(what: str, given: Iterable[Names], *, may_be_unrelated: bool = Tr
     named = [names for names in given if names is not None]
     if not named:
         return None
-    same: Names = max(named, key=len)
     most = max(named, key=len)
-    for names in named:
-        if names != most[len(most) - len(names) :]:  # as shapes broadcast
-            same = None
-            if not (may_be_unrelated and names_are_unrelated(names, most)):
-                raise ValueError(
-                    f"{what}: expected arrays whose dims agree, got {most} and {names}; transpose "
-                    "or rename one of them, or pass to_numpy() to go by position"
-                )
-    return same
+    others = [names for names in named if names != most[len(most) - len(names) :]]  # as shapes
+    for names in others:
+        if not (may_be_unrelated and names_are_unrelated(names, most)):
+            raise ValueError(
+                f"{what}: expected arrays whose dims agree, got {most} and {names}; transpose or "
+                "rename one of them, or pass to_numpy() to go by position"
+            )
+    return None if others else most

@@ -184,8 +184,8 @@ a 1-D array of values
     ...,...->*: extract
 arrays of counts or moments
     ...->*: histogram_bin_edges
-    ...,...->*: bincount corrcoef histogram histogram2d
-    ...,...->* own: cov
+    ...,...->*: bincount histogram histogram2d
+    ...,...->* own: corrcoef cov
     k...,k->*: histogramdd
 a string
     ...->*: array2string array_repr array_str

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dlfield._core import Storage, as_storage, elementwise, get_dims, zeros_like
+from dlfield._core import UNSET, Storage, as_storage, elementwise, get_dims, zeros_like
 from dlfield.functions.axes import along, axes_of, axis_of
 from dlfield.functions.copies import check_cast, check_no_out, concatenate, filled, made_like
 from dlfield.functions.host import (
@@ -91,8 +91,8 @@ def choose(a: Array, choices: Array, out: Array = None, mode: Array = "raise") -
 @cache
 def _choose(count: int) -> Callable[..., Array]:
     def into(a: Array, *arrays: Array, mode: Array) -> Array:
-        out = arrays[count] if len(arrays) > count else None
-        return np.choose(a, arrays[:count], out=out, mode=mode)
+        found = np.choose(a, arrays[:count], mode=mode)  # which writes an `out` in C order
+        return _into(arrays[count], found) if len(arrays) > count else found
 
     return into
 
@@ -127,7 +127,7 @@ def rounded(a: Array, decimals: int = 0, out: Array = None) -> Array:
 
 @wraps(np.round)
 def _round(a: Array, out: Array = None, *, decimals: int) -> Array:
-    if out is None or np.issubdtype(a.dtype, np.inexact):
+    if out is None or np.issubdtype(np.asarray(a).dtype, np.inexact):
         return np.round(a, decimals, out)
     out[...] = np.round(a, decimals)  # np.round refuses an output of integers
     return out
@@ -146,7 +146,8 @@ def imag(val: Storage) -> Storage:
 def _part(val: Storage, function: Callable[..., Array], name: str) -> Storage:
     if not is_on_host_alone(val):
         return elementwise(function, (val,), name=f"numpy.{name}")  # type: ignore[no-any-return]
-    view = as_storage(getattr(val.to_numpy(), name), dims=val.dims)
+    origin = getattr(val, "default_origin", UNSET)
+    view = as_storage(getattr(val.to_numpy(), name), dims=val.dims, default_origin=origin)
     view.halo = val.halo
     return view
 
@@ -276,6 +277,8 @@ def trapezoid(y: Array, x: Array = None, dx: Array = 1.0, axis: Array = -1) -> A
         dx = np.diff(points, axis=0 if points.ndim == 1 else at - y.ndim)
         if points.ndim == 1:
             dx = dx.reshape([-1 if one == at else 1 for one in range(y.ndim)])
+    if np.ndim(dx) and not get_dims(dx):  # by position from the end, as in NumPy
+        dx = np.asarray(dx)[(*(None,) * (y.ndim - np.ndim(dx)), ...)]
     sums = y[along(at, slice(1, None))] + y[along(at, slice(None, -1))]
     return (sums * dx / 2.0).sum(at)
 

@@ -39,7 +39,7 @@ class _Map(NamedTuple):
 
 
 def mapped(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Do to the axes of a storage what `function` of NumPy does to those of an array."""
+    """Return a version of a NumPy function that does to axes of storages what it does to arrays."""
     what = f"numpy.{function.__name__}"
 
     def found(shape: tuple[int, ...], *args: Array, **keywords: Array) -> Any:
@@ -70,12 +70,12 @@ def mapped(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_plain(one: object) -> bool:
-    """Return True for integers of Python, also in tuples: others may equal them and mean more."""
+    """Return True for Python's integers, also in tuples: True equals 1 but means something else."""
     return type(one) is int or (type(one) is tuple and all(map(_is_plain, one)))
 
 
 def _probe(shape: tuple[int, ...]) -> np.ndarray:
-    """Make an array, of which nothing may be read, whose addresses tell the indices.
+    """Make an array whose addresses encode the indices. Its elements must not be read.
 
     An index is a digit of the address, in the base of the extent.
     """
@@ -198,7 +198,9 @@ def reshape(
         copied, as there are no names to lose.
     """
     check_host_alone("numpy.reshape", a)
-    array = (a.copy() if copy else a).to_numpy()
+    if copy:
+        return _over(a, _core.storage(a.to_numpy().reshape(shape, order=order)))
+    array = a.to_numpy()
     seen = array.reshape(shape, order=order)
     if seen.size and not np.may_share_memory(seen, array):
         if _core.has_matched_dims():

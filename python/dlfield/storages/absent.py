@@ -49,7 +49,7 @@ class Absent:
 
 
 def is_absent(kind: type, name: str) -> bool:
-    """Tell if a class explains why it lacks an attribute."""
+    """Return whether a class explains why it lacks an attribute."""
     return any(isinstance(vars(one).get(name), Absent) for one in kind.__mro__)
 
 

@@ -19,7 +19,7 @@ __all__ = ["broadcast_like", "isel"]
 
 
 def isel(storage: Storage, indexers: Mapping[str, Any]) -> Storage:
-    """Do what `Storage.isel` says."""
+    """Implement `Storage.isel`."""
     dims = _dims_of("isel", storage)
     check_among("isel", indexers, dims)
     key = [_index(name, indexers.get(name, slice(None))) for name in dims]
@@ -50,10 +50,9 @@ def broadcast_like(storage: Storage, other: Array) -> Storage:
             f"broadcast_like: expected a model with dims, got a {type(other).__name__} without; "
             "use numpy.broadcast_to to go by position"
         )
-    extents = dict(zip(model, other.shape, strict=True)) | dict(
-        zip(own, storage.shape, strict=True)
-    )
-    for name, extent in zip(model, other.shape, strict=True):
+    shape = as_storage(other).shape
+    extents = dict(zip(model, shape, strict=True)) | dict(zip(own, storage.shape, strict=True))
+    for name, extent in zip(model, shape, strict=True):
         if extents[name] != extent:
             raise ValueError(
                 f"broadcast_like: expected extent {extent} along {name!r} as the model has, got "

@@ -10,7 +10,7 @@ __all__ = ["construct"]
 
 
 def construct(cls: type, data: tuple[Any, ...], /, **options: Any) -> Storage:
-    """Make what `cls(*data, **options)` is. `Storage(...)` is of the class that fits."""
+    """Implement `cls(*data, **options)`. `Storage(...)` chooses the class that fits."""
     decided = class_options(cls)
     if decided is None:
         raise TypeError(f"{cls.__name__}: expected Storage or one of its own kinds, got a subclass")

@@ -48,7 +48,7 @@ class _Methods(Storage):
         return (self[index] for index in reversed(range(len(self))))
 
     def to_quantity(self, units: str, *, backend: Any) -> Any:  # of NDSL
-        """Return an NDSL ``Quantity`` over the memory of a storage. Copies nothing.
+        """Return an NDSL ``Quantity`` over the memory of this storage. Copies nothing.
 
         Its origin and extent are those of the domain, and its halo is the storage's. I, J and K
         have NDSL's names; other dims keep theirs.
@@ -58,7 +58,7 @@ class _Methods(Storage):
         units
             Units of the values.
         backend
-            An ``ndsl.Backend``, or what makes one, such as "st:gt:cpu:KJI".
+            An ``ndsl.Backend``, or its name, such as "st:gt:cpu:KJI".
 
         Returns
         -------
@@ -112,8 +112,8 @@ class _Methods(Storage):
     ) -> Self:
         """Copy with another type into the same names, halo, layout and alignment.
 
-        Converts as NumPy does. With `copy=False` the storage itself, if it has that type and order.
-        `subok` means nothing.
+        Converts as NumPy does. With `copy=False`, returns the storage itself if it already has that
+        type and order. `subok` is ignored.
 
         Raises
         ------
@@ -136,9 +136,9 @@ class _Methods(Storage):
         Returns
         -------
         Storage or numpy.ndarray
-            Without `dtype` a storage with the same names and halo, on the same device. With `dtype`
-            a NumPy array over the buffer of the host: names and halo count elements of the own
-            type.
+            Without `dtype`, a storage with the same names and halo, on the same device. With
+            `dtype`, a NumPy array over the host buffer, without names and halo, which count
+            elements of the storage's own type.
 
         Raises
         ------
@@ -254,10 +254,10 @@ class _Methods(Storage):
 
     @property
     def variable(self) -> Any:  # an xarray.Variable
-        """Return an `xarray.Variable` around it: a DataArray beside it computes with that, by name.
+        """Return an `xarray.Variable` around the storage, with which a DataArray computes by name.
 
-        Without dims it is the array of NumPy, which goes by position. Absent without xarray, and
-        for a storage without dims that has a buffer on a GPU.
+        Without dims, the NumPy array, which goes by position. Absent without xarray, and for a
+        storage without dims that has a buffer on a GPU.
         """
         if self.dims is None:
             from dlfield.functions.host import is_on_host_alone
@@ -279,12 +279,12 @@ class _Methods(Storage):
 
     @property
     def real(self) -> Storage:
-        """Return the real part: a view, or a copy of complex values with a buffer on a GPU."""
+        """Return the real part: the storage itself if real, else a view, or a copy on a GPU."""
         return _part(self, "real")
 
     @property
     def imag(self) -> Storage:
-        """Return the imaginary part: a view of complex values on the host alone, else a copy."""
+        """Return the imaginary part: a view, or a copy on a GPU; zeros if the storage is real."""
         return _part(self, "imag")
 
     def conj(self) -> Storage:
@@ -305,7 +305,7 @@ class _Methods(Storage):
         return made
 
     def searchsorted(self, v: Any, side: Any = "left", sorter: Any = None) -> Any:
-        """Return the places of values in sorted ones, as `numpy.searchsorted` does."""
+        """Return the indices at which to insert values into this sorted storage, as NumPy does."""
         import numpy as np
 
         searchsorted: Any = np.searchsorted

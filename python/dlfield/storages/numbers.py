@@ -1,8 +1,10 @@
-"""What Python asks of a storage that is a single element; its operators are compiled."""
+"""Conversions of a storage with a single element. Operators are compiled."""
 
 import operator
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from dlfield.functions.host import way_out
 
@@ -65,8 +67,8 @@ def _format(self: Any, spec: str) -> str:
 
 
 def _contains(self: Any, value: object) -> bool:  # a storage
-    """Tell if an element equals `value`, as NumPy does."""
-    return bool((self == value).any())
+    """Return whether an element equals `value`, as NumPy does."""
+    return bool(np.any(self == value))
 
 
 def install_on(cls: type) -> None:

@@ -1,8 +1,8 @@
 """Files: xarray encodes the values of storages as those of NumPy arrays, for every engine.
 
-Some engines take NumPy's arrays alone (netCDF4), and encoding computes (fill values, scale factors,
-the integers of netCDF 3), which storages do not. All engines call one function of
-``xarray.conventions`` first, which gets the values from here.
+Some engines take NumPy's arrays alone (netCDF4), and encoding computes with fill values, scale
+factors and the integers of netCDF 3 in ways that storages do not support. All engines call one
+function of ``xarray.conventions`` first, which gets the values from here.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ def to_xarray(
     coords, name
         As for ``xarray.DataArray``.
     attrs
-        Attributes beside those that `from_xarray` reads. There are such for a storage with a halo
-        or a default origin: ``halo_<dim>``, points below and above, ``extent_<dim>`` and
+        More attributes. A storage with a halo or a default origin also gets those that
+        `from_xarray` reads: ``halo_<dim>`` (points below and above), ``extent_<dim>`` and
         ``origin_<dim>``, or ``halo_unknown``. Nothing else in dlfield reads them, since xarray
         keeps them unchanged in a part of the array.
 
@@ -39,8 +39,8 @@ def to_xarray(
     -------
     xarray.DataArray
         Over host memory it holds the NumPy array of `to_numpy()`, so that all of xarray works. With
-        a buffer on a GPU it holds the storage itself, since a NumPy array would show what the host
-        has at the moment: each side stays up to date, and arithmetic is CuPy's on the GPU.
+        a buffer on a GPU it holds the storage itself, so that each side stays up to date and CuPy
+        computes on the GPU; a NumPy array would show the host buffer as it is at the moment.
         ``xarray.DataArray(storage, dims=storage.dims)`` holds the storage in any memory.
 
     Raises
@@ -67,7 +67,7 @@ def to_xarray(
 def from_xarray(array: Array, **options: Unpack[StorageOptions]) -> Storage:
     """Put the memory of a DataArray into a storage, with the labels that `to_xarray` wrote.
 
-    Never copies. They are found again behind transpositions, and in a file that was read. A
+    Never copies. Finds the labels after a transposition, and in a file that was read back. A
     DataArray around a storage has the labels of the storage.
 
     Parameters
@@ -75,7 +75,7 @@ def from_xarray(array: Array, **options: Unpack[StorageOptions]) -> Storage:
     array
         An ``xarray.DataArray``.
     **options
-        As for `as_storage`. They override what is written.
+        As for `as_storage`. They override the labels in the attributes.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def from_xarray(array: Array, **options: Unpack[StorageOptions]) -> Storage:
     >>> back.dims, back.halo
     (('lon', 'lat'), ((1, 1), (1, 1)))
     """
-    if not hasattr(array, "variable"):
+    if isinstance(array, Storage) or not hasattr(array, "variable"):
         raise TypeError(
             f"from_xarray: expected an xarray.DataArray, got an object of type "
             f"'{type(array).__name__}'; {_way_out(array)}"
@@ -107,7 +107,7 @@ def from_xarray(array: Array, **options: Unpack[StorageOptions]) -> Storage:
     if isinstance(array.variable.data, Storage):
         return as_storage(array, **options)
     shape = dict(zip(dims, array.shape, strict=True))
-    written_for = {key.removeprefix("extent_") for key in attrs if key.startswith("extent_")}
+    written_for = {key.removeprefix("extent_") for key in attrs if str(key).startswith("extent_")}
     # Also true if a dimension is gone; then each of the others has an extent of its own.
     is_renamed = not written_for <= set(dims)
     same = all(
@@ -177,7 +177,7 @@ def _pair(dim: str, widths: Any) -> tuple[int, int]:
 def _number(name: str, value: Any) -> int:
     try:
         return int(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise _wrong(name, "an int", value) from None
 
 

@@ -279,7 +279,7 @@ def test_another_type_keeps_names_halo_and_layout(field):
     assert np.array_equal(whole, VALUES.astype("int32"))
     assert field.astype(float, copy=False) is field
     assert not np.shares_memory(field.astype(float), field)
-    with pytest.raises(TypeError, match=r"rule 'safe', got int8; pass casting='unsafe'"):
+    with pytest.raises(TypeError, match=r"rule 'safe', got float64; pass casting='unsafe'"):
         field.astype("int8", casting="safe")
 
 

@@ -209,3 +209,8 @@ def test_elements_that_are_joined_without_an_axis_are_aligned_as_the_first_stora
     made = np.concatenate(pieces, axis=None)
     assert (made.alignment_size, made.ptr % 64) == (64, 0)
     np.testing.assert_array_equal(made, np.concatenate([*map(np.asarray, pieces)], axis=None))
+
+
+def test_an_iterator_of_arrays_is_refused_by_what_to_pass():
+    with pytest.raises(TypeError, match=r"expected a list or tuple of arrays, got a .*pass list"):
+        np.concatenate(iter([field(), field()]))

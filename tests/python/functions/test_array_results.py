@@ -253,7 +253,7 @@ def test_an_axis_is_needed_where_numpy_would_put_all_in_a_row(field, call):
     assert call(field[0, 0]).dims == ("K",)
 
 
-@pytest.mark.parametrize("axis", [(0, 1), ("I", "J"), ["K"], ()])
+@pytest.mark.parametrize("axis", [(0, 1), ("I", "J"), ["K"], (), {0}, range(2), True, 0.0])
 @pytest.mark.parametrize(
     "call",
     [

@@ -198,3 +198,10 @@ def test_a_copy_that_is_forbidden_is_not_made_for_like():
     for given, dtype in (([1.0, 2.0], None), (array, np.float32)):
         with pytest.raises(ValueError, match=r"asarray: expected an array .*; pass copy=None"):
             np.asarray(given, dtype, copy=False, like=field)
+
+
+def test_a_copy_that_is_asked_for_may_have_any_shape():
+    turned = dlf.storage(VALUES, dims="IJK", layout=(0, 1, 2))
+    found = np.reshape(turned, -1, copy=True)
+    np.testing.assert_array_equal(found.to_numpy(), VALUES.ravel())
+    assert not np.shares_memory(found.to_numpy(), turned.to_numpy())

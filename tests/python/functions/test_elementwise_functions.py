@@ -122,6 +122,30 @@ def test_the_conditions_of_a_choice_may_be_an_array(field):
     np.testing.assert_array_equal(found, np.select(conditions, [VALUES, -VALUES], 7))
 
 
+@pytest.mark.parametrize("mode", ["raise", "wrap", "clip"])
+def test_choices_by_number_are_right_in_every_order_of_memory(mode):
+    numbers, values = np.arange(6).reshape(2, 3) % 2, np.arange(6.0).reshape(2, 3)
+    turned = [dlf.storage(one, layout=(1, 0)) for one in (numbers, values)]
+    expected = np.choose(numbers, [values, -values], mode=mode)
+    found = np.choose(turned[0], [turned[1], -turned[1]], mode=mode)
+    np.testing.assert_array_equal(found, expected)
+    out = np.empty((2, 3), order="F")
+    np.choose(turned[0], [turned[1], -turned[1]], mode=mode, out=out)
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_a_number_is_rounded_into_a_storage():
+    out = dlf.zeros(())
+    assert np.round(2.567, 1, out=out) is out
+    assert out.item() == 2.6
+
+
+def test_parts_of_complex_values_keep_the_origin():
+    values = dlf.zeros((6, 5), complex, dims="IJ", halo=(1, 1), default_origin=(2, 2))
+    for part in (values.real, values.imag):
+        assert (part.default_origin, part.halo) == ((2, 2), ((1, 1), (1, 1)))
+
+
 def test_a_choice_for_each_condition_is_needed(field):
     with refused(ValueError, "numpy.select: expected a choice for each condition, got 2 for 1"):
         np.select([field > 0], [field, field])

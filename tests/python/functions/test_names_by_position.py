@@ -136,3 +136,13 @@ def test_weights_of_a_covariance_are_along_the_observations(rowvar):
     np.testing.assert_array_equal(np.cov(PLANE, rowvar=rowvar, fweights=right), expected)
     with refused(ValueError, "dims agree"):
         np.cov(PLANE, rowvar=rowvar, fweights=wrong)
+
+
+@pytest.mark.parametrize("function", [np.cov, np.corrcoef])
+def test_a_second_variable_of_one_dimension_is_along_the_observations(function):
+    with refused(ValueError, "dims agree"):
+        function(PLANE, ALONG_I)
+    with refused(ValueError, "dims agree"):
+        function(PLANE, ALONG_J, rowvar=False)
+    expected = function(VALUES, [1.0, 2.0], rowvar=False)
+    np.testing.assert_array_equal(function(PLANE, ALONG_I, rowvar=False), expected)

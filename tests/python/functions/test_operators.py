@@ -395,3 +395,12 @@ def test_types_of_ml_dtypes_compute():
 )
 def test_priority_is_that_of_the_draft():
     assert field().__array_priority__ == 10
+
+
+def test_a_subclass_of_numpys_array_is_an_output(tmp_path):
+    for out in (np.memmap(tmp_path / "values", "f8", "w+", shape=3), np.zeros(3).view(np.recarray)):
+        np.add(dlf.ones(3), 1, out=out)
+        out += dlf.ones(3)
+        np.testing.assert_array_equal(np.asarray(out), [3.0, 3.0, 3.0])
+    with pytest.raises(TypeError, match="expected a storage or a NumPy array as out, got a Masked"):
+        np.add(dlf.ones(3), 1, out=np.ma.zeros(3))

@@ -121,7 +121,7 @@ def test_a_reduction_by_name_leaves_xarrays_dims_and_values(call):
 
 
 def refuses(function, arguments, options):
-    """Tell if a call is refused, with a text of NumPy's or of dlfield's."""
+    """Return whether a call is refused, with a text of NumPy's or of dlfield's."""
     try:
         function(*arguments, **options)
     except REFUSED:

@@ -453,3 +453,11 @@ def test_halves_are_averaged_without_an_overflow(reduce):
 @pytest.mark.parametrize("keepdims", [1, np.True_])
 def test_a_truth_of_another_type_keeps_the_axes_of_an_average(keepdims):
     assert np.average(dlf.storage(VALUES), 0, keepdims=keepdims).shape == (1, 3, 4)
+
+
+def test_the_range_of_values_may_be_written_into_the_operand():
+    values = np.arange(12.0).reshape(4, 3)[::-1].copy()
+    expected = np.ptp(values, axis=0)
+    storage = dlf.storage(values, dims="IJ")
+    np.ptp(storage, axis="I", out=storage[0])
+    np.testing.assert_array_equal(storage[0], expected)
