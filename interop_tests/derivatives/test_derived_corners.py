@@ -200,3 +200,26 @@ def converted(a: F, o: F):
 
 def test_a_conversion_to_integers_in_an_expression_is_constant():
     assert "a_bar = o_bar * float64(int32(a * 2.0))" in dlf.adjoint_source(compiled(converted))
+
+
+def by_a_whole_number(inp: F, ii: Field[np.int64], out: F):
+    with computation(PARALLEL), interval(...):
+        if inp > 0.0:  # noqa: SIM108 - only a statement leaves a variable without a value
+            n = ii + 1
+        else:
+            n = ii
+        out = inp * (n - ii)
+
+
+def test_a_whole_number_that_is_first_written_under_a_condition_stays_one():
+    run = dlf.bind(compiled(by_a_whole_number))
+    values = {"inp": np.ones((3, 3, 2)), "ii": np.full((3, 3, 2), 2**53)}
+    adjoint, tangent = (dlf.bind(one(run, ["inp"])) for one in (dlf.adjoint, dlf.tangent))
+    dlf.testing.check_adjoint(run, adjoint, values, tangent=tangent)
+    made = tangent.functional(inp=values["inp"], ii=values["ii"], inp_dot=np.ones((3, 3, 2)))
+    np.testing.assert_array_equal(made[-1] if isinstance(made, tuple) else made, 1.0)
+
+
+def test_names_of_inputs_are_a_list():
+    with refused(TypeError, "wrt: expected names in a list, got 'a'; write ['a']"):
+        dlf.adjoint(compiled(product), wrt="a")

@@ -2,10 +2,12 @@
 
 import functools
 import threading
+from typing import Any
 
 import dlfield as dlf
 import numpy as np
 import pytest
+from dlfield.annotations import Access, Field
 
 from support.errors import refused
 from support.optional import library
@@ -406,3 +408,24 @@ def test_an_output_of_integers_has_no_derivative_beside_one_that_has():
     (_, out), (_, out_dot) = jax.jvp(made, (inp,), (jnp.ones_like(inp),))
     close((out, out_dot), (jnp.floor(inp) * inp, jnp.floor(inp)))
     close(jax.vmap(jax.grad(lambda values: made(values)[1].sum()))(inp[None])[0], jnp.floor(inp))
+
+
+COMPLEX_IN: Any = Field[np.complex128, Access["in"]]
+COMPLEX_OUT: Any = Field[np.complex128, Access["out"]]
+
+
+def turned(inp: COMPLEX_IN, out: COMPLEX_OUT, *, origin, domain):
+    out[...] = 1j * np.asarray(inp)
+
+
+def turned_adjoint(out_bar: COMPLEX_IN, inp_bar: COMPLEX_OUT, *, origin, domain):
+    inp_bar[...] = -1j * np.asarray(out_bar)
+
+
+def test_a_gradient_of_complex_values_is_that_of_jax():
+    run, adjoint = dlf.bind(turned), dlf.bind(turned_adjoint)
+    values = jnp.asarray(np.full((2, 2, 2), 1.0 + 2.0j))
+    found = jax.grad(lambda x: jnp.sum(dlf.jax_call(run, adjoint=adjoint)(x)).real)(values)
+    expected = jax.grad(lambda x: jnp.sum(1j * x).real)(values)
+    np.testing.assert_allclose(found, expected, **TOLERANCE)
+    dlf.testing.check_adjoint(run, adjoint, {"inp": np.asarray(values)})

@@ -1,5 +1,7 @@
 """Operators take what the bound stencil takes: nothing is repeated, converted or written before."""
 
+import copy
+import pickle
 from typing import Any
 
 import dlfield as dlf
@@ -259,3 +261,37 @@ def test_a_derivative_that_needs_more_levels_than_a_plane_has_is_refused_at_once
     run = dlf.bind(gtscript.stencil(backend="numpy", definition=multiplied_in_each_level))
     with refused(ValueError, f"{kind} of 'multiplied_in_each_level'", "interval(0, 1)"):
         dlf.jax_call(run, **{kind: "derive"})
+
+
+@pytest.mark.parametrize("out", [np.zeros(SHAPE), [np.zeros(SHAPE)], [None], 5], ids=str)
+def test_an_output_that_is_no_tensor_is_refused_by_its_type(adds, out):
+    with refused(TypeError, "out: expected tensors for t, got"):
+        adds(full(1.0), full(2.0), out=out)
+
+
+def test_names_are_checked_without_a_derivative():
+    with refused(ValueError, "names: expected fields of 'add'", "got 'zzz'"):
+        dlf.torch_op(dlf.bind(add), "refused_operands::named", names={"zzz": None})
+
+
+def doubled(inp: READ, out: WRITTEN, s: np.float64 = 2.0, *, origin, domain):
+    part(out, origin["out"], domain)[...] = part(inp, origin["inp"], domain) * s
+
+
+def test_a_scalar_that_is_left_out_has_its_default():
+    op = dlf.torch_op(dlf.bind(doubled), "refused_operands::doubled")
+    assert (op(full(3.0)) == 6.0).all()
+    assert (op(full(3.0), s=3.0) == 9.0).all()
+    jax_call = dlf.jax_call(dlf.bind(doubled))
+    assert (np.asarray(jax_call(np.full(SHAPE, 3.0, "f8"))) == 6.0).all()
+
+
+def test_a_module_that_holds_an_operator_may_be_copied(adds):
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.op = adds
+
+    assert copy.deepcopy(Model()).op is adds
+    with refused(TypeError, "cannot be pickled; make it again in that process"):
+        pickle.dumps(adds)

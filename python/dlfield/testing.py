@@ -192,20 +192,26 @@ def _inside(function: StencilFunction, name: str, array: npt.NDArray[Any]) -> np
 
 
 def _direction(values: Any, random: np.random.Generator) -> npt.NDArray[Any]:
-    direction: npt.NDArray[Any] = random.standard_normal(values.shape).astype(values.dtype)
-    return direction
+    return _noise(values, random).astype(values.dtype)
 
 
 def _weights(derivative: npt.NDArray[Any], random: np.random.Generator) -> npt.NDArray[Any]:
     """Return a direction near the derivative, with noise also where the derivative is zero."""
     scale = float(np.max(np.abs(derivative), initial=0)) or 1.0
-    noise = 0.1 * scale * random.standard_normal(derivative.shape)
+    noise = 0.1 * scale * _noise(derivative, random)
     weights: npt.NDArray[Any] = derivative * random.uniform(0.5, 1.5, derivative.shape) + noise
     return weights.astype(derivative.dtype)
 
 
+def _noise(values: Any, random: np.random.Generator) -> npt.NDArray[Any]:
+    noise: npt.NDArray[Any] = random.standard_normal(values.shape)
+    is_complex = np.issubdtype(values.dtype, np.complexfloating)
+    return noise + 1j * random.standard_normal(values.shape) if is_complex else noise
+
+
 def _product(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> float:
-    return float(np.vdot(one.astype(np.float64), other.astype(np.float64)))
+    wide = np.result_type(one, other, np.float64)
+    return float(np.vdot(one.astype(wide), other.astype(wide)).real)
 
 
 def _compare(what: str, expected: float, got: float, rtol: float) -> None:
@@ -214,6 +220,6 @@ def _compare(what: str, expected: float, got: float, rtol: float) -> None:
     if not abs(expected - got) <= rtol * scale:  # also for nan
         ratio = abs(expected - got) / (scale or 1.0)
         raise AssertionError(
-            f"{what}: expected <w, J v> = {expected:.10g}, got <J* w, v> = {got:.10g}; they differ "
-            f"by {ratio:.2g} of it"
+            f"{what}: expected <w, J v> = {expected:.10g}, got <J* w, v> = {got:.10g}; the "
+            f"relative difference is {ratio:.2g}"
         )

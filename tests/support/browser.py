@@ -108,7 +108,7 @@ class Tab:
         return self.page.evaluate(_CUT_OFF)
 
     def colours_behind_drawings(self):
-        """Give the colours that lie behind images that are SVG, by the address of the image."""
+        """Return the colours that lie behind images that are SVG, by the address of the image."""
         return self.page.evaluate(_BEHIND_DRAWINGS)
 
     def missing_images(self):

@@ -29,7 +29,7 @@ DEEP = 50
 
 
 def _libraries():
-    """Give what makes another library's object over the memory of a storage, for each way."""
+    """Return what makes another library's object over the memory of a storage, for each way."""
     buffer, delayed = library("mpi4py.MPI").buffer, library("dask").delayed
     return {
         "NumPy": np.asarray,

@@ -81,7 +81,7 @@ class Checked:
 
 
 def is_ours(error, trace):
-    """Tell whether dlfield has raised an error."""
+    """Return whether dlfield has raised an error."""
     while trace.tb_next is not None:
         trace = trace.tb_next
     path = Path(trace.tb_frame.f_code.co_filename)

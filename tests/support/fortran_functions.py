@@ -132,6 +132,8 @@ def logicals(
 def fail(a: Field[np.float64, I], how: str):
     if how == "raise":
         raise ValueError("on purpose")
+    if how == "NUL":
+        raise ValueError("on\0 purpose \udcff")
     if how == "nested":
         try:
             len(a.to_numpy() / None)

@@ -30,7 +30,7 @@ def table(rows):
 
 
 def instead(row):
-    """Give what to use, as it stands in the error, set as code."""
+    """Return what to use, as it stands in the error, set as code."""
     parts = [part for one in row.gives.split(" or ") for part in one.split(", ")]
     return " or ".join(
         f"`{part}`" if "." in part or "[" in part else part for part in parts if part

@@ -153,7 +153,7 @@ def _text(error):
 
 
 def _leaves(value):
-    """Give the arrays and scalars in arguments."""
+    """Return the arrays and scalars in arguments."""
     if isinstance(value, dict):
         return [leaf for name, one in value.items() if name != "exec_info" for leaf in _leaves(one)]
     if isinstance(value, tuple | list):

@@ -316,7 +316,7 @@ def place(array):
 
 
 def same(one, other):
-    """Tell whether two arrays have the same type, shape and values; NaN is NaN."""
+    """Return whether two arrays have the same type, shape and values; NaN is NaN."""
     return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype.kind in "fc")
 
 

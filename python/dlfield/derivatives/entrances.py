@@ -67,8 +67,8 @@ def adjoint(stencil: Any, wrt: Iterable[str] | None = None) -> Any:
         run time only, writing at other levels, and functions without a derivative. There is never
         a gradient that lacks a term.
     ValueError
-        For names in `wrt` that are no such inputs, an input with a name that the derivative gives,
-        and a stencil that its backend computes wrong, which `bind` refuses.
+        For a name in `wrt` that is not such an input, an input whose name the derivative needs, or
+        a stencil that its backend computes wrong, which `bind` refuses.
     TypeError
         For anything but a stencil of ``gt4py.cartesian``, such as a program of ``gt4py.next``.
 
@@ -121,6 +121,8 @@ class _Original:
         self.inputs = [one for one in self.nodes.fields if access[one.name] in ("read", "update")]
         self.outputs = [one for one in self.nodes.fields if access[one.name] in ("write", "update")]
         known = [one.name for one in self.inputs if one.dtype.startswith("float")]
+        if isinstance(wrt, str):
+            raise TypeError(f"wrt: expected names in a list, got {wrt!r}; write [{wrt!r}]")
         self.wrt = known if wrt is None else list(wrt)
         for name in self.wrt:
             if name not in known:

@@ -37,6 +37,7 @@ __all__ = [
     "plus",
     "times",
     "where",
+    "zero_of",
 ]
 
 #: Derivatives of functions of one argument; "" where it is zero wherever there is one.
@@ -243,7 +244,7 @@ def _factors(
         case "pow", (base, exponent):
             by_base = times(seed, _power_rule(base, exponent, types))
             by_exponent = times(seed, times(expression, Operation("log", (base,))))
-            zero, none = number(0, dtype), _zero(type_of(exponent, types))
+            zero, none = number(0, dtype), zero_of(type_of(exponent, types))
             at_zero = Operation("==", (base, zero)), Operation(">=", (exponent, none))
             match _literal(exponent):
                 case None:
@@ -264,7 +265,8 @@ def _factors(
             yield from ((one, None) for one in operands)
 
 
-def _zero(dtype: str) -> Constant:
+def zero_of(dtype: str) -> Constant:
+    """Return the literal 0 of a type."""
     return number(0, dtype) if dtype.startswith("float") else Constant("0", dtype)
 
 

@@ -61,7 +61,7 @@ class Step:
     line
         Where it comes from.
     region
-        Where it counts: another value holds elsewhere.
+        Part of the domain where the value holds; elsewhere another step sets it.
     guard
         What is true where it counts, for the adjoint, which adds up what comes from neighbours.
     """

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from dlfield.derivatives.expressions import NotDifferentiable, number
+from dlfield.derivatives.expressions import NotDifferentiable, zero_of
 from dlfield.derivatives.program import HERE, Names, Program, Step, Sweep
 from dlfield.stencils.cartesian.levels import ALL, meet, shifted, without
 from dlfield.stencils.cartesian.nodes import (
@@ -144,7 +144,7 @@ class _Maker:
             self._spread(key, rest[0] if rest else first)
 
     def _spread(self, key: str, levels: Levels) -> None:
-        """Give what a name without levels ends with to all levels."""
+        """Spread what a name without levels ends with over all levels."""
         last = levels if self.order == "backward" else levels[::-1]
         end = _one_level(last[0], 0 if self.order == "backward" else -1)
         name, spread = self.finals[key], self._new(key)
@@ -225,11 +225,11 @@ class _Maker:
             self._sweep()
 
     def _value_before(self, key: str, previous: str | None) -> Expression:
-        """Return what a variable is where a condition does not hold; nothing counts as zero."""
+        """Return what a variable keeps where a condition does not hold; zero if it has no value."""
         if key in self.carried:
             return self._one_before(key, HERE)
         dtype = self.declared[key.partition("@")[0]].dtype
-        zero: Expression = Constant("False", "bool") if dtype == "bool" else number(0, dtype)
+        zero: Expression = Constant("False", "bool") if dtype == "bool" else zero_of(dtype)
         there = self.program.defined.get(previous or "", [])
         if not previous or not any(meet(self.levels, one) for one in there):
             return zero

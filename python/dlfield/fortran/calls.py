@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import struct
 import sys
 import traceback
@@ -76,7 +77,7 @@ class Entry:
             if self._convert is not None:
                 scalars = self._convert(scalars)
         except BaseException as error:
-            return REFUSED, f"{self._declared.name}: {_summary(error)}"
+            return REFUSED, _for_c(f"{self._declared.name}: {_summary(error)}")
         own, names, raised = prepared.own, prepared.names, ""
         try:
             if names is None:
@@ -90,9 +91,9 @@ class Entry:
         held = which_is_held(own)
         kept = "" if held is None else self._kept(prepared, held)
         if raised:
-            return RAISED, "\n\n".join(filter(None, (raised, kept)))
+            return RAISED, _for_c("\n\n".join(filter(None, (raised, kept))))
         if kept:
-            return KEPT, kept
+            return KEPT, _for_c(kept)
         if len(self._remembered) >= _REMEMBERED:
             self._remembered.clear()
         self._remembered[words] = prepared
@@ -173,6 +174,11 @@ def _converter(name: str, numpy_name: str, np: Any) -> Any:
     return getattr(np, numpy_name) if numpy_name else None
 
 
+def _for_c(text: str) -> str:
+    """Return a text that ends at no NUL and has no half of a character."""
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
+
+
 def _summary(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         return "KeyboardInterrupt: stopped by Ctrl-C"
@@ -209,10 +215,12 @@ def find(target: str) -> Declared:
     return declared(getattr(imported, name), name)
 
 
-def open_entry(target: str, folder: str, signature: str) -> Entry:
-    """Find a function for the library. `folder` has its module, unless another is found first."""
-    if folder not in sys.path:
-        sys.path.append(folder)
+def open_entry(target: str, folders: str, signature: str) -> Entry:
+    """Find a function for the library.
+
+    Its module is in one of the folders, as in PYTHONPATH, unless another one is found first.
+    """
+    sys.path += [one for one in folders.split(os.pathsep) if one and one not in sys.path]
     function = find(target)
     if str(function) != signature:
         raise TypeError(

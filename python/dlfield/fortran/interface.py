@@ -112,7 +112,7 @@ def _c_interface(library: str, function: Declared) -> str:
 
 
 def _is_pointer(one: FieldParameter | ScalarParameter) -> bool:
-    """Tell whether C gets a pointer."""
+    """Return whether C gets a pointer."""
     return isinstance(one, FieldParameter) or one.optional or one.kind.name in _POINTERS
 
 

@@ -91,14 +91,14 @@ _PYTHON = {bool: "bool", int: "int", float: "float", complex: "complex", str: "s
 
 def scalar_name(annotation: Any) -> str | None:
     """Return the name of a scalar's type in `SCALARS`, or None for any other annotation."""
-    if annotation in _PYTHON:
+    if isinstance(annotation, type) and annotation in _PYTHON:
         return _PYTHON[annotation]
     if annotation is Communicator or getattr(annotation, "__module__", "") == "mpi4py.MPI":
-        return "comm" if annotation.__name__ in _COMMUNICATORS else None
+        return "comm" if getattr(annotation, "__name__", "") in _COMMUNICATORS else None
     import numpy as np
 
     try:
         name = np.dtype(annotation).name
-    except TypeError:
+    except (TypeError, ValueError):
         return None
     return name if annotation is not None and name in SCALARS else None

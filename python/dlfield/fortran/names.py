@@ -84,8 +84,8 @@ def _check_form(what: str, name: str) -> None:
     own = name.lower().startswith("dlf_")
     if own or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,50}", name):
         raise ValueError(
-            f"{what}: expected names that begin with a letter other than 'dlf_', and have "
-            f"letters, digits and '_', at most 51, got '{name}'; rename it"
+            f"{what}: expected names of at most 51 letters, digits and '_', which begin with a "
+            f"letter and not with 'dlf_', got '{name}'; rename it"
         )
 
 

@@ -88,9 +88,9 @@ def function(
     Raises
     ------
     TypeError
-        If a parameter cannot come from Fortran.
+        If a parameter cannot be passed from Fortran.
     ValueError
-        For a name, a halo or a device that cannot be meant.
+        For an invalid name, halo or device.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def declared(given: Any, name: str) -> Declared:
         )
     taken: Any = given if hasattr(given, "__dlfield_fortran__") else function(given)
     found = cast("Declared", taken.__dlfield_fortran__)
-    return _check(replace(found, name=name))
+    return _check(replace(found, name=name, call=taken))  # perhaps a decorator around it
 
 
 def _bound(stencil: Any) -> Any:
@@ -145,7 +145,7 @@ def _bound(stencil: Any) -> Any:
 
 
 def _names(option: str, given: Iterable[str]) -> frozenset[str]:
-    if isinstance(given, str):
+    if isinstance(given, str) or not hasattr(given, "__iter__"):
         raise TypeError(f"{option}: expected names in a tuple, got {given!r}; write ({given!r},)")
     return frozenset(given)
 
@@ -191,7 +191,7 @@ def _of_function(given: Callable[..., object]) -> list[FieldParameter | ScalarPa
 
 def _check_result(what: str, result: object) -> None:
     """Refuse a function that says it returns something: a subroutine has no result."""
-    if result not in (inspect.Signature.empty, None, Any):
+    if not any(result is one for one in (inspect.Signature.empty, None, Any)):
         got = getattr(result, "__name__", repr(result))
         way_out = (
             "write results into arguments, a number into Field[float, Axes[()], Access['out']]"
@@ -204,7 +204,7 @@ def _parameter(what: str, one: inspect.Parameter) -> FieldParameter | ScalarPara
     if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
         raise TypeError(f"{label}: expected a named parameter, got {one}; name each")
     if isinstance(given, FieldAnnotation):
-        if one.default not in (one.empty, None):
+        if one.default is not one.empty and one.default is not None:
             got = f"the default {one.default!r}"
             raise TypeError(f"{label}: expected None or no default of an array, got {got}")
         dims = (*given.axes, *map(str, range(len(given.data_shape))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import sysconfig
 from importlib.util import find_spec
@@ -14,7 +15,7 @@ from dlfield.fortran.interface import module
 from dlfield.fortran.names import check_functions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 __all__ = ["write_library"]
 
@@ -31,7 +32,7 @@ def write_library(targets: Sequence[str], library: str, out: Path) -> list[Path]
     texts = {
         f"{library}.f90": module(library, functions),
         f"{library}.h": header(library, functions),
-        f"{library}.c": source(library, functions, named, sys.executable, _folder(targets[0])),
+        f"{library}.c": source(library, functions, named, sys.executable, _folders(targets)),
         "CMakeLists.txt": _CMAKE.format(library=library, **_python()),
         "build.sh": _BUILD.format(library=library, **_python()),
     }
@@ -41,14 +42,17 @@ def write_library(targets: Sequence[str], library: str, out: Path) -> list[Path]
     return [out / name for name in texts]
 
 
+def _folders(targets: Iterable[str]) -> str:
+    """Return the folders from which the modules of functions were imported, as in PYTHONPATH."""
+    return os.pathsep.join(dict.fromkeys(filter(None, map(_folder, targets))))
+
+
 def _folder(target: str) -> str:
-    """Return the folder from which the module of a function was imported."""
-    top = target.partition(":")[0].partition(".")[0]
-    spec = find_spec(top)
-    if spec is None or spec.origin is None:
-        return ""
-    path = Path(spec.origin).resolve()
-    return str(path.parents[1] if path.name == "__init__.py" else path.parent)
+    spec = find_spec(target.partition(":")[0].partition(".")[0])
+    package = [] if spec is None else list(spec.submodule_search_locations or ())
+    own = spec.origin if spec is not None and spec.has_location else None
+    place = package[0] if package else own
+    return "" if place is None else str(Path(place).resolve().parent)
 
 
 def _python() -> dict[str, str]:

@@ -37,7 +37,7 @@ ENGINES: dict[str, type[Engine]] = {engine.name: engine for engine in (Packed, G
 class HaloExchange:
     """A planned exchange of halos. `halo_exchange` makes it; it is not picklable.
 
-    Between `start` and `wait`, nobody writes the fields or reads their halos.
+    Between `start` and `wait`, do not write the fields or read their halos.
 
     A plan keeps its fields, and those of the last exchanges, until it is freed. It is for one
     thread at a time; other threads need plans of their own.
@@ -137,7 +137,7 @@ class HaloExchange:
             self._wait()
 
     def test(self) -> bool:
-        """Tell whether `wait` would return at once. Lets MPI make progress.
+        """Return whether `wait` would return at once. Lets MPI make progress.
 
         Raises
         ------
@@ -323,7 +323,7 @@ class HaloExchange:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
-            "HaloExchange: expected to stay in its process, got pickled; make a plan there"
+            "HaloExchange: expected to stay in its process, got a copy; make another plan"
         )
 
     def __repr__(self) -> str:

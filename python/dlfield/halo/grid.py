@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from dlfield._core import check_among, dim_names
 from dlfield.halo import mpi
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["DIVIDED", "read_grid"]
 
@@ -30,7 +36,10 @@ def read_grid(
     TypeError, ValueError
         For what is no grid.
     """
-    dims, shape = dim_names(dims), tuple(map(index, shape))
+    dims = dim_names(dims)
+    if isinstance(shape, str) or not all(hasattr(extent, "__index__") for extent in shape):
+        raise TypeError(f"shape: expected ints, got {shape!r}")
+    shape = tuple(map(index, shape))
     _check_grid(dims, shape)
     pairs = tuple(map(_width, dims, _by_name("halo", halo, dims, 0)))
     around = _around(periodic, dims, comm)
@@ -43,7 +52,7 @@ def _check_grid(dims: tuple[str, ...], shape: tuple[int, ...]) -> None:
             f"shape: expected an extent for each of the dims {dims}, got {len(shape)} extents"
         )
     if len(set(dims)) < len(dims):
-        raise ValueError(f"dims: expected a name for each dimension of its own, got {dims}")
+        raise ValueError(f"dims: expected a different name for each dimension, got {dims}")
     for dim, extent in zip(dims, shape, strict=True):
         if extent < 0:
             raise ValueError(f"shape: expected at least 0 points along {dim}, got {extent}")
@@ -52,7 +61,13 @@ def _check_grid(dims: tuple[str, ...], shape: tuple[int, ...]) -> None:
 def _around(periodic: Any, dims: tuple[str, ...], comm: Any) -> tuple[bool, ...]:
     """Tell for each dimension that is divided whether the grid is periodic along it."""
     given = () if periodic is None else periodic
-    around = tuple(map(bool, _by_name("periodic", given, dims, default=False)))
+    values = _by_name("periodic", given, dims, default=False)
+    if named := [one for one in values if isinstance(one, str)]:
+        raise TypeError(
+            f"periodic: expected True or False for each dimension, got {named[0]!r}; write "
+            f"{{{named[0]!r}: True}}"
+        )
+    around = tuple(map(bool, values))
     own = mpi.periodic_of(comm) if mpi.is_cart(comm) else None
     if own is not None and len(own) > len(dims):
         raise ValueError(
@@ -75,14 +90,11 @@ def _around(periodic: Any, dims: tuple[str, ...], comm: Any) -> tuple[bool, ...]
 
 def _width(dim: str, given: Any) -> tuple[int, int]:
     """Read the points below and above: an int for both, or a pair."""
-    pair = (given, given) if hasattr(given, "__index__") else given
-    if not (
-        isinstance(pair, Sequence)
-        and len(pair) == 2
-        and all(hasattr(one, "__index__") for one in pair)
-    ):
-        raise TypeError(f"halo: expected an int or a pair of ints along {dim}, got {given!r}")
-    low, high = map(index, pair)
+    try:
+        low, high = map(index, (given, given) if np.ndim(given) == 0 else given)
+    except (TypeError, ValueError):
+        expected = f"halo: expected an int or a pair of ints along {dim}"
+        raise TypeError(f"{expected}, got {given!r}") from None
     if low < 0 or high < 0:
         raise ValueError(f"halo: expected at least 0 points along {dim}, got {given!r}")
     return low, high
@@ -94,7 +106,7 @@ def _by_name(what: str, given: Any, dims: tuple[str, ...], default: object) -> l
         named = dict(zip(dim_names(tuple(given), what), given.values(), strict=True))
         check_among(what, named, dims)
         return [named.get(dim, default) for dim in dims]
-    if isinstance(given, str) or not hasattr(given, "__iter__"):
+    if isinstance(given, str | AbstractSet) or not hasattr(given, "__iter__"):
         raise TypeError(f"{what}: expected values by name or in the order of {dims}, got {given!r}")
     values = list(given)
     if len(values) > len(dims):

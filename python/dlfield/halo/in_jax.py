@@ -32,7 +32,7 @@ _numbers = itertools.count()
 
 
 class _Order(effects.Effect):  # type: ignore[misc]
-    """What an exchange does to those that follow."""
+    """Keeps exchanges in the order of the program."""
 
     def __str__(self) -> str:
         return "halo exchange"
@@ -73,8 +73,8 @@ def exchanged(
     fields
         The fields of the plan.
     alone
-        Whether there is one rank, which refuses arrays at once. One of several makes a step all the
-        same, in its turn, in which all ranks refuse.
+        True for a single rank, which refuses arrays at once. Otherwise the step is taken all the
+        same, so that all ranks refuse together.
     """
     name, kept = f"halo exchange {next(_numbers)}", weakref.WeakMethod(step)
 

@@ -50,13 +50,13 @@ def _library() -> Any:  # a module without types
 
 
 def is_communicator(comm: object) -> bool:
-    """Tell whether an object is an intracommunicator of mpi4py. Imports nothing."""
+    """Return whether an object is an intracommunicator of mpi4py. Imports nothing."""
     module = sys.modules.get("mpi4py.MPI")
     return module is not None and isinstance(comm, module.Intracomm) and comm != module.COMM_NULL
 
 
 def is_cart(comm: object) -> bool:
-    """Tell whether an object is a Cartesian communicator of mpi4py."""
+    """Return whether an object is a Cartesian communicator of mpi4py."""
     return is_communicator(comm) and isinstance(comm, _library().Cartcomm)
 
 
@@ -78,18 +78,18 @@ def periodic_of(cart: Any) -> tuple[bool, ...]:
 
 
 def is_finalized() -> bool:
-    """Tell whether MPI was ended, after which it takes no calls."""
+    """Return whether MPI was ended, after which it takes no calls."""
     return bool(_library().Is_finalized())
 
 
 def has_threads() -> bool:
-    """Tell whether several threads may call MPI at the same time."""
+    """Return whether several threads may call MPI at the same time."""
     mpi = _library()
     return bool(mpi.Query_thread() == mpi.THREAD_MULTIPLE)
 
 
 def takes_gpu(comm: Any) -> bool:
-    """Tell whether MPI takes memory of a GPU of CUDA, as far as it says so."""
+    """Return whether MPI takes memory of a GPU of CUDA, as far as it says so."""
     return _kinds_of_memory(comm) or _supports_cuda()
 
 
@@ -151,7 +151,7 @@ class Channel:
         self._free_unused()
 
     def leave(self) -> None:
-        """Take one plan less into account."""
+        """Count one plan less."""
         self.plans -= 1
         self._free_unused()
 
@@ -226,7 +226,7 @@ class Requests:
         let_go(self)
 
     def test(self) -> bool:
-        """Tell whether all are done; lets MPI make progress."""
+        """Return whether all are done; lets MPI make progress."""
         done = not self._requests or bool(_library().Request.Testall(self._requests))
         if done:
             let_go(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -76,11 +77,14 @@ def _problem_of_edges(edges: Sequence[Edge], size: int) -> ValueError | None:
     for edge in edges:
         if not isinstance(edge, Edge):
             return ValueError(f"edges: expected objects of class Edge, got {edge!r}")
-        if not 0 <= edge.rank < size:
-            return ValueError(f"edges: expected ranks from 0 to {size - 1}, got {edge.rank}")
         for what, number in (("ranks", edge.rank), ("tags", edge.tag), ("tags", edge.expected_tag)):
             if not hasattr(number, "__index__"):
                 return ValueError(f"edges: expected {what} that are ints, got {number!r}")
+        if not 0 <= edge.rank < size:
+            return ValueError(f"edges: expected ranks from 0 to {size - 1}, got {edge.rank}")
+        for steps in (edge.send, edge.receive):
+            if not isinstance(steps, Mapping):
+                return ValueError(f"edges: expected directions by dimension, got {steps!r}")
         for tag in (edge.tag, edge.expected_tag):
             if not 0 <= tag < mpi.TAGS_OF_A_PLAN:
                 last = mpi.TAGS_OF_A_PLAN - 1

@@ -61,9 +61,9 @@ def halo_exchange(
         "packed": one message per neighbour, packed in buffers. "ghex": GHEX exchanges fields in
         host memory, between ranks of a Cartesian communicator.
     gpu_aware
-        Whether MPI gets messages in memory of a GPU, of fields that are there alone. None: if the
-        MPI says that it takes them; else they go through pinned memory of the host. True is refused
-        if it does not.
+        True: MPI gets device memory directly, for fields that exist only on a GPU; refused if MPI
+        does not report support. False: they go through pinned host memory. None: True if MPI
+        reports support.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def halo_exchange(
     Raises
     ------
     TypeError
-        For something else than a communicator.
+        For anything but a communicator.
     ValueError
         On all ranks, if one of them has a field that cannot be exchanged, or other fields than rank
         0, or than its neighbours need. The text begins with its rank.
@@ -131,7 +131,7 @@ def halo_exchange(
 
 
 def _fills_something(group: Any, route: Route, width: object) -> bool:
-    """Tell whether a rank has a halo to fill, or was told which not to fill. Collective."""
+    """Return whether a rank has a halo to fill, or was told which not to fill. Collective."""
     own = [field.storage for field in route.fields]
     fills = width is not None or any(route.received(own, edge) for edge in route.edges)
     return fills if group is None else bool(mpi.most(group, [fills])[0])

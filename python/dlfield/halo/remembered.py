@@ -49,7 +49,7 @@ class Remembered:
 
 
 def _is_alike(one: Storage, other: Storage) -> bool:
-    """Tell whether a plan for one storage suits another of the same shape.
+    """Return whether a plan for one storage suits another of the same shape.
 
     A pair and one of its sides differ.
     """

@@ -71,12 +71,10 @@ def copies(name: str, memory: Memory) -> Callable[[Any], Any]:
 
 
 def check_bound(what: str, given: Any) -> None:
-    """Refuse what is no bound stencil."""
+    """Refuse an object that is not a bound stencil."""
     if not isinstance(given, BoundStencil):
         got = f"an object of type '{type(given).__name__}'"
-        raise TypeError(
-            f"{what}: expected a bound stencil, got {got}; pass dlfield.bind(...) of it"
-        )
+        raise TypeError(f"{what}: expected a bound stencil, got {got}; pass dlfield.bind(...)")
 
 
 def check_like(name: str, model: Array, values: Array) -> None:
@@ -96,12 +94,12 @@ def _type_of(dtype: Any) -> str:
 
 
 def number_of(name: str, dtype: np.dtype[Any], value: Any) -> Any:
-    """Return a Python number as one of the declared type, which it must not change."""
+    """Convert a Python number to the declared type; refuse one that does not fit."""
     is_taken = isinstance(value, _TAKEN.get(dtype.kind, (object,)))
     if is_taken and not (dtype.kind in "iu" and isinstance(value, _TAKEN["b"])):
         with suppress(OverflowError), np.errstate(over="ignore"):
             number = dtype.type(int(value) if dtype.kind in "iu" else value)
-            if dtype.kind != "f" or np.isfinite(number) or not np.isfinite(value):
+            if dtype.kind != "f" or np.isfinite(number) or not np.isfinite(float(value)):
                 return number
     raise ValueError(
         f"argument '{name}': expected a scalar of {dtype}, got {value!r} of type "

@@ -1,7 +1,4 @@
-"""`torch_op` and `jax_call`: what imports PyTorch or JAX, once it is called.
-
-Their documentation is there without them.
-"""
+"""`torch_op` and `jax_call`, which import PyTorch or JAX when they are called."""
 
 from __future__ import annotations
 
@@ -50,8 +47,8 @@ def torch_op(
         The adjoint, bound: see the page "Derivatives and compiled programs"; or ``"derive"``, for
         that of `dlfield.adjoint`. Without it a derivative raises NotImplementedError.
     names
-        Arguments of the adjoint by field, where they are not ``inp_bar``; None for an input that is
-        constant by decision.
+        Argument of the adjoint for each field, if not ``inp_bar``; None for an input to treat as
+        constant.
 
     Returns
     -------
@@ -109,8 +106,8 @@ def jax_call(
         programs"; or ``"derive"``, for those of `dlfield.adjoint` and `dlfield.tangent`. Without
         them a derivative is an error.
     names
-        Arguments of the adjoint and the tangent by field, where they are not ``inp_bar`` and
-        ``inp_dot``; None for an input that is constant by decision.
+        Argument of the adjoint and the tangent for each field, if not ``inp_bar`` and ``inp_dot``;
+        None for an input to treat as constant.
 
     Returns
     -------
@@ -144,7 +141,7 @@ def _derivative(
     kind: Literal["adjoint", "tangent"],
     names: Mapping[str, str | None] | None,
 ) -> BoundStencil | None:
-    """Return a derivative that is given, or derived of what is no constant by decision."""
+    """Return the given derivative, or derive one for the inputs that are not constant."""
     check_bound("run", run)
     if not isinstance(given, str):
         return given

@@ -27,7 +27,7 @@ __all__ = ["StencilFunction", "check_levels", "has_derivative"]
 
 #: Types of NumPy for which a stencil takes Python's numbers.
 _OF_PYTHON = tuple(map(np.dtype, (bool, np.int64, np.float64)))
-#: Bytes of an array from which on it pays to clear parts of it instead of all.
+#: Bytes above which only the parts of an array that need it are cleared.
 _WORTH_PARTS = 1 << 18
 
 
@@ -82,6 +82,8 @@ class StencilFunction:
         }
         self.inputs, self.outputs = self.halos.inputs, self.halos.outputs
         self.scalars = [one for name, one in self.arguments.items() if name in scalars]
+        used = (one for one in declaration.scalars if one.used)
+        self._defaults = {one.name: one.default[0] for one in used if one.default}
         #: What makes a Python number one of the declared type, where it has to be.
         self.casts = {
             one.name: partial(number_of, one.name, one.dtype)
@@ -145,7 +147,7 @@ class StencilFunction:
         names = list(self.arguments)
         left = dict(zip(names, args, strict=False))
         unknown = [name for name in keywords if name not in names or name in left]
-        given = left | dict(keywords)
+        given = self._defaults | left | dict(keywords)
         missing = [name for name in names if name not in given]
         if len(args) > len(names) or unknown or missing:
             got = unknown[0] if unknown else f"no {missing[0]}" if missing else f"{len(args)}"
@@ -346,5 +348,5 @@ def check_levels(what: str, function: StencilFunction, derivative: Declaration) 
 
 
 def has_derivative(field: DeclaredField) -> bool:
-    """Tell whether a field holds real or complex numbers, not integers."""
+    """Return True for a field of real or complex numbers, not of integers."""
     return np.dtype(field.dtype).kind in "fc"

@@ -7,13 +7,13 @@ whose linear part has the tangent and the adjoint (`linear`).
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dlfield.operators.adjoints import Adjoint
+from dlfield.operators.adjoints import Adjoint, checked_names
 from dlfield.operators.arguments import check_like, number_of
 from dlfield.operators.function import StencilFunction, has_derivative
 from dlfield.operators.linear import Linear, linear
@@ -42,6 +42,7 @@ class JaxCall:
         if function.declaration.device is not None:
             expected = "expected a stencil that computes on the host"
             raise TypeError(f"'{function.name}': {expected}, got {function.declaration.device}")
+        checked_names(function, names or {})
         self.function = function
         self.adjoint = None if adjoint is None else Adjoint(function, adjoint, names)
         self.tangent = None if tangent is None else Tangent(function, tangent, names)
@@ -107,6 +108,13 @@ class JaxCall:
 
     # -- calls of XLA ----------------------------------------------------------------------------
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> JaxCall:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        name = self.function.name
+        raise TypeError(f"jax_call of '{name}': cannot be pickled; make it again in that process")
+
     def _made(self, scalars: Mapping[str, Any], shapes: Sequence[Any]) -> Callable[..., Any]:
         """Return the function of arrays for these numbers and shapes."""
         self.function.plan(shapes)  # refuses shapes that do not fit
@@ -153,11 +161,12 @@ class JaxCall:
             (self.function.run, adjoint.run, adjoint.cotangents, adjoint.gradients),
             compute,
             _results([fields[name] for name in wanted], [shapes[name] for name in wanted]),
-            [*cotangents, *(saved[name] for name in kept)],
+            # JAX's cotangents are not conjugated, those of the convention are.
+            [*map(_conjugate, cotangents), *(saved[name] for name in kept)],
             ranks=[len(fields[name].dims) for name in (*named, *kept, *wanted)],
             asks_writable=adjoint.declaration.asks_writable,
         )
-        found = dict(zip(wanted, results, strict=True))
+        found = dict(zip(wanted, map(_conjugate, results), strict=True))
         return tuple(
             found[name] if name in found else self._unknown(name, shapes[name])
             for name in self._inputs
@@ -299,3 +308,7 @@ def _results(fields: Sequence[DeclaredField], shapes: Sequence[Any]) -> list[Any
 
 def _is_real(array: Array) -> bool:
     return bool(jnp.issubdtype(array.dtype, jnp.inexact))
+
+
+def _conjugate(array: Array) -> Any:
+    return jnp.conj(array) if jnp.iscomplexobj(array) else array

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import operator
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import torch
@@ -39,8 +39,8 @@ class TorchOp(TorchOperators):
     ----------
     op, out_op
         The registered operators, ``torch.ops.<namespace>.<operator>.default`` and ``.out``.
-        Forward derivatives of these are zero without a word: PyTorch asks no operator for them. The
-        callable refuses them.
+        Their forward derivatives are silently zero, since PyTorch asks no operator for them; the
+        callable raises instead.
     """
 
     def __init__(self, *args: Any) -> None:
@@ -56,9 +56,9 @@ class TorchOp(TorchOperators):
             Tensors and numbers. No tensor is made contiguous. A field that is read and written is
             copied, unless it is its own output in `out`.
         out
-            The output, or a tuple of them, to be written; the halo stays as it is, but that of a
-            field which is read and written becomes that of the argument, which is repeated along
-            what the output has more. By default new tensors are made.
+            The output tensor, or a tuple of them, to write. The halo of an output keeps its values;
+            that of a field that is read and written is copied from its argument, which is broadcast
+            to the output. By default new tensors are made.
 
         Returns
         -------
@@ -104,10 +104,10 @@ class TorchOp(TorchOperators):
         return below_autograd(self.backward, args)
 
     def _may_pass(self, args: Sequence[Any], outputs: Sequence[Any] = ()) -> bool:
-        """Tell whether the dispatcher has nothing to do.
+        """Return whether the dispatcher has nothing to do.
 
-        Nobody compiles, transforms, listens or wants a gradient, and tensors are torch's own. What
-        compiles in another way than Dynamo listens.
+        That is: without a compiler, transform, mode or gradient, if all tensors are plain.
+        Compilers other than Dynamo show as modes.
         """
         if torch.compiler.is_dynamo_compiling() or not nobody_listens():
             return False
@@ -127,7 +127,7 @@ class TorchOp(TorchOperators):
             raise
 
     def _has_numbers(self, args: Sequence[Any]) -> bool:
-        """Tell whether no tensor stands where a number does."""
+        """Return whether no tensor stands where a number does."""
         for at in self._numbers:  # noqa: SIM110 (a generator takes twice the time)
             if isinstance(args[at], torch.Tensor):
                 return False
@@ -155,12 +155,19 @@ class TorchOp(TorchOperators):
                     f"tensor; {way_out}"
                 )
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> TorchOp:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self.name}: cannot be pickled; make it again in that process")
+
     def _write(self, args: tuple[Any, ...], out: Array) -> Any:
         """Write into the caller's tensors."""
-        outputs = (out,) if isinstance(out, torch.Tensor) else tuple(out)
-        if len(outputs) != len(self._outputs):
+        outputs = tuple(out) if isinstance(out, tuple | list) else (out,)
+        if len(outputs) != len(self._outputs) or not all(map(_is_tensor, outputs)):
             expected = f"tensors for {', '.join(self._outputs)}"
-            raise TypeError(f"out: expected {expected}, got {len(outputs)}")
+            got = ", ".join(type(one).__name__ for one in outputs)
+            raise TypeError(f"out: expected {expected}, got {got or 'none'}")
         # Asked first: compiled code must not depend on the last call.
         if not (self._updated or torch.compiler.is_dynamo_compiling()) and nobody_listens():
             last, run = self.function.last_write, self.function.run
@@ -220,15 +227,19 @@ class TorchOp(TorchOperators):
         """Refuse a call with out= that torch would have to differentiate."""
         if transforms_are_active():
             raise RuntimeError(
-                f"{self.name}: out= needs tensors outside of torch.func; leave it away"
+                f"{self.name}: out= needs tensors outside of torch.func; leave it out"
             )
         if torch.is_grad_enabled() and (
             self._wants_gradient(args) or any(one.requires_grad for one in outputs)
         ):
             raise RuntimeError(
                 f"{self.name}: functions with out=... support no automatic differentiation, but an "
-                "argument requires a gradient; leave out= away, or use torch.no_grad()"
+                "argument requires a gradient; leave out out=, or use torch.no_grad()"
             )
+
+
+def _is_tensor(one: Array) -> bool:
+    return isinstance(one, torch.Tensor)
 
 
 def _place(tensor: torch.Tensor) -> Array:

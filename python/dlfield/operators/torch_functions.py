@@ -34,12 +34,12 @@ _PLAIN = None if _keys is None else _keys(torch.empty(0)).raw_repr()
 
 
 def transforms_are_active() -> bool:
-    """Tell whether torch.func is at work, or forward derivatives are."""
+    """Return whether torch.func is at work, or forward derivatives are."""
     return _transforms() or getattr(forward_ad, "_current_level", 0) >= 0
 
 
 def nobody_listens() -> bool:
-    """Tell whether no mode or transformation wants to see operators, as tracers and counters do.
+    """Return whether no mode or transformation wants to see operators, as tracers and counters do.
 
     It asks what `transforms_are_active` asks, without the call, for which every call would pay.
     """
@@ -48,7 +48,7 @@ def nobody_listens() -> bool:
 
 
 def are_plain(tensors: Iterable[Any]) -> bool:
-    """Tell whether all are tensors in host memory that hold their values.
+    """Return whether all are tensors in host memory that hold their values.
 
     Others are resolved by the dispatcher: pending negations and conjugations, zeros without memory,
     and the gradients of a batch (``is_grads_batched=True``), which come as one tensor.

@@ -7,12 +7,13 @@ form with ``out``; a plain one without derivatives, which eager calls use; and t
 
 from __future__ import annotations
 
+from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from dlfield.operators.adjoints import Adjoint
+from dlfield.operators.adjoints import Adjoint, checked_names
 from dlfield.operators.torch_functions import register_derivatives
 from dlfield.stencils.declaration import DeclaredField
 
@@ -56,8 +57,10 @@ class TorchOperators:
         adjoint: BoundStencil | None,
         names: Mapping[str, str | None] | None,
     ) -> None:
-        namespace, _, short = name.partition("::")
-        if not (namespace.isidentifier() and short.isidentifier()):
+        checked_names(function, names or {})
+        namespace, _, short = str(name).partition("::")
+        is_free = [one.isidentifier() and not iskeyword(one) for one in (namespace, short)]
+        if not all(is_free):
             expected = "'namespace::operator'"
             raise ValueError(f"name: expected {expected}, got {name!r}")
         packet = getattr(torch.ops, namespace)

@@ -63,8 +63,8 @@ def called(
     name
         Name of the entry. Entries stay for the life of the process.
     owner
-        What the function is made of, for comparison: an entry of this name that is made of
-        something else keeps it, and this one gets another.
+        Identifies the function. If an entry of this name has another owner, this one gets another
+        name.
     compute
         Takes an array for each of `arrays` and then for each of `results`, and writes the latter.
     results
@@ -72,7 +72,7 @@ def called(
     arrays
         Arrays of JAX, or tracers.
     ranks
-        Number of dimensions of each array and result: what stands in front is a batch.
+        Number of dimensions of each array and result; dimensions before these are a batch.
     asks_writable
         True if the function asks for writable memory of inputs, which it does not write.
     aliases
@@ -99,7 +99,7 @@ def add_entry(
 
 
 def _name_for(name: str, owner: Any) -> str:
-    """Return the name, with a number behind it where others have it."""
+    """Return the name, with a number appended if another owner has it."""
     with _lock:
         names = itertools.chain([name], (f"{name} #{number}" for number in itertools.count(2)))
         return next(one for one in names if _owners.setdefault(one, owner) == owner)

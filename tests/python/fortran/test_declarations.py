@@ -1,11 +1,13 @@
 """Functions that Fortran cannot call are refused when they are declared, or generated."""
 
+import functools
 import types
 
 import dlfield as dlf
 import numpy as np
 import pytest
 from dlfield.annotations import IJ, Axes, Field, I
+from dlfield.fortran import signature
 
 from support.fortran import write
 
@@ -167,3 +169,20 @@ def test_two_functions_of_one_name_are_refused(tmp_path):
     done = write(tmp_path, ["support.fortran_functions:rank1"] * 2)
     assert done.returncode == 1
     assert "expected names of functions that differ" in done.stderr
+
+
+def test_a_decorator_around_a_declared_function_is_what_is_called():
+    own = dlf.fortran.function(function_of({"a": IJ_FIELD}))
+
+    @functools.wraps(own)
+    def around(*args):
+        return own(*args)
+
+    assert signature.declared(around, "around").call is around
+    assert signature.declared(own, "own").call is own
+
+
+@pytest.mark.parametrize("annotation", [[int], {"a": int}], ids=str)
+def test_an_annotation_that_is_no_type_is_refused_by_its_parameter(annotation):
+    with pytest.raises(TypeError, match="parameter 'x' of 'step'"):
+        dlf.fortran.function(function_of({"x": annotation}))

@@ -12,6 +12,7 @@ from support.fortran import run, succeeded, write
     ("how", "text"),
     [
         ("raise", "fail: ValueError: on purpose\n\nTraceback"),
+        ("NUL", "fail: ValueError: on\\0 purpose \\udcff\n\nTraceback"),
         ("nested", "fail: RuntimeError: around it\n\nTraceback"),
         ("exit", "fail: SystemExit: 3\n\nTraceback"),
         ("interrupt", "fail: KeyboardInterrupt: stopped by Ctrl-C\n\nTraceback"),

@@ -6,6 +6,7 @@ import pytest
 
 from support import optional
 from support.fortran import run, succeeded, write
+from support.processes import run_in_subprocess
 
 HEAD = """
 import dlfield as dlf
@@ -61,7 +62,7 @@ def written_function(kind, name, function):
 
 
 def is_refused(text):
-    """Tell whether a function is refused; the text must name the word and the way out."""
+    """Return whether a function is refused; the text must name the word and the way out."""
     try:
         exec(HEAD + text, {})
     except ValueError as error:
@@ -137,3 +138,23 @@ def test_a_function_that_would_take_the_place_of_the_librarys_own_is_refused(tmp
 
 def test_an_argument_may_have_the_name_of_the_library(tmp_path):
     built(tmp_path, written_function("array", "named", "step"), ["step"])
+
+
+def test_a_library_looks_for_the_modules_of_all_its_functions(tmp_path):
+    text = "import dlfield as dlf\n@dlf.fortran.function\ndef {name}(n: int): ...\n"
+    for folder, module, name in (("a", "chemistry.py", "react"), ("b", "physics/step.py", "rise")):
+        file = tmp_path / folder / module  # the second in a folder without __init__.py
+        file.parent.mkdir(parents=True)
+        file.write_text(text.format(name=name))
+    run_in_subprocess(f"""
+        import sys
+        from pathlib import Path
+
+        folders = [{str(tmp_path / "a")!r}, {str(tmp_path / "b")!r}]
+        sys.path += folders
+        from dlfield.fortran.writing import write_library
+
+        out = Path({str(tmp_path)!r})
+        write_library(["chemistry:react", "physics.step:rise"], "both", out)
+        assert ":".join(folders) in (out / "both.c").read_text()
+    """)

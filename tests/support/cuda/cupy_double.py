@@ -159,7 +159,7 @@ class ndarray:
         return self._like(here[(*key, ...) if isinstance(key, tuple) else (key, ...)], start, block)
 
     def transpose(self, *axes):
-        """Give a view with the axes in another order."""
+        """Return a view with the axes in another order."""
         order = axes[0] if axes and not isinstance(axes[0], int) else axes or None
         if self.size == 0:
             return ndarray(np.empty(self.shape).transpose(order).shape, self.dtype)
@@ -471,7 +471,7 @@ for _name in ("percentile", "quantile"):
 
 
 def __getattr__(name):
-    """Give a function by its name; the names of many are Python's own."""
+    """Return a function by its name; the names of many are Python's own."""
     if name in functions:
         return functions[name]
     raise AttributeError(name)

@@ -35,7 +35,7 @@ class Unwaited(StandIn):
 
 
 def on_gpu(values, managed=None):
-    """Give a storage with these values on its GPU, and nothing in flight."""
+    """Return a storage with these values on its GPU, and nothing in flight."""
     storage = dlf.storage(values, device="gpu", managed=managed)
     storage.host_to_device()
     call("cuCtxSynchronize")
@@ -43,5 +43,5 @@ def on_gpu(values, managed=None):
 
 
 def values_of(storage):
-    """Give the values, wherever they are."""
+    """Return the values, wherever they are."""
     return dlf.storage(storage, device="cpu").to_numpy()

@@ -33,7 +33,7 @@ class Deviation:
     """What the error says if the pair is refused."""
 
     def concerns(self, producer, consumer):
-        """Tell whether a library and an entry are among its pairs."""
+        """Return whether a library and an entry are among its pairs."""
         if self.producers is not None and producer not in self.producers:
             return False
         return self.consumers is None or consumer in self.consumers

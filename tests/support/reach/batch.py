@@ -22,7 +22,7 @@ if __name__ == "__main__":
 
 
 def seeded(*parts):
-    """Give the random numbers that belong to names and numbers."""
+    """Return the random numbers that belong to names and numbers."""
     return random.Random("-".join(map(str, parts)))
 
 

@@ -11,14 +11,14 @@ def has_points(box):
 
 
 def hull(box, other):
-    """Give the least box around two, of which the other may be None."""
+    """Return the least box around two, of which the other may be None."""
     if other is None:
         return list(box)
     return [(min(a, c), max(b, d)) for (a, b), (c, d) in zip(box, other, strict=True)]
 
 
 def within(box, outer):
-    """Tell whether a box lies in another."""
+    """Return whether a box lies in another."""
     return all(a >= c and b <= d for (a, b), (c, d) in zip(box, outer, strict=True))
 
 

@@ -75,7 +75,7 @@ class Subject:
         return self.stencil.field_info[name].access.name == "WRITE"
 
     def _touched(self, domain):
-        """Give the points of each field that are touched, by either branch, in boxes; and whether
+        """Return the points of each field that are touched, by either branch, in boxes; and whether
         a temporary field is left."""
         arrays, found, left = ample(domain, 0), {}, False
         for flag in (-1.0, 1.0):
@@ -94,7 +94,7 @@ class Subject:
         stencil.run(**arrays, flag=np.float64(flag), **options)
 
     def read_in_regions_without_points(self, domain):
-        """Give the names of what is read in regions that have no point in so small a domain."""
+        """Return the names of what is read in regions that have no point in so small a domain."""
         return {
             access.name
             for block in representation_of(self.stencil).blocks
@@ -104,7 +104,7 @@ class Subject:
         }
 
     def has_what_gt4py_says(self, name, box, domain):
-        """Tell whether a box has the points that GT4Py's own boundary of a field asks for."""
+        """Return whether a box has the points that GT4Py's own boundary of a field asks for."""
         ends = [self.stencil.field_info[name].boundary[axis] for axis in AXES[name]]
         points = zip(within(name, domain), ends, strict=True)
         return boxes.within([(-low, n + high) for (_, n), (low, high) in points], box)
@@ -126,19 +126,19 @@ def spares():
 
 
 def within(name, domain):
-    """Give the points of the domain along the axes of a field."""
+    """Return the points of the domain along the axes of a field."""
     return [(0, domain[axis]) for axis in AXES[name]]
 
 
 def has_no_point(part, extent, n):
-    """Tell whether a part of an axis has none of the points of a block."""
+    """Return whether a part of an axis has none of the points of a block."""
     start, end = (None if one is None else one.offset + one.at_end * n for one in part.ends)
     first, last = extent[0], n + extent[1]
     return min(last, last if end is None else end) <= max(first, first if start is None else start)
 
 
 def first(box):
-    """Give the origin in an array of a box."""
+    """Return the origin in an array of a box."""
     return tuple(-low for low, _ in box)
 
 

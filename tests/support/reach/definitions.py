@@ -81,7 +81,7 @@ def _direction(rng):
 
 
 def _temporary(scope, name):
-    """Give a temporary field a value at every level."""
+    """Return a temporary field a value at every level."""
     direction, split = _direction(scope.rng), scope.rng.choice(SPLITS)
     lines = _with_intervals(scope, direction, split, [name])
     scope.temporaries.append(name)

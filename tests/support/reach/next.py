@@ -87,17 +87,16 @@ class Subject:
         return {name: _built(name, kind, fields) for name, kind in self.kinds.items()}
 
     def seen(self, call):
-        """Give the points that fields are visited at, and what is computed, or None where a row of
-        a table is missing."""
+        """Return the points that fields are visited at, and what is computed, if all rows exist."""
         return self._seen(self.watched, call)
 
     def seen_at_most(self, call):
-        """Give the same for a program that puts into memory what is read at an offset."""
+        """Return the same for a program that puts into memory what is read at an offset."""
         with stored():
             return self._seen(self.storing, call)
 
     def seen_in_both(self, call):
-        """Give the same for a program that reads both values of a condition with `!=`."""
+        """Return the same for a program that reads both values of a condition with `!=`."""
         return self._seen(self.reading_both, call)
 
     def _seen(self, program, call):
@@ -135,7 +134,7 @@ def _built(name, kind, fields):
 
 
 def bounds(domain):
-    """Give the scalars of a program that tell its domain."""
+    """Return the scalars of a program that tell its domain."""
     found = {}
     for dim, (first, end) in domain.items():
         found |= {f"first_{dim}": np.int32(first), f"end_{dim}": np.int32(end)}
@@ -162,7 +161,7 @@ def ample(subject, call):
 
 
 def _slices(box, outer):
-    """Give the place of a box in an array that has the points of another."""
+    """Return the place of a box in an array that has the points of another."""
     return tuple(slice(a - first, b - first) for (a, b), (first, _) in zip(box, outer, strict=True))
 
 
@@ -249,7 +248,7 @@ def check(subject, call):
 
 
 def fits(given, touched, computed):
-    """Tell whether arrays and tables have what is touched."""
+    """Return whether arrays and tables have what is touched."""
     return computed is not None and all(
         boxes.within(box, given[name]) for name, box in touched.items()
     )

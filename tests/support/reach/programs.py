@@ -129,7 +129,7 @@ def definition(name, fields, dims, lines, values, *, called=None, as_tuple=False
 
 
 def may_store(source):
-    """Tell whether a value in between is read several times, or by one table behind another."""
+    """Return whether a value in between is read several times, or by one table behind another."""
     uses = collections.Counter(re.findall(r"\bt\d\b", source))
     return "= neighbor_sum" in source or any(count > 2 for count in uses.values())
 
@@ -166,7 +166,7 @@ def _on_grid(rng, lines):
 
 
 def _scanned(rng, value, other):
-    """Give a value, or its sums along a column, with another one in each step."""
+    """Return a value, or its sums along a column, with another one in each step."""
     return f"{rng.choice(SCANS)}({value}, {other})" if rng.random() < 0.3 else value
 
 

@@ -25,7 +25,7 @@ def random_tables(rng):
 
 
 def connectivities(tables):
-    """Give the offset provider for tables, by their names. GT4Py knows tables by their addresses,
+    """Return the offset provider for tables, by their names. GT4Py knows tables by their addresses,
     so they live as long as the process."""
     return _connectivities(tuple((tag, tuple(map(tuple, rows))) for tag, rows in tables.items()))
 

@@ -68,7 +68,7 @@ class Engine(ABC):
 
     @abstractmethod
     def test(self) -> bool:
-        """Tell whether all messages have arrived. Lets MPI make progress."""
+        """Return whether all messages have arrived. Lets MPI make progress."""
 
     def forget_last(self) -> None:
         """Keep the fields of the last exchange no longer. Nothing is under way."""

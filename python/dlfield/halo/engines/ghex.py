@@ -71,7 +71,7 @@ class Ghex(Engine):
         mpi.let_go(self)
 
     def test(self) -> bool:
-        """Tell whether all messages have arrived."""
+        """Return whether all messages have arrived."""
         for handle in self._handles:
             handle.progress()
         return all(handle.is_ready() for handle in self._handles)

@@ -65,7 +65,7 @@ class Packed(Engine):
             unpack.run()
 
     def test(self) -> bool:
-        """Tell whether all messages have arrived."""
+        """Return whether all messages have arrived."""
         return self._requests.test()
 
     def free(self) -> None:
