@@ -41,7 +41,7 @@ def _made_of(source: Path, flags: Sequence[str], more: Sequence[Path]) -> str:
 
 
 def _instructions() -> str:
-    """Give what `-march=native` depends on."""
+    """Return what `-march=native` depends on."""
     lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
     return next((line for line in lines if line.lower().startswith(("flags", "features"))), "")
 

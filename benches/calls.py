@@ -113,7 +113,7 @@ def _stencils() -> list[tuple[str, object]]:
 
 
 def _rows_of(area: str, comparison: Comparison, limit: float | None) -> list[Row]:
-    """Give the whole call beside those of GT4Py, then the Python sides beside each other."""
+    """Return the whole call beside those of GT4Py, then the Python sides beside each other."""
     samples, problems = sample(comparison)
     whole = [summarise(area, comparison, peer, samples, problems) for peer in comparison.peers]
     side = replace(comparison, what=f"{comparison.what}: Python side")

@@ -87,7 +87,7 @@ def _column(statement: str) -> str:
 
 
 def table(rows: list[Row]) -> Table:
-    """Give the table of the page."""
+    """Return the table of the page."""
     headings = ["copy", "threads", "dlfield", *COLUMNS, "of limit", "of best peer", "", ""]
     return Table("copies", headings, [_cells(line) for line in lines_of(rows)], _remark(rows))
 

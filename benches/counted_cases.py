@@ -128,5 +128,5 @@ GROUPS = {
 
 
 def cases(group: str, only: str) -> list[Comparison]:
-    """Give the cases of a group whose name or statement contains `only`."""
+    """Return the cases of a group whose name or statement contains `only`."""
     return [case for case in GROUPS[group] if only in case.what or only in case.ours]

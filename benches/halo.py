@@ -57,7 +57,7 @@ def tables() -> list[tuple[Table, list[Row]]]:
 
 
 def mpis() -> dict[str, Path]:
-    """Give the Pythons of environments that have an MPI."""
+    """Return the Pythons of environments that have an MPI."""
     found = {"Open MPI": GHEX if GHEX.exists() else Path(sys.executable), "MPICH": MPICH}
     return {name: one for name, one in found.items() if one.with_name("mpiexec").exists()}
 

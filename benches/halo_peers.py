@@ -20,7 +20,7 @@ def directions(cart: MPI.Cartcomm) -> list[Direction]:
 
 
 def neighbour(cart: MPI.Cartcomm, direction: Direction) -> int:
-    """Give the rank in a direction of a periodic communicator."""
+    """Return the rank in a direction of a periodic communicator."""
     place = zip(cart.coords, direction, cart.dims, strict=True)
     return cart.Get_cart_rank([(at + step) % extent for at, step, extent in place])
 

@@ -74,7 +74,7 @@ def tables() -> list[tuple[Table, list[Row]]]:
 
 
 def _nanobind() -> str:
-    """Give the path of nanobind's peer, or the reason why it is missing."""
+    """Return the path of nanobind's peer, or the reason why it is missing."""
     try:
         return str(nanobind_library(WITHOUT_AVX512))
     except ModuleNotFoundError as missing:
@@ -121,7 +121,7 @@ def _run(group: str, folder: str, requests: str, nanobind: str) -> str:
 
 
 def _counts(folder: str) -> dict[int, Samples]:
-    """Give the smallest count per repetition, by case and statement."""
+    """Return the smallest count per repetition, by case and statement."""
     counts: dict[int, Samples] = {}
     for case, statement, count in _per_roll(folder):
         counts.setdefault(case, {}).setdefault(statement, []).append(count)
@@ -129,13 +129,13 @@ def _counts(folder: str) -> dict[int, Samples]:
 
 
 def _without_loop(of_case: Samples) -> Samples:
-    """Give the smallest count of each statement, less what the loop takes."""
+    """Return the smallest count of each statement, less what the loop takes."""
     loop = statistics.median(of_case.pop(EMPTY_LOOP))
     return {statement: [min(counts) - loop] for statement, counts in of_case.items()}
 
 
 def _per_roll(folder: str) -> Iterator[tuple[int, str, float]]:
-    """Give the count of each roll: what many repetitions took more than few."""
+    """Return the count of each roll: what many repetitions took more than few."""
     few: tuple[int, int] | None = None
     for path in sorted(Path(folder).glob("counts.*"), key=lambda path: int(path.suffix[1:])):
         text = path.read_text("utf-8")

@@ -13,7 +13,7 @@ from timing import Missing
 
 
 def limits(threads: int) -> dict[str, object]:
-    """Give `memcpy(target, source)` and `stream(target, source)` with so many threads."""
+    """Return `memcpy(target, source)` and `stream(target, source)` with so many threads."""
     try:
         library = _library()
     except ModuleNotFoundError as missing:

@@ -29,7 +29,7 @@ CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
 
 def describe(command: Sequence[str]) -> dict[str, str]:
-    """Give what is worth knowing, with neither names of machines nor paths."""
+    """Return what is worth knowing, with neither names of machines nor paths."""
     return {
         "CPU": f"{cpu_model()} ({platform.machine()}), {cpus()} CPUs, {caches()}",
         "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",
@@ -54,7 +54,7 @@ class OthersAtWork:
 
     @staticmethod
     def _now() -> tuple[float, float, float]:
-        """Give the seconds on the clock, those of all CPUs together, and our own."""
+        """Return the seconds on the clock, those of all CPUs together, and our own."""
         total = Path("/proc/stat").read_text("utf-8").partition("\n")[0]
         user, nice, system, _, _, irq, softirq = map(int, total.split()[1:8])
         busy = (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
@@ -87,7 +87,7 @@ def caches() -> str:
 
 
 def huge_pages() -> str:
-    """Give the setting of the kernel, which stands in brackets among all there are."""
+    """Return the setting of the kernel, which stands in brackets among all there are."""
     try:
         return re.search(r"\[(\w+)\]", HUGE_PAGES.read_text("utf-8"))[1]
     except OSError:

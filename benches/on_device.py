@@ -71,7 +71,7 @@ class Driver:
         return answer.value
 
     def in_turns(self, rounds: int) -> object:
-        """Give what measures statements in turns, after each has run once."""
+        """Return what measures statements in turns, after each has run once."""
 
         def measure(statements: Sequence[str], names: dict[str, object]) -> Samples:
             codes = {statement: compile(statement, "bench", "exec") for statement in statements}

@@ -102,6 +102,6 @@ def _fields(shape: tuple[int, int, int], backend: str) -> dict[str, list[object]
 
 
 def _view(memory: np.ndarray, shape: tuple[int, ...], order: np.ndarray) -> dlf.Storage:
-    """Give a field at the beginning of some memory, in this order of dimensions."""
+    """Return a field at the beginning of some memory, in this order of dimensions."""
     field = memory[: math.prod(shape)].reshape([shape[dim] for dim in order])
     return dlf.as_storage(field.transpose(np.argsort(order)))

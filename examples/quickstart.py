@@ -48,7 +48,7 @@ class Import:
     """The backends that read this order of memory more slowly than another."""
 
     def is_right(self) -> bool:
-        """Tell whether the row shows what dlfield promises."""
+        """Return whether the row shows what dlfield promises."""
         as_given = self.zero_copy and self.readonly == self.producer.readonly
         return as_given and all(self.equal.values())
 
@@ -70,7 +70,7 @@ class Export:
     equal: bool
 
     def is_right(self) -> bool:
-        """Tell whether the row shows what dlfield promises."""
+        """Return whether the row shows what dlfield promises."""
         return self.zero_copy and self.equal
 
     def cells(self) -> list[str]:

@@ -69,7 +69,7 @@ KEPT: list[Any] = []
 
 @dlf.fortran.function
 def by_hand_at(address: Field[np.int64, I]) -> None:
-    """Give the address of a function that is written by hand with ctypes."""
+    """Return the address of a function that is written by hand with ctypes."""
 
     def by_hand(addresses: Any, extents: Any) -> None:
         shape = tuple(extents[:3])

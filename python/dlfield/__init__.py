@@ -4,7 +4,7 @@ Importing dlfield imports no framework. It changes two things in xarray, once th
 ``DataArray`` gets two attributes for GT4Py, and files of storages are written as those of NumPy
 arrays, see `dlfield.xarray`.
 
-Its rooms and files, each of which uses only those above it, and the compiled `_core`::
+Its files and subpackages; each uses only those above it and the compiled `_core`::
 
     annotations         fields in the annotations of a function
     gt4py_storage       a drop-in for ``gt4py.storage``
@@ -155,10 +155,10 @@ __all__ = [
 #: GDP-3's other names of the same classes.
 GT4PySyncedGPUStorage = SoftwareManagedGPUStorage
 CUDASyncedGPUStorage = CudaManagedGPUStorage = CUDAManagedGPUStorage
-#: What `dir` leaves out: those names, and the sign for an option that is not given.
+#: Not listed by `dir`: those names, and the marker of an option that is not given.
 _UNLISTED = {"UNSET", "CUDASyncedGPUStorage", "CudaManagedGPUStorage", "GT4PySyncedGPUStorage"}
 
-#: What is meant by names of GT4Py and NumPy.
+#: Suggestions for names that GT4Py and NumPy have.
 _MEANT = {
     "from_array": "storage(...), which copies, or as_storage(...)",
     "array": "storage(...), which copies, or as_storage(...)",
@@ -166,7 +166,7 @@ _MEANT = {
 }
 
 
-#: Modules that are imported when they or their functions are first used: few programs do.
+#: The module of each name that is imported on first use.
 _LATER = {
     "CheckReport": "check.report",
     "Explanation": "show.explanation",

@@ -9,9 +9,9 @@
     Field[np.float64, Axes["Cell", "K"], Access["in"], Boundary[((1, 1), (0, 0))]]
 
 Write them without ``Annotated``: ``def blur(inp: Field[np.float32], out: Field[np.float32])``. mypy
-takes them for Any, but a text such as "F" within for a name: there, and for an annotation with a
-name, write ``Fortran: Any = Field[np.float32, DefaultParameters["F"]]`` above and ``inp: Fortran``
-in the signature.
+treats them as Any, but reads a string inside, such as "F", as a name. In that case, or to name an
+annotation, write ``Fortran: Any = Field[np.float32, DefaultParameters["F"]]`` above and
+``inp: Fortran`` in the signature.
 
 Annotate a GTScript definition with ``gtscript.Field`` instead. Nothing is allocated
 or copied here. Source: draft, Annotation of Stencils; `Access` and `Boundary` are our own.
@@ -56,7 +56,7 @@ _KINDS = "DType, Axes, LayoutMap, DefaultParameters, Alignment, Access, Boundary
 
 @dataclass(frozen=True, repr=False)
 class FieldAnnotation:
-    """A field as a callable declares it: what ``Field[...]`` gives, checked. Compares by value.
+    """Checked declaration of a field, made by ``Field[...]``. Compares by value.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ def _match(what: str, expected: str, dims: tuple[str, ...], given: Any) -> None:
 
 
 def _dtype(given: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
-    """Type of an element: ``DType[np.float32]``; ``DType[np.float32, (3,)]`` has three each."""
+    """Type of an element: ``DType[np.float32]``; ``DType[np.float32, (3,)]`` for three each."""
     import numpy as np  # not with dlfield itself
 
     base, shape = given if _is_array_type(given) else (given, ())
@@ -209,7 +209,7 @@ def _shown(dtype: np.dtype[Any], data_shape: tuple[int, ...]) -> str:
 
 
 def _is_array_type(given: Any) -> bool:
-    """Tell whether it is a dtype with data dimensions, written as (dtype, shape)."""
+    """Return whether it is a dtype with data dimensions, written as (dtype, shape)."""
     pair = isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], tuple | list)
     return pair and all(hasattr(size, "__index__") for size in given[1])
 
@@ -241,7 +241,7 @@ def _layout(given: Any) -> Any:
     """Rank of each dimension, 0 for the largest stride; or a function of how many there are."""
     if callable(given):
         return given
-    ranks = _ints("LayoutMap", (given,) if isinstance(given, int) else given)
+    ranks = _ints("LayoutMap", (given,) if _is_int(given) else given)
     if sorted(ranks) != list(range(len(ranks))):
         expected = f"each rank from 0 to {len(ranks) - 1} once"
         raise ValueError(_wrong("LayoutMap", expected, ranks, "0 is the largest stride"))
@@ -249,7 +249,7 @@ def _layout(given: Any) -> Any:
 
 
 def _alignment(given: Any) -> int:
-    """Boundary in elements that the point at the origin lies on."""
+    """Alignment of the point at the origin, in elements."""
     [elements] = _ints("Alignment", (given,))
     if elements < 1:
         raise ValueError(_wrong("Alignment", "1 or more elements", elements, "1 is any place"))
@@ -276,11 +276,15 @@ def _boundary(given: Any) -> tuple[tuple[int, ...], ...]:
     way_out = "write ((below, above), ...) for the axes"
     if not isinstance(given, tuple | list):
         raise TypeError(_wrong("Boundary", "pairs", given, way_out))
-    alone = any(isinstance(one, int) for one in given)
+    alone = any(map(_is_int, given))
     pairs = tuple(_ints("Boundary", pair) for pair in ((given,) if alone else given))
     if any(len(pair) != 2 or min(pair) < 0 for pair in pairs):
         raise ValueError(_wrong("Boundary", "pairs of 0 or more points", pairs, way_out))
     return pairs
+
+
+def _is_int(given: Any) -> bool:
+    return hasattr(given, "__index__") and not hasattr(given, "__len__")  # as an array has both
 
 
 def _ints(what: str, given: Iterable[Any]) -> tuple[int, ...]:

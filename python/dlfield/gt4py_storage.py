@@ -187,9 +187,9 @@ def from_array(
             f"got {extents}"
         )
     outer = extents[: len(extents) - len(data_dims)]
-    wanted = np.dtype(source.dtype) if wanted is None else wanted
-    _, wanted, options = _options(outer, wanted, backend, aligned_index, dimensions)
-    return _core.storage(source, dtype=wanted, **options)
+    kind = np.float64 if wanted is None else wanted
+    _, base, options = _options(outer, kind, backend, aligned_index, dimensions)
+    return _core.storage(source, dtype=None if wanted is None else base, **options)
 
 
 def _options(
@@ -199,12 +199,12 @@ def _options(
     aligned_index: Sequence[int] | None,
     dimensions: Sequence[Any] | None,
 ) -> tuple[tuple[int, ...], np.dtype[Any], dict[str, Any]]:
-    """Give shape, dtype of an element, and the options for an allocation."""
+    """Return shape, dtype of an element, and the options for an allocation."""
     try:
         _core.preset(backend)
     except ValueError as error:
         raise RuntimeError(f"backend: {error}") from error
-    dtype, shape = np.dtype(dtype), tuple(shape)
+    dtype, shape = np.dtype(dtype), tuple(shape) if np.iterable(shape) else (shape,)
     options: dict[str, Any] = {"backend": backend}
     if aligned_index is not None:
         # GT4Py takes an index beyond the last, as that of a halo which a single column lacks.

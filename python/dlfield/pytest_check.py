@@ -6,7 +6,7 @@ summary stands at the end. With pytest-xdist it adds up those of the workers.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import contextlib
 from typing import Any
 
 import pytest
@@ -14,7 +14,6 @@ import pytest
 from dlfield.check.report import CheckReport
 from dlfield.check.session import checking
 
-_check = pytest.StashKey[AbstractContextManager[CheckReport]]()
 _report = pytest.StashKey[CheckReport]()
 
 
@@ -27,12 +26,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Begin to check, before any test is collected."""
     check = checking(error=config.getoption("--dlfield-error"), summary=False)
-    config.stash[_check], config.stash[_report] = check, check.__enter__()
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """End the check."""
-    config.stash[_check].__exit__(None, None, None)
+    stack = contextlib.ExitStack()
+    config.stash[_report] = stack.enter_context(check)
+    config.add_cleanup(stack.close)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -37,12 +37,12 @@ class GpuStencil(StandIn):
 
 
 def steps(interface):
-    """Give the strides in bytes, in C order where the interface has none."""
+    """Return the strides in bytes, in C order where the interface has none."""
     return interface["strides"] or np.empty(interface["shape"], interface["typestr"]).strides
 
 
 def copying(number=None, **options):
-    """Give a stencil of a GPU, and what is bound to it."""
+    """Return a stencil of a GPU, and what is bound to it."""
     stencil = GpuStencil(**FIELDS)
     if number is not None:
         stencil.device = ("gpu", number)
@@ -50,7 +50,7 @@ def copying(number=None, **options):
 
 
 def host_stencil(**options):
-    """Give a stencil of the host that copies, bound."""
+    """Return a stencil of the host that copies, bound."""
 
     def body(inp, out):
         np.asarray(out)[...] = np.asarray(inp)
@@ -59,7 +59,7 @@ def host_stencil(**options):
 
 
 def pair(values, newer):
-    """Give a pair of buffers of which one side alone has the values."""
+    """Return a pair of buffers of which one side alone has the values."""
     storage = dlf.zeros(values.shape, device="gpu")
     storage.synchronize()
     if newer == "host":
@@ -83,7 +83,7 @@ ON_GPU = {
 
 
 def values_of(array):
-    """Give the values of any array, wherever they are."""
+    """Return the values of any array, wherever they are."""
     return dlf.storage(array, device="cpu").to_numpy()
 
 

@@ -19,7 +19,7 @@ every_stream = pytest.mark.parametrize("own", [False, True], ids=["default", "ow
 
 @pytest.fixture
 def on(cupy):
-    """Give what makes a stream of CuPy current: the default one, or one without any order."""
+    """Return what makes a stream of CuPy current: the default one, or one without any order."""
     stream = cupy.cuda.Stream(non_blocking=True)
     yield lambda own: stream if own else cupy.cuda.Stream(null=True)
     stream.synchronize()

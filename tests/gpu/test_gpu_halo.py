@@ -75,7 +75,7 @@ def on_gpu(values, layout=(0, 1)):
 
 
 def part_of(comm):
-    """Give the values of a rank, with its halo, before an exchange and after it."""
+    """Return the values of a rank, with its halo, before an exchange and after it."""
     columns = [0, 1, 2, 3, 6] if comm.rank == 0 else [0, 4, 5, 6]
     first = 0 if comm.rank == 0 else 3
     return VALUES[:, columns], FILLED[:, first : first + len(columns)]

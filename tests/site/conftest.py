@@ -18,7 +18,7 @@ def site():
 
 @pytest.fixture(scope="session")
 def started():
-    """Give the one browser of all tests."""
+    """Return the one browser of all tests."""
     with browser() as running:
         yield running
 

@@ -41,7 +41,7 @@ def plans():
 
 
 def outputs():
-    """Give what a notebook shows of all of them."""
+    """Return what a notebook shows of all of them."""
     field, thin = padded(), dlf.zeros((3, 400), dims=("lev", "cell"))
     shown = [one._repr_html_() for one in (field, thin, *plans(), dlf.explain(np.zeros(3)[::-1]))]
     return [*shown, *(one.plot_layout()._repr_html_() for one in (field, thin, dlf.zeros((40,))))]

@@ -12,7 +12,7 @@ OWN = {"self", "cls", "$self", "$cls", "$module"}
 
 
 def found(site, pattern):
-    """Give what a pattern finds in each page: the name of the page, and the text without tags."""
+    """Return what a pattern finds in each page: the name of the page, and the text without tags."""
     for page in crawled(site):
         for text in re.findall(pattern, page.read_text("utf-8"), re.S):
             yield page.name, re.sub("<.*?>", "", text)

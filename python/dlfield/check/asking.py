@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -66,7 +67,7 @@ class Asker:
         """Plan the call as a bound stencil would."""
         bound = self.bound(stencil, keep=True)
         if bound.refusal is not None:
-            return Answer(bound.name, bound.refusal)
+            return Answer(bound.name, copy.copy(bound.refusal))  # raised, it keeps its frames
         if bound.run is None:
             return Answer(bound.name, unchecked=bound.why, asked=False)
         try:

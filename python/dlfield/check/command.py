@@ -19,7 +19,7 @@ __all__ = ["main"]
 
 STATUS = """
 exit status:
-  0  the program has ended well, and there are no findings
+  0  the program ended normally, and there are no findings
   1  there are findings, or the program has ended with an exception
   2  an option is wrong
 Any other status is the program's own.
@@ -59,7 +59,7 @@ def _run(script: Sequence[str], module: Sequence[str]) -> None:
 
 
 def _is_module(name: str) -> bool:
-    """Tell whether it, or the package that it is in, is there. Nothing is imported."""
+    """Return whether it, or the package that it is in, is there. Nothing is imported."""
     return importlib.util.find_spec(name.partition(".")[0]) is not None
 
 

@@ -1,4 +1,4 @@
-"""The functions in front of GT4Py's own: one that every call passes, whoever makes it.
+"""Wraps GT4Py's own functions, so that no call is missed.
 
 Those of gt4py.cartesian stand before ``run``, which ``__call__``, frozen stencils and NDSL call,
 with origins, domain and arrays as GT4Py has resolved them. Calls that GT4Py refuses do not come
@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import sys
 import threading
+from contextlib import suppress
 from importlib.abc import Loader
 from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any
@@ -64,7 +65,8 @@ class InFront:
 
     def remove(self) -> None:
         """Put GT4Py's functions back, unless another one stands before ours by now."""
-        sys.meta_path = [finder for finder in sys.meta_path if finder is not self]
+        with suppress(ValueError):  # somebody else has removed it
+            sys.meta_path.remove(self)
         for owner, name, own, ours in reversed(self._replaced):
             if vars(owner).get(name) is not ours:
                 continue

@@ -40,7 +40,7 @@ class Finding:
     line: int
     text: str
     calls: int = 0
-    #: Whether a warning has shown it.
+    #: True if a warning has shown it.
     warned: bool = False
 
 
@@ -56,7 +56,7 @@ class CheckReport:
     unchecked : Counter
         Calls of which something could not be checked, by a text that says what and why.
     error : bool
-        Whether such a call raises what `bind` raises, and is not made.
+        True if such a call raises what `bind` raises, and is not made.
     ended_by : str
         Name of the exception that has ended the block or program, or nothing.
 
@@ -92,12 +92,12 @@ class CheckReport:
     def _lines(self) -> Iterator[str]:
         for one in self.findings:
             yield f"{one.file}:{one.line}: {_calls(one.calls)}: {_indented(one.text)}"
-        for text, count in self.unchecked.items():
+        for text, count in list(self.unchecked.items()):  # another thread may add some
             yield f"not checked: {_calls(count)}: {_indented(text)}"
         if not self.stencils and not self.unchecked:
             yield "not checked: no call of a stencil of GT4Py was made in this process"
         if self.ended_by:
-            yield f"not checked: what would come after {self.ended_by}, which has ended the program"
+            yield f"not checked: everything after the {self.ended_by} that ended the program"
 
     def seen(self, stencil: str, unchecked: str, *, asked: bool) -> None:
         """Count a call of which `bind` was `asked`, and what could not be checked of it."""

@@ -1,4 +1,4 @@
-"""A doctor: what dlfield finds on this machine, what works, and what lies in the way.
+"""The doctor: what dlfield finds on this machine, what works, and what gets in the way.
 
 Its files, each of which uses only those above it::
 
@@ -37,12 +37,12 @@ def show_versions(
 ) -> None:
     """Print what dlfield finds on this machine, as ``python -m dlfield`` does.
 
-    Versions, build and settings; the driver of CUDA and its devices; every library that is
-    installed, with its version, and whether it shares the memory of a storage; traps of the
-    environment, each with the way out.
+    Shows versions, build and settings; the CUDA driver and its devices; every installed library,
+    its version, and whether it shares the memory of a storage; traps of the environment, each with
+    the way out.
 
-    Libraries are imported, and the driver is asked, in a process of their own. This one stays as it
-    is, even if one of them fails or crashes. That takes half a minute with all of them.
+    Libraries are imported in another process, so that a crash does not affect this one. All of them
+    take half a minute.
 
     Parameters
     ----------
@@ -51,14 +51,14 @@ def show_versions(
     imports
         If False, no library is imported: their versions are those that are installed.
     as_json
-        Print JSON, whose keys stay the same.
+        Print JSON; its keys are stable.
     file
         Where to print; by default the standard output.
 
     Raises
     ------
     ValueError
-        For the name of a library that is not looked for.
+        For the name of an unknown library.
 
     Examples
     --------

@@ -28,7 +28,7 @@ class Known:
             return self._found()
 
     def _found(self) -> str | None:
-        """Look for a module of another distribution, such as CuPy has one for each CUDA."""
+        """Look for the module: CuPy has a distribution for each CUDA, for example."""
         try:
             spec = importlib.util.find_spec(self.module.split(".")[0])
             if spec is not None and spec.origin is None:  # a namespace of several distributions

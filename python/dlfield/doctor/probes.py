@@ -45,10 +45,10 @@ class Probe:
     needs: tuple[str, ...] = ()
     """Modules that the probe needs besides that of the library."""
     gpu: bool = False
-    """Whether the memory is that of a GPU."""
+    """True if the memory is on a GPU."""
 
     def shares(self, storage: Storage) -> bool:
-        """Tell whether the library's array has the memory of the storage."""
+        """Return True if the library's array has the memory of the storage."""
         return self.address(self.take(storage)) == storage.ptr
 
 

@@ -18,7 +18,7 @@ PATIENCE = 180.0
 
 
 def supervised(names: list[str], patience: float = PATIENCE) -> dict[str, dict[str, Any]]:
-    """Try libraries one after the other; after one that ends its process, the others in a new one.
+    """Try libraries one after another. If one ends the process, the others are tried in a new one.
 
     Returns
     -------
@@ -38,11 +38,11 @@ def supervised(names: list[str], patience: float = PATIENCE) -> dict[str, dict[s
 def _in_one_process(
     names: list[str], found: dict[str, dict[str, Any]], patience: float
 ) -> tuple[str | None, str]:
-    """Collect what a child tells; return what it began with last, and how it ended."""
-    begun, waited = None, 0.0
+    """Collect the answers of a child; return the library that it began last, and how it ended."""
+    begun, waited, folders = None, 0.0, [one for one in sys.path if isinstance(one, str) and one]
     with subprocess.Popen(
         [sys.executable, "-m", "dlfield.doctor.trial", *names],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(folders)},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         stdin=subprocess.DEVNULL,
@@ -51,9 +51,12 @@ def _in_one_process(
     ) as child:
         while child.stdout is not None:
             started, timer = time.monotonic(), threading.Timer(patience, child.kill)
+            timer.daemon = True
             timer.start()
-            line = child.stdout.readline()
-            timer.cancel()
+            try:
+                line = child.stdout.readline()
+            finally:  # also after Ctrl-C
+                timer.cancel()
             waited = time.monotonic() - started
             if not line:
                 break

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -102,10 +103,9 @@ def _local_ranks() -> int:
 
 def _compiler() -> str:
     """Name the program that compiles stencils."""
-    try:
+    words: list[str] = []
+    with suppress(ValueError):  # a quote that is not closed
         words = shlex.split(os.environ.get("CXX", ""))
-    except ValueError:  # a quote that is not closed
-        words = []
     return words[0] if words else "g++"
 
 
@@ -115,9 +115,8 @@ def _version_of_mpiexec() -> str | None:
     if program is None:
         return None
     try:
-        done = subprocess.run(
-            [program, "--version"], capture_output=True, text=True, timeout=20, check=False
-        )
+        quiet: Any = {"stdin": subprocess.DEVNULL, "errors": "replace", "timeout": 20}
+        done = subprocess.run([program, "--version"], capture_output=True, check=False, **quiet)
     except (OSError, subprocess.TimeoutExpired):
         return None
     first, _, rest = done.stdout.strip().partition("\n")

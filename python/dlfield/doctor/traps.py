@@ -16,7 +16,7 @@ __all__ = ["traps"]
 #: The oldest glibc of the wheels.
 OLDEST_GLIBC = (2, 28)
 CXX20 = "-std=c++20"
-#: Standards that dace's headers can do with.
+#: Standards that are enough for dace's headers.
 ENOUGH = tuple(f"-std={kind}++{year}" for kind in ("c", "gnu") for year in ("20", "2a", "23", "2b"))
 
 

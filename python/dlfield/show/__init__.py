@@ -1,4 +1,4 @@
-"""What a person looks at: explanations, drawings, and both as HTML.
+"""Explanations, drawings, and HTML for notebooks.
 
 Its files, each of which uses only those above it::
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from dlfield._core import Storage
 
-__all__ = ["LayoutDrawing", "names_of", "place_of", "state_of"]
+__all__ = ["LayoutDrawing", "dtype_of", "names_of", "place_of", "state_of"]
 
 #: Fills that are legible on light and on dark pages; lines and text have the colour of the page.
 _DOMAIN, _HALO = "#2f81c7", "#8a8a8a"
@@ -44,7 +44,7 @@ class LayoutDrawing:
     """
 
     def __init__(self, storage: Storage, size: int = 240) -> None:
-        if size < 1:
+        if not size >= 1:
             raise ValueError(f"size: expected at least 1 pixel, got {size}; 240 is the default")
         drawn = "" if storage.ndim == 0 or storage.size == 0 else _drawn(_Face(storage, size))
         #: As part of a page of HTML, which knows SVG, and has a font.
@@ -72,6 +72,14 @@ def names_of(storage: Storage) -> tuple[str, ...]:
     return tuple(
         repr(name if len(name) <= _LONGEST else f"{name[:_LONGEST]}...")[1:-1] for name in names
     )
+
+
+def dtype_of(storage: Storage) -> str:
+    """Return the name of the type of the elements."""
+    try:
+        return str(storage.dtype)
+    except ImportError as error:
+        return f"a type unknown without ml_dtypes ({error})"
 
 
 def place_of(storage: Storage) -> str:

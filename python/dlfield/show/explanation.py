@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from dlfield._core import (
     preset,
 )
 from dlfield.functions.host import is_on_host_alone
-from dlfield.show.drawing import place_of
+from dlfield.show.drawing import dtype_of, place_of
 from dlfield.stencils.binding import take_option
 from dlfield.stencils.cartesian.temporaries import temporaries_of
 from dlfield.stencils.functional import place_of_call, planned, with_halo
@@ -100,7 +101,7 @@ class Explanation:
         elif any(map(any, storage.halo)):
             dims += f", halo {storage.halo}"
         return (
-            f"shape {storage.shape}, strides {self.strides} elements, {_dtype(storage)}, {dims}, "
+            f"shape {storage.shape}, strides {self.strides} elements, {dtype_of(storage)}, {dims}, "
             f"{place_of(storage)}, {'read-only' if storage.readonly else 'writable'}, "
             f"aligned to {self.alignment} bytes"
         )
@@ -118,12 +119,12 @@ def explain(
     Parameters
     ----------
     data
-        Anything: an array of any library, a storage, an object that is none. It is imported as by
-        `as_storage`, and let go when the explanation is dropped: what can be read once, as a
-        RecordBatchReader or a DLPack capsule, has been read then. Nothing is acquired. Or a bound
+        An array of any library, a storage, or any other object. It is imported as by `as_storage`
+        and released with the explanation; nothing is acquired. An object that can be read only
+        once, such as a RecordBatchReader or a DLPack capsule, has then been read. Or a bound
         stencil, or a plan of `halo_exchange`.
     backend
-        For an array: a GT4Py backend, whose wishes for the layout and alignment are compared too.
+        For an array: a GT4Py backend, whose preferred layout and alignment are compared, too.
     *args, **keywords
         For a bound stencil: the arguments of a call, `origin` and `domain` included; with
         ``functional=True``, of a call of ``run.functional``. Nothing is
@@ -207,9 +208,10 @@ class PlanExplanation:
         keywords.pop("exec_info", None)
         functional = take_option(run, keywords, "functional")
         try:
-            self.plan = (_plan_of_functional if functional else _plan_of_call)(run, args, keywords)
+            plan = functools.partial(_plan_of_functional, run) if functional else run.plan
+            self.plan = plan(*args, **keywords)
         except Exception as error:  # a producer may raise anything, which is the answer
-            self.refusal = error
+            self.refusal = error.with_traceback(None)  # whose frames hold the arguments
             return
         domain = dict(zip(self.plan.axes, self.plan.domain, strict=True))
         self.temporaries = temporaries_of(getattr(run, "stencil", None), domain)
@@ -248,13 +250,7 @@ class PlanExplanation:
         return ("argument", "refused"), [[(name, True), (reason, False)]], []
 
 
-def _plan_of_call(run: BoundStencil, args: tuple[Any, ...], keywords: dict[str, Any]) -> CallPlan:
-    return run.plan(*args, **keywords)
-
-
-def _plan_of_functional(
-    run: BoundStencil, args: tuple[Any, ...], keywords: dict[str, Any]
-) -> CallPlan:
+def _plan_of_functional(run: BoundStencil, /, *args: Any, **keywords: Any) -> CallPlan:
     """Plan a call of ``run.functional``; `like` changes nothing in the plan."""
     halo, _ = take_option(run, keywords, "halo"), take_option(run, keywords, "like")
     place = {name: keywords.pop(name, None) for name in ("origin", "domain")}
@@ -363,15 +359,8 @@ def _wishes(storage: Storage, backend: str) -> Iterator[str]:
         yield f"slower than it could be on {backend}: {error}"
 
 
-def _dtype(storage: Storage) -> str:
-    try:
-        return str(storage.dtype)
-    except ImportError as error:
-        return f"a type unknown without ml_dtypes ({error})"
-
-
 def _address(storage: Storage) -> int:
-    """Where the first element lies; of two buffers, that on the GPU. Reads and copies nothing."""
+    """Return the address of the first element; of two buffers, of the one on the GPU."""
     if is_on_host_alone(storage) or storage.size == 0:
         return storage.ptr if storage.size else 0
     return int(storage.__gt_data_interface__["gpu"]["data"][0])

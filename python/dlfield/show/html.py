@@ -1,11 +1,11 @@
-"""What a notebook shows: a storage, how an array would come in, the plan of a call."""
+"""HTML for notebooks: a storage, an explanation of an array, the plan of a call."""
 
 from __future__ import annotations
 
 from html import escape
 from typing import TYPE_CHECKING
 
-from dlfield.show.drawing import LayoutDrawing, names_of, place_of, state_of
+from dlfield.show.drawing import LayoutDrawing, dtype_of, names_of, place_of, state_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +49,7 @@ def _facts(storage: Storage) -> list[tuple[str, str]]:
     names = names_of(storage)
     return [
         ("shape", " x ".join(f"{name} {n}" for name, n in zip(names, storage.shape, strict=True))),
-        ("dtype", str(storage.dtype)),
+        ("dtype", dtype_of(storage)),
         ("halo", "unknown" if storage.halo is None else _widths(storage.halo)),
         ("memory order", " → ".join(names[axis] for axis in order) + _contiguity(storage, order)),
         ("alignment", f"{storage.alignment_size} bytes" if storage.alignment_size > 1 else "any"),
@@ -60,7 +60,7 @@ def _facts(storage: Storage) -> list[tuple[str, str]]:
 
 
 def _contiguity(storage: Storage, order: list[int]) -> str:
-    """Tell if elements follow each other without a gap: all of them, or those of each row."""
+    """Return whether elements have no gaps between them: all of them, or those of each row."""
     if not order or storage.strides[order[-1]] != storage.itemsize:
         return ""
     step = storage.itemsize
