@@ -19,7 +19,7 @@ struct Depends {
     /// Position of a scalar among the scalars, with its value.
     scalars: Vec<(usize, Option<Py<PyAny>>)>,
     /// Every connectivity of the call, by name.
-    /// Of a dict; `None` for another mapping.
+    /// The entries of a dict; `None` for another mapping.
     connectivities: Option<Vec<(Py<PyAny>, Py<PyAny>)>>,
     /// The rows of connectivities that are read, with what they hold.
     rows: Vec<Rows>,

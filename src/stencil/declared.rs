@@ -67,7 +67,7 @@ impl DecidedBy {
         !matches!(self, Self::Arrays { domain: false, .. } | Self::Stencil)
     }
 
-    /// What a caller may pass to say where to compute, for messages.
+    /// The options with which a caller says where to compute, for messages.
     #[must_use]
     pub(crate) fn place_options(self) -> &'static str {
         match (self.takes_origin(), self.takes_domain()) {

@@ -65,7 +65,7 @@ class InFront:
 
     def remove(self) -> None:
         """Put GT4Py's functions back, unless another one stands before ours by now."""
-        with suppress(ValueError):  # somebody else has removed it
+        with suppress(ValueError):  # it was removed before
             sys.meta_path.remove(self)
         for owner, name, own, ours in reversed(self._replaced):
             if vars(owner).get(name) is not ours:

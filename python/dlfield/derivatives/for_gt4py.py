@@ -157,7 +157,7 @@ def _compute_enough(program: Program, backend: str) -> None:
 def _read_behind(program: Program, number: int, places: list[tuple[int, int, int]]) -> None:
     """Add a sweep behind the step with this number that reads its value at these places.
 
-    GT4Py would drop it, but for a second one that reads what the first has written.
+    A second sweep reads what the first has written, or GT4Py would drop that.
     """
     steps = [(at, step) for at, one in enumerate(program.sweeps) for step in one.steps]
     at, step = steps[number]

@@ -12,7 +12,7 @@ pub(super) const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
 /// Key of the properties that Arrow cannot express.
 pub(super) const DLFIELD: &str = "dlfield";
 
-/// A name for an unnamed axis, by which an import finds the order of the axes. Nobody else writes it.
+/// A name for an unnamed axis, by which an import finds the order of the axes. Others do not write it.
 pub(super) fn placeholder(axis: usize) -> Dim {
     Dim::from_name(&format!("dlfield_axis_{axis}"))
 }
