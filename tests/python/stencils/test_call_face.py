@@ -17,7 +17,7 @@ FACE = ["backend", "options", "field_info", "parameter_info", "domain_info"]
 def test_an_attribute_that_is_missing_is_named(missing):
     stencil = StandIn(**FIELDS)
     delattr(stencil, missing)
-    with pytest.raises(TypeError, match=f"got StandIn without {missing}; give it"):
+    with pytest.raises(TypeError, match=f"got StandIn without {missing}; add what"):
         dlf.bind(stencil)
 
 
@@ -29,7 +29,7 @@ def test_a_face_without_run_is_named():
         def __call__(self, inp, out):
             """Compute nothing."""
 
-    with pytest.raises(TypeError, match="got Unfinished without run; give it"):
+    with pytest.raises(TypeError, match="got Unfinished without run; add what"):
         dlf.bind(Unfinished())
 
 
