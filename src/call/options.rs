@@ -190,6 +190,9 @@ fn origins(
 /// The entries of a mapping as they are now: reading them may run code that changes it. `None` for
 /// other objects.
 fn dict_of<'py>(given: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyDict>>> {
+    if given.is_instance_of::<PyTuple>() {
+        return Ok(None); // asking whether it is a mapping takes longer
+    }
     if let Ok(dict) = given.cast::<PyDict>() {
         return dict.copy().map(Some);
     }

@@ -5,7 +5,7 @@ from math import prod
 import dlfield as dlf
 import numpy as np
 import pytest
-from dlfield.halo import decomposition
+from dlfield.halo import decomposition, neighbours
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -127,6 +127,6 @@ def test_widths_of_a_halo_may_be_an_array_and_extents_no_floats():
 
 
 def test_an_edge_is_checked_before_it_is_compared():
-    comm = dlf.halo.decompose((8, 6), None, "IJ").cart
-    with pytest.raises((TypeError, ValueError), match="expected"):
-        dlf.halo.Neighbours(comm, [dlf.halo.Edge("0", {"I": 1}, {"I": -1})])
+    for rank, send, text in (("0", {"I": 1}, "ranks that are ints"), (0, "I", "directions by")):
+        problem = neighbours._problem_of_edges([dlf.halo.Edge(rank, send, {"I": -1})], 1)
+        assert f"edges: expected {text}" in str(problem)

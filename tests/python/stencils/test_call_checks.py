@@ -513,7 +513,6 @@ def test_times_are_told_to_a_dict(given):
 
 
 def test_a_value_that_cannot_be_shown_is_refused_all_the_same():
-    run = dlf.bind(lambda a, n: None, fields={"a": Field[float]})
     run = dlf.bind(_counted)
     with refused(ValueError, "argument 'n': expected a scalar of int32, got an int of"):
         run(np.zeros(SHAPE), 10**5000)
