@@ -57,10 +57,7 @@ impl Joined {
         }
         check_related(&named)?;
         check_orders(&named)?;
-        let (known, extents) = union(operands)?;
-        let dims = in_order_of_result(&known, &named);
-        let extent = |dim| known.iter().zip(&extents).find(|(one, _)| *one == dim);
-        let shape = dims.iter().filter_map(extent).map(|(_, &extent)| extent).collect();
+        let (dims, shape) = in_order_of_result(union(operands)?, &named);
         Self::onto(dims, shape, operands)
     }
 
@@ -169,16 +166,22 @@ fn check_orders(named: &[&Dims]) -> Result<()> {
     Ok(())
 }
 
-/// The dimensions of a result, which are `known` in the order of the operands.
-fn in_order_of_result(known: &Dims, named: &[&Dims]) -> Dims {
-    if let Some(whole) = named.iter().find(|own| own.len() == known.len()) {
-        return Dims::clone(whole);
-    }
-    let mut dims = known.clone();
-    if dims.iter().all(Dim::is_gt4py) {
-        dims.sort_by_key(Dim::rank);
-    }
-    dims
+/// The dimensions and extents of a result, which are `known` in the order of the operands.
+fn in_order_of_result(known: (Dims, Extents), named: &[&Dims]) -> (Dims, Extents) {
+    let (known, extents) = known;
+    let dims = match named.iter().position(|own| own.len() == known.len()) {
+        Some(0) => return (known, extents),
+        Some(whole) => named.get(whole).map(|&own| own.clone()).unwrap_or_default(),
+        None if known.iter().all(Dim::is_gt4py) => {
+            let mut dims = known.clone();
+            dims.sort_by_key(Dim::rank);
+            dims
+        }
+        None => return (known, extents),
+    };
+    let extent = |dim| known.iter().zip(&extents).find(|(one, _)| *one == dim);
+    let shape = dims.iter().filter_map(extent).map(|(_, &extent)| extent).collect();
+    (dims, shape)
 }
 
 /// The dimensions of all operands, in their order, and the extents.
@@ -228,35 +231,38 @@ fn other_order(dims: &Dims, own: &Dims) -> Error {
 /// Refuses names that are about different things: an operand shares none with those before it, one side
 /// has I or J, and the other no name that GT4Py knows.
 fn check_related(named: &[&Dims]) -> Result<()> {
-    let mut known = Dims::new();
-    for own in named {
-        if !known.is_empty() && are_apart(&known, own) {
-            return Err(unrelated(&known, own));
-        }
-        for dim in own.iter() {
-            if !known.contains(dim) {
-                known.push(dim.clone());
-            }
+    for (at, own) in named.iter().enumerate().skip(1) {
+        let before = named.get(..at).unwrap_or_default();
+        let shares = before.iter().any(|dims| own.iter().any(|dim| dims.contains(dim)));
+        if !shares && are_apart(before, own) {
+            return Err(unrelated(before, own));
         }
     }
     Ok(())
 }
 
-fn are_apart(dims: &Dims, own: &Dims) -> bool {
+fn are_apart(before: &[&Dims], own: &Dims) -> bool {
     let horizontal = |names: &Dims| names.contains(&Dim::I) || names.contains(&Dim::J);
     let foreign = |names: &Dims| !names.iter().any(Dim::is_gt4py);
-    let disjoint = !own.iter().any(|dim| dims.contains(dim));
-    disjoint && ((horizontal(dims) && foreign(own)) || (horizontal(own) && foreign(dims)))
+    let is_horizontal = before.iter().any(|names| horizontal(names));
+    let is_foreign = before.iter().all(|names| foreign(names));
+    (is_horizontal && foreign(own)) || (horizontal(own) && is_foreign)
 }
 
-fn unrelated(dims: &Dims, own: &Dims) -> Error {
+fn unrelated(before: &[&Dims], own: &Dims) -> Error {
     let strange: Vec<&Dim> = own.iter().collect();
+    let mut dims = Dims::new();
+    for dim in before.iter().flat_map(|names| names.iter()) {
+        if !dims.contains(dim) {
+            dims.push(dim.clone());
+        }
+    }
     Error::Argument(format!(
         "dims: expected operands that share a dimension, got {} and {}; rename one of them, for \
          example with rename({})",
-        show_dims(dims),
+        show_dims(&dims),
         show_dims(own),
-        mapping(own, &strange, dims)
+        mapping(own, &strange, &dims)
     ))
 }
 
