@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import torch
+from torch.compiler import is_dynamo_compiling
 
 from dlfield.operators.arguments import check_like
 from dlfield.operators.torch_functions import (
@@ -99,7 +100,7 @@ class TorchOp(TorchOperators):
     def eager_backward(self, *args: Any) -> Any:
         """Compute gradients, past the dispatcher where nobody listens to it."""
         tensors = args[: len(self._outputs) + len(self._saved)]
-        if not torch.compiler.is_dynamo_compiling() and nobody_listens() and are_plain(tensors):
+        if not is_dynamo_compiling() and nobody_listens() and are_plain(tensors):
             return self._compute_backward(*args)
         return below_autograd(self.backward, args)
 
@@ -109,7 +110,7 @@ class TorchOp(TorchOperators):
         That is: without a compiler, transform, mode or gradient, if all tensors are plain.
         Compilers other than Dynamo show as modes.
         """
-        if torch.compiler.is_dynamo_compiling() or not nobody_listens():
+        if is_dynamo_compiling() or not nobody_listens():
             return False
         recording = torch.is_grad_enabled()
         for at in self._tensors:
@@ -163,13 +164,14 @@ class TorchOp(TorchOperators):
 
     def _write(self, args: tuple[Any, ...], out: Array) -> Any:
         """Write into the caller's tensors."""
-        outputs = tuple(out) if isinstance(out, tuple | list) else (out,)
-        if len(outputs) != len(self._outputs) or not all(map(_is_tensor, outputs)):
+        is_several = not isinstance(out, torch.Tensor) and isinstance(out, tuple | list)
+        outputs = tuple(out) if is_several else (out,)
+        if len(outputs) != len(self._outputs) or not _are_tensors(outputs):
             expected = f"tensors for {', '.join(self._outputs)}"
             got = ", ".join(type(one).__name__ for one in outputs)
             raise TypeError(f"out: expected {expected}, got {got or 'none'}")
         # Asked first: compiled code must not depend on the last call.
-        if not (self._updated or torch.compiler.is_dynamo_compiling()) and nobody_listens():
+        if not (self._updated or is_dynamo_compiling()) and nobody_listens():
             last, run = self.function.last_write, self.function.run
             if last is not None and self._has_numbers(args) and last.repeat(run, *args, *outputs):
                 return out  # which has asked each tensor what `_may_pass` asks
@@ -238,8 +240,11 @@ class TorchOp(TorchOperators):
             )
 
 
-def _is_tensor(one: Array) -> bool:
-    return isinstance(one, torch.Tensor)
+def _are_tensors(outputs: Sequence[Any]) -> bool:
+    for one in outputs:  # noqa: SIM110 (a generator takes twice the time)
+        if not isinstance(one, torch.Tensor):
+            return False
+    return True
 
 
 def _place(tensor: torch.Tensor) -> Array:
