@@ -311,8 +311,10 @@ MEMORY_TESTS := nothing_behind or short_lived or own_memory_is_freed or needs_no
 # A test that measures how long it takes to load the extension, which is many times as large here.
 TIME_TESTS := a_tenth_of_the_time
 # Tests that a tool cannot run: in a stack for optimised frames; a compiler that looks for its files beside itself,
-# where the sanitizer's own loader does not; a fault on purpose, which the sanitizer reports in its own way.
-OTHER_TESTS := on_a_small_stack or committed_ptx or library_that_does_not_import or fork_that_crashes
+# where the sanitizer's own loader does not; a fault on purpose, which the sanitizer reports in its own way; a child of a
+# fork, in which the sanitizer takes new memory for the stacks of its parent's threads; a process under valgrind.
+OTHER_TESTS := on_a_small_stack or committed_ptx or library_that_does_not_import or fork_that_crashes or \
+	beside_threads_of_its_parent or pass_valgrind
 
 # The nightly options of a stable compiler. The tests of the crate get the runtime from rustc and look
 # for leaks; the extension is loaded by Python, which gets it from g++ and leaks by itself.

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
 use super::class::{PyStorage, copy_with};
-use super::key::{basic, goes_behind, plain};
+use super::key::{AdvancedKey, basic};
 use super::sides::{converted, on_host};
 use crate::device::Device;
 use crate::device::Target;
@@ -42,10 +42,11 @@ pub(super) fn set(
         }
         (Some(target), None) => assign_by_numpy(py, &target, py.Ellipsis().bind(py), value),
         (None, source) => {
-            if !goes_behind(source.as_ref(), storage, key)? {
+            let key = AdvancedKey::read(key)?;
+            if !key.has_behind(source.as_ref(), storage)? {
                 check_order(source.as_ref(), storage.dims().as_ref())?;
             }
-            let key = plain(storage, key)?;
+            let key = key.into_plain(storage, py)?;
             let value = match source {
                 Some(source) => array_over(py, &on_host(py, &source.acquired(py)?)?, true)?,
                 None => value.clone(),

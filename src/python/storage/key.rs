@@ -43,7 +43,7 @@ pub(super) fn get<'py>(
     } else {
         array_over(py, object.host(py, "advanced indexing")?, true)?
     };
-    array.get_item(plain(storage, key)?)
+    array.get_item(AdvancedKey::read(key)?.into_plain(storage, py)?)
 }
 
 /// The entries of a key of integers, slices, None and `...`; `None` for any other, which is
@@ -133,47 +133,53 @@ struct KeyEntry<'py> {
     order: Option<AxisOrder>,
 }
 
-/// An advanced key as NumPy takes it for `storage`: arrays of other libraries become NumPy arrays
-/// over the same memory, with their axes ordered by name. Nothing is acquired for a refusal.
-pub(super) fn plain<'py>(
-    storage: &Storage,
-    key: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let Ok(tuple) = key.cast::<PyTuple>() else {
-        return plain(storage, PyTuple::new(key.py(), [key])?.as_any())?.get_item(0);
-    };
-    let mut entries = tuple.iter().map(KeyEntry::new).collect::<PyResult<Vec<_>>>()?;
-    let named = entries.iter().any(|entry| entry.names.is_some());
-    if let Some(dims) = storage.dims().filter(|_| named)
-        && !Caller::of_now(key.py())?.has_matched()
-    {
-        align(&mut entries, &dims)?;
-    }
-    let arrays = entries.into_iter().map(KeyEntry::into_array).collect::<PyResult<Vec<_>>>()?;
-    Ok(PyTuple::new(key.py(), arrays)?.into_any())
+/// An advanced key. A capsule among its entries can be taken once: it is read once.
+pub(super) struct AdvancedKey<'py> {
+    entries: Vec<KeyEntry<'py>>,
+    is_tuple: bool,
 }
 
-/// True if the names of a value are those of the last dimensions that an advanced key selects, such
-/// as K behind a mask of I and J: there its position is what its names say.
-pub(super) fn goes_behind(
-    value: Option<&Arrival>,
-    storage: &Storage,
-    key: &Bound<'_, PyAny>,
-) -> PyResult<bool> {
-    match (value.and_then(Arrival::dims), storage.dims()) {
-        (Some(own), Some(dims)) if *own != dims && own.iter().all(|dim| dims.contains(dim)) => {
-            Ok(names_behind(&dims, key)?.ends_with(own))
+impl<'py> AdvancedKey<'py> {
+    pub(super) fn read(key: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let entries = match key.cast::<PyTuple>() {
+            Ok(tuple) => tuple.iter().map(KeyEntry::new).collect::<PyResult<_>>()?,
+            Err(_) => vec![KeyEntry::new(key.clone())?],
+        };
+        Ok(Self { entries, is_tuple: key.is_instance_of::<PyTuple>() })
+    }
+
+    /// The key as NumPy takes it for `storage`: arrays of other libraries become NumPy arrays over the
+    /// same memory, with their axes ordered by name. Nothing is acquired for a refusal.
+    pub(super) fn into_plain(
+        mut self,
+        storage: &Storage,
+        py: Python<'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let named = self.entries.iter().any(|entry| entry.names.is_some());
+        if let Some(dims) = storage.dims().filter(|_| named)
+            && !Caller::of_now(py)?.has_matched()
+        {
+            align(&mut self.entries, &dims)?;
         }
-        _ => Ok(false),
+        let arrays = self.entries.into_iter().map(KeyEntry::into_array);
+        let arrays = PyTuple::new(py, arrays.collect::<PyResult<Vec<_>>>()?)?;
+        if self.is_tuple { Ok(arrays.into_any()) } else { arrays.get_item(0) }
+    }
+
+    /// True if the names of a value are those of the last dimensions that the key selects, such as K
+    /// behind a mask of I and J: there its position is what its names say.
+    pub(super) fn has_behind(&self, value: Option<&Arrival>, storage: &Storage) -> PyResult<bool> {
+        match (value.and_then(Arrival::dims), storage.dims()) {
+            (Some(own), Some(dims)) if *own != dims && own.iter().all(|dim| dims.contains(dim)) => {
+                Ok(names_behind(&dims, &self.entries)?.ends_with(own))
+            }
+            _ => Ok(false),
+        }
     }
 }
 
 /// The names of the last dimensions of what an advanced key selects: those behind its last array.
-fn names_behind(dims: &Dims, key: &Bound<'_, PyAny>) -> PyResult<Dims> {
-    let Ok(tuple) = key.cast::<PyTuple>() else {
-        return names_behind(dims, PyTuple::new(key.py(), [key])?.as_any());
-    };
-    let entries = tuple.iter().map(KeyEntry::new).collect::<PyResult<Vec<_>>>()?;
+fn names_behind(dims: &Dims, entries: &[KeyEntry<'_>]) -> PyResult<Dims> {
     let widths = entries.iter().map(KeyEntry::width).collect::<PyResult<Vec<_>>>()?;
     let used: usize = widths.iter().flatten().sum();
     let rest = dims.len().saturating_sub(used);

@@ -291,6 +291,13 @@ def test_a_value_goes_along_the_dimensions_behind_a_mask_or_list(key, dims, valu
     np.testing.assert_array_equal(storage.to_numpy(), expected)
 
 
+def test_a_capsule_is_taken_once_as_a_mask_before_the_dimension_of_a_value():
+    storage, expected = dlf.zeros((3, 3, 3), dims="IJK"), np.zeros((3, 3, 3))
+    storage[MASK.__dlpack__(), :] = named(PROFILE, "K")
+    expected[MASK] = PROFILE
+    np.testing.assert_array_equal(storage.to_numpy(), expected)
+
+
 BEFORE = {
     "the dimension of a list": ([0, 1, 2], "I"),
     "that between lists": (([0, 1, 2], slice(None), [0, 1, 2]), "J"),
