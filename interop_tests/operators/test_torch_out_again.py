@@ -97,6 +97,16 @@ def test_a_tensor_in_the_place_of_a_number_and_an_array_in_that_of_a_tensor_are_
         ready(dlf.as_storage(inp), c, RATE, out=torch.zeros_like(c))
 
 
+def test_arrays_are_refused_also_if_the_bound_stencil_took_them_last(ready):
+    arrays = [one.numpy() for one in (*tensors(), torch.zeros(SHAPE, dtype=torch.float64))]
+    inp, c, out = arrays
+    options = ready.function.plan([SHAPE, SHAPE]).options
+    for _ in range(4):
+        ready.function.run(inp=inp, c=c, s=RATE, out=out, **options)
+    with refused(TypeError, "out: expected tensors for out", "got ndarray"):
+        ready(inp, c, RATE, out=out)
+
+
 @pytest.mark.parametrize("which", [(0,), (2,), (0, 1, 2)], ids=["an input", "the output", "all"])
 def test_a_tensor_without_memory_is_treated_as_in_a_first_call(ready, which):
     def told(op):

@@ -164,17 +164,20 @@ class TorchOp(TorchOperators):
 
     def _write(self, args: tuple[Any, ...], out: Array) -> Any:
         """Write into the caller's tensors."""
-        is_several = not isinstance(out, torch.Tensor) and isinstance(out, tuple | list)
-        outputs = tuple(out) if is_several else (out,)
+        is_one = isinstance(out, torch.Tensor) or not isinstance(out, tuple | list)
+        outputs = (out,) if is_one else tuple(out)
+        # Asked first: compiled code must not depend on the last call.
+        if not (self._updated or is_dynamo_compiling()) and nobody_listens():
+            # `repeat` takes no tensors beside arrays, and asks each tensor what `_may_pass` asks.
+            is_torchs = bool(outputs) and type(outputs[0]) is torch.Tensor
+            last = self.function.last_write if is_torchs else None
+            has_numbers = not self._numbers or self._has_numbers(args)
+            if last and has_numbers and last.repeat(self.function.run, *args, *outputs):
+                return out
         if len(outputs) != len(self._outputs) or not _are_tensors(outputs):
             expected = f"tensors for {', '.join(self._outputs)}"
             got = ", ".join(type(one).__name__ for one in outputs)
             raise TypeError(f"out: expected {expected}, got {got or 'none'}")
-        # Asked first: compiled code must not depend on the last call.
-        if not (self._updated or is_dynamo_compiling()) and nobody_listens():
-            last, run = self.function.last_write, self.function.run
-            if last is not None and self._has_numbers(args) and last.repeat(run, *args, *outputs):
-                return out  # which has asked each tensor what `_may_pass` asks
         may_pass = self._may_pass(args, outputs)
         if not may_pass:
             self._refuse_pending(outputs)
@@ -241,10 +244,7 @@ class TorchOp(TorchOperators):
 
 
 def _are_tensors(outputs: Sequence[Any]) -> bool:
-    for one in outputs:  # noqa: SIM110 (a generator takes twice the time)
-        if not isinstance(one, torch.Tensor):
-            return False
-    return True
+    return all(isinstance(one, torch.Tensor) for one in outputs)
 
 
 def _place(tensor: torch.Tensor) -> Array:
