@@ -17,6 +17,7 @@ from gt4py.cartesian.gtscript import (  # noqa: E402 (after the skip)
     BACKWARD,
     FORWARD,
     IJ,
+    IK,
     PARALLEL,
     Field,
     GlobalTable,
@@ -81,6 +82,21 @@ def test_derivatives_of_a_compiled_stencil_equal_those_of_dual_numbers():
 def profiles(inp: F, line: Field[K, np.float64], plane: Field[IJ, np.float64], out: F):
     with computation(PARALLEL), interval(1, None):
         out = inp * line[-1] * plane[1, 0] + line * plane[0, -1]
+
+
+def profile_beside_the_halo(
+    inp: F, line: Field[K, np.float64], slab: Field[IK, np.float64], out: F
+):
+    with computation(PARALLEL), interval(...):
+        far = line * slab * inp[1, -1, 0]
+    with computation(PARALLEL), interval(1, None):
+        out = inp * far[-2, 3, -1]
+
+
+def profile_on_both_sides(inp: F, line: Field[K, np.float64], out: F):
+    with computation(PARALLEL), interval(...):
+        near = line * line
+        out = inp[1, 0, 0] * near[-1, 0, 0] + near
 
 
 def column(inp: F, weight: F, total: Field[IJ, np.float64], out: F):
@@ -246,6 +262,8 @@ def with_function(inp: F, out: F):
 OTHERS = [
     *(
         profiles,
+        profile_beside_the_halo,
+        profile_on_both_sides,
         column,
         highest,
         components,
@@ -280,6 +298,7 @@ def test_derivatives_of_a_function_near_zero_equal_those_of_dual_numbers(name, t
     "text",
     [
         "min(inp, inp[1, 0, 0])",
+        "abs(inp[1, 0, 0] - inp) * inp",
         "max(inp, 1.0) * min(inp, 1.1)",
         "mod(inp, 0.4) * inp",
         "mod(7.3, inp) * inp",
@@ -413,6 +432,12 @@ def constant(inp: F, out: F):
         out = 1.0 if inp > 1.0 else 2.0
 
 
+def profile_far_apart(inp: F, line: Field[K, np.float64], out: F):
+    with computation(PARALLEL), interval(...):
+        near = line * line
+        out = inp[1, 0, 0] * near[-2, 0, 0] + near
+
+
 REFUSED = {
     whiles: "'whiles': line 4: 'while' repeats as often as values say",
     run_time_level: "line 3: 'inp' is read at a level known at run time",
@@ -434,6 +459,15 @@ def test_what_has_no_derivative_is_refused_with_its_line(definition, text):
     if definition is not beyond:  # of which there is a tangent
         with refused(dlf.NotDifferentiable, text):
             dlf.tangent(made)
+
+
+def test_a_profile_that_counts_at_more_points_than_the_adjoint_computes_has_no_gradient():
+    made = compiled(profile_far_apart)
+    text = "'line', which lacks I, counts from -2 to 0 beside the domain along I"
+    with refused(dlf.NotDifferentiable, text):
+        dlf.adjoint(made)
+    dlf.adjoint(made, wrt=["inp"])
+    dlf.tangent(made)
 
 
 def level_of_data(inp: F, shift: Field[np.int64], weight: F, out: F):

@@ -194,8 +194,7 @@ def _adjoint(original: _Original) -> Stencil:
     read = _named(program, floating, cotangents)
     results = [replace(one, axes="IJK") for one in original.inputs]
     written = _named(program, results, gradients)
-    goes_beyond = any(map(any, original.reach.values()))
-    reverse = adjoint_sweeps(program, read, written, goes_beyond=goes_beyond)
+    reverse = adjoint_sweeps(program, read, written, original.reach)
     sweeps = [*program.sweeps, *reverse]
     program.sweeps = needed(sweeps, written.values())
     fit(program, original.stencil.backend)

@@ -109,7 +109,8 @@ def plus(one: Expression, other: Expression) -> Expression:
             if same == condition and _is(zero, 0) and _is(none, 0):
                 return Operation("if", (condition, plus(way, more), zero))
         case Operation("if", _), Operation("-", (Operation("if", (same, more, none)),)):
-            return plus(one, Operation("if", (same, minus(more), none)))
+            if _is(none, 0):
+                return plus(one, Operation("if", (same, minus(more), none)))
     if isinstance(other, Operation) and other.name == "-" and len(other.operands) == 1:
         return Operation("-", (one, *other.operands))
     return one if _is(other, 0) else Operation("+", (one, other))

@@ -104,8 +104,7 @@ def adjoint_sweeps(
     program: Program,
     cotangents: Mapping[str, str],
     gradients: Mapping[str, str],
-    *,
-    goes_beyond: bool,
+    reach: Mapping[str, tuple[int, int]],
 ) -> list[Sweep]:
     """Return the sweeps of the adjoint, which read values that the sweeps of the stencil leave.
 
@@ -117,10 +116,11 @@ def adjoint_sweeps(
         Their variables, by the variable of the output.
     gradients
         Their variables, by the variable of the input.
-    goes_beyond
-        True if the adjoint computes at points where the stencil does not: there cotangents are
-        zero, and stay so whatever the fields hold.
+    reach
+        By axis, how many points below and above the domain of the stencil the adjoint computes.
+        Cotangents are zero there, and stay so whatever the fields hold.
     """
+    goes_beyond = any(map(any, reach.values()))
     active = _active(program, gradients)
     infinite = _infinite(program)
     received = _Received(list)
@@ -129,6 +129,8 @@ def adjoint_sweeps(
         if name in active:
             received[name].append((levels, Access(cotangent, HERE)))
     reached = _reaching(program, active, set(received))
+    lacking = [name for name in gradients if not {"I", "J"} <= set(program.axes.get(name, "IJK"))]
+    places = _places(program, active, received) if lacking else {}
     bars = dict(gradients)
     for name in sorted(reached - bars.keys()):
         bars[name] = program.like(name, f"{name}_bar")
@@ -142,6 +144,9 @@ def adjoint_sweeps(
                         own = number(0, program.types[step.target])
                         seed = Access(bars[step.target], HERE)
                         value = where(Operation("!=", (seed, own)), value, zero)
+                    if access.name in lacking:
+                        by = _into(reach, program, access.name, places[step.target])
+                        value = moved(value, by, program.axes)
                     received[access.name].append(_at_its_point(program, sweep, access, value))
     made = []
     for sweep in reversed(program.sweeps):
@@ -157,6 +162,55 @@ def adjoint_sweeps(
 
 #: What each variable receives: at which levels, and an expression at its own point.
 _Received = defaultdict[str, "list[tuple[Levels, Expression]]"]
+
+
+#: From where to where a variable counts, along I and J, as points from the domain.
+_Places = tuple[tuple[int, int], tuple[int, int]]
+
+
+def _places(
+    program: Program, active: Collection[str], outputs: Collection[str]
+) -> dict[str, _Places]:
+    """Return where each variable counts for the outputs, which count in the domain."""
+    found: dict[str, _Places] = dict.fromkeys(outputs, ((0, 0), (0, 0)))
+    steps = list(steps_of(program.sweeps))[::-1]
+    for _ in range(len(steps) + 1):
+        before = dict(found)
+        for step in steps:
+            if step.target not in found:
+                continue
+            for read, _ in _partials(program, step, active):
+                (i, j), (west, east) = read.offset[:2], found[step.target]
+                here = (west[0] + i, west[1] + i), (east[0] + j, east[1] + j)
+                pairs = zip(found.get(read.name, here), here, strict=True)
+                one, other = ((min(a, c), max(b, d)) for (a, b), (c, d) in pairs)
+                found[read.name] = one, other
+        if found == before:
+            return found
+    raise NotDifferentiable("a loop reads neighbours of its own values beside a lower dimension")
+
+
+def _into(
+    reach: Mapping[str, tuple[int, int]], program: Program, name: str, places: _Places
+) -> tuple[int, int, int]:
+    """Return by how much to move what a field of fewer dimensions receives.
+
+    It is summed along the axes that the field lacks, wherever it stands there: it is moved to where
+    the adjoint computes.
+    """
+    by = []
+    for axis, (first, last) in zip("IJ", places, strict=True):
+        below, above = reach.get(axis, (0, 0))
+        least, most = last - above, first + below
+        lacks = axis not in program.axes.get(name, "IJK")
+        if lacks and least > most:
+            field = program.fields.get(name, (name,))[0]
+            raise NotDifferentiable(
+                f"'{field}', which lacks {axis}, counts from {first} to {last} beside the domain "
+                f"along {axis}, and no other field is read as far"
+            )
+        by.append(min(max(0, least), most) if lacks else 0)
+    return by[0], by[1], 0
 
 
 def _infinite(program: Program) -> set[str]:
