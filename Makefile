@@ -34,16 +34,16 @@ export GT4PY_EXTRA_COMPILE_OPT_FLAGS := -std=c++20
 TEST_CACHE ?= $(CURDIR)/.cache/tests
 TEST_FLAGS := -std=c++20 -O0 -g0 --param ggc-min-heapsize=1000000
 HEADERS := $(TEST_CACHE)/stencils.hpp
-test test-long-way test-oldest newest-tests ghex: export GT_CACHE_ROOT := $(TEST_CACHE)
-test test-long-way ghex: export GT4PY_BUILD_CACHE_DIR := $(TEST_CACHE)
+test test-long-way test-oldest newest-tests ghex coverage: export GT_CACHE_ROOT := $(TEST_CACHE)
+test test-long-way ghex coverage: export GT4PY_BUILD_CACHE_DIR := $(TEST_CACHE)
 test-oldest: export GT4PY_EXTRA_COMPILE_OPT_FLAGS := $(TEST_FLAGS)
-test test-long-way ghex: export GT4PY_EXTRA_COMPILE_OPT_FLAGS := $(TEST_FLAGS) -include $(HEADERS)
+test test-long-way ghex coverage: export GT4PY_EXTRA_COMPILE_OPT_FLAGS := $(TEST_FLAGS) -include $(HEADERS)
 $(HEADERS): tests/support/precompiled.py $(VENV)/.stamp-test
 	PYTHONPATH=tests $(BIN)/python -m support.precompiled $@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo halo-demo fortran-demo picture gallery test test-long-way site-test test-pythons test-free-threaded test-oldest test-newest newest-tests pages check check-rust check-python workflows deny bench soak fuzz docs gt4py-suite peers ghex asan valgrind cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
+.PHONY: help demo halo-demo fortran-demo picture gallery test test-long-way site-test test-pythons test-free-threaded test-oldest test-newest newest-tests pages check check-rust check-python workflows deny bench soak fuzz docs gt4py-suite peers ghex asan valgrind coverage cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
@@ -349,17 +349,37 @@ valgrind: $(VENV)/.stamp-test ## tests of the doors under valgrind
 		--suppressions=$(CURDIR)/tests/valgrind.supp $(BIN)/python -m pytest --capture=sys \
 		-k "not ($(MEMORY_TESTS) or $(TIME_TESTS) or $(OTHER_TESTS) or 60_000_times)" $(VALGRIND_TESTS:%=tests/python/*/test_%.py)
 
+# Lines of the crate that the tests of Rust and Python reach together, with the stand-in for a GPU. What rustc counts is read by
+# LLVM of its version, as Debian's llvm-22 for rustc 1.95. A test that fails has reached its lines, too.
+LLVM = $(shell rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
+COVERAGE := target/coverage
+COVERED ?= tests/python interop_tests
+COUNTED := RUSTFLAGS=-Cinstrument-coverage LLVM_PROFILE_FILE=$(CURDIR)/$(COVERAGE)/counts/%4m.profraw
+coverage: $(VENV)/.stamp-test $(HEADERS) $(STAND_IN) ## lines of the crate that tests reach, and those that none does
+	rm -rf $(COVERAGE)
+	$(COUNTED) cargo test --lib --tests --features $(CRATE_FEATURES) --target-dir $(COVERAGE)
+	$(COUNTED) $(DEBUG_BUILD) --target-dir $(COVERAGE)
+	$(call beside_python,coverage,debug)
+	-$(under_count) $(BIN)/python -m pytest $(IN_PARALLEL) -k "not ($(MEMORY_TESTS) or $(TIME_TESTS))" $(COVERED)
+	-$(under_count) DLFIELD_TEST_CUDA=stand-in $(BIN)/python -m pytest $(IN_PARALLEL) tests/gpu
+	llvm-profdata-$(LLVM) merge -sparse $(COVERAGE)/counts/*.profraw -o $(COVERAGE)/counts.profdata
+	llvm-cov-$(LLVM) export -format=lcov -instr-profile=$(COVERAGE)/counts.profdata $(COVERAGE)/debug/libdlfield.so \
+		$$(find $(COVERAGE)/debug/deps -perm -u+x -regex '.*/\(dlfield\|device\|soak\)-[^.]*' -printf '-object %p ') \
+		> $(COVERAGE)/lines.info
+	PYTHONPATH=tests $(BIN)/python -m support.coverage $(COVERAGE)/lines.info
+under_count = $(COUNTED) PYTHONPATH=$(CURDIR)/$(COVERAGE)/python
+
 # libFuzzer makes up what others may write, and what the crate's own rules are about, and keeps what reaches new
 # branches in target/fuzz/<kind>, from where the next run goes on. What fails is written into target/fuzz. The rules are
 # private: a build with --cfg fuzzing shows them in src/fuzzed.
 FUZZ_SECONDS ?= 60
 FUZZED ?= dtype dlpack arrow geometry halo copies names calls frames
 FUZZ_FLAGS := --cfg fuzzing
-COVERAGE := -Cpasses=sancov-module $(addprefix -Cllvm-args=-sanitizer-coverage-,level=4 inline-8bit-counters pc-table trace-compares)
+FUZZ_COVERAGE := -Cpasses=sancov-module $(addprefix -Cllvm-args=-sanitizer-coverage-,level=4 inline-8bit-counters pc-table trace-compares)
 fuzz: ## made-up input for the checks of what comes in and for the rules, under AddressSanitizer: FUZZ_SECONDS for each kind
 	RUSTFLAGS="$(FUZZ_FLAGS)" cargo clippy --lib --features ndarray,arrow --target-dir target/fuzz -- -D warnings
 	RUSTFLAGS="$(FUZZ_FLAGS)" cargo clippy --manifest-path tests/fuzz/Cargo.toml --target-dir target/fuzz -- -D warnings
-	RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address $(FUZZ_FLAGS) $(COVERAGE)" \
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address $(FUZZ_FLAGS) $(FUZZ_COVERAGE)" \
 		cargo build --release --manifest-path tests/fuzz/Cargo.toml --target $(HOST) --target-dir target/fuzz
 	for kind in $(FUZZED); do \
 		mkdir -p target/fuzz/$$kind && target/fuzz/$(HOST)/release/$$kind target/fuzz/$$kind -artifact_prefix=target/fuzz/ \

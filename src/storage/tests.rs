@@ -80,3 +80,12 @@ fn renamed_dims_share_the_memory_and_must_differ() {
     assert_eq!(named.field().dims, Some(["I", "J"].map(Dim::from_name).into_iter().collect()));
     assert!(field.with_dims(["I", "I"]).is_err());
 }
+
+#[test]
+fn bytes_are_read_as_another_type_of_the_same_size_alone() {
+    let managed = with_halo(&[10, 9, 4], "numpy").managed().clone();
+    let whole = managed.clone().reinterpret(DType::Int64).unwrap();
+    assert_eq!((whole.dtype(), whole.address()), (DType::Int64, managed.address()));
+    let text = managed.reinterpret(DType::Float32).unwrap_err().to_string();
+    assert!(text.contains("expected items of 8 bytes, got float32"), "{text}");
+}
