@@ -463,7 +463,7 @@ def test_what_has_no_derivative_is_refused_with_its_line(definition, text):
 
 def test_a_profile_that_counts_at_more_points_than_the_adjoint_computes_has_no_gradient():
     made = compiled(profile_far_apart)
-    text = "'line', which lacks I, counts from -2 to 0 beside the domain along I"
+    text = "'line', which lacks I, counts at points from -2 to 0 beside the domain along I"
     with refused(dlf.NotDifferentiable, text):
         dlf.adjoint(made)
     dlf.adjoint(made, wrt=["inp"])

@@ -145,7 +145,7 @@ def adjoint_sweeps(
                         seed = Access(bars[step.target], HERE)
                         value = where(Operation("!=", (seed, own)), value, zero)
                     if access.name in lacking:
-                        by = _into(reach, program, access.name, places[step.target])
+                        by = _into(program, access.name, places[step.target], reach)
                         value = moved(value, by, program.axes)
                     received[access.name].append(_at_its_point(program, sweep, access, value))
     made = []
@@ -164,8 +164,8 @@ def adjoint_sweeps(
 _Received = defaultdict[str, "list[tuple[Levels, Expression]]"]
 
 
-#: From where to where a variable counts, along I and J, as points from the domain.
-_Places = tuple[tuple[int, int], tuple[int, int]]
+#: From where to where a variable counts, along I and along J, as points from the domain.
+_Places = tuple[tuple[int, int], ...]
 
 
 def _places(
@@ -180,23 +180,21 @@ def _places(
             if step.target not in found:
                 continue
             for read, _ in _partials(program, step, active):
-                (i, j), (west, east) = read.offset[:2], found[step.target]
-                here = (west[0] + i, west[1] + i), (east[0] + j, east[1] + j)
+                target = zip(found[step.target], read.offset[:2], strict=True)
+                here = tuple((first + at, last + at) for (first, last), at in target)
                 pairs = zip(found.get(read.name, here), here, strict=True)
-                one, other = ((min(a, c), max(b, d)) for (a, b), (c, d) in pairs)
-                found[read.name] = one, other
+                found[read.name] = tuple((min(a, c), max(b, d)) for (a, b), (c, d) in pairs)
         if found == before:
             return found
-    raise NotDifferentiable("a loop reads neighbours of its own values beside a lower dimension")
+    raise NotDifferentiable("a value depends on neighbours of its own from level to level")
 
 
 def _into(
-    reach: Mapping[str, tuple[int, int]], program: Program, name: str, places: _Places
+    program: Program, name: str, places: _Places, reach: Mapping[str, tuple[int, int]]
 ) -> tuple[int, int, int]:
-    """Return by how much to move what a field of fewer dimensions receives.
+    """Return by how much to move what a field receives along the axes that it lacks.
 
-    It is summed along the axes that the field lacks, wherever it stands there: it is moved to where
-    the adjoint computes.
+    It is summed along them, so it may be moved to points at which the adjoint computes.
     """
     by = []
     for axis, (first, last) in zip("IJ", places, strict=True):
@@ -206,8 +204,8 @@ def _into(
         if lacks and least > most:
             field = program.fields.get(name, (name,))[0]
             raise NotDifferentiable(
-                f"'{field}', which lacks {axis}, counts from {first} to {last} beside the domain "
-                f"along {axis}, and no other field is read as far"
+                f"'{field}', which lacks {axis}, counts at points from {first} to {last} beside "
+                f"the domain along {axis}, more than the adjoint computes; leave it out by wrt="
             )
         by.append(min(max(0, least), most) if lacks else 0)
     return by[0], by[1], 0
