@@ -73,7 +73,7 @@ unsafe fn tells_metadata(frame: &CallFrame) -> bool {
     }
     // SAFETY: NULL, or XLA's table, which lives as long as the process.
     let api = unsafe { frame.api.as_ref() };
-    if api.is_none_or(|api| api.error_create.is_none()) {
+    if api.is_some_and(|api| api.error_create.is_none()) {
         return true; // without a version XLA registers nothing, as errors could not be told
     }
     // SAFETY: an extension of this kind.

@@ -272,11 +272,22 @@ def _along(row: Row, function: Function) -> Function:
 
 def _parameters(row: Row, function: Function) -> tuple[dict[str, Any], list[str], list[str]]:
     """Return all named parameters with defaults, then the operands with labels, then the others."""
-    found = inspect.signature(function).parameters.values()
+    found = _signature(function).parameters.values()
     parameters = {one.name: one.default for one in found if one.kind is not one.VAR_POSITIONAL}
     pairs = list(zip(parameters, row.operands, strict=False))
     labelled = [name for name, axes in pairs if "..." in axes]
     return parameters, labelled, [name for name, axes in pairs if "..." not in axes]
+
+
+def _signature(function: Function) -> inspect.Signature:
+    """Return the signature; before NumPy 2.4 only the docstring of a function in C has it."""
+    try:
+        return inspect.signature(function)
+    except ValueError:
+        text = (function.__doc__ or "").strip().partition("\n\n")[0]
+        made: dict[str, Any] = {}
+        exec(f"def {text}: ...", made)
+        return inspect.signature(made[function.__name__])
 
 
 def _labelled(row: Row, model: Storage, found: Any, given: Mapping[str, Array]) -> Any:
