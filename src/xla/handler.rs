@@ -71,7 +71,7 @@ unsafe fn tells_metadata(frame: &CallFrame) -> bool {
     if extension.kind != METADATA || extension.size < size_of::<MetadataExtension>() {
         return false;
     }
-    // SAFETY: NULL, or XLA's table, which lives as long as the process.
+    // SAFETY: NULL, as in jaxlib 0.8, or XLA's table, which lives as long as the process.
     let api = unsafe { frame.api.as_ref() };
     if api.is_some_and(|api| api.error_create.is_none()) {
         return true; // without a version XLA registers nothing, as errors could not be told
@@ -178,7 +178,8 @@ fn failed(py: Python<'_>, error: &PyErr) -> Failed {
     (code, error.to_string())
 }
 
-/// An error of XLA's with a text, which it copies.
+/// An error of XLA's with a text, which it copies. The process ends if XLA has passed no function that
+/// makes one: the call would pass for one that has computed.
 fn error(api: *const Api, (code, text): Failed) -> *mut XlaError {
     let message = CString::new(text.replace('\0', " ")).unwrap_or_default();
     let mut arguments = ErrorCreateArgs {
@@ -187,11 +188,14 @@ fn error(api: *const Api, (code, text): Failed) -> *mut XlaError {
         message: message.as_ptr(),
         code,
     };
-    // SAFETY: XLA passes its table with every frame.
+    // SAFETY: NULL, or XLA's table, which lives as long as the process.
     let create = unsafe { api.as_ref() }.and_then(|api| api.error_create);
     match create {
         // SAFETY: XLA's own function, with the struct that it takes.
         Some(create) => unsafe { create(&raw mut arguments) },
-        None => ptr::null_mut(),
+        None => {
+            eprintln!("dlfield: XLA has no function for errors, and a call has failed: {text}");
+            std::process::abort()
+        }
     }
 }
