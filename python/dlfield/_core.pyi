@@ -614,7 +614,8 @@ class Storage:
         Raises
         ------
         ValueError
-            For a storage without names, for a name that it does not have, and for two equal names.
+            For a storage without names, for a name that it does not have, for two equal names, and
+            for a mapping beside keywords.
         """
     def isel(self, indexers: Mapping[str, Any] | None = None, /, **named: Any) -> Self:
         """Return the view at integers and slices by name, as `isel` of xarray.
@@ -626,7 +627,8 @@ class Storage:
         Raises
         ------
         ValueError
-            For a storage without names, and for a name that it does not have.
+            For a storage without names, for a name that it does not have, and for a mapping beside
+            keywords.
         TypeError
             For lists and masks, which are no views: `numpy.take` has an axis by name.
         """

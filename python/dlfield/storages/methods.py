@@ -27,6 +27,15 @@ else:
 __all__ = ["install_on"]
 
 
+def _by_name(what: str, mapping: Mapping[str, Any] | None, named: dict[str, Any]) -> dict[str, Any]:
+    if mapping and named:
+        raise ValueError(
+            f"{what}: expected a mapping or keywords, got {dict(mapping)} and {named}; "
+            "write all of them in the one or the other way"
+        )
+    return {**(mapping or {}), **named}
+
+
 class _Methods(Storage):
     """What `install_on` gives to the class of storages."""
 
@@ -195,9 +204,10 @@ class _Methods(Storage):
         Raises
         ------
         ValueError
-            For a storage without names, for a name that it does not have, and for two equal names.
+            For a storage without names, for a name that it does not have, for two equal names, and
+            for a mapping beside keywords.
         """
-        new = {**(mapping or {}), **names}
+        new = _by_name("rename", mapping, names)
         if self.dims is None:
             raise ValueError(
                 f"rename: expected a storage with dims, got one of shape {self.shape} without; "
@@ -217,13 +227,14 @@ class _Methods(Storage):
         Raises
         ------
         ValueError
-            For a storage without names, and for a name that it does not have.
+            For a storage without names, for a name that it does not have, and for a mapping beside
+            keywords.
         TypeError
             For lists and masks, which are no views: `numpy.take` has an axis by name.
         """
         from dlfield.storages.by_name import isel
 
-        view: Self = isel(self, {**(indexers or {}), **named})  # type: ignore[assignment]
+        view: Self = isel(self, _by_name("isel", indexers, named))  # type: ignore[assignment]
         return view
 
     def broadcast_like(self, other: Any) -> Storage:

@@ -73,13 +73,16 @@ def test_an_array_over_a_storage_says_what_its_buffer_says(array):
     made, read = storage.to_numpy(), np.asarray(memoryview(storage))
     assert (made.shape, made.dtype, str(made.flags)) == (read.shape, read.dtype, str(read.flags))
     assert made.strides == storage.strides
-    assert (
-        np.asarray(memoryview(made)).strides == read.strides
-    )  # those that mean nothing are others
+    assert _that_matter(np.asarray(memoryview(made))) == _that_matter(read)
     assert made.ctypes.data == read.ctypes.data
     if storage.readonly:
         with pytest.raises(ValueError, match="WRITEABLE"):
             made.flags.writeable = True
+
+
+def _that_matter(array):
+    """The strides of extents above one: buffers of NumPy 2.3 have others elsewhere than 2.4's."""
+    return [stride for stride, n in zip(array.strides, array.shape, strict=True) if n > 1]
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -41,9 +41,15 @@ def test_isel_takes_names_as_keywords_or_in_a_dict(field):
     lowest[...] = -1
     assert (lowest.dims, lowest.halo) == (("I", "J"), ((0, 0), (1, 0)))
     np.testing.assert_array_equal(field.to_numpy()[..., 0], -1)
-    assert field.isel({"K": np.int64(1), "I": slice(1, 2)}, J=-1).shape == (1,)
+    assert field.isel({"K": np.int64(1), "I": slice(1, 2), "J": -1}).shape == (1,)
     assert field.isel().dims == field.dims
     assert field.isel(I=0, J=0, K=1).item() == 1
+
+
+@pytest.mark.parametrize("method", ["isel", "rename"])
+def test_a_mapping_beside_keywords_is_refused_as_in_xarray(field, method):
+    with refused(ValueError, f"{method}: expected a mapping or keywords", "{'K': 0} and {'J': 1}"):
+        getattr(field, method)({"K": 0}, J=1)
 
 
 def test_isel_lists_the_names_that_there_are(field):
