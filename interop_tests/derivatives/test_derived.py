@@ -363,6 +363,13 @@ def test_the_terms_of_a_sum_that_one_condition_guards_are_in_one_choice():
     assert dlf.adjoint_source(compiled(in_place)).count(" if speed_bar != 0.0 else 0.0") == 1
 
 
+def test_a_sweep_that_reads_neighbours_of_another_stays_apart():
+    """GT4Py would compute the value once more for each neighbour."""
+    *_, last = dlf.adjoint_source(compiled(in_place)).split("with computation")
+    assert "force_bar = gradient_bar[-1, 0, 0]" in last
+    assert "gradient_bar =" not in last
+
+
 def test_the_text_names_the_statements_of_the_original(tmp_path):
     source = dlf.adjoint_source(compiled(tridiagonal))
     assert "# pivot = diagonal - low * factor[0, 0, -1]" in source

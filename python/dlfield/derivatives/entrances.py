@@ -258,7 +258,6 @@ def _text(original: _Original, derive: Callable[[_Original], Stencil]) -> str:
         f"The {kind} of '{name}'.",
         _statements(original.stencil.definition_func),
         literals=[f"{kind}{options[f'literal_{kind}_precision']}" for kind in ("float", "int")],
-        by_levels=original.stencil.backend.startswith("gt:"),
     )
 
 

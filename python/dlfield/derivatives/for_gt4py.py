@@ -85,32 +85,30 @@ def _with_neighbours(program: Program) -> None:
 
 
 def _put_together(program: Program) -> None:
-    """Join sweeps that GT4Py may compute as one.
+    """Join sweeps that read no values of each other at another point.
 
-    They must not read each other's values at other levels, nor neighbours of a field that they
-    write if an earlier sweep has written it.
+    GT4Py forbids some of the others in one sweep. In the rest it would compute the value anew for
+    each neighbour, which takes longer than to keep it in memory.
     """
-    begun: set[str] = set()
     made: list[Sweep] = []
     for sweep in program.sweeps:
-        both = replace(sweep, steps=(*steps_of(made[-1:]), *sweep.steps))
-        if made and _are_alike(made[-1], sweep) and not _reads_elsewhere(both, begun):
-            made[-1] = both
+        if made and _may_be_joined(made[-1], sweep):
+            made[-1] = replace(sweep, steps=(*made[-1].steps, *sweep.steps))
         else:
-            begun |= {step.target for step in steps_of(made[-1:])}
             made.append(sweep)
     program.sweeps = made
 
 
-def _are_alike(one: Sweep, after: Sweep) -> bool:
-    return one.order == after.order == "parallel" and one.levels == after.levels
+def _may_be_joined(one: Sweep, after: Sweep) -> bool:
+    alike = one.order == after.order == "parallel" and one.levels == after.levels
+    return alike and not _reads_elsewhere(one, after) and not _reads_elsewhere(after, one)
 
 
-def _reads_elsewhere(sweep: Sweep, begun: set[str]) -> bool:
-    """Return True if a sweep reads what it writes, at other levels or where it was begun before."""
-    written = {step.target for step in sweep.steps}
-    found = [one for step in sweep.steps for one in accesses(step.value) if one.name in written]
-    return any(one.offset[2] or (any(one.offset[:2]) and one.name in begun) for one in found)
+def _reads_elsewhere(one: Sweep, other: Sweep) -> bool:
+    """Return True if one sweep reads at another point what the other one writes."""
+    written = {step.target for step in other.steps}
+    found = [read for step in one.steps for read in accesses(step.value)]
+    return any(read.name in written and any(read.offset) for read in found)
 
 
 def _in_one_piece(program: Program, backend: str) -> None:

@@ -14,7 +14,6 @@ from dlfield.stencils.cartesian.nodes import (
     Operation,
     Region,
     Scalar,
-    accesses,
     known,
 )
 
@@ -56,7 +55,6 @@ def source_of(
     comments: Mapping[int, str],
     *,
     literals: Collection[str],
-    by_levels: bool = False,
 ) -> str:
     """Return the text of a module with one definition.
 
@@ -72,10 +70,6 @@ def source_of(
         Comments by the line of a statement.
     literals
         Types of numbers that are written without one.
-    by_levels
-        Give an order of levels to each loop that reads horizontal neighbours of what it writes.
-        Without one, GT4Py's compiled backends compute such a value again at each read, and in turn
-        every value that it is made of.
     """
     writer = _Writer(stencil, literals)
     arguments = [f"    {one.name}: {_annotation(one)}," for one in stencil.fields]
@@ -87,7 +81,7 @@ def source_of(
         *(f"def {stencil.name}(", *arguments, "):"),
         f'    """{summary}"""',
     ]
-    body = [line for one in stencil.loops for line in writer.block(one, comments, by_levels)]
+    body = [line for one in stencil.loops for line in writer.block(one, comments)]
     return "\n".join([*head, *body, ""])
 
 
@@ -98,14 +92,6 @@ def _annotation(one: FieldDeclaration) -> str:
     return f"Field[{kind}]" if one.axes == "IJK" else f"Field[{one.axes}, {kind}]"
 
 
-def _reads_beside(loop: VerticalLoop) -> bool:
-    """Return True if a loop reads horizontal neighbours of what it writes."""
-    steps = [one for one in loop.walk() if isinstance(one, Assign)]
-    written = {one.target.name for one in steps}
-    found = [access for one in steps for access in accesses(one.value)]
-    return any(one.name in written and any(one.offset[:2]) for one in found)
-
-
 class _Writer:
     """Turns our nodes into those of Python, and these into text."""
 
@@ -113,16 +99,9 @@ class _Writer:
         self.axes = {one.name: one.axes for one in stencil.fields}
         self.literals = literals
 
-    def block(
-        self,
-        loop: VerticalLoop,
-        comments: Mapping[int, str],
-        by_levels: bool,  # noqa: FBT001
-    ) -> Iterator[str]:
-        by_levels = by_levels and loop.order == "parallel" and _reads_beside(loop)
-        order = "forward" if by_levels else loop.order
+    def block(self, loop: VerticalLoop, comments: Mapping[int, str]) -> Iterator[str]:
         interval = _interval(loop.sections[0].interval)
-        yield f"    with computation({order.upper()}), interval({interval}):"
+        yield f"    with computation({loop.order.upper()}), interval({interval}):"
         for one in (one for block in loop.sections[0].blocks for one in block.statements):
             yield from (f"        {line}" for line in self.statement(one, comments))
 
