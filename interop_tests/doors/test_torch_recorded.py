@@ -90,3 +90,12 @@ def test_a_tensor_without_values_is_named_so():
         fake = torch.ones(3)
     with pytest.raises(BufferError, match=r"expected one with values, got a FakeTensor"):
         dlf.as_storage(fake)
+
+
+def test_a_tensor_inside_of_vmap_is_refused_with_its_way_out():
+    def batch(one):
+        with pytest.raises(BufferError, match=r"one of a batch inside of torch.vmap.*register_vmap"):
+            dlf.as_storage(one)
+        return one
+
+    torch.vmap(batch)(torch.ones(2, 3))

@@ -259,6 +259,7 @@ impl Producer {
                 Some(dtype) => time_refused(&dtype.to_string()).into(),
                 None => failure,
             },
+            Self::Torch => recorded::batched(obj).unwrap_or(failure),
             _ => failure,
         }
     }

@@ -44,6 +44,18 @@ pub(super) fn check(tensor: &Bound<'_, PyAny>, exactly: bool) -> Result<(), Fail
     if is_traced(tensor, exactly)? { warn_of_trace(py) } else { Ok(()) }
 }
 
+/// The refusal of a tensor inside of `torch.vmap`, which stands for one of a batch and has no memory.
+pub(super) fn batched(tensor: &Bound<'_, PyAny>) -> Option<Failure> {
+    let functorch = tensor.py().import("torch._C._functorch").ok()?;
+    let is_batched = functorch.call_method1("is_batchedtensor", (tensor,)).ok()?;
+    is_batched.is_truthy().ok()?.then(|| {
+        refused(
+            "with memory of its own, got one of a batch inside of torch.vmap",
+            "torch.library.custom_op with register_vmap, as dlfield.torch_op(run, ...) makes one",
+        )
+    })
+}
+
 impl Variable {
     fn find(py: Python<'_>, module: &str, name: &str) -> Option<Self> {
         let dict = py.import(module).ok()?.dict();

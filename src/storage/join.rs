@@ -31,16 +31,12 @@ impl Storage {
         dtype: DType,
         residence: Residence,
     ) -> Result<Self> {
-        let fields: SmallVec<[&Field; 4]> = operands.iter().filter_map(|one| one.field).collect();
-        let in_c_order = || (0_i64..).take(joined.shape.len()).collect();
-        let order = Some(joined.ranks(ranks).unwrap_or_else(in_c_order));
-        let alignment = shared_alignment(&fields, dtype);
-        let labels = Field { order, alignment, ..joined.field(operands) };
+        let labels = labels_of_result(joined, operands, ranks, dtype);
         Self::allocate_labelled(&joined.shape, dtype, labels, residence)
     }
 
-    /// As [`Storage::for_result`], for operands that all have this shape and field, which the result
-    /// gets too. `None` if the items need another alignment, or the field does not tell the order.
+    /// As [`Storage::for_result`], for operands that all have this shape and field. `None` where the
+    /// short ways are off.
     ///
     /// # Errors
     /// As [`Storage::allocate`].
@@ -53,9 +49,8 @@ impl Storage {
         if !short_ways() {
             return Ok(None);
         }
-        let Some(plan) = plan_like(model, field, dtype)? else { return Ok(None) };
-        let made = buffers(&plan, residence, Fill::Nothing)?;
-        Ok(Some(Self::new(made, Arc::clone(field))))
+        let (plan, labels) = result_like(model, field, dtype)?;
+        Ok(Some(Self::new(buffers(&plan, residence, Fill::Nothing)?, labels)))
     }
 
     /// Allocates the result of a reduction of `operand`, with the labels, order and alignment that
@@ -84,44 +79,79 @@ impl Storage {
         labels: Field,
         residence: Residence,
     ) -> Result<Self> {
-        let order = labels.order.as_deref().unwrap_or_default();
-        let index = labels.aligned_index(shape.len());
-        let plan = plan(shape, dtype, order, labels.alignment, &index)?;
-        let made = buffers(&plan, residence, Fill::Nothing)?;
-        let plain = labels.is_unlabelled();
-        let field = if plain { unlabelled(shape.len()) } else { Arc::new(labels) };
-        Ok(Self::new(made, field))
+        let made = buffers(&plan_of(shape, dtype, &labels)?, residence, Fill::Nothing)?;
+        Ok(Self::new(made, shared(labels, shape.len())))
     }
+}
+
+/// The labels of a result of operands, with its order and alignment.
+fn labels_of_result(
+    joined: &Joined,
+    operands: &[Operand<'_>],
+    ranks: &[Option<Extents>],
+    dtype: DType,
+) -> Field {
+    let fields: SmallVec<[&Field; 4]> = operands.iter().filter_map(|one| one.field).collect();
+    let in_c_order = || (0_i64..).take(joined.shape.len()).collect();
+    let order = Some(joined.ranks(ranks).unwrap_or_else(in_c_order));
+    let alignment = shared_alignment(&fields, dtype);
+    Field { order, alignment, ..joined.field(operands) }
+}
+
+/// The plan of memory with these labels, in the order that they state.
+fn plan_of(shape: &[i64], dtype: DType, labels: &Field) -> Result<Plan> {
+    let order = labels.order.as_deref().unwrap_or_default();
+    plan(shape, dtype, order, labels.alignment, &labels.aligned_index(shape.len()))
+}
+
+/// Labels for several storages.
+fn shared(labels: Field, ndim: usize) -> Arc<Field> {
+    if labels.is_unlabelled() { unlabelled(ndim) } else { Arc::new(labels) }
+}
+
+/// A result of operands that are alike.
+struct Last {
+    /// Their layout and field.
+    operand: (Layout, Arc<Field>),
+    result: (Plan, Arc<Field>),
 }
 
 thread_local! {
-    /// Layout and field of the last model, and the plan of its result. In a loop the next call often
-    /// repeats them.
-    static LAST: RefCell<Option<(Layout, Arc<Field>, Plan)>> = const { RefCell::new(None) };
+    /// The last one. In a loop the next call often repeats it.
+    static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
 }
 
-/// The plan of a result with the shape, field and order of `model`; `None` if they do not decide.
-fn plan_like(model: &Managed, field: &Arc<Field>, dtype: DType) -> Result<Option<Plan>> {
-    let is_same = |(layout, labels, plan): &&(Layout, Arc<Field>, Plan)| {
-        plan.dtype == dtype && layout == model.layout() && labels == field
+/// The plan and the field of a result of operands that all have the shape and field of `model`.
+fn result_like(model: &Managed, field: &Arc<Field>, dtype: DType) -> Result<(Plan, Arc<Field>)> {
+    let is_same = |last: &&Last| {
+        let (layout, labels) = &last.operand;
+        last.result.0.dtype == dtype && layout == model.layout() && labels == field
     };
-    let known =
-        |last: &RefCell<Option<_>>| last.borrow().as_ref().filter(is_same).map(|one| one.2.clone());
-    if let Ok(Some(plan)) = LAST.try_with(known) {
-        return Ok(Some(plan));
+    let known = |last: &RefCell<Option<Last>>| {
+        last.borrow().as_ref().filter(is_same).map(|last| last.result.clone())
+    };
+    if let Ok(Some(result)) = LAST.try_with(known) {
+        return Ok(result);
     }
-    let (shape, alignment) = (model.layout().shape(), field.alignment.max(1));
-    let order = field.order.as_ref().filter(|order| !order.is_empty());
-    let Some(order) = order else { return Ok(None) };
-    let same_alignment = shared_alignment(&[field], dtype) == alignment;
-    if !same_alignment || model.layout().ranks(order) != *order {
-        return Ok(None);
-    }
-    let index = field.aligned_index(shape.len());
-    let plan = plan(shape, dtype, order, alignment, &index)?;
-    let new = Some((model.layout().clone(), Arc::clone(field), plan.clone()));
+    let labels = labels_like(model, field, dtype)?;
+    let result = (plan_of(model.layout().shape(), dtype, &labels)?, labels);
+    let operand = (model.layout().clone(), Arc::clone(field));
+    let new = Some(Last { operand, result: result.clone() });
     let _ = LAST.try_with(|last| last.replace(new)); // a thread that is ending keeps none
-    Ok(Some(plan))
+    Ok(result)
+}
+
+/// The labels of such a result: the field itself, if it states the order and a sufficient alignment.
+fn labels_like(model: &Managed, field: &Arc<Field>, dtype: DType) -> Result<Arc<Field>> {
+    let layout = model.layout();
+    let ranks = layout.ranks(field.order.as_deref().unwrap_or_default());
+    let same_alignment = shared_alignment(&[field], dtype) == field.alignment.max(1);
+    if same_alignment && layout.ndim() > 0 && field.order.as_ref() == Some(&ranks) {
+        return Ok(Arc::clone(field));
+    }
+    let operands = [Operand { shape: layout.shape(), field: Some(field) }];
+    let joined = Joined::new(&operands)?;
+    Ok(shared(labels_of_result(&joined, &operands, &[Some(ranks)], dtype), layout.ndim()))
 }
 
 /// The least common multiple of the alignments that the storages request, and of the item size if
@@ -136,6 +166,9 @@ fn shared_alignment(fields: &[&Field], dtype: DType) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::field::Dim;
+    use crate::storage::{Order, Spec};
+    use smallvec::smallvec;
 
     #[test]
     fn the_alignment_is_the_least_common_multiple() {
@@ -145,5 +178,40 @@ mod tests {
         assert_eq!(of(16, 24, DType::Float64), 48);
         assert_eq!(of(4, 1, DType::Float64), 4, "every item meets it");
         assert_eq!(of(12, 1, DType::Float64), 24, "a multiple of the item");
+    }
+
+    /// Fields that state an order or not, and more than the result keeps.
+    fn fields() -> [Field; 7] {
+        let named = |[a, b]: [Dim; 2]| Field { dims: Some(smallvec![a, b]), ..Field::default() };
+        let halo = || Field { halo: Some(smallvec![(1, 0), (0, 2)]), ..named([Dim::I, Dim::K]) };
+        [
+            Field::default(),
+            Field::clone(&unlabelled(2)),
+            named([Dim::K, Dim::I]),
+            halo(),
+            Field { origin: Some(smallvec![2, 1]), alignment: 64, ..halo() },
+            Field { aligned_index: Some(smallvec![0, 3]), alignment: 2, ..Field::default() },
+            Field { order: Some(smallvec![1, 0]), ..halo() },
+        ]
+    }
+
+    #[test]
+    fn a_result_of_operands_that_are_alike_has_the_labels_of_all_joined() {
+        let spec = Spec { layout: Order::Ranks(smallvec![1, 0]), ..Spec::default() };
+        for spec in [Spec::default(), spec] {
+            let made = Storage::allocate(&[5, 6], DType::Float64, &spec, Fill::Zeros).unwrap();
+            let (layout, shape) = (made.managed().layout(), [5, 6]);
+            for (field, dtype) in fields().iter().flat_map(|one| {
+                [DType::Float64, DType::Bool, DType::Complex128].map(|dtype| (one, dtype))
+            }) {
+                let ranks = Some(layout.ranks(field.order.as_deref().unwrap_or_default()));
+                let operands = [Operand { shape: &shape, field: Some(field) }; 2];
+                let joined = Joined::new(&operands).unwrap();
+                let all = labels_of_result(&joined, &operands, &[ranks.clone(), ranks], dtype);
+                let found = labels_like(made.managed(), &Arc::new(field.clone()), dtype).unwrap();
+                let found = Field { alignment: found.alignment.max(1), ..Field::clone(&found) };
+                assert_eq!(found, all, "{field:?} {dtype:?}");
+            }
+        }
     }
 }
