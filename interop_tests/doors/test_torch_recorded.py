@@ -94,7 +94,9 @@ def test_a_tensor_without_values_is_named_so():
 
 def test_a_tensor_inside_of_vmap_is_refused_with_its_way_out():
     def batch(one):
-        with pytest.raises(BufferError, match=r"one of a batch inside of torch.vmap.*register_vmap"):
+        with pytest.raises(
+            BufferError, match=r"one of a batch inside of torch.vmap.*register_vmap"
+        ):
             dlf.as_storage(one)
         return one
 
