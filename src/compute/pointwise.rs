@@ -18,6 +18,7 @@ use crate::field::{Field, Joined, Operand as Labels};
 use crate::interpreter::Inside;
 use crate::layout::{Extents, MAX_NDIM};
 use crate::managed::Managed;
+use crate::short_ways::short_ways;
 use crate::storage::Storage;
 
 /// A call to make: `function(inputs..., outputs..., where=mask, options...)`.
@@ -96,10 +97,10 @@ impl<'py> Call<'_, 'py> {
         for (output, dtype) in lift.outputs.iter().zip(self.dtypes(py, lift.inputs())?) {
             outputs.push(match output {
                 Some(output) => output.clone(),
-                None => match Storage::for_result_like(memory, field, dtype, lift.residence)? {
-                    Some(made) => Operand::new(py, made)?,
-                    None => return Ok(None),
-                },
+                None => {
+                    let made = Storage::for_result_like(memory, field, dtype, lift.residence)?;
+                    Operand::new(py, made)?
+                }
             });
         }
         Ok(Some(outputs))
@@ -253,7 +254,7 @@ fn each(answer: Bound<'_, PyAny>) -> Values<'_> {
 }
 
 /// The first storage, if every other operand and output is a number or a storage of the same shape
-/// and field, and there is no mask.
+/// and field, and there is no mask. Without the short ways `None`.
 fn alike<'a>(lift: &'a Lift<'_, '_>) -> Option<(&'a Managed, &'a Arc<Field>)> {
     let mut first: Option<(&Managed, &Arc<Field>)> = None;
     for operand in lift.operands.iter().chain(lift.outputs.iter().flatten()) {
@@ -266,7 +267,7 @@ fn alike<'a>(lift: &'a Lift<'_, '_>) -> Option<(&'a Managed, &'a Arc<Field>)> {
             _ => return None,
         }
     }
-    first.filter(|_| lift.mask().is_none())
+    first.filter(|_| short_ways() && lift.mask().is_none())
 }
 
 /// The axes of an operand that has the dimensions of the result in the same order.

@@ -15,7 +15,6 @@ use crate::error::Result;
 use crate::field::{Field, Joined, Operand, Reduced, unlabelled};
 use crate::layout::{Extents, Layout};
 use crate::managed::Managed;
-use crate::short_ways::short_ways;
 
 impl Storage {
     /// Allocates a result of `operands` with their joined labels, the order of the first storage that
@@ -35,8 +34,7 @@ impl Storage {
         Self::allocate_labelled(&joined.shape, dtype, labels, residence)
     }
 
-    /// As [`Storage::for_result`], for operands that all have this shape and field. `None` where the
-    /// short ways are off.
+    /// As [`Storage::for_result`], for operands that all have this shape and field.
     ///
     /// # Errors
     /// As [`Storage::allocate`].
@@ -45,12 +43,9 @@ impl Storage {
         field: &Arc<Field>,
         dtype: DType,
         residence: Residence,
-    ) -> Result<Option<Self>> {
-        if !short_ways() {
-            return Ok(None);
-        }
+    ) -> Result<Self> {
         let (plan, labels) = result_like(model, field, dtype)?;
-        Ok(Some(Self::new(buffers(&plan, residence, Fill::Nothing)?, labels)))
+        Ok(Self::new(buffers(&plan, residence, Fill::Nothing)?, labels))
     }
 
     /// Allocates the result of a reduction of `operand`, with the labels, order and alignment that
