@@ -34,16 +34,16 @@ export GT4PY_EXTRA_COMPILE_OPT_FLAGS := -std=c++20
 TEST_CACHE ?= $(CURDIR)/.cache/tests
 TEST_FLAGS := -std=c++20 -O0 -g0 --param ggc-min-heapsize=1000000
 HEADERS := $(TEST_CACHE)/stencils.hpp
-test test-long-way test-oldest newest-tests ghex coverage: export GT_CACHE_ROOT := $(TEST_CACHE)
-test test-long-way ghex coverage: export GT4PY_BUILD_CACHE_DIR := $(TEST_CACHE)
+test test-long-way test-oldest newest-tests ghex coverage random: export GT_CACHE_ROOT := $(TEST_CACHE)
+test test-long-way ghex coverage random: export GT4PY_BUILD_CACHE_DIR := $(TEST_CACHE)
 test-oldest: export GT4PY_EXTRA_COMPILE_OPT_FLAGS := $(TEST_FLAGS)
-test test-long-way ghex coverage: export GT4PY_EXTRA_COMPILE_OPT_FLAGS := $(TEST_FLAGS) -include $(HEADERS)
+test test-long-way ghex coverage random: export GT4PY_EXTRA_COMPILE_OPT_FLAGS := $(TEST_FLAGS) -include $(HEADERS)
 $(HEADERS): tests/support/precompiled.py $(VENV)/.stamp-test
 	PYTHONPATH=tests $(BIN)/python -m support.precompiled $@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo halo-demo fortran-demo picture gallery test test-long-way site-test test-pythons test-free-threaded test-oldest test-newest newest-tests pages check check-rust check-python workflows deny bench soak fuzz docs gt4py-suite peers ghex asan valgrind coverage cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
+.PHONY: help demo halo-demo fortran-demo picture gallery test test-long-way site-test test-pythons test-free-threaded test-oldest test-newest newest-tests pages check check-rust check-python workflows deny bench soak random fuzz docs gt4py-suite peers ghex asan valgrind coverage cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
@@ -276,6 +276,14 @@ bench: $(EXTENSION) $(VENV)/.stamp-bench $(MPICH)/.stamp ## exchanges, calls, al
 soak: $(EXTENSION) $(VENV)/.stamp-test ## a million random operations on several threads, then what is left
 	cargo test --release --test soak
 	PYTHONPATH=tests $(BIN)/python -m support.soak 1000000
+
+# Those of a seed are always the same. A test that fails prints the stencil.
+RANDOM_SEED ?= $(shell date +%Y%m%d)
+RANDOM_TIMES ?= 30
+random: $(EXTENSION) $(VENV)/.stamp-test $(HEADERS) ## random stencils, RANDOM_TIMES as many as `make test` has, and random acts on storages
+	DLFIELD_TEST_EXAMPLES=$(RANDOM_TIMES) DLFIELD_TEST_SEED=$(RANDOM_SEED) $(BIN)/python -m pytest $(IN_PARALLEL) \
+		interop_tests/stencils/test_reach_properties.py interop_tests/derivatives/test_random_derivatives.py
+	PYTHONPATH=tests $(BIN)/python -m support.state_machine $(RANDOM_TIMES)00 30 $(RANDOM_SEED)
 
 # GT4Py's own tests in a checkout of the version that is installed. GT4Py's GPU backends and dace in gt4py.next are
 # left out. A test that fails is GT4Py's matter: what counts are the tables at the end, and CALLS, a file for each.
