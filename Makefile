@@ -277,7 +277,7 @@ soak: $(EXTENSION) $(VENV)/.stamp-test ## a million random operations on several
 	cargo test --release --test soak
 	PYTHONPATH=tests $(BIN)/python -m support.soak 1000000
 
-# Those of a seed are always the same. A test that fails prints the stencil.
+# A seed always makes the same stencils. A test that fails prints or names the stencil.
 RANDOM_SEED ?= $(shell date +%Y%m%d)
 RANDOM_TIMES ?= 30
 random: $(EXTENSION) $(VENV)/.stamp-test $(HEADERS) ## random stencils, RANDOM_TIMES as many as `make test` has, and random acts on storages

@@ -1,5 +1,5 @@
 //! Guards for what torch does with tensors while a function runs, of which the use of their memory
-//! is no part: forward-mode derivatives, `torch.jit.trace` and `make_fx`.
+//! is no part: forward-mode derivatives, `torch.jit.trace`, `make_fx` and `torch.vmap`.
 //!
 //! Every tensor is asked, so a question costs a look into a module's dict or a call of a function in
 //! C, and more only while torch does one of these.

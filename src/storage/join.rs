@@ -99,7 +99,7 @@ fn plan_of(shape: &[i64], dtype: DType, labels: &Field) -> Result<Plan> {
     plan(shape, dtype, order, labels.alignment, &labels.aligned_index(shape.len()))
 }
 
-/// Labels for several storages.
+/// The labels in the form in which storages share them.
 fn shared(labels: Field, ndim: usize) -> Arc<Field> {
     if labels.is_unlabelled() { unlabelled(ndim) } else { Arc::new(labels) }
 }
@@ -112,7 +112,7 @@ struct Last {
 }
 
 thread_local! {
-    /// The last one. In a loop the next call often repeats it.
+    /// The last such result. In a loop the next call often repeats it.
     static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
 }
 

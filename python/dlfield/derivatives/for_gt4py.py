@@ -85,9 +85,9 @@ def _with_neighbours(program: Program) -> None:
 
 
 def _put_together(program: Program) -> None:
-    """Join sweeps that read no values of each other at another point.
+    """Join sweeps if neither reads at another point what the other one writes.
 
-    GT4Py forbids some of the others in one sweep. In the rest it would compute the value anew for
+    Some that do, GT4Py would refuse as one sweep. In the others it would compute the value anew for
     each neighbour, which takes longer than to keep it in memory.
     """
     made: list[Sweep] = []

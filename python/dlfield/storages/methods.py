@@ -28,6 +28,7 @@ __all__ = ["install_on"]
 
 
 def _by_name(what: str, mapping: Mapping[str, Any] | None, named: dict[str, Any]) -> dict[str, Any]:
+    """Return what is given by name, in a mapping or as keywords."""
     if mapping and named:
         raise ValueError(
             f"{what}: expected a mapping or keywords, got {dict(mapping)} and {named}; "
