@@ -164,21 +164,19 @@ def test_fake_tensors_and_those_inside_a_transform_are_refused_and_do_no_harm():
         def take(tensor):
             try:
                 dlf.as_storage(tensor)
-            except (BufferError, RuntimeError) as error:
-                print(type(error).__name__, error, end="|")
+            except BufferError as error:
+                print(error, end="|")
             return tensor
 
         with FakeTensorMode() as mode:
             take(mode.from_tensor(torch.zeros(3)))
             fake = torch.zeros(3)
         take(fake)
-        torch.vmap(take)(torch.zeros(3))
         torch.func.jvp(take, (torch.zeros(3),), (torch.zeros(3),))
         """,
         warnings="ignore",
     )
-    texts = ["BufferError.*expected one with values, got a FakeTensor"] * 2
-    texts += ["RuntimeError.*doesn't have storage", "BufferError.*without a tangent"]
+    texts = [".*expected one with values, got a FakeTensor"] * 2 + [".*without a tangent"]
     seen = printed.removesuffix("|").split("|")
     for text, one in zip(texts, seen, strict=True):
         assert re.match(text, one)
