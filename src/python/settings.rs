@@ -124,7 +124,7 @@ pub(crate) fn free_pool(py: Python<'_>) {
 
 /// Return how large copies in host memory are made, and what this process has learnt about them.
 ///
-/// The first copies of a kind and size are written through the caches and past them by turns, and
+/// The first copies between two layouts are written through the caches and past them by turns, and
 /// later ones by the way that was faster. The environment variable DLFIELD_COPIES, "past" or
 /// "through", fixes the way for all from 2 MiB on; smaller ones go through the caches.
 ///
@@ -132,11 +132,11 @@ pub(crate) fn free_pool(py: Python<'_>) {
 /// -------
 /// dict
 ///     "caches": "learn", "past" or "through"; "registers": their name on this processor; "threads":
-///     as `get_num_threads`; and "learnt": a list of dicts, one for each kind and octave of size that
-///     has occurred. Each has the "kind" ("whole", "rows", or "planes" that are transposed), "bytes"
-///     of the smallest copy there, the number of "copies", and the fastest of the last ones in bytes
-///     a second, "through" and "past" the caches (None if there was none), and whether the next one
-///     goes past them, "past_caches".
+///     as `get_num_threads`; and "learnt": a list of dicts, one for each pair of layouts, of the last
+///     256 or so. Each has the "kind" ("whole", "rows", or "planes" that are transposed), the "bytes"
+///     of a copy, the number of "copies", and the fastest of the last ones in bytes a second,
+///     "through" and "past" the caches (None if there was none), and whether the next one goes past
+///     them, "past_caches".
 #[pyfunction]
 pub(crate) fn copy_settings(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let settings = PyDict::new(py);

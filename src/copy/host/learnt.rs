@@ -3,12 +3,14 @@
 //! that cache is shared by others.
 #![forbid(unsafe_code)]
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::past_caches::last_cache;
 use super::way::Way;
+use crate::threads::num_threads;
 
 /// Environment variable that fixes the choice: "past" or "through", or "learn".
 pub(crate) const VARIABLE: &str = "DLFIELD_COPIES";
@@ -16,8 +18,10 @@ pub(crate) const VARIABLE: &str = "DLFIELD_COPIES";
 /// Copies of fewer bytes go through the caches.
 const SMALLEST: usize = 2 << 20;
 
-/// Sizes are told apart by their octave, from [`SMALLEST`] on; the last one has all larger copies.
-const OCTAVES: usize = 12;
+/// Number of pairs of layouts of which something is known, in sets: a pair may stand anywhere in the
+/// set that its number chooses, and a new one displaces that of the fewest copies.
+const SETS: usize = 64;
+const IN_SET: usize = 4;
 
 /// Number of copies by each way whose times are kept. The shortest counts: others may have been
 /// held up by what else ran.
@@ -27,7 +31,7 @@ const RECENT: usize = 3;
 /// the machine changes.
 const AGAIN: u32 = 1021;
 
-/// Kinds of copies, which are learnt separately.
+/// Kinds of copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Whole,
@@ -62,9 +66,55 @@ impl Kind {
     }
 }
 
-/// Times of the copies of one kind and octave. Threads write them without waiting for each other: a
-/// lost time is not missed.
+/// What is asked about a copy: which pair of layouts it is between. Those of one kind and size differ:
+/// the rows of a target may start lines, or the halo of its neighbours may share them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked {
+    kind: Kind,
+    bytes: usize,
+    /// A hash of both layouts and the number of threads, which is not 0.
+    pair: u64,
+}
+
+impl Asked {
+    /// A copy of `bytes` bytes, whose target begins `in_line` bytes after the start of a line.
+    pub(super) fn of(way: &Way, bytes: usize, in_line: usize) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (way, in_line, num_threads()).hash(&mut hasher);
+        Self { kind: Kind::of(way), bytes, pair: hasher.finish().max(1) }
+    }
+
+    fn usually_past(self) -> bool {
+        self.kind.usually_past(self.bytes)
+    }
+
+    /// The set where its lesson stands.
+    fn set(self) -> &'static Set {
+        &LESSONS[(self.pair % SETS as u64) as usize]
+    }
+
+    fn find(self, set: &Set) -> Option<&Lesson> {
+        set.iter().find(|one| one.pair.load(Ordering::Relaxed) == self.pair)
+    }
+
+    /// Its lesson, which is begun if there is none.
+    fn find_or_begin(self, set: &Set) -> &Lesson {
+        self.find(set).unwrap_or_else(|| {
+            let fewest = set.iter().min_by_key(|one| one.copies.load(Ordering::Relaxed));
+            let lesson = fewest.unwrap_or(&set[0]);
+            lesson.begin(self);
+            lesson
+        })
+    }
+}
+
+/// Times of the copies between two layouts. Threads write them without waiting for each other: a lost
+/// time is not missed, and what a displaced pair leaves behind is soon forgotten.
 struct Lesson {
+    /// The pair of layouts; 0 if there is none.
+    pair: AtomicU64,
+    kind: AtomicUsize,
+    bytes: AtomicUsize,
     copies: AtomicU32,
     /// Number of times by each way: through the caches, and past them.
     known: [AtomicU32; 2],
@@ -72,16 +122,30 @@ struct Lesson {
     times: [[AtomicU32; RECENT]; 2],
 }
 
-static LESSONS: [[Lesson; OCTAVES]; KINDS.len()] =
-    [const { [const { Lesson::new() }; OCTAVES] }; KINDS.len()];
+type Set = [Lesson; IN_SET];
+
+static LESSONS: [Set; SETS] = [const { [const { Lesson::new() }; IN_SET] }; SETS];
 
 impl Lesson {
     const fn new() -> Self {
         Self {
+            pair: AtomicU64::new(0),
+            kind: AtomicUsize::new(0),
+            bytes: AtomicUsize::new(0),
             copies: AtomicU32::new(0),
             known: [const { AtomicU32::new(0) }; 2],
             times: [const { [const { AtomicU32::new(0) }; RECENT] }; 2],
         }
+    }
+
+    /// Forgets everything, for another pair.
+    fn begin(&self, asked: Asked) {
+        for count in self.known.iter().chain([&self.copies]) {
+            count.store(0, Ordering::Relaxed);
+        }
+        self.kind.store(asked.kind as usize, Ordering::Relaxed);
+        self.bytes.store(asked.bytes, Ordering::Relaxed);
+        self.pair.store(asked.pair, Ordering::Relaxed);
     }
 
     /// The shortest of the last times by a way.
@@ -102,7 +166,7 @@ impl Lesson {
 
     /// The way of the copy with this number.
     fn way(&self, number: u32, usually: bool) -> bool {
-        // Each way three times; a program that alternates between two copies tries both with each.
+        // Each way three times; the second time in a row finds the caches as that way leaves them.
         const FIRST: [bool; 2 * RECENT] = [true, false, false, true, true, false];
         match FIRST.get(number as usize) {
             Some(first) => usually == *first,
@@ -113,6 +177,16 @@ impl Lesson {
         }
     }
 
+    fn learnt(&self) -> Option<Learnt> {
+        let copies = self.copies.load(Ordering::Relaxed);
+        let kind = *KINDS.get(self.kind.load(Ordering::Relaxed)).filter(|_| copies > 0)?;
+        let bytes = self.bytes.load(Ordering::Relaxed);
+        let speed = |past| self.time(past).map(|time| 1e15 / f64::from(time.max(1)));
+        let speeds = [speed(false), speed(true)];
+        let past_caches = self.prefers_past(kind.usually_past(bytes));
+        Some(Learnt { kind: kind.name(), bytes, copies, speeds, past_caches })
+    }
+
     fn note(&self, past: bool, time: Duration, bytes: usize) {
         let femtoseconds = time.as_nanos() * 1_000_000 / bytes.max(1) as u128;
         let way = usize::from(past);
@@ -120,10 +194,6 @@ impl Lesson {
         let time = u32::try_from(femtoseconds).unwrap_or(u32::MAX);
         self.times[way][at].store(time, Ordering::Relaxed);
     }
-}
-
-fn octave(bytes: usize) -> usize {
-    ((bytes / SMALLEST).max(1).ilog2() as usize).min(OCTAVES - 1)
 }
 
 /// A copy that is timed.
@@ -136,15 +206,14 @@ pub(super) struct Timed {
 
 impl Timed {
     /// Chooses the way of a copy that begins now; `None` if it goes without asking.
-    pub(super) fn begin(bytes: usize, way: &Way) -> Option<Self> {
-        if bytes < SMALLEST || fixed().is_some() {
+    pub(super) fn begin(asked: Asked) -> Option<Self> {
+        if asked.bytes < SMALLEST || fixed().is_some() {
             return None;
         }
-        let kind = Kind::of(way);
-        let lesson = &LESSONS[kind as usize][octave(bytes)];
+        let lesson = asked.find_or_begin(asked.set());
         let number = lesson.copies.fetch_add(1, Ordering::Relaxed);
-        let past_caches = lesson.way(number, kind.usually_past(bytes));
-        Some(Self { lesson, past_caches, bytes, start: Instant::now() })
+        let past_caches = lesson.way(number, asked.usually_past());
+        Some(Self { lesson, past_caches, bytes: asked.bytes, start: Instant::now() })
     }
 
     /// Notes how long it took.
@@ -153,11 +222,13 @@ impl Timed {
     }
 }
 
-/// True if copies of this size and kind go past the caches as far as is known.
-pub(super) fn goes_past(bytes: usize, way: &Way) -> bool {
-    let kind = Kind::of(way);
-    let known = || LESSONS[kind as usize][octave(bytes)].prefers_past(kind.usually_past(bytes));
-    bytes >= SMALLEST && fixed().unwrap_or_else(known)
+/// True if such copies go past the caches as far as is known.
+pub(super) fn goes_past(asked: Asked) -> bool {
+    let known = || {
+        let usually = asked.usually_past();
+        asked.find(asked.set()).map_or(usually, |lesson| lesson.prefers_past(usually))
+    };
+    asked.bytes >= SMALLEST && fixed().unwrap_or_else(known)
 }
 
 /// The choice of the environment: true for "past", false for "through".
@@ -177,11 +248,11 @@ pub(crate) fn read(text: &str) -> Option<Option<bool>> {
     }
 }
 
-/// Results of the copies of one kind and octave.
+/// Results of the copies between two layouts.
 pub(crate) struct Learnt {
     /// "whole" for one run of bytes, "rows", or "planes" that are transposed.
     pub(crate) kind: &'static str,
-    /// The smallest copies of the octave.
+    /// Size of each copy.
     pub(crate) bytes: usize,
     pub(crate) copies: u32,
     /// Bytes copied in a second, through the caches and past them.
@@ -189,26 +260,16 @@ pub(crate) struct Learnt {
     pub(crate) past_caches: bool,
 }
 
-/// All that is known.
+/// All that is known, the smallest copies first.
 pub(crate) fn learnt() -> Vec<Learnt> {
-    let mut found = Vec::new();
-    for (kind, lessons) in KINDS.iter().zip(&LESSONS) {
-        for (octave, lesson) in lessons.iter().enumerate() {
-            let copies = lesson.copies.load(Ordering::Relaxed);
-            if copies > 0 {
-                let bytes = SMALLEST << octave;
-                let speed = |past| lesson.time(past).map(|time| 1e15 / f64::from(time.max(1)));
-                let speeds = [speed(false), speed(true)];
-                let past_caches = lesson.prefers_past(kind.usually_past(bytes));
-                found.push(Learnt { kind: kind.name(), bytes, copies, speeds, past_caches });
-            }
-        }
-    }
+    let mut found: Vec<_> = LESSONS.iter().flatten().filter_map(Lesson::learnt).collect();
+    found.sort_by_key(|one| one.bytes);
     found
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::plan::Loop;
     use super::*;
 
     /// The ways of a number of copies that take so many microseconds through the caches and past them.
@@ -235,15 +296,6 @@ mod tests {
     }
 
     #[test]
-    fn two_copies_by_turns_are_each_tried_both_ways() {
-        let first = ways(&Lesson::new(), 6, 500, 500, true);
-        for offset in 0..2 {
-            let ways: Vec<bool> = first.iter().copied().skip(offset).step_by(2).collect();
-            assert!(ways.contains(&true) && ways.contains(&false), "{ways:?}");
-        }
-    }
-
-    #[test]
     fn a_choice_that_others_have_spoilt_is_made_anew() {
         let lesson = Lesson::new();
         ways(&lesson, 6, 100, 4000, true); // another program was at work
@@ -258,10 +310,36 @@ mod tests {
         assert!(all.iter().filter(|past| !**past).count() < 30);
     }
 
+    fn rows(run: usize, in_line: usize) -> Asked {
+        let rows = Loop { count: 1 << 16, source: run.cast_signed(), target: 999 };
+        let way = Way::Runs { loops: [rows].into_iter().collect(), run };
+        Asked::of(&way, run << 16, in_line)
+    }
+
     #[test]
-    fn sizes_have_an_octave_each() {
-        assert_eq!((octave(1), octave(2 << 20), octave((4 << 20) - 1)), (0, 0, 0));
-        assert_eq!((octave(4 << 20), octave(usize::MAX)), (1, OCTAVES - 1));
+    fn each_pair_of_layouts_has_a_lesson_of_its_own() {
+        let set = [const { Lesson::new() }; IN_SET];
+        let all = [rows(64, 0), rows(32, 0), rows(64, 8)];
+        let lessons = all.map(|one| {
+            let lesson = one.find_or_begin(&set);
+            lesson.copies.fetch_add(1, Ordering::Relaxed);
+            std::ptr::from_ref(lesson)
+        });
+        assert!(lessons[0] != lessons[1] && lessons[1] != lessons[2] && lessons[0] != lessons[2]);
+        assert_eq!(all.map(|one| one.find(&set).map(std::ptr::from_ref)), lessons.map(Some));
+    }
+
+    #[test]
+    fn a_new_pair_displaces_that_of_the_fewest_copies() {
+        let set = [const { Lesson::new() }; IN_SET];
+        let all = [11, 12, 13, 14, 15].map(|run| rows(run, 0));
+        for (asked, copies) in all.iter().zip([9, 9, 2, 9, 0]) {
+            let lesson = asked.find_or_begin(&set);
+            assert!(lesson.learnt().is_none(), "nothing is known yet");
+            lesson.copies.store(copies, Ordering::Relaxed);
+        }
+        let kept = all.map(|one| one.find(&set).is_some());
+        assert_eq!(kept, [true, true, false, true, true]);
     }
 
     #[test]

@@ -27,10 +27,11 @@ pub(super) use copying::Prepared;
 #[cfg(fuzzing)]
 pub(crate) use fuzzed::copy_by;
 use kernels::Level;
-use learnt::Timed;
+use learnt::{Asked, Timed};
 pub(crate) use learnt::{Learnt, VARIABLE, fixed, learnt, read};
 use past_caches::last_cache;
-use way::{Way, way};
+use transpose::LINE;
+use way::way;
 
 use super::plan::plan;
 use crate::error::Result;
@@ -47,9 +48,9 @@ use crate::threads::share;
 /// writes the elements of `target`, or writes those of `source`.
 pub(super) unsafe fn copy(source: &Managed, target: &Managed) -> Result<()> {
     let mut timed = None;
-    let choose = |bytes, way: &Way| {
-        timed = Timed::begin(bytes, way);
-        timed.as_ref().map_or_else(|| learnt::goes_past(bytes, way), |timed| timed.past_caches)
+    let choose = |asked| {
+        timed = Timed::begin(asked);
+        timed.as_ref().map_or_else(|| learnt::goes_past(asked), |timed| timed.past_caches)
     };
     if let Some(prepared) = prepare_by(source, target, choose)? {
         share(prepared.count(), prepared.bytes(), |tasks| {
@@ -74,18 +75,18 @@ pub(super) fn prepare(source: &Managed, target: &Managed) -> Result<Option<Prepa
     prepare_by(source, target, learnt::goes_past)
 }
 
-/// The same; `choose` says whether so many bytes go past the caches in this way.
+/// The same; `choose` says whether the copy goes past the caches.
 fn prepare_by(
     source: &Managed,
     target: &Managed,
-    choose: impl FnOnce(usize, &Way) -> bool,
+    choose: impl FnOnce(Asked) -> bool,
 ) -> Result<Option<Prepared>> {
     let plan = plan(source.layout(), target.layout())?;
     let bytes = source.layout().nbytes();
     let (source, target, level) = (source.start(), target.start(), Level::best());
     let copying = Copying { source, target, bytes, level };
     let way = way(plan);
-    let past_caches = choose(bytes, &way);
+    let past_caches = choose(Asked::of(&way, bytes, target.addr() % LINE));
     Ok((bytes > 0).then(|| copying.prepare(way, past_caches)))
 }
 

@@ -6,7 +6,7 @@ use super::super::plan::{CopyPlan, Loop, Loops};
 /// Largest item in bytes that is transposed in registers.
 const LARGEST_ITEM: usize = 16;
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) enum Way {
     /// Both sides are contiguous along the same dimension, or neither is contiguous.
     Runs { loops: Loops, run: usize },
@@ -16,7 +16,7 @@ pub(super) enum Way {
 
 /// Planes of items that are contiguous along one dimension in the source and along the other in
 /// the target.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct Planes {
     /// Bytes of an item: 1, 2, 4, 8 or 16.
     pub(super) item: usize,
