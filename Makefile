@@ -43,7 +43,7 @@ $(HEADERS): tests/support/precompiled.py $(VENV)/.stamp-test
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo halo-demo fortran-demo picture gallery test test-long-way site-test test-pythons test-free-threaded test-oldest test-newest newest-tests pages check check-rust check-python workflows deny bench soak random fuzz docs gt4py-suite peers ghex asan valgrind coverage cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
+.PHONY: help demo halo-demo fortran-demo picture gallery test test-long-way site-test test-pythons test-free-threaded test-oldest test-newest newest-tests pages check check-rust check-python workflows deny bench soak random fuzz fuzz-corpus docs gt4py-suite peers ghex asan valgrind coverage cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
@@ -378,23 +378,33 @@ coverage: $(VENV)/.stamp-test $(HEADERS) $(STAND_IN) ## lines of the crate that 
 	PYTHONPATH=tests $(BIN)/python -m support.coverage $(COVERAGE)/lines.info
 under_count = $(COUNTED) PYTHONPATH=$(CURDIR)/$(COVERAGE)/python
 
-# libFuzzer makes up what others may write, and what the crate's own rules are about, and keeps what reaches new
-# branches in target/fuzz/<kind>, from where the next run goes on. What fails is written into target/fuzz. The rules are
-# private: a build with --cfg fuzzing shows them in src/fuzzed.
+# libFuzzer makes up what others may write, and what the crate's own rules are about. It begins with what is in
+# tests/fuzz/corpus, and keeps what reaches new branches in target/fuzz/<kind>, from where the next run goes on. What fails
+# is written into target/fuzz. The rules are private: a build with --cfg fuzzing shows them in src/fuzzed. Without
+# AddressSanitizer and traced comparisons (FUZZ_SANITIZER=), several times as many inputs are tried.
 FUZZ_SECONDS ?= 60
 FUZZED ?= dtype dlpack arrow geometry halo copies names calls frames
+FUZZ_SANITIZER ?= address
 FUZZ_FLAGS := --cfg fuzzing
-FUZZ_COVERAGE := -Cpasses=sancov-module $(addprefix -Cllvm-args=-sanitizer-coverage-,level=4 inline-8bit-counters pc-table trace-compares)
+FUZZ_COVERAGE := -Cpasses=sancov-module $(addprefix -Cllvm-args=-sanitizer-coverage-,level=4 inline-8bit-counters pc-table $(if $(FUZZ_SANITIZER),trace-compares))
+FUZZ_BUILD := target/fuzz/$(or $(FUZZ_SANITIZER),plain)
 fuzz: ## made-up input for the checks of what comes in and for the rules, under AddressSanitizer: FUZZ_SECONDS for each kind
 	RUSTFLAGS="$(FUZZ_FLAGS)" cargo clippy --lib --features ndarray,arrow --target-dir target/fuzz -- -D warnings
 	RUSTFLAGS="$(FUZZ_FLAGS)" cargo clippy --manifest-path tests/fuzz/Cargo.toml --target-dir target/fuzz -- -D warnings
-	RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address $(FUZZ_FLAGS) $(FUZZ_COVERAGE)" \
-		cargo build --release --manifest-path tests/fuzz/Cargo.toml --target $(HOST) --target-dir target/fuzz
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS="$(addprefix -Zsanitizer=,$(FUZZ_SANITIZER)) $(FUZZ_FLAGS) $(FUZZ_COVERAGE)" \
+		cargo build --release --manifest-path tests/fuzz/Cargo.toml --target $(HOST) --target-dir $(FUZZ_BUILD)
 	for kind in $(FUZZED); do \
-		mkdir -p target/fuzz/$$kind && target/fuzz/$(HOST)/release/$$kind target/fuzz/$$kind -artifact_prefix=target/fuzz/ \
-			-max_total_time=$(FUZZ_SECONDS) -max_len=1024 -len_control=0 -print_final_stats=1 -dict=tests/fuzz/arrow.dict \
-			2> target/fuzz/$$kind.log || { cat target/fuzz/$$kind.log; exit 1; }; \
+		mkdir -p target/fuzz/$$kind && $(FUZZ_BUILD)/$(HOST)/release/$$kind target/fuzz/$$kind tests/fuzz/corpus/$$kind \
+			-artifact_prefix=target/fuzz/ -max_total_time=$(FUZZ_SECONDS) -max_len=1024 -len_control=0 -print_final_stats=1 \
+			-dict=tests/fuzz/arrow.dict 2> target/fuzz/$$kind.log || { cat target/fuzz/$$kind.log; exit 1; }; \
 		awk -v kind=$$kind '/^stat::number_of_executed_units/ { print kind ": " $$2 " executions" }' target/fuzz/$$kind.log; \
+	done
+
+fuzz-corpus: ## the fewest inputs of earlier runs of make fuzz that reach all that they reach, into tests/fuzz/corpus
+	for kind in $(FUZZED); do \
+		rm -rf target/fuzz/least && mkdir -p target/fuzz/least target/fuzz/$$kind && \
+		$(FUZZ_BUILD)/$(HOST)/release/$$kind -set_cover_merge=1 target/fuzz/least target/fuzz/$$kind tests/fuzz/corpus/$$kind && \
+		rm -rf tests/fuzz/corpus/$$kind && mv target/fuzz/least tests/fuzz/corpus/$$kind || exit 1; \
 	done
 
 cuda-waits: $(VENV)/.stamp-test $(STAND_IN) ## leave out each wait for a GPU: a test has to fail without it

@@ -1,37 +1,46 @@
 //! Allocates the results of computations with storages. `field` decides their labels, `compute` their
 //! values.
 
-use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use super::buffers::Residence;
 use super::data::Storage;
+use super::last_results::{LastResult, Source};
 use super::make::buffers;
 use crate::alloc::{Fill, Plan, common_multiple, plan};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::field::{Field, Joined, Operand, Reduced, unlabelled};
-use crate::layout::{Extents, Layout};
+use crate::layout::Extents;
 use crate::managed::Managed;
 
 impl Storage {
     /// Allocates a result of `operands` with their joined labels, the order of the first storage that
     /// has all dimensions, and an alignment that suits all. `ranks` has an entry for each operand,
-    /// `None` unless it is a storage.
+    /// `None` unless it is a storage. The result is kept as that of `sources`, if these are all of them.
     ///
     /// # Errors
     /// As [`Storage::allocate`].
     pub(crate) fn for_result(
-        joined: &Joined,
+        joined: &Rc<Joined>,
         operands: &[Operand<'_>],
         ranks: &[Option<Extents>],
+        sources: Option<&[Source<'_>]>,
         dtype: DType,
         residence: Residence,
     ) -> Result<Self> {
         let labels = labels_of_result(joined, operands, ranks, dtype);
-        Self::allocate_labelled(&joined.shape, dtype, labels, residence)
+        let plan = plan_of(&joined.shape, dtype, &labels)?;
+        let labels = shared(labels, joined.shape.len());
+        let result = LastResult::new(sources.unwrap_or_default(), Some(joined), plan, labels);
+        let made = result.allocate(residence);
+        if sources.is_some() {
+            result.keep();
+        }
+        made
     }
 
     /// As [`Storage::for_result`], for operands that all have this shape and field.
@@ -44,8 +53,13 @@ impl Storage {
         dtype: DType,
         residence: Residence,
     ) -> Result<Self> {
-        let (plan, labels) = result_like(model, field, dtype)?;
-        Ok(Self::new(buffers(&plan, residence, Fill::Nothing)?, labels))
+        let operands = [(model, field)];
+        if let Some(last) = LastResult::find(&operands, Some(dtype)) {
+            return last.allocate(residence);
+        }
+        let labels = labels_like(model, field, dtype)?;
+        let plan = plan_of(model.layout().shape(), dtype, &labels)?;
+        LastResult::new(&operands, None, plan, labels).keep().allocate(residence)
     }
 
     /// Allocates the result of a reduction of `operand`, with the labels, order and alignment that
@@ -104,39 +118,8 @@ fn shared(labels: Field, ndim: usize) -> Arc<Field> {
     if labels.is_unlabelled() { unlabelled(ndim) } else { Arc::new(labels) }
 }
 
-/// A result of operands that are alike.
-struct Last {
-    /// Their layout and field.
-    operand: (Layout, Arc<Field>),
-    result: (Plan, Arc<Field>),
-}
-
-thread_local! {
-    /// The last such result. In a loop the next call often repeats it.
-    static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
-}
-
-/// The plan and the field of a result of operands that all have the shape and field of `model`.
-fn result_like(model: &Managed, field: &Arc<Field>, dtype: DType) -> Result<(Plan, Arc<Field>)> {
-    let is_same = |last: &&Last| {
-        let (layout, labels) = &last.operand;
-        last.result.0.dtype == dtype && layout == model.layout() && labels == field
-    };
-    let known = |last: &RefCell<Option<Last>>| {
-        last.borrow().as_ref().filter(is_same).map(|last| last.result.clone())
-    };
-    if let Ok(Some(result)) = LAST.try_with(known) {
-        return Ok(result);
-    }
-    let labels = labels_like(model, field, dtype)?;
-    let result = (plan_of(model.layout().shape(), dtype, &labels)?, labels);
-    let operand = (model.layout().clone(), Arc::clone(field));
-    let new = Some(Last { operand, result: result.clone() });
-    let _ = LAST.try_with(|last| last.replace(new)); // a thread that is ending keeps none
-    Ok(result)
-}
-
-/// The labels of such a result: the field itself, if it states the order and a sufficient alignment.
+/// The labels of a result of operands that all have this shape and field: the field itself, if it
+/// states the order and a sufficient alignment.
 fn labels_like(model: &Managed, field: &Arc<Field>, dtype: DType) -> Result<Arc<Field>> {
     let layout = model.layout();
     let ranks = layout.ranks(field.order.as_deref().unwrap_or_default());

@@ -13,6 +13,7 @@ mod view;
 mod make;
 mod builder;
 mod copies;
+mod last_results;
 mod join;
 mod assign;
 mod batch;
@@ -24,6 +25,7 @@ pub(crate) use batch::first_sharing;
 pub use buffers::{ManagedBy, Residence};
 pub use builder::Builder;
 pub use data::Storage;
+pub(crate) use last_results::{LastResult, Source};
 pub(crate) use spec::check_on_gpu;
 pub use spec::{Order, Spec};
 

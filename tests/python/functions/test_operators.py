@@ -1,6 +1,8 @@
 """Operators, comparisons and universal functions of storages in host memory."""
 
 import operator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 
 import dlfield as dlf
 import numpy as np
@@ -404,3 +406,38 @@ def test_a_subclass_of_numpys_array_is_an_output(tmp_path):
         np.testing.assert_array_equal(np.asarray(out), [3.0, 3.0, 3.0])
     with pytest.raises(TypeError, match="expected a storage or a NumPy array as out, got a Masked"):
         np.add(dlf.ones(3), 1, out=np.ma.zeros(3))
+
+
+def labelled():
+    """Storages that differ in one thing each: dims, halo, origin, order, alignment."""
+    shape = (3, 4, 5)
+    return [
+        dlf.ones(shape, dims="IJK"),
+        dlf.ones(shape, dims="IJK", halo=(1, 1, 1)),
+        dlf.ones(shape, dims="IJK", halo=(1, 1, 1), default_origin=(0, 1, 2)),
+        dlf.ones(shape, dims="IJK", layout=(2, 1, 0)),
+        dlf.ones(shape, dims="IJK", alignment_size=64),
+        dlf.ones(shape, dims=["I", "J", "lev"]),
+        dlf.ones(shape),
+        dlf.ones((5,), dims="K"),
+        dlf.ones((5, 3), dims="KI"),
+        dlf.as_storage(np.ones((5, 4, 3)).T, dims="IJK"),
+    ]
+
+
+def described(function, *operands):
+    """Compute, and say everything about the result but its values: or what the error says."""
+    try:
+        result = function(*operands)
+    except (TypeError, ValueError) as error:
+        return str(error)
+    return repr(result), result.strides, getattr(result, "default_origin", None)
+
+
+@pytest.mark.parametrize("function", [np.add, np.greater], ids=lambda one: one.__name__)
+def test_a_result_has_the_same_labels_whatever_was_computed_before(function):
+    pairs = [*product(labelled(), repeat=2)]
+    for a, b in pairs:
+        again = {described(function, a, b), described(function, a, b)}
+        with ThreadPoolExecutor(1) as pool:  # a new thread has computed nothing before
+            assert again == {pool.submit(described, function, a, b).result()}
