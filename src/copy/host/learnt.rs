@@ -90,7 +90,8 @@ impl Asked {
 
     /// The set where its lesson stands.
     fn set(self) -> &'static Set {
-        &LESSONS[(self.pair % SETS as u64) as usize]
+        let [low, ..] = self.pair.to_le_bytes();
+        &LESSONS[usize::from(low) % SETS]
     }
 
     fn find(self, set: &Set) -> Option<&Lesson> {
