@@ -135,6 +135,7 @@ test: $(EXTENSION) $(VENV)/.stamp-test $(HEADERS) $(VENV)/.stamp-site $(STAND_IN
 	DLFIELD_TEST_CUDA=stand-in $(BIN)/python -m pytest $(IN_PARALLEL) tests/gpu
 	$(SITE_TESTS)
 	$(LONG_WAY_TESTS)
+	$(COPY_TESTS)
 
 # The short ways of docs/design.md are turned off: what they do for the usual case, other code does for all.
 LONG_WAYS := $(patsubst %,tests/python/*/test_%.py,call_again call_again_footprint call_checks call_origins call_scalars call_warnings \
@@ -142,8 +143,12 @@ LONG_WAYS := $(patsubst %,tests/python/*/test_%.py,call_again call_again_footpri
 	operators reductions as_storage buffer_protocol dlpack_import dlpack_export negotiation_export array_interface exchange_import) \
 	$(patsubst %,interop_tests/*/test_%.py,call_again_torch call_again_xarray torch_out_again xarray xarray_fields xarray_labels next_kept)
 LONG_WAY_TESTS := DLFIELD_SHORT_WAYS=0 $(BIN)/python -m pytest $(IN_PARALLEL) $(LONG_WAYS)
-test-long-way: $(EXTENSION) $(VENV)/.stamp-test $(HEADERS) ## tests of exchange and calls without the short ways of docs/design.md
+# Large copies go past the caches, and through them, whatever is faster. Nothing is learnt then.
+COPIED := $(patsubst %,tests/python/storage/test_%.py,assignment copy copy_batch copy_methods large_copies layout_copies pickle)
+COPY_TESTS := for way in past through; do DLFIELD_COPIES=$$way $(BIN)/python -m pytest $(IN_PARALLEL) -k "not learnt" $(COPIED) || exit 1; done
+test-long-way: $(EXTENSION) $(VENV)/.stamp-test $(HEADERS) ## tests of exchange and calls without the short ways of docs/design.md, and of copies each way
 	$(LONG_WAY_TESTS)
+	$(COPY_TESTS)
 
 # In one process, and so in one browser: chromium or google-chrome of this machine. Without one they are skipped.
 SITE_TESTS := $(BIN)/python -m pytest tests/site

@@ -153,7 +153,7 @@ def turned(megabytes, times, layout=(1, 2, 0)):
     ]
 
 
-def test_copies_are_tried_both_ways_and_the_faster_one_is_known():
+def test_copies_are_tried_both_ways_and_the_faster_one_is_learnt():
     (learnt,) = turned(8, 7)
     assert learnt["copies"] >= 7
     assert min(learnt["through"], learnt["past"]) > 0
