@@ -72,16 +72,19 @@ impl Kind {
 pub(super) struct Asked {
     kind: Kind,
     bytes: usize,
-    /// A hash of both layouts and the number of threads, which is not 0.
+    /// A hash of both layouts and the number of threads, which is not 0. Small copies need none.
     pair: u64,
 }
 
 impl Asked {
     /// A copy of `bytes` bytes, whose target begins `in_line` bytes after the start of a line.
     pub(super) fn of(way: &Way, bytes: usize, in_line: usize) -> Self {
-        let mut hasher = DefaultHasher::new();
-        (way, in_line, num_threads()).hash(&mut hasher);
-        Self { kind: Kind::of(way), bytes, pair: hasher.finish().max(1) }
+        let hash = || {
+            let mut hasher = DefaultHasher::new();
+            (way, in_line, num_threads()).hash(&mut hasher);
+            hasher.finish().max(1)
+        };
+        Self { kind: Kind::of(way), bytes, pair: if bytes < SMALLEST { 0 } else { hash() } }
     }
 
     fn usually_past(self) -> bool {
@@ -312,9 +315,9 @@ mod tests {
     }
 
     fn rows(run: usize, in_line: usize) -> Asked {
-        let rows = Loop { count: 1 << 16, source: run.cast_signed(), target: 999 };
+        let rows = Loop { count: 1 << 20, source: run.cast_signed(), target: 999 };
         let way = Way::Runs { loops: [rows].into_iter().collect(), run };
-        Asked::of(&way, run << 16, in_line)
+        Asked::of(&way, run << 20, in_line)
     }
 
     #[test]
