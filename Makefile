@@ -405,10 +405,10 @@ fuzz: ## made-up input for the checks of what comes in and for the rules, under 
 		awk -v kind=$$kind '/^stat::number_of_executed_units/ { print kind ": " $$2 " executions" }' target/fuzz/$$kind.log; \
 	done
 
-fuzz-corpus: ## the fewest inputs of earlier runs of make fuzz that reach all that they reach, into tests/fuzz/corpus
+fuzz-corpus: ## the fewest inputs of earlier runs of make fuzz that reach every line which they reach, into tests/fuzz/corpus
 	for kind in $(FUZZED); do \
 		rm -rf target/fuzz/least && mkdir -p target/fuzz/least target/fuzz/$$kind && \
-		$(FUZZ_BUILD)/$(HOST)/release/$$kind -set_cover_merge=1 target/fuzz/least target/fuzz/$$kind tests/fuzz/corpus/$$kind && \
+		$(FUZZ_BUILD)/$(HOST)/release/$$kind -set_cover_merge=1 -use_counters=0 target/fuzz/least target/fuzz/$$kind tests/fuzz/corpus/$$kind && \
 		rm -rf tests/fuzz/corpus/$$kind && mv target/fuzz/least tests/fuzz/corpus/$$kind || exit 1; \
 	done
 

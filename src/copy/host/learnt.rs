@@ -66,8 +66,8 @@ impl Kind {
     }
 }
 
-/// What is asked about a copy: which pair of layouts it is between. Those of one kind and size differ:
-/// the rows of a target may start lines, or the halo of its neighbours may share them.
+/// A copy between two layouts, of which something may be known. Copies of one kind and size are told
+/// apart: rows of one target start lines, those of another share lines with their neighbours.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asked {
     kind: Kind,
