@@ -144,7 +144,7 @@ LONG_WAYS := $(patsubst %,tests/python/*/test_%.py,call_again call_again_footpri
 	$(patsubst %,interop_tests/*/test_%.py,call_again_torch call_again_xarray torch_out_again xarray xarray_fields xarray_labels next_kept)
 LONG_WAY_TESTS := DLFIELD_SHORT_WAYS=0 $(BIN)/python -m pytest $(IN_PARALLEL) $(LONG_WAYS)
 # Large copies go past the caches, and through them, whatever is faster. Nothing is learnt then.
-COPIED := $(patsubst %,tests/python/storage/test_%.py,assignment copy copy_batch copy_methods large_copies layout_copies pickle)
+COPIED := $(patsubst %,tests/python/storage/test_%.py,large_copies layout_copies)
 COPY_TESTS := for way in past through; do DLFIELD_COPIES=$$way $(BIN)/python -m pytest $(IN_PARALLEL) -k "not learnt" $(COPIED) || exit 1; done
 test-long-way: $(EXTENSION) $(VENV)/.stamp-test $(HEADERS) ## tests of exchange and calls without the short ways of docs/design.md, and of copies each way
 	$(LONG_WAY_TESTS)

@@ -154,11 +154,15 @@ impl<'py> Call<'_, 'py> {
         let is_plain = self.names == Names::Shared
             && lift.mask().is_none()
             && lift.outputs.iter().all(Option::is_none);
-        if !is_plain || !short_ways() || Caller::of_now(py)? != Caller::User {
+        if !is_plain || !short_ways() {
             return Ok(None);
         }
         let arrays = lift.operands.iter().filter(|one| !matches!(one, Operand::Number(_)));
-        Ok(arrays.map(Operand::storage).collect())
+        let sources: Option<SmallVec<_>> = arrays.map(Operand::storage).collect();
+        Ok(match sources {
+            Some(sources) if Caller::of_now(py)? == Caller::User => Some(sources),
+            _ => None,
+        })
     }
 
     /// New outputs, as the last call with such operands had them; `None` if there was none.
