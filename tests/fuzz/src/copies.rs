@@ -4,7 +4,6 @@
 #![no_main]
 
 use std::alloc;
-use std::collections::BTreeSet;
 use std::slice;
 
 use arbitrary::{Arbitrary, Result, Unstructured};
@@ -86,9 +85,10 @@ fn target(input: &mut Unstructured<'_>, shape: &[i64], item: usize) -> Result<Ve
         }
     }
     let layout = Layout::new(shape.into(), strides[..].into(), item).expect("a small layout");
-    let all = distances(&layout);
-    let distinct: BTreeSet<i64> = all.iter().copied().collect();
-    Ok(if distinct.len() == all.len() { strides } else { plain })
+    let mut all = distances(&layout);
+    all.sort_unstable();
+    let is_distinct = all.windows(2).all(|two| two[0] < two[1]);
+    Ok(if is_distinct { strides } else { plain })
 }
 
 /// Source and target; `None` if their elements lie too far apart.
@@ -169,9 +169,11 @@ fuzz_target!(|input: Input| {
     let all = distances(&pair.0).into_iter().zip(distances(&pair.1));
     let all: Vec<(usize, usize)> =
         all.map(|(from, to)| (place(source_first, from), place(target_first, to))).collect();
+    let mut target = Memory::new(target_bytes, target_shift, !input.seed);
+    let before = target.bytes().to_vec();
+    let expected = copied(pair.0.itemsize(), &all, &source, &target);
     for way in 0.. {
-        let target = Memory::new(target_bytes, target_shift, !input.seed);
-        let expected = copied(pair.0.itemsize(), &all, &source, &target);
+        target.bytes_mut().copy_from_slice(&before);
         let first = source.place.wrapping_add(source_first).cast_const();
         let written = target.place.wrapping_add(target_first);
         // SAFETY: both have the span of their layout, the target's elements are distinct (`target`), and
@@ -180,7 +182,10 @@ fuzz_target!(|input: Input| {
         if !done.expect("one shape") {
             break;
         }
+        if target.bytes() == expected {
+            continue;
+        }
         let wrong = target.bytes().iter().zip(&expected).position(|(one, other)| one != other);
-        assert_eq!(wrong, None, "byte {wrong:?}, first {target_first}, way {way}: {pair:?}");
+        panic!("byte {wrong:?}, first {target_first}, way {way}: {pair:?}");
     }
 });

@@ -1,18 +1,27 @@
 //! The elements of a layout, one by one.
 
+use std::iter::successors;
+
 use arbitrary::{Result, Unstructured};
 use dlfield::Layout;
+use smallvec::SmallVec;
+
+/// An index without memory of its own: a run makes thousands of them.
+pub type Index = SmallVec<[i64; 4]>;
 
 /// Every index within a shape, in C order.
-pub fn indices(shape: &[i64]) -> Vec<Vec<i64>> {
-    if shape.contains(&0) {
-        return vec![]; // other extents may be huge
-    }
-    shape.iter().fold(vec![vec![]], |all, &extent| {
-        let longer = |one: &Vec<i64>| -> Vec<Vec<i64>> {
-            (0..extent).map(|at| [one.as_slice(), &[at]].concat()).collect()
-        };
-        all.iter().flat_map(longer).collect()
+pub fn indices(shape: &[i64]) -> impl Iterator<Item = Index> + '_ {
+    let first = (!shape.contains(&0)).then(|| Index::from_elem(0, shape.len()));
+    successors(first, move |index| {
+        let mut next = index.clone();
+        for (at, &extent) in next.iter_mut().zip(shape).rev() {
+            *at += 1;
+            if *at < extent {
+                return Some(next);
+            }
+            *at = 0;
+        }
+        None
     })
 }
 

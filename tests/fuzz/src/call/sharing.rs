@@ -4,7 +4,7 @@ use dlfield::Managed;
 use dlfield::fuzzed::Boxes;
 
 use super::field::Field;
-use crate::elements::{distance, indices};
+use crate::elements::{Index, distance, indices};
 
 /// An argument where the call has it: addresses by index in the declared order.
 #[derive(Debug)]
@@ -18,10 +18,9 @@ pub struct Lying<'a> {
 impl Lying<'_> {
     /// Addresses of the elements in a box, data dimensions whole, in C order.
     fn addresses(&self, points: Option<&Vec<(i64, i64)>>) -> Vec<i64> {
-        let all = indices(&self.field.shape());
         let spatial: Vec<usize> =
             (0..self.field.dims.len()).filter(|&at| self.field.dims[at] < 3).collect();
-        let within = |index: &&Vec<i64>| {
+        let within = |index: &Index| {
             points.is_none_or(|points| {
                 spatial.iter().zip(points).all(|(&at, (first, end))| {
                     (*first..*end).contains(&(index[at] - self.origin[at]))
@@ -29,13 +28,16 @@ impl Lying<'_> {
             })
         };
         let start = i64::try_from(self.memory.address()).expect("an address of a user's memory");
-        let layout = self.memory.layout();
-        all.iter().filter(within).map(|index| start + distance(layout, index)).collect()
+        let (layout, shape) = (self.memory.layout(), self.field.shape());
+        let all = indices(&shape).filter(within);
+        all.map(|index| start + distance(layout, &index)).collect()
     }
 }
 
 fn meet(one: &[i64], other: &[i64]) -> bool {
-    one.iter().any(|address| other.contains(address))
+    let mut sorted = other.to_vec();
+    sorted.sort_unstable();
+    one.iter().any(|address| sorted.binary_search(address).is_ok())
 }
 
 /// True if a call with these arguments gives the same in any order of a backend's loops.
