@@ -386,19 +386,25 @@ under_count = $(COUNTED) PYTHONPATH=$(CURDIR)/$(COVERAGE)/python
 # libFuzzer makes up what others may write, and what the crate's own rules are about. It begins with what is in
 # tests/fuzz/corpus, and keeps what reaches new branches in target/fuzz/<kind>, from where the next run goes on. What fails
 # is written into target/fuzz. The rules are private: a build with --cfg fuzzing shows them in src/fuzzed. Without
-# AddressSanitizer and traced comparisons (FUZZ_SANITIZER=), several times as many inputs are tried.
+# AddressSanitizer and traced comparisons (FUZZ_SANITIZER=), several times as many inputs are tried. `doors` starts the
+# Python of .venv, which leaks some memory by itself.
 FUZZ_SECONDS ?= 60
-FUZZED ?= dtype dlpack arrow geometry halo copies names calls frames
+FUZZED ?= dtype dlpack arrow geometry halo copies names calls frames doors
 FUZZ_SANITIZER ?= address
 FUZZ_FLAGS := --cfg fuzzing
 FUZZ_COVERAGE := -Cpasses=sancov-module $(addprefix -Cllvm-args=-sanitizer-coverage-,level=4 inline-8bit-counters pc-table $(if $(FUZZ_SANITIZER),trace-compares))
 FUZZ_BUILD := target/fuzz/$(or $(FUZZ_SANITIZER),plain)
-fuzz: ## made-up input for the checks of what comes in and for the rules, under AddressSanitizer: FUZZ_SECONDS for each kind
+FUZZ_CARGO := --manifest-path tests/fuzz/Cargo.toml --features python
+FUZZ_PYTHON = eval "$$($(BIN)/python -c 'import sys, sysconfig; print("export", "PYTHONHOME=" + sys.base_prefix, "LD_LIBRARY_PATH=" + sysconfig.get_config_var("LIBDIR"))')" && \
+	export PYTHONMALLOC=malloc PYTHONPATH=$(CURDIR)/python:$(call packages,$(VENV)) ASAN_OPTIONS=detect_leaks=0
+fuzz: $(VENV)/.stamp-test-core ## made-up input for the checks of what comes in and for the rules, under AddressSanitizer: FUZZ_SECONDS for each kind
 	RUSTFLAGS="$(FUZZ_FLAGS)" cargo clippy --lib --features ndarray,arrow --target-dir target/fuzz -- -D warnings
-	RUSTFLAGS="$(FUZZ_FLAGS)" cargo clippy --manifest-path tests/fuzz/Cargo.toml --target-dir target/fuzz -- -D warnings
-	RUSTC_BOOTSTRAP=1 RUSTFLAGS="$(addprefix -Zsanitizer=,$(FUZZ_SANITIZER)) $(FUZZ_FLAGS) $(FUZZ_COVERAGE)" \
-		cargo build --release --manifest-path tests/fuzz/Cargo.toml --target $(HOST) --target-dir $(FUZZ_BUILD)
+	RUSTFLAGS="$(FUZZ_FLAGS)" cargo clippy $(FUZZ_CARGO) --target-dir target/fuzz -- -D warnings
+	export RUSTC_BOOTSTRAP=1 RUSTFLAGS="$(addprefix -Zsanitizer=,$(FUZZ_SANITIZER)) $(FUZZ_FLAGS) $(FUZZ_COVERAGE)" && \
+		cargo build --release --manifest-path tests/fuzz/Cargo.toml --target $(HOST) --target-dir $(FUZZ_BUILD) && \
+		cargo build --release $(FUZZ_CARGO) --bin doors --target $(HOST) --target-dir $(FUZZ_BUILD)
 	for kind in $(FUZZED); do \
+		if [ $$kind = doors ]; then $(FUZZ_PYTHON); fi; \
 		mkdir -p target/fuzz/$$kind && $(FUZZ_BUILD)/$(HOST)/release/$$kind target/fuzz/$$kind tests/fuzz/corpus/$$kind \
 			-artifact_prefix=target/fuzz/ -max_total_time=$(FUZZ_SECONDS) -max_len=1024 -len_control=0 -print_final_stats=1 \
 			-dict=tests/fuzz/arrow.dict 2> target/fuzz/$$kind.log || { cat target/fuzz/$$kind.log; exit 1; }; \
@@ -407,6 +413,7 @@ fuzz: ## made-up input for the checks of what comes in and for the rules, under 
 
 fuzz-corpus: ## the fewest inputs of earlier runs of make fuzz that reach every line which they reach, into tests/fuzz/corpus
 	for kind in $(FUZZED); do \
+		if [ $$kind = doors ]; then $(FUZZ_PYTHON); fi; \
 		rm -rf target/fuzz/least && mkdir -p target/fuzz/least target/fuzz/$$kind && \
 		$(FUZZ_BUILD)/$(HOST)/release/$$kind -set_cover_merge=1 -use_counters=0 target/fuzz/least target/fuzz/$$kind tests/fuzz/corpus/$$kind && \
 		rm -rf tests/fuzz/corpus/$$kind && mv target/fuzz/least tests/fuzz/corpus/$$kind || exit 1; \

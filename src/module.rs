@@ -107,3 +107,9 @@ mod _core {
         xla::register(module)
     }
 }
+
+/// Makes the module known, as `_core`, to an interpreter that has not started.
+#[cfg(fuzzing)]
+pub fn make_known() {
+    pyo3::append_to_inittab!(_core);
+}

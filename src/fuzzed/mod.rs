@@ -6,6 +6,9 @@ mod copies;
 mod calls;
 mod frames;
 
+#[cfg(feature = "python")]
+pub use crate::module::make_known;
+
 pub use calls::{Answer, Boxes, Given, Reach, Rule, Uses, Wishes, resolve};
 pub use copies::copy_by;
 pub use frames::{Contents, read_frame};

@@ -2,3 +2,5 @@
 
 pub mod call;
 pub mod elements;
+#[cfg(feature = "python")]
+pub mod python;
