@@ -152,7 +152,10 @@ pub struct Pickle {
     odd: Option<(usize, Odd)>,
 }
 
-const NAMES: [&str; 6] = ["I", "J", "K", "0", "lon", "I"];
+const NAMES: [&str; 5] = ["I", "J", "K", "0", "lon"];
+
+/// Arguments, and labels from 5 on, but not the alignment: a large one is as much memory as it says.
+const PLACES: [usize; 9] = [0, 1, 2, 3, 4, 5, 6, 7, 9];
 
 impl<'a> Arbitrary<'a> for Pickle {
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
@@ -179,11 +182,7 @@ impl<'a> Arbitrary<'a> for Pickle {
         match input.int_in_range(0..=9)? {
             0 => pickle.length = input.arbitrary()?,
             1 => pickle.alignment = input.arbitrary()?,
-            // Not the alignment: a large one is as much memory as it says.
-            2 => {
-                pickle.odd =
-                    Some((*input.choose(&[0, 1, 2, 3, 4, 5, 6, 7, 9])?, input.arbitrary()?))
-            }
+            2 => pickle.odd = Some((*input.choose(&PLACES)?, input.arbitrary()?)),
             _ => {}
         }
         Ok(pickle)
