@@ -73,6 +73,7 @@ fn check_door(py: Python<'_>, door: &Door) -> PyResult<()> {
 }
 
 fn check_accepted(door: &Door, storage: &Bound<'_, PyAny>) -> PyResult<()> {
+    assert!(!door.is_impossible(), "{door:?}");
     if !door.is_told_as_claimed() {
         return Ok(());
     }

@@ -137,6 +137,13 @@ impl Claims {
         self.byte_strides()?.into_iter().map(|stride| i64::try_from(stride).ok()).collect()
     }
 
+    /// The bytes of all elements.
+    #[must_use]
+    pub fn bytes(&self) -> Option<i64> {
+        let all = self.shape.iter().try_fold(1, |all: i64, &extent| all.checked_mul(extent));
+        all?.checked_mul(self.itemsize)
+    }
+
     /// As many if no extent were 0.
     fn elements(&self) -> Option<i64> {
         self.shape.iter().try_fold(1, |all: i64, &extent| all.checked_mul(extent.max(1)))

@@ -72,6 +72,16 @@ impl Door {
         said && self.claims.are_true()
     }
 
+    /// True if what is said contradicts itself, or lacks what every array has.
+    #[must_use]
+    pub fn is_impossible(&self) -> bool {
+        match self.kind {
+            Kind::Buffer => self.lies.contradict(&self.claims),
+            Kind::ArrayStruct => self.marks.0 != 2,
+            _ => matches!(self.odd, Some((0 | 2 | 3, None))),
+        }
+    }
+
     /// True if the door, as far as it is believed, says what the claims are.
     #[must_use]
     pub fn is_told_as_claimed(&self) -> bool {

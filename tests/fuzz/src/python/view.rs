@@ -43,6 +43,20 @@ impl<'a> Arbitrary<'a> for Lies {
 }
 
 impl Lies {
+    /// True if no consumer can believe a view of these claims that says this.
+    #[must_use]
+    pub fn contradict(&self, claims: &Claims) -> bool {
+        let bytes = claims.bytes();
+        let wrong_length = self.length.is_some_and(|length| Some(length) != bytes)
+            && !self.without_shape
+            && self.ndim.is_none()
+            && self.itemsize.is_none();
+        let behind_pointers =
+            self.suboffsets.iter().flatten().take(claims.shape.len()).any(|&offset| offset >= 0);
+        let wrong_ndim = self.ndim.is_some_and(|ndim| ndim < 0);
+        self.refused || wrong_length || wrong_ndim || (behind_pointers && self.ndim.is_none())
+    }
+
     #[must_use]
     pub fn are_none(&self) -> bool {
         let told = self.length.is_some() || self.itemsize.is_some() || self.ndim.is_some();
