@@ -43,7 +43,7 @@ $(HEADERS): tests/support/precompiled.py $(VENV)/.stamp-test
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo halo-demo fortran-demo picture gallery test test-long-way site-test test-pythons test-free-threaded test-oldest test-newest newest-tests pages check check-rust check-python workflows deny bench soak random fuzz fuzz-corpus docs gt4py-suite peers ghex asan valgrind coverage cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
+.PHONY: help demo halo-demo fortran-demo picture gallery test test-long-way site-test test-pythons test-free-threaded test-oldest test-newest newest-tests pages check check-rust check-python workflows deny bench soak random fuzz fuzz-corpus docs gt4py-suite peers ghex asan tsan valgrind coverage cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
@@ -348,6 +348,14 @@ beside_python = rm -rf target/$(1)/python && mkdir -p target/$(1)/python && cp -
 under_asan = ulimit -s 65536 && LD_PRELOAD=$$(g++ -print-file-name=libasan.so) \
 	ASAN_OPTIONS=detect_leaks=0$(1) PYTHONMALLOC=malloc PYTHONPATH=$(CURDIR)/target/asan/python \
 	$(BIN)/python -m pytest --capture=sys tests/python
+
+# Rust's library is compiled for it, too: without, its own locks and channels are reported. Its source is rustup's component
+# rust-src. A compiler that brings no runtime takes that of GCC: TSAN_FLAGS=-Zexternal-clangrt, and a linker that is
+# `cc -ltsan` before all else.
+TSAN_FLAGS ?=
+tsan: $(STAND_IN) ## Rust tests under ThreadSanitizer
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=thread $(TSAN_FLAGS)" cargo test -Zbuild-std --lib --tests --features $(CRATE_FEATURES) \
+		--target $(HOST) --target-dir target/tsan
 
 # About 30 times slower: the doors, and those liars that are taken, but no loop of 60,000 exchanges. `make asan` runs
 # all that is left out here but the tests that measure time.
