@@ -43,7 +43,7 @@ $(HEADERS): tests/support/precompiled.py $(VENV)/.stamp-test
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo halo-demo fortran-demo picture gallery test test-long-way site-test test-pythons test-free-threaded test-oldest test-newest newest-tests pages check check-rust check-python workflows deny bench soak random fuzz fuzz-corpus docs gt4py-suite peers ghex asan tsan valgrind coverage cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
+.PHONY: help demo halo-demo fortran-demo picture gallery test test-long-way site-test test-pythons test-free-threaded test-oldest test-newest newest-tests pages check check-rust check-python check-fuzz workflows deny bench soak random fuzz fuzz-corpus docs gt4py-suite peers ghex asan tsan valgrind coverage cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
@@ -253,9 +253,9 @@ deny: ## licences, sources, versions and advisories of the crates
 	command -v cargo-deny || cargo install --locked cargo-deny
 	cargo deny --all-features check
 
-check: check-rust check-python ## formatting, lints, documentation, types
+check: check-rust check-python check-fuzz ## formatting, lints, documentation, types, and a few seconds of made-up input
 
-# Two halves of which none needs the other: `make -j2 check` runs both at the same time.
+# None needs another: `make -j2 check` runs two at the same time.
 check-rust: $(VENV)/.stamp-build
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings
@@ -274,6 +274,10 @@ check-python: $(EXTENSION) $(VENV)/.stamp-dev docs workflows
 	$(BIN)/mypy --strict python/dlfield
 	MYPYPATH=python:examples:examples/recipes:examples/fortran $(BIN)/mypy --strict examples
 	MYPYPATH=python $(BIN)/python -m mypy.stubtest --allowlist stubtest-allowed.txt dlfield._core
+
+# Each target with what is kept in tests/fuzz/corpus, and five seconds more.
+check-fuzz: $(VENV)/.stamp-test-core
+	$(MAKE) fuzz FUZZ_SANITIZER= FUZZ_SECONDS=5
 
 bench: $(EXTENSION) $(VENV)/.stamp-bench $(MPICH)/.stamp ## exchanges, calls, allocation, copies beside their peers
 	$(BIN)/python benches/run.py $(BENCH)
@@ -406,7 +410,7 @@ FUZZ_CARGO := --manifest-path tests/fuzz/Cargo.toml --features python
 FUZZ_PYTHON = eval "$$($(BIN)/python -c 'import sys, sysconfig; print("export", "PYTHONHOME=" + sys.base_prefix, "LD_LIBRARY_PATH=" + sysconfig.get_config_var("LIBDIR"))')" && \
 	export PYTHONMALLOC=malloc PYTHONPATH=$(CURDIR)/python:$(call packages,$(VENV)) ASAN_OPTIONS=detect_leaks=0
 fuzz: $(VENV)/.stamp-test-core ## made-up input for the checks of what comes in and for the rules, under AddressSanitizer: FUZZ_SECONDS for each kind
-	RUSTFLAGS="$(FUZZ_FLAGS)" cargo clippy --lib --features ndarray,arrow --target-dir target/fuzz -- -D warnings
+	RUSTFLAGS="$(FUZZ_FLAGS)" cargo clippy --lib --features python,ndarray,arrow --target-dir target/fuzz -- -D warnings
 	RUSTFLAGS="$(FUZZ_FLAGS)" cargo clippy $(FUZZ_CARGO) --target-dir target/fuzz -- -D warnings
 	export RUSTC_BOOTSTRAP=1 RUSTFLAGS="$(addprefix -Zsanitizer=,$(FUZZ_SANITIZER)) $(FUZZ_FLAGS) $(FUZZ_COVERAGE)" && \
 		cargo build --release --manifest-path tests/fuzz/Cargo.toml --target $(HOST) --target-dir $(FUZZ_BUILD) && \
