@@ -43,7 +43,7 @@ $(HEADERS): tests/support/precompiled.py $(VENV)/.stamp-test
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo halo-demo fortran-demo picture gallery test test-long-way site-test test-pythons test-free-threaded test-oldest test-newest newest-tests pages check check-rust check-python check-fuzz workflows deny bench soak random fuzz fuzz-corpus docs gt4py-suite peers ghex asan tsan valgrind coverage cuda-waits aarch64-test gpu-test gpu-bench wheel sdist sdist-test release-notes publish release clean
+.PHONY: help demo halo-demo fortran-demo picture gallery test test-long-way site-test test-pythons test-free-threaded test-oldest test-newest newest-tests pages check check-rust check-python check-fuzz workflows deny bench soak random fuzz fuzz-corpus docs gt4py-suite peers ghex asan tsan valgrind coverage cuda-waits aarch64-test gpu-test gpu-bench wheel wheels-free-threaded sdist sdist-test release-notes publish release clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
@@ -166,15 +166,20 @@ test-pythons: $(EXTENSION) $(VENV)/.stamp-venv ## tests/python in other versions
 		PYTHONPATH=$(CURDIR)/python $$environment/bin/python -m pytest $(IN_PARALLEL) -k "not ($(TIME_TESTS))" tests/python || exit 1; \
 	done
 
-# A free-threaded Python does not load the stable ABI: a wheel for it alone, which is not published.
-FREE_THREADED ?= python3.14t
-test-free-threaded: $(VENV)/.stamp-build ## tests/python in a free-threaded Python, with a wheel for it
-	rm -rf target/free-threaded
-	$(BIN)/maturin build --release --locked --interpreter $(FREE_THREADED) --out target/free-threaded
-	$(BIN)/uv venv --quiet --python $(FREE_THREADED) target/free-threaded/venv
-	$(BIN)/uv pip install --quiet --python target/free-threaded/venv/bin/python --group test-core target/free-threaded/*.whl
-	target/free-threaded/venv/bin/python -I tests/wheel.py
-	target/free-threaded/venv/bin/python -m pytest $(IN_PARALLEL) -k "not ($(TIME_TESTS))" tests/python
+# Of stable ABIs, a free-threaded Python loads that of PEP 803 alone, from 3.15 on: a wheel for 3.14, and one for all later
+# versions, which the feature of PyO3 makes where the interpreter knows that ABI.
+FREE_THREADED ?= python3.14t python3.15t
+FREE_THREADED_WHEEL = PATH=$(CURDIR)/$(BIN):$(PATH) $(BIN)/maturin build --release --locked --interpreter $$python \
+	--features $(ALL_FEATURES),pyo3/abi3t-py315
+test-free-threaded: $(VENV)/.stamp-build ## tests/python in free-threaded Pythons, with a wheel for each
+	for python in $(FREE_THREADED); do \
+		folder=target/free-threaded/$$python && rm -rf $$folder && \
+		$(FREE_THREADED_WHEEL) --out $$folder && \
+		$(BIN)/uv venv --quiet --python $$python $$folder/venv && \
+		$(BIN)/uv pip install --quiet --python $$folder/venv/bin/python --group test-core $$folder/*.whl && \
+		$$folder/venv/bin/python -I tests/wheel.py && \
+		$$folder/venv/bin/python -m pytest $(IN_PARALLEL) -k "not ($(TIME_TESTS))" tests/python || exit 1; \
+	done
 
 # The lower bounds of pyproject.toml: an environment with the oldest version of all that it names. What those
 # bring themselves is as new as they allow. Without the test that compiles PTX anew: torch brings another
@@ -475,7 +480,7 @@ gpu-bench: target/on-gpu ## copies and exchanges on the GPU of this machine, bes
 ifeq ($(shell uname -s),Linux)
 PORTABLE := --zig --compatibility manylinux_2_28
 UNWINDER = -- -C link-arg=$(shell gcc -print-file-name=libgcc_s.so.1)
-AUDITED := $(BIN)/auditwheel show --json dist/*.whl | grep '"overall_tag": "manylinux_2_28_'
+AUDITED := for wheel in dist/*.whl; do $(BIN)/auditwheel show --json $$wheel | grep '"overall_tag": "manylinux_2_28_' || exit 1; done
 else
 AUDITED := true
 endif
@@ -485,6 +490,16 @@ wheel: $(VENV)/.stamp-wheel ## an abi3 wheel in dist/, for this kind of machine
 	PATH=$(CURDIR)/$(BIN):$(PATH) $(BIN)/maturin build --release --locked --out dist $(PORTABLE) $(UNWINDER)
 	$(AUDITED)
 	$(call in_bare,dist/*.whl)
+
+wheels-free-threaded: $(VENV)/.stamp-wheel ## wheels in dist/ for free-threaded Pythons, for this kind of machine
+	rm -f dist/*.whl
+	for python in $(FREE_THREADED); do \
+		$(FREE_THREADED_WHEEL) --out dist $(PORTABLE) $(UNWINDER) && \
+		$(BIN)/uv venv --quiet --clear --python $$python $(BARE) && \
+		$(BIN)/uv pip install --quiet --python $(BARE)/bin/python --find-links dist dlfield==$(VERSION) && \
+		$(BARE)/bin/python -I tests/wheel.py || exit 1; \
+	done
+	$(AUDITED)
 
 # An environment with a wheel, or the source, and NumPy; what builds it is there before.
 in_bare = $(BIN)/uv venv --quiet --clear --python $(BIN)/python $(BARE) && \

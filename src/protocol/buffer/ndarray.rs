@@ -143,14 +143,15 @@ pub(crate) fn shape_and_dtype(array: &Bound<'_, PyAny>) -> Option<(Extents, DTyp
 /// aligned and in native byte order.
 #[inline(always)]
 fn plain_fields(array: &Bound<'_, PyAny>) -> Option<(ArrayFields, c_int)> {
-    if !is_plain_ndarray(array) || !is_numpys(array) {
+    if !is_plain_ndarray(array) {
         return None;
     }
+    let numpy = numpy(array.py()).filter(|numpy| numpy.class == array.get_type_ptr().addr())?;
     // SAFETY: an object of exactly the class that NumPy's own table names, in an ABI with this
     // struct.
-    let fields: ArrayFields = unsafe { behind_head(array.as_ptr()) };
+    let fields: ArrayFields = unsafe { behind_head(array.as_ptr(), numpy.head) };
     // SAFETY: an array's descr is a dtype, of the same ABI.
-    let descr: DescrFields = unsafe { behind_head(fields.descr) };
+    let descr: DescrFields = unsafe { behind_head(fields.descr, numpy.head) };
     let native = matches!(u8::from_ne_bytes(descr.byteorder.to_ne_bytes()), b'=' | b'|');
     (native && fields.flags & ALIGNED != 0).then_some((fields, descr.type_num))
 }
@@ -166,19 +167,13 @@ pub(super) fn warns_of_writes(array: &Bound<'_, PyAny>) -> bool {
         && plain_fields(array).is_some_and(|(fields, _)| fields.flags & WARN_ON_WRITE != 0)
 }
 
-/// True for an object of the class that NumPy's own table names.
-#[inline]
-fn is_numpys(array: &Bound<'_, PyAny>) -> bool {
-    numpy(array.py()).is_some_and(|numpy| numpy.class == array.get_type_ptr().addr())
-}
-
-/// Copies the fields that follow the head of an object.
+/// Copies the fields that follow the head of an object, which has so many bytes.
 ///
 /// # Safety
 /// `object` is alive, and `Fields` describes what follows its head.
-unsafe fn behind_head<Fields: Copy>(object: *mut ffi::PyObject) -> Fields {
+unsafe fn behind_head<Fields: Copy>(object: *mut ffi::PyObject, head: usize) -> Fields {
     // SAFETY: the fields of every object follow its head.
-    let fields = unsafe { object.add(1) };
+    let fields = unsafe { object.byte_add(head) };
     // SAFETY: the caller knows what follows the head.
     unsafe { fields.cast::<Fields>().read() }
 }
@@ -269,6 +264,8 @@ pub(super) fn first_element(managed: &Managed) -> *mut c_void {
 struct NumpyTable {
     /// The address of the class of arrays.
     class: usize,
+    /// Bytes of the head of every object, which a stable ABI for free-threaded Python leaves open.
+    head: usize,
     descr_from_type: DescrFromType,
     new_from_descr: NewFromDescr,
     set_base_object: SetBaseObject,
@@ -309,6 +306,7 @@ fn read_table(py: Python<'_>) -> PyResult<Option<NumpyTable>> {
     }
     Ok(Some(NumpyTable {
         class: class.expose_provenance(), // `PyArray_Type`
+        head: py.get_type::<PyAny>().getattr("__basicsize__")?.extract()?,
         // SAFETY: `PyArray_DescrFromType` of this ABI (__multiarray_api.h).
         descr_from_type: unsafe { mem::transmute::<*const c_void, DescrFromType>(descr_from_type) },
         // SAFETY: `PyArray_NewFromDescr`, as above.
