@@ -146,7 +146,7 @@ def test_a_list_is_taken_or_refused_as_by_numpy(values):
 @pytest.mark.parametrize("own", NUMPY_DTYPES)
 @pytest.mark.parametrize("other", [*NUMPY_DTYPES, "longdouble", ">i4", ">f8", "object", "S3"])
 def test_an_array_of_another_type_is_converted_as_by_numpy(own, other):
-    # What a negative float is as an unsigned number, the processor decides.
+    # Casting a negative float to an unsigned type depends on the processor.
     unsigned = "u" in (np.dtype(own).kind, np.dtype(other).kind)
     others = (abs(OTHERS) if unsigned else OTHERS).astype(other)
     for values in (others, others[:1, ::-1, :1]):

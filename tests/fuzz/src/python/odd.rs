@@ -41,7 +41,7 @@ impl Odd {
     }
 }
 
-/// What is expected, or something else.
+/// The odd value if there is one, else the expected one.
 pub(super) fn or_odd<'py>(
     py: Python<'py>,
     odd: Option<&Odd>,

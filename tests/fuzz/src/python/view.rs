@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use super::claims::Claims;
 
-/// What a view says besides its claims; mostly nothing that is wrong.
+/// Faults of a view besides its claims. Most views have none.
 #[derive(Debug, Clone)]
 pub struct Lies {
     length: Option<i64>,
