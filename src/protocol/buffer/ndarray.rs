@@ -148,9 +148,9 @@ fn plain_fields(array: &Bound<'_, PyAny>) -> Option<(ArrayFields, c_int)> {
     }
     let numpy = numpy(array.py()).filter(|numpy| numpy.class == array.get_type_ptr().addr())?;
     // SAFETY: an object of exactly the class that NumPy's own table names, in an ABI with this
-    // struct.
+    // struct; Python has told the size of the head (`read_table`).
     let fields: ArrayFields = unsafe { behind_head(array.as_ptr(), numpy.head) };
-    // SAFETY: an array's descr is a dtype, of the same ABI.
+    // SAFETY: an array's descr is a dtype, of the same ABI; the head as above.
     let descr: DescrFields = unsafe { behind_head(fields.descr, numpy.head) };
     let native = matches!(u8::from_ne_bytes(descr.byteorder.to_ne_bytes()), b'=' | b'|');
     (native && fields.flags & ALIGNED != 0).then_some((fields, descr.type_num))
@@ -167,12 +167,12 @@ pub(super) fn warns_of_writes(array: &Bound<'_, PyAny>) -> bool {
         && plain_fields(array).is_some_and(|(fields, _)| fields.flags & WARN_ON_WRITE != 0)
 }
 
-/// Copies the fields that follow the head of an object, which has so many bytes.
+/// Copies the fields that follow the head of an object.
 ///
 /// # Safety
-/// `object` is alive, and `Fields` describes what follows its head.
+/// `object` is alive, its head has `head` bytes, and `Fields` describes what follows.
 unsafe fn behind_head<Fields: Copy>(object: *mut ffi::PyObject, head: usize) -> Fields {
-    // SAFETY: the fields of every object follow its head.
+    // SAFETY: the fields of an object follow its head, within the object.
     let fields = unsafe { object.byte_add(head) };
     // SAFETY: the caller knows what follows the head.
     unsafe { fields.cast::<Fields>().read() }

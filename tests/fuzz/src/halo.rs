@@ -3,6 +3,7 @@
 #![no_main]
 
 use std::collections::BTreeSet;
+use std::fmt::Debug;
 use std::iter::{repeat, zip};
 use std::ops::Range;
 
@@ -150,11 +151,11 @@ impl Model {
     }
 
     /// A box has exactly the points of the field for which `is_one` is true, and none outside.
-    fn check(&self, found: Option<&IndexBox>, is_one: impl Fn(&[i64]) -> bool, what: &str) {
-        assert!(found.is_none_or(|part| self.is_inside(part)), "{what}: {found:?}");
+    fn check(&self, found: Option<&IndexBox>, is_one: impl Fn(&[i64]) -> bool, what: impl Debug) {
+        assert!(found.is_none_or(|part| self.is_inside(part)), "{what:?}: {found:?}");
         for point in indices(&self.shape) {
             let is_found = found.is_some_and(|part| has(part, &point));
-            assert_eq!(is_found, is_one(&point), "{what}: {point:?}, {found:?}");
+            assert_eq!(is_found, is_one(&point), "{what:?}: {point:?}, {found:?}");
         }
     }
 }
@@ -165,7 +166,7 @@ fn has(part: &IndexBox, point: &[i64]) -> bool {
 
 fn check_direction(model: &Model, boxes: &HaloBoxes, direction: &[i8]) {
     let received = |point: &[i64]| model.received(direction, point);
-    model.check(boxes.receive(direction).as_ref(), received, "received");
+    model.check(boxes.receive(direction).as_ref(), received, ("received", direction));
     if model.is_short(direction) {
         assert!(boxes.send(direction).is_err(), "{direction:?}");
         return;
@@ -173,7 +174,7 @@ fn check_direction(model: &Model, boxes: &HaloBoxes, direction: &[i8]) {
     let opposite: Vec<i8> = direction.iter().map(|step| -step).collect();
     let is_sent = |point: &[i64]| model.received(&opposite, &model.in_neighbour(direction, point));
     let found = boxes.send(direction).expect("points for the neighbour");
-    model.check(found.as_ref(), is_sent, "sent");
+    model.check(found.as_ref(), is_sent, ("sent", direction));
 }
 
 fn check_edges(model: &Model, boxes: &HaloBoxes, reach: &[(i64, i64)]) {

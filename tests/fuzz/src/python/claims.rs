@@ -144,7 +144,7 @@ impl Claims {
         all?.checked_mul(self.itemsize)
     }
 
-    /// As many if no extent were 0.
+    /// The number of elements, with extents of 0 counted as 1.
     fn elements(&self) -> Option<i64> {
         self.shape.iter().try_fold(1, |all: i64, &extent| all.checked_mul(extent.max(1)))
     }

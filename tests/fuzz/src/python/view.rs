@@ -65,7 +65,7 @@ impl Lies {
     }
 }
 
-/// Numbers that a view points to stay as long as the exporter.
+/// An exporter, which keeps what its views point to.
 #[pyclass(frozen)]
 #[derive(Debug)]
 pub struct View {
